@@ -1,0 +1,45 @@
+// The import rule of ARCHITECTURE.md: everything points down, and nobody reaches around a door.
+const feature = '^src/(accounts|wallets|messages)/';
+
+export default {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'no-orphans', severity: 'error', from: { orphan: true, pathNot: '\\.test\\.ts$' }, to: {} },
+    {
+      name: 'money-and-db-know-nothing-above-them',
+      severity: 'error',
+      from: { path: '^src/(money|db)/' },
+      to: { path: '^src/', pathNot: '^src/(money|db|clock|ids|logger|redact|refusal)' },
+    },
+    {
+      name: 'kernel-knows-no-feature',
+      severity: 'error',
+      from: { path: '^src/(http|jobs|rate-limit)/' },
+      to: { path: [feature, '^src/(providers|sandbox|web)/'] },
+    },
+    {
+      name: 'features-use-ports-not-adapters',
+      severity: 'error',
+      from: { path: feature },
+      to: { path: '^src/(providers|sandbox|web)/' },
+    },
+    {
+      name: 'only-the-root-composes',
+      severity: 'error',
+      from: { pathNot: '^src/(main|cli)\\.ts$|^test/|\\.test\\.ts$' },
+      to: { path: '^src/(main|cli)\\.ts$' },
+    },
+    {
+      name: 'no-dev-dependencies-in-production',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '\\.test\\.ts$' },
+      to: { dependencyTypes: ['npm-dev'] },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },
+  },
+};

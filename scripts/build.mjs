@@ -1,0 +1,3 @@
+import { build, runOrRefuse } from './prepare.mjs';
+
+await runOrRefuse(build);

@@ -1,0 +1,161 @@
+// Gets a checkout ready to run: the dependencies that the lockfile names, and a build of the sources as they are now.
+// Plain Node without dependencies, because on a fresh clone there is nothing else yet.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('..', import.meta.url));
+const installStamp = join(root, 'node_modules', '.paywright-install');
+const buildStamp = join(root, 'dist', '.built-from');
+const oldestNode = [20, 19];
+
+/** A failure whose message is the whole explanation: it is shown as one sentence, without a stack. */
+export class Refusal extends Error {}
+
+/** Installs and builds whatever is missing or out of date; returns at once when nothing changed. */
+export async function prepare({ say = (line) => process.stderr.write(`${line}\n`) } = {}) {
+  refuseOldNode();
+  if (isInstalled() && isBuilt()) return;
+  await withLock(async () => {
+    if (!isInstalled()) {
+      say('Installing dependencies (the first start only, about a minute) …');
+      await install();
+    }
+    if (!isBuilt()) {
+      say('Building …');
+      await build();
+    }
+  });
+}
+
+/** Records that node_modules matches the lockfile; called after every npm install of this project. */
+export function markInstalled() {
+  writeFileSync(installStamp, installFingerprint());
+}
+
+export async function build() {
+  const from = sourceFingerprint();
+  rmSync(join(root, 'dist'), { recursive: true, force: true });
+  await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'], {
+    failure: 'The build failed: the messages above say where.',
+  });
+  for (const file of sources().filter((path) => !path.endsWith('.ts'))) copyAsset(file);
+  writeFileSync(buildStamp, from);
+}
+
+async function install() {
+  const npm = process.env.npm_execpath;
+  const [command, first] = npm ? [process.execPath, [npm]] : ['npm', []];
+  await run(command, [...first, 'ci', '--include=dev', '--include=optional', '--loglevel=error'], {
+    failure: 'Installing dependencies failed: the messages above say why.',
+  });
+  // With install scripts switched off npm has not called this itself.
+  const { afterInstall } = await import('./after-install.mjs');
+  afterInstall();
+}
+
+function isInstalled() {
+  return readIfThere(installStamp) === installFingerprint();
+}
+
+function isBuilt() {
+  return readIfThere(buildStamp) === sourceFingerprint();
+}
+
+function installFingerprint() {
+  const hash = createHash('sha256');
+  for (const file of ['package.json', 'package-lock.json']) hash.update(readFileSync(join(root, file)));
+  return hash.update(`${process.platform} ${process.arch}`).digest('hex');
+}
+
+function sourceFingerprint() {
+  const hash = createHash('sha256');
+  for (const file of [...sources(), join(root, 'tsconfig.json'), join(root, 'tsconfig.build.json')]) {
+    hash.update(relative(root, file)).update(readFileSync(file));
+  }
+  return hash.digest('hex');
+}
+
+/** Every file under src/ that ends up in the build, in a stable order. */
+function sources() {
+  return readdirSync(join(root, 'src'), { recursive: true })
+    .map((path) => join(root, 'src', path))
+    .filter((path) => statSync(path).isFile() && !path.endsWith('.test.ts') && !path.endsWith('.md'))
+    .sort();
+}
+
+function copyAsset(file) {
+  const target = join(root, 'dist', relative(join(root, 'src'), file));
+  mkdirSync(join(target, '..'), { recursive: true });
+  writeFileSync(target, readFileSync(file));
+}
+
+/** Two copies started side by side from one clone must not install over each other. */
+async function withLock(work) {
+  const lock = join(root, '.prepare.lock');
+  for (let waited = 0; ; waited += 200) {
+    try {
+      mkdirSync(lock);
+      break;
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error;
+      const holder = Number(readIfThere(join(lock, 'pid')));
+      if (holder ? !isAlive(holder) : waited > 2000) rmSync(lock, { recursive: true, force: true });
+      else await sleep(200);
+    }
+  }
+  writeFileSync(join(lock, 'pid'), String(process.pid));
+  try {
+    await work();
+  } finally {
+    rmSync(lock, { recursive: true, force: true });
+  }
+}
+
+export function run(command, args, { failure, env = process.env } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env });
+    child.on('error', (error) => reject(new Refusal(`${failure} (${error.message})`)));
+    child.on('exit', (code) => (code === 0 ? resolve() : reject(new Refusal(failure))));
+  });
+}
+
+/** Runs a command's main function and turns every failure into one sentence and exit code 1. */
+export async function runOrRefuse(main) {
+  try {
+    await main();
+  } catch (error) {
+    process.stderr.write(`${explain(error)}\n`);
+    process.exit(1);
+  }
+}
+
+function explain(error) {
+  if (error instanceof Refusal) return error.message;
+  if (error.code === 'ENOSPC') return `The disk is full: there is no room left to write ${error.path ?? 'files'}.`;
+  if (error.code === 'EACCES' || error.code === 'EROFS') return `No permission to write ${error.path ?? 'here'}.`;
+  return error.stack ?? String(error);
+}
+
+function refuseOldNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major < oldestNode[0] || (major === oldestNode[0] && minor < oldestNode[1])) {
+    throw new Refusal(`Paywright needs Node ${oldestNode.join('.')} or newer; this is ${process.version}.`);
+  }
+}
+
+function readIfThere(file) {
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}

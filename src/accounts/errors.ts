@@ -1,0 +1,26 @@
+import { defineErrors } from '../http/problem.ts';
+
+export const accountErrors = defineErrors({
+  wrong_password: {
+    status: 401,
+    title: 'Wrong password',
+    detail: 'An account with this email exists and its password is another one.',
+  },
+  too_many_attempts: {
+    status: 429,
+    title: 'Too many attempts',
+    detail: 'There were too many wrong attempts. Retry-After says how many seconds to wait.',
+  },
+  account_not_found: { status: 404, title: 'No such account', detail: 'No account matches.' },
+  phone_taken: {
+    status: 409,
+    title: 'Phone number taken',
+    detail: 'This number belongs to another account, which has to let go of it first.',
+  },
+  wrong_code: { status: 400, title: 'Wrong code', detail: 'This is not the code that was sent.' },
+  no_code_waiting: {
+    status: 400,
+    title: 'No code is waiting',
+    detail: 'There is nothing to verify, or the code has expired or was tried too often. Ask for a new one.',
+  },
+});

@@ -1,0 +1,60 @@
+import { parsePhoneNumberFromString } from 'libphonenumber-js';
+import { getAddress, isAddress } from 'viem';
+import { z } from 'zod';
+
+/** The fields of an account, as requests and answers spell them. */
+
+export const email = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .max(254, 'must be at most 254 characters')
+  .pipe(z.email({ error: 'must be an email address' }))
+  .meta({ description: 'Upper and lower case are the same.' });
+
+export const handle = z
+  .string()
+  .trim()
+  .toUpperCase()
+  .regex(/^PA-[A-Z0-9]{8}$/, 'must be "PA-" followed by 8 letters or digits')
+  .meta({ description: '"PA-" followed by 8 letters or digits.' });
+
+export const password = z.string().min(8, 'must be at least 8 characters').max(1024, 'must be at most 1024 characters');
+
+export const name = z.string().trim().min(1, 'must not be empty').max(200, 'must be at most 200 characters');
+
+export const phone = z
+  .string()
+  .max(40, 'must be a phone number with country code, such as +14155550123')
+  .transform((text, context) => {
+    const number = toE164(text);
+    if (number === undefined) context.addIssue('must be a phone number with country code, such as +14155550123');
+    return number ?? z.NEVER;
+  })
+  .meta({ description: 'With country code, in any usual spelling; kept as E.164.' });
+
+/** The number as +<digits>, or undefined when it cannot be one. Accepts blanks, brackets, dashes and dots. */
+export function toE164(text: string): string | undefined {
+  const number = parsePhoneNumberFromString(text.trim());
+  return number?.isPossible() ? number.number : undefined;
+}
+
+export const withdrawalAddress = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{40}$/, 'must be "0x" followed by 40 hexadecimal characters')
+  .refine(hasRightChecksum, 'has a wrong checksum: a letter is mistyped')
+  .transform((text) => getAddress(text))
+  .meta({ description: 'A Polygon (EVM) address. In mixed case its EIP-55 checksum must be right.' });
+
+/** An address in one case carries no checksum; in mixed case the case is the checksum. */
+function hasRightChecksum(address: string): boolean {
+  const digits = address.slice(2);
+  if (digits === digits.toLowerCase() || digits === digits.toUpperCase()) return true;
+  return isAddress(address, { strict: true });
+}
+
+export const shippingAddress = z.string().trim().min(1, 'must not be empty').max(500, 'must be at most 500 characters');
+
+export const tier = z.enum(['free', 'pro', 'enterprise'], { error: 'must be free, pro or enterprise' });
+
+export const code = z.string().regex(/^\d{6}$/, 'must be the 6 digits of the code');

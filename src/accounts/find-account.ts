@@ -1,0 +1,26 @@
+import type { Queryable } from '../db/database.ts';
+
+/** A public identifier of an account. An email or a phone number finds its account only once it is verified. */
+export type AccountIdentifier = { readonly handle: string } | { readonly email: string } | { readonly phone: string };
+
+export interface FoundAccount {
+  readonly id: bigint;
+  readonly handle: string;
+  readonly name: string;
+  /** Null while unverified: it may be somebody else's. */
+  readonly email: string | null;
+}
+
+const select = `
+  SELECT id, handle, name, CASE WHEN email_verified_at IS NOT NULL THEN email END AS email
+    FROM accounts`;
+
+export async function findAccount(db: Queryable, by: AccountIdentifier): Promise<FoundAccount | undefined> {
+  const { rows } =
+    'handle' in by
+      ? await db.query<FoundAccount>(`${select} WHERE handle = $1`, [by.handle])
+      : 'email' in by
+        ? await db.query<FoundAccount>(`${select} WHERE email = $1 AND email_verified_at IS NOT NULL`, [by.email])
+        : await db.query<FoundAccount>(`${select} WHERE phone = $1`, [by.phone]);
+  return rows[0];
+}

@@ -1,0 +1,197 @@
+import { z } from 'zod';
+import { defineRoute, ok, type Route } from '../http/define-route.ts';
+import { httpErrors } from '../http/errors.ts';
+import { describeLimit, setTier } from './change-tier.ts';
+import { accountErrors } from './errors.ts';
+import * as field from './fields.ts';
+import type { AccountParts } from './parts.ts';
+import { readProfile, updateProfile } from './profile.ts';
+import { revokeKey } from './revoke-key.ts';
+
+export const exampleWallet = 'wal_01kp3v2m8rfk2s6y0e6v9q4w1x';
+export const exampleAddress = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
+
+const profile = z.object({
+  handle: z.string(),
+  email: z.string(),
+  emailVerified: z.boolean().meta({ description: 'Only a verified email finds this account.' }),
+  name: z.string(),
+  phone: z.string().nullable().meta({ description: 'E.164.' }),
+  phoneVerified: z.boolean().meta({ description: 'Only a verified number finds this account.' }),
+  pendingPhone: z.string().nullable().meta({ description: 'A number that waits for its code.' }),
+  tier: field.tier,
+  frozen: z.boolean().meta({ description: 'A frozen account can receive but not send.' }),
+  circleWalletId: z.string(),
+  depositAddress: z.string(),
+  withdrawalAddress: z.string().nullable(),
+  shippingAddress: z.string().nullable(),
+  createdAt: z.iso.datetime(),
+});
+
+const exampleProfile = {
+  handle: 'PA-7K2M9QXA',
+  email: 'ada@example.com',
+  emailVerified: true,
+  name: 'Ada',
+  phone: '+14155550123',
+  phoneVerified: true,
+  pendingPhone: null,
+  tier: 'free' as const,
+  frozen: false,
+  circleWalletId: exampleWallet,
+  depositAddress: exampleAddress,
+  withdrawalAddress: null,
+  shippingAddress: null,
+  createdAt: '2026-01-15T10:00:00.000Z',
+};
+
+export function profileRoutes(parts: AccountParts): Route[] {
+  return [...ownAccountRoutes(parts), ...contactRoutes(parts)];
+}
+
+function ownAccountRoutes(parts: AccountParts): Route[] {
+  const { db, changes, rateLimits } = parts;
+  return [
+    defineRoute(
+      {
+        id: 'getAccount',
+        method: 'GET',
+        path: '/account',
+        tag: 'Accounts',
+        summary: 'Your account',
+        auth: 'key',
+        returns: { 200: { description: 'The account behind the key', schema: profile, example: exampleProfile } },
+      },
+      async ({ caller }) => ok(await readProfile(db, caller.accountId)),
+    ),
+    defineRoute(
+      {
+        id: 'updateAccount',
+        method: 'PATCH',
+        path: '/account',
+        tag: 'Accounts',
+        summary: 'Change your account',
+        description:
+          'Send only what should change; null clears a field. A new phone number is sent a code by SMS and stands for you once POST /account/phone/verify has had it.',
+        auth: 'key',
+        body: z.strictObject({
+          name: field.name.optional(),
+          phone: field.phone.nullable().optional(),
+          withdrawalAddress: field.withdrawalAddress.nullable().optional(),
+          shippingAddress: field.shippingAddress.nullable().optional(),
+        }),
+        examples: { body: { phone: '+1 (415) 555-0123' } },
+        returns: { 200: { description: 'The account as it is now', schema: profile, example: exampleProfile } },
+        errors: [accountErrors.phone_taken, accountErrors.too_many_attempts],
+      },
+      async ({ caller, body }) => ok(await updateProfile(parts, caller.accountId, body)),
+    ),
+    defineRoute(
+      {
+        id: 'setTier',
+        method: 'POST',
+        path: '/account/tier',
+        tag: 'Accounts',
+        summary: 'Change your rate-limit tier',
+        description: '`pro` and `free` take effect at once. `enterprise` is arranged with the operator.',
+        auth: 'key',
+        body: z.strictObject({ tier: field.tier }),
+        examples: { body: { tier: 'pro' } },
+        returns: {
+          200: {
+            description: 'The tier from now on',
+            schema: z.object({ tier: field.tier, rateLimit: z.string(), message: z.string() }),
+            example: { tier: 'pro', rateLimit: '300 requests per minute', message: 'You are on the pro tier now.' },
+          },
+        },
+        errors: [httpErrors.forbidden],
+      },
+      async ({ caller, body: { tier } }) => {
+        if (tier === 'enterprise') throw httpErrors.forbidden('The enterprise tier is arranged with the operator.');
+        await changes.everywhere(caller.accountId, (tx) => setTier(tx, caller.accountId, tier));
+        const message = `You are on the ${tier} tier now.`;
+        return ok({ tier, rateLimit: describeLimit(rateLimits, tier), message });
+      },
+    ),
+    defineRoute(
+      {
+        id: 'revokeKey',
+        method: 'POST',
+        path: '/account/revoke-key',
+        tag: 'Accounts',
+        summary: 'Revoke the key that calls',
+        description: 'Wallets and funds are unaffected. Sign in again to get a new key.',
+        auth: 'key',
+        returns: {
+          200: {
+            description: 'The key is refused everywhere from now on',
+            schema: z.object({ revoked: z.literal(true) }),
+            example: { revoked: true },
+          },
+        },
+      },
+      async ({ caller }) => {
+        await revokeKey(changes, caller);
+        return ok({ revoked: true });
+      },
+    ),
+  ];
+}
+
+function contactRoutes(parts: AccountParts): Route[] {
+  const { verification, once, db } = parts;
+  const contacts = [
+    { kind: 'phone', noun: 'phone number', operation: 'Phone' },
+    { kind: 'email', noun: 'email', operation: 'Email' },
+  ] as const;
+  return contacts.flatMap(({ kind, noun, operation }) => [
+    defineRoute(
+      {
+        id: `verify${operation}`,
+        method: 'POST',
+        path: `/account/${kind}/verify`,
+        tag: 'Accounts',
+        summary: `Verify your ${noun}`,
+        description: 'Five attempts per code, which is good for 15 minutes.',
+        auth: 'key',
+        body: z.strictObject({ code: field.code }),
+        examples: { body: { code: '493021' } },
+        returns: { 200: { description: 'The account, now verified', schema: profile, example: exampleProfile } },
+        errors: [
+          accountErrors.wrong_code,
+          accountErrors.no_code_waiting,
+          ...(kind === 'phone' ? [accountErrors.phone_taken] : []),
+        ],
+      },
+      async ({ caller: { accountId }, body: { code } }) => {
+        await verification.complete({ accountId, kind, code });
+        return ok(await readProfile(db, accountId));
+      },
+    ),
+    defineRoute(
+      {
+        id: `send${operation}Code`,
+        method: 'POST',
+        path: `/account/${kind}/code`,
+        tag: 'Accounts',
+        summary: `Send the code for your ${noun} again`,
+        description: 'A new code replaces the old one. Five an hour.',
+        auth: 'key',
+        idempotent: true,
+        returns: {
+          200: {
+            description: 'A new code is on its way',
+            schema: z.object({ sent: z.literal(true) }),
+            example: { sent: true },
+          },
+        },
+        errors: [accountErrors.no_code_waiting, accountErrors.too_many_attempts],
+      },
+      async (request) =>
+        once(request, async (tx) => {
+          await verification.resend(tx, { accountId: request.caller.accountId, kind });
+          return ok({ sent: true });
+        }),
+    ),
+  ]);
+}

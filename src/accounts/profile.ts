@@ -1,0 +1,97 @@
+import { type Database, onlyRow, type Queryable } from '../db/database.ts';
+import { accountErrors } from './errors.ts';
+import type { Verification } from './verification.ts';
+
+/** What an account knows about itself. */
+export interface Profile {
+  readonly handle: string;
+  readonly email: string;
+  readonly emailVerified: boolean;
+  readonly name: string;
+  readonly phone: string | null;
+  readonly phoneVerified: boolean;
+  readonly pendingPhone: string | null;
+  readonly tier: 'free' | 'pro' | 'enterprise';
+  readonly frozen: boolean;
+  readonly circleWalletId: string;
+  readonly depositAddress: string;
+  readonly withdrawalAddress: string | null;
+  readonly shippingAddress: string | null;
+  readonly createdAt: string;
+}
+
+interface ProfileRow extends Omit<Profile, 'phoneVerified' | 'createdAt'> {
+  readonly createdAt: Date;
+}
+
+export async function readProfile(db: Queryable, accountId: bigint): Promise<Profile> {
+  const row = onlyRow(
+    await db.query<ProfileRow>(
+      `SELECT a.handle, a.email, a.email_verified_at IS NOT NULL AS "emailVerified", a.name, a.phone, a.tier,
+              a.frozen_at IS NOT NULL AS frozen, a.withdrawal_address AS "withdrawalAddress",
+              a.shipping_address AS "shippingAddress", a.created_at AS "createdAt",
+              w.id AS "circleWalletId", w.address AS "depositAddress", c.target AS "pendingPhone"
+         FROM accounts a
+         JOIN wallets w ON w.account_id = a.id AND w.chain = 'MATIC'
+         LEFT JOIN verification_codes c ON c.account_id = a.id AND c.kind = 'phone'
+        WHERE a.id = $1`,
+      [accountId],
+    ),
+  );
+  // Until a first number is verified, the one that waits is shown, and said to be unverified.
+  return {
+    ...row,
+    phone: row.phone ?? row.pendingPhone,
+    phoneVerified: row.phone !== null,
+    createdAt: row.createdAt.toISOString(),
+  };
+}
+
+/** What may be changed; null clears a field, and what is left out stays. */
+export interface ProfileChange {
+  readonly name?: string | undefined;
+  readonly phone?: string | null | undefined;
+  readonly withdrawalAddress?: string | null | undefined;
+  readonly shippingAddress?: string | null | undefined;
+}
+
+export async function updateProfile(
+  { db, verification }: { db: Database; verification: Verification },
+  accountId: bigint,
+  change: ProfileChange,
+): Promise<Profile> {
+  return db.transaction(async (tx) => {
+    const { phone: current } = onlyRow(
+      await tx.query<{ phone: string | null }>(
+        `UPDATE accounts
+            SET name               = coalesce($2, name),
+                withdrawal_address = CASE WHEN $3 THEN $4 ELSE withdrawal_address END,
+                shipping_address   = CASE WHEN $5 THEN $6 ELSE shipping_address END
+          WHERE id = $1
+        RETURNING phone`,
+        [
+          accountId,
+          change.name ?? null,
+          change.withdrawalAddress !== undefined,
+          change.withdrawalAddress ?? null,
+          change.shippingAddress !== undefined,
+          change.shippingAddress ?? null,
+        ],
+      ),
+    );
+    if (change.phone === null) {
+      await tx.query('UPDATE accounts SET phone = NULL WHERE id = $1', [accountId]);
+      await tx.query("DELETE FROM verification_codes WHERE account_id = $1 AND kind = 'phone'", [accountId]);
+    } else if (change.phone !== undefined && change.phone !== current) {
+      await refuseTaken(tx, change.phone);
+      await verification.begin(tx, { accountId, kind: 'phone', target: change.phone });
+    }
+    return readProfile(tx, accountId);
+  });
+}
+
+/** Says so before a code is sent; the unique constraint has the last word when the code comes back. */
+async function refuseTaken(tx: Queryable, phone: string): Promise<void> {
+  const { rowCount } = await tx.query('SELECT FROM accounts WHERE phone = $1', [phone]);
+  if (rowCount !== 0) throw accountErrors.phone_taken();
+}

@@ -1,0 +1,146 @@
+import { type Database, type Transaction, violates } from '../db/database.ts';
+import { httpErrors } from '../http/errors.ts';
+import { newId, randomHandle } from '../ids.ts';
+import type { Secrets } from '../secrets.ts';
+import { assignWallet } from '../wallets/assign-wallet.ts';
+import type { NewWallet, WalletProvider } from '../wallets/provider.ts';
+import { newApiKey } from './api-key.ts';
+import { accountErrors } from './errors.ts';
+import type { Passwords } from './passwords.ts';
+import type { SignInThrottle } from './sign-in-throttle.ts';
+import type { Verification } from './verification.ts';
+
+export interface Registration {
+  readonly email: string;
+  readonly password: string;
+  readonly name: string | undefined;
+  readonly ip: string;
+}
+
+export interface Registered {
+  readonly apiKey: string;
+  readonly handle: string;
+  readonly email: string;
+  readonly walletId: string;
+  readonly depositAddress: string;
+  readonly isNewAccount: boolean;
+}
+
+export interface RegisterParts {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly passwords: Passwords;
+  readonly throttle: SignInThrottle;
+  readonly verification: Verification;
+  readonly wallets: WalletProvider;
+}
+
+/** Registers a new account, or signs in to the one that has this email. Both give a fresh API key. */
+export function createRegister(parts: RegisterParts): (registration: Registration) => Promise<Registered> {
+  const { db, passwords, wallets } = parts;
+
+  return async (registration) => {
+    const known = await findCredentials(db, registration.email);
+    if (known !== undefined) return signIn(parts, known, registration);
+
+    const { name } = registration;
+    if (name === undefined) {
+      throw httpErrors.invalid_request('name is required for new accounts.', {
+        errors: [{ path: 'name', message: 'is required for new accounts' }],
+      });
+    }
+    const passwordHash = await passwords.hash(registration.password);
+    const wallet = await wallets.createWallet({ chain: 'MATIC' });
+    const created = await createAccount(parts, { ...registration, name, passwordHash, wallet });
+    if (created !== undefined) return created;
+
+    // Somebody registered the same email in the meantime: then this is a sign-in.
+    const winner = await findCredentials(db, registration.email);
+    if (winner === undefined) throw new Error('an email was taken and free again');
+    return signIn(parts, winner, registration);
+  };
+}
+
+interface Credentials {
+  readonly id: bigint;
+  readonly handle: string;
+  readonly email: string;
+  readonly password_hash: string;
+  readonly wallet_id: string;
+  readonly address: string;
+}
+
+async function findCredentials(db: Database, email: string): Promise<Credentials | undefined> {
+  const { rows } = await db.query<Credentials>(
+    `SELECT a.id, a.handle, a.email, a.password_hash, w.id AS wallet_id, w.address
+       FROM accounts a JOIN wallets w ON w.account_id = a.id AND w.chain = 'MATIC'
+      WHERE a.email = $1`,
+    [email],
+  );
+  return rows[0];
+}
+
+async function signIn(
+  { db, secrets, passwords, throttle }: RegisterParts,
+  account: Credentials,
+  { password, ip }: Registration,
+): Promise<Registered> {
+  const attempt = await throttle.begin({ accountId: account.id, ip });
+  if (!(await passwords.matches(account.password_hash, password))) throw accountErrors.wrong_password();
+  await attempt.succeeded();
+  const apiKey = await db.transaction((tx) => issueKey(tx, secrets, account.id));
+  return {
+    apiKey,
+    handle: account.handle,
+    email: account.email,
+    walletId: account.wallet_id,
+    depositAddress: account.address,
+    isNewAccount: false,
+  };
+}
+
+interface NewAccount extends Registration {
+  readonly name: string;
+  readonly passwordHash: string;
+  readonly wallet: NewWallet;
+}
+
+/** Account, wallet, key and the mail that asks to verify, in one commit. Undefined when the email was just taken. */
+async function createAccount(parts: RegisterParts, account: NewAccount): Promise<Registered | undefined> {
+  const { db, secrets, verification, wallets } = parts;
+  try {
+    return await db.transaction(async (tx) => {
+      const { rows } = await tx.query<{ id: bigint; handle: string }>(
+        `INSERT INTO accounts (handle, email, name, password_hash) VALUES ($1, $2, $3, $4)
+         ON CONFLICT ON CONSTRAINT accounts_email_key DO NOTHING RETURNING id, handle`,
+        [randomHandle(), account.email, account.name, account.passwordHash],
+      );
+      const [row] = rows;
+      if (row === undefined) return undefined;
+      const { id, handle } = row;
+      const { walletId, address } = await assignWallet(tx, {
+        accountId: id,
+        chain: 'MATIC',
+        provider: wallets.name,
+        wallet: account.wallet,
+      });
+      await verification.begin(tx, { accountId: id, kind: 'email', target: account.email });
+      const apiKey = await issueKey(tx, secrets, id);
+      return { apiKey, handle, email: account.email, walletId, depositAddress: address, isNewAccount: true };
+    });
+  } catch (error) {
+    // One in 36^8 handles: the next draw will be free.
+    if (violates(error, 'accounts_handle_key')) return createAccount(parts, account);
+    throw error;
+  }
+}
+
+async function issueKey(tx: Transaction, secrets: Secrets, accountId: bigint): Promise<string> {
+  const apiKey = newApiKey();
+  await tx.query('INSERT INTO api_keys (id, account_id, key_hash) VALUES ($1, $2, $3)', [
+    newId('key'),
+    accountId,
+    secrets.hash('api-keys', apiKey),
+  ]);
+  return apiKey;
+}

@@ -1,0 +1,180 @@
+import { z } from 'zod';
+import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
+import { accountErrors } from './errors.ts';
+import * as field from './fields.ts';
+import { findAccount } from './find-account.ts';
+import type { AccountParts } from './parts.ts';
+import { exampleAddress, exampleWallet, profileRoutes } from './profile-routes.ts';
+
+const exampleKey = 'pa_live_EXAMPLEexampleEXAMPLEexampleEXAMPLEabc';
+
+const registration = z.strictObject({
+  email: field.email,
+  password: field.password,
+  name: field.name.optional().meta({ description: 'Required for new accounts.' }),
+});
+const exampleRegistration = { email: 'ada@example.com', password: 'correct horse battery', name: 'Ada' };
+
+const registrationNote =
+  'Signs in when the email has an account already. Every call gives a new key, which is shown this once; earlier keys stay valid until they are revoked.';
+
+const byEmailOrHandle = z
+  .strictObject({ email: field.email.optional(), handle: field.handle.optional() })
+  .refine(({ email, handle }) => (email === undefined) !== (handle === undefined), 'must have either email or handle');
+
+export function accountRoutes(parts: AccountParts): Route[] {
+  return [...registrationRoutes(parts), ...lookupRoutes(parts), ...profileRoutes(parts)];
+}
+
+function registrationRoutes({ register }: AccountParts): Route[] {
+  const errors = [accountErrors.wrong_password, accountErrors.too_many_attempts];
+  return [
+    defineRoute(
+      {
+        id: 'registerAgent',
+        method: 'POST',
+        path: '/agent/register',
+        tag: 'Accounts',
+        summary: 'Register, or sign in',
+        description: registrationNote,
+        auth: 'none',
+        body: registration,
+        examples: { body: exampleRegistration },
+        returns: {
+          200: {
+            description: 'Signed in to an existing account',
+            schema: z.object({ apiKey: z.string(), agentHandle: z.string(), isNewAccount: z.literal(false) }),
+            example: { apiKey: exampleKey, agentHandle: 'PA-7K2M9QXA', isNewAccount: false },
+          },
+          201: {
+            description: 'A new account with its wallet',
+            schema: z.object({
+              apiKey: z.string(),
+              agentHandle: z.string(),
+              circleWalletId: z.string(),
+              depositAddress: z.string(),
+              isNewAccount: z.literal(true),
+            }),
+            example: {
+              apiKey: exampleKey,
+              agentHandle: 'PA-7K2M9QXA',
+              circleWalletId: exampleWallet,
+              depositAddress: exampleAddress,
+              isNewAccount: true,
+            },
+          },
+        },
+        errors,
+      },
+      async ({ body, ip }) => {
+        const account = await register({ ...body, name: body.name, ip });
+        const { apiKey, handle: agentHandle } = account;
+        if (!account.isNewAccount) return ok({ apiKey, agentHandle, isNewAccount: false });
+        const { walletId: circleWalletId, depositAddress } = account;
+        return created({ apiKey, agentHandle, circleWalletId, depositAddress, isNewAccount: true });
+      },
+    ),
+    defineRoute(
+      {
+        id: 'registerCircle',
+        method: 'POST',
+        path: '/circle/register',
+        tag: 'Accounts',
+        summary: 'Register, or sign in, and get the wallet',
+        description: registrationNote,
+        auth: 'none',
+        body: registration,
+        examples: { body: exampleRegistration },
+        returns: {
+          200: circleRegistration('Signed in to an existing account'),
+          201: circleRegistration('A new account with its wallet'),
+        },
+        errors,
+      },
+      async ({ body, ip }) => {
+        const {
+          apiKey,
+          walletId: circleWalletId,
+          handle,
+          email,
+          isNewAccount,
+        } = await register({ ...body, name: body.name, ip });
+        const answer = { apiKey, circleWalletId, handle, email };
+        return isNewAccount ? created(answer) : ok(answer);
+      },
+    ),
+  ];
+}
+
+function circleRegistration(description: string) {
+  return {
+    description,
+    schema: z.object({ apiKey: z.string(), circleWalletId: z.string(), handle: z.string(), email: z.string() }),
+    example: { apiKey: exampleKey, circleWalletId: exampleWallet, handle: 'PA-7K2M9QXA', email: 'ada@example.com' },
+  };
+}
+
+function lookupRoutes({ db }: AccountParts): Route[] {
+  const find = async ({ email, handle }: z.output<typeof byEmailOrHandle>) => {
+    const account = await findAccount(db, email === undefined ? { handle: handle ?? '' } : { email });
+    if (account === undefined) throw accountErrors.account_not_found();
+    return account;
+  };
+  const description = 'Give either an email or a handle. An email finds its account only once it is verified.';
+  return [
+    defineRoute(
+      {
+        id: 'checkAgent',
+        method: 'GET',
+        path: '/agents/check',
+        tag: 'Accounts',
+        summary: 'Does this agent exist?',
+        description,
+        auth: 'key',
+        query: byEmailOrHandle,
+        examples: { query: { handle: 'PA-7K2M9QXA' } },
+        returns: {
+          200: {
+            description: 'There is such an account',
+            schema: z.object({
+              found: z.literal(true),
+              handle: z.string(),
+              email: z.string().nullable().meta({ description: 'Null while its owner has not verified it.' }),
+            }),
+            example: { found: true, handle: 'PA-7K2M9QXA', email: 'ada@example.com' },
+          },
+        },
+        errors: [accountErrors.account_not_found],
+      },
+      async ({ query }) => {
+        const { handle, email } = await find(query);
+        return ok({ found: true, handle, email });
+      },
+    ),
+    defineRoute(
+      {
+        id: 'lookupAccount',
+        method: 'GET',
+        path: '/circle/lookup',
+        tag: 'Accounts',
+        summary: 'Whom would this pay?',
+        description,
+        auth: 'key',
+        query: byEmailOrHandle,
+        examples: { query: { email: 'ada@example.com' } },
+        returns: {
+          200: {
+            description: 'There is such an account',
+            schema: z.object({ found: z.literal(true), handle: z.string(), name: z.string() }),
+            example: { found: true, handle: 'PA-7K2M9QXA', name: 'Ada' },
+          },
+        },
+        errors: [accountErrors.account_not_found],
+      },
+      async ({ query }) => {
+        const { handle, name } = await find(query);
+        return ok({ found: true, handle, name });
+      },
+    ),
+  ];
+}

@@ -1,0 +1,104 @@
+import { Command } from 'commander';
+import { addAccountCommands } from './accounts/commands.ts';
+import { readConfig } from './config.ts';
+import { migrate } from './db/migrate.ts';
+import { createLogger, type Logger } from './logger.ts';
+import { type Roles, type RunningPaywright, runPaywright } from './main.ts';
+import { Refusal } from './refusal.ts';
+import { openStore, openStoreDatabase } from './store.ts';
+import { welcome } from './welcome.ts';
+
+const drainTimeoutMs = 15_000;
+
+const say = (line: string) => void process.stdout.write(`${line}\n`);
+
+/** The `paywright` command. Every failure that a person can mend is one sentence and exit code 1. */
+export async function main(argv: readonly string[]): Promise<void> {
+  const program = new Command('paywright')
+    .description('A stablecoin payment service for AI agents and the people who own them')
+    .showHelpAfterError();
+
+  program
+    .command('start')
+    .description('serve and work in one process: all that is needed')
+    .action(() => run({ serve: true, work: true }));
+  program
+    .command('serve')
+    .description('answer requests only')
+    .action(() => run({ serve: true, work: false }));
+  program
+    .command('work')
+    .description('run jobs only')
+    .action(() => run({ serve: false, work: true }));
+  program
+    .command('migrate')
+    .description('bring the database to the schema of this release')
+    .action(() =>
+      withStore(async ({ url }) => {
+        const { applied } = await migrate(url);
+        say(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`);
+      }),
+    );
+  addAccountCommands(program, (work) => withStore(({ db }) => work(db)), say);
+
+  try {
+    await program.parseAsync(argv);
+  } catch (error) {
+    process.stderr.write(`${explain(error)}\n`);
+    process.exit(1);
+  }
+}
+
+async function run(roles: Roles): Promise<void> {
+  const config = readConfig(process.env);
+  const logger = createLogger(config.logLevel);
+  const starting = runPaywright({ config, logger, roles, say });
+  stopOnSignal(starting, logger);
+  const { publicUrl } = await starting;
+  if (publicUrl === undefined) say('Paywright is working on jobs. Ctrl-C stops it.');
+  else say(welcome(config, publicUrl));
+}
+
+/** The first Ctrl-C or SIGTERM finishes open requests and stops cleanly; a second one does not wait. */
+function stopOnSignal(starting: Promise<RunningPaywright>, logger: Logger): void {
+  let stopping = false;
+  const onSignal = async () => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    setTimeout(() => {
+      logger.error('stopping took too long');
+      process.exit(1);
+    }, drainTimeoutMs).unref();
+    const running = await starting.catch(() => undefined);
+    await running?.stop();
+    logger.flush(() => process.exit(0));
+  };
+  process.on('SIGINT', () => void onSignal());
+  process.on('SIGTERM', () => void onSignal());
+}
+
+async function withStore(
+  work: (store: { url: string; db: ReturnType<typeof openStoreDatabase> }) => Promise<void>,
+): Promise<void> {
+  const config = readConfig(process.env);
+  const logger = createLogger('error');
+  const store = await openStore({ config, logger, say: () => {}, mayJoin: true });
+  const db = openStoreDatabase(store, config, logger);
+  try {
+    await work({ url: store.url, db });
+  } finally {
+    await db.close();
+    await store.close();
+  }
+}
+
+function explain(error: unknown): string {
+  if (error instanceof Refusal) return error.message;
+  const { code, path } = error as NodeJS.ErrnoException;
+  if (code === 'ENOSPC') return `The disk is full: there is no room left to write ${path ?? 'files'}.`;
+  if (code === 'EACCES' || code === 'EROFS') return `There is no permission to use ${path ?? 'a file that is needed'}.`;
+  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND') return 'The database does not answer: check DATABASE_URL.';
+  if (code?.startsWith('28')) return 'The database refuses the user or password in DATABASE_URL.';
+  if (code === '3D000') return 'The database named in DATABASE_URL does not exist.';
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

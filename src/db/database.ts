@@ -1,0 +1,111 @@
+import pg from 'pg';
+import type { Logger } from '../logger.ts';
+
+/** Anything that runs SQL: the pool, or one open transaction. Functions that only query ask for this. */
+export interface Queryable {
+  query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<pg.QueryResult<Row>>;
+}
+
+/** An open transaction. A function that asks for it must be part of somebody's commit. */
+export interface Transaction extends Queryable {
+  readonly inTransaction: true;
+}
+
+export interface Database extends Queryable {
+  /** Runs the work in one transaction: commits what it returns, rolls back when it throws. */
+  transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>;
+  readonly pool: pg.Pool;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  readonly url: string;
+  readonly poolSize: number;
+  readonly logger: Logger;
+  /** Shows up in pg_stat_activity, so that an operator sees whose connection it is. */
+  readonly applicationName?: string;
+}
+
+/** bigint columns become bigint, here and nowhere else. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    oid === pg.types.builtins.INT8 && format !== 'binary' ? BigInt : pg.types.getTypeParser(oid, format as 'text'),
+};
+
+export function openDatabase({ url, poolSize, logger, applicationName = 'paywright' }: DatabaseOptions): Database {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: poolSize,
+    types,
+    application_name: applicationName,
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 60_000,
+  });
+  // A connection that breaks is replaced by the pool; without these listeners it would end the process.
+  pool.on('error', (err) => logger.warn({ err }, 'an idle database connection was lost'));
+  pool.on('connect', (client) => client.on('error', () => {}));
+
+  return {
+    pool,
+    query: (text, values) => pool.query(text, values as unknown[]),
+    transaction: (work) => inTransaction(pool, work),
+    close: () => pool.end(),
+  };
+}
+
+async function inTransaction<Result>(pool: pg.Pool, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  // A connection that dies while no query is running reports it here, and must not go back to the pool.
+  const onError = (error: Error) => {
+    broken = error;
+  };
+  client.on('error', onError);
+  try {
+    await client.query('BEGIN');
+    const result = await work({
+      inTransaction: true,
+      query: (text, values) => client.query(text, values as unknown[]),
+    });
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    await client.query('ROLLBACK').catch((rollbackError: Error) => {
+      broken = rollbackError;
+    });
+    throw error;
+  } finally {
+    client.off('error', onError);
+    client.release(broken);
+  }
+}
+
+/** The single row of a query that cannot return anything else. */
+export function onlyRow<Row extends pg.QueryResultRow>(result: pg.QueryResult<Row>): Row {
+  const [row] = result.rows;
+  if (row === undefined || result.rows.length > 1) throw new Error(`expected one row, got ${result.rows.length}`);
+  return row;
+}
+
+/** Whether a statement was refused by the named unique constraint. */
+export function violates(error: unknown, constraint: string): boolean {
+  return error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === constraint;
+}
+
+const networkCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOENT',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EHOSTUNREACH',
+]);
+
+/** Whether the database could not be reached or is going away, rather than having refused a statement. */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: string }).code ?? '';
+  if (error instanceof pg.DatabaseError) return code.startsWith('57P') || code.startsWith('08') || code === '53300';
+  return networkCodes.has(code) || /Connection terminated|timeout exceeded when trying to connect/i.test(error.message);
+}

@@ -1,0 +1,99 @@
+import type { z } from 'zod';
+import type { ErrorKind } from './problem.ts';
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+
+/** Who is calling: the account behind a valid API key, and that key. */
+export interface Caller {
+  readonly accountId: bigint;
+  readonly keyId: string;
+  readonly handle: string;
+  readonly tier: 'free' | 'pro' | 'enterprise';
+}
+
+/** Identifies a request that may be sent again: the client's key, and a fingerprint of what it asked for. */
+export interface IdempotencyClaim {
+  readonly key: string;
+  readonly requestHash: Buffer;
+}
+
+type Auth = 'key' | 'none';
+type Schema = z.ZodType;
+type Output<S> = S extends Schema ? z.output<S> : undefined;
+type Input<S> = S extends Schema ? z.input<S> : never;
+
+/** One way a route succeeds. */
+interface Success {
+  readonly description: string;
+  readonly schema: Schema;
+  readonly example: unknown;
+}
+type Successes = Readonly<Record<number, Success>>;
+
+export interface RouteRequest<A extends Auth, Body, Query, Params> {
+  readonly body: Output<Body>;
+  readonly query: Output<Query>;
+  readonly params: Output<Params>;
+  readonly caller: A extends 'key' ? Caller : Caller | undefined;
+  readonly idempotency: IdempotencyClaim | undefined;
+  readonly requestId: string;
+  /** The address the request came from, behind trusted proxies the one they name. */
+  readonly ip: string;
+}
+
+export type Answer<Returns extends Successes> = {
+  [Status in keyof Returns & number]: { readonly status: Status; readonly body: z.input<Returns[Status]['schema']> };
+}[keyof Returns & number];
+
+interface RouteSpec<A extends Auth, Body, Query, Params, Returns extends Successes> {
+  /** The operationId: how tools name this operation. */
+  readonly id: string;
+  readonly method: Method;
+  /** Relative to the API prefix; parameters are written `:name`. */
+  readonly path: `/${string}`;
+  /** The chapter of the reference that it stands in. */
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly auth: A;
+  readonly body?: Body;
+  readonly query?: Query;
+  readonly params?: Params;
+  readonly examples?: { readonly body?: Input<Body>; readonly query?: Input<Query>; readonly params?: Input<Params> };
+  readonly returns: Returns;
+  readonly errors?: readonly ErrorKind[];
+  /** Takes an Idempotency-Key: the first success is answered again to the same request. */
+  readonly idempotent?: true;
+}
+
+/** A declared route, as the server, the OpenAPI document and the reference read it. */
+export interface Route {
+  readonly spec: RouteSpec<Auth, Schema | undefined, Schema | undefined, Schema | undefined, Successes>;
+  handle(request: unknown): Promise<{ readonly status: number; readonly body: unknown }>;
+}
+
+/**
+ * Declares a route once. From the declaration come validation, the handler's types, the OpenAPI document, the
+ * reference, and the check that an answer holds nothing that was not declared.
+ */
+export function defineRoute<
+  const A extends Auth,
+  const Returns extends Successes,
+  Body extends Schema | undefined = undefined,
+  Query extends Schema | undefined = undefined,
+  Params extends Schema | undefined = undefined,
+>(
+  spec: RouteSpec<A, Body, Query, Params, Returns>,
+  handle: (request: RouteRequest<A, Body, Query, Params>) => Promise<Answer<Returns>>,
+): Route {
+  return { spec, handle } as unknown as Route;
+}
+
+/** The usual answer. */
+export function ok<const Body>(body: Body): { readonly status: 200; readonly body: Body } {
+  return { status: 200, body };
+}
+
+export function created<const Body>(body: Body): { readonly status: 201; readonly body: Body } {
+  return { status: 201, body };
+}

@@ -1,0 +1,42 @@
+import { createServer as createSocket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { Refusal } from '../refusal.ts';
+
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Finds out early, before minutes of preparation, that the port cannot be had. */
+export async function refuseTakenPort(address: Address): Promise<void> {
+  const socket = createSocket();
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', (error) => reject(explain(error, address)));
+    socket.listen(address.port, address.host, () => socket.close(() => resolve()));
+  });
+}
+
+/** Starts to listen; answers the port, which is the system's choice when 0 was asked for. */
+export async function listen(app: FastifyInstance, address: Address): Promise<number> {
+  try {
+    await app.listen({ ...address, backlog: 1024 });
+  } catch (error) {
+    throw explain(error as Error, address);
+  }
+  const bound = app.server.address();
+  return typeof bound === 'object' && bound !== null ? bound.port : address.port;
+}
+
+function explain(error: Error, { host, port }: Address): Error {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'EADDRINUSE':
+      return new Refusal(`Port ${port} on ${host} is taken: stop what uses it, or set PORT to another one.`);
+    case 'EACCES':
+      return new Refusal(`Port ${port} may not be used by this user: set PORT to one above 1023.`);
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new Refusal(`HOST is ${host}, which is not an address of this machine.`);
+    default:
+      return error;
+  }
+}

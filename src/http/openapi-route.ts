@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { chapters } from './chapters.ts';
+import { defineRoute, ok, type Route } from './define-route.ts';
+import { buildOpenApi, type OpenApiDocument } from './openapi.ts';
+
+/** Adds the operation that describes all operations, itself included. The document is built when first asked for. */
+export function describeRoutes(
+  routes: readonly Route[],
+  publicUrl: () => string,
+): { readonly all: readonly Route[]; readonly document: () => OpenApiDocument } {
+  let built: OpenApiDocument | undefined;
+  const document = () => {
+    built ??= buildOpenApi(all, publicUrl(), chapters);
+    return built;
+  };
+  const openApi = defineRoute(
+    {
+      id: 'getOpenApi',
+      method: 'GET',
+      path: '/openapi.json',
+      tag: 'Service',
+      summary: 'This description, as OpenAPI 3.1',
+      auth: 'none',
+      returns: {
+        200: {
+          description: 'The OpenAPI document',
+          schema: z.looseObject({
+            openapi: z.string(),
+            info: z.looseObject({ title: z.string(), version: z.string() }),
+          }),
+          example: { openapi: '3.1.0', info: { title: 'Paywright', version: '3.0.0' } },
+        },
+      },
+    },
+    async () => ok(document()),
+  );
+  const all = [...routes, openApi];
+  return { all, document };
+}

@@ -1,0 +1,227 @@
+import { z } from 'zod';
+import type { Route } from './define-route.ts';
+import { httpErrors } from './errors.ts';
+import type { ErrorKind } from './problem.ts';
+import { problemType } from './send-problem.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+export interface OpenApiDocument extends Json {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+}
+
+export interface OpenApiOperation extends Json {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly tags: readonly string[];
+  readonly parameters: readonly Json[];
+  readonly requestBody?: Json;
+  readonly responses: Readonly<Record<string, Json>>;
+}
+
+export interface Chapter {
+  readonly name: string;
+  readonly description: string;
+}
+
+const interfaceVersion = '3.0.0';
+
+/** The OpenAPI 3.1 description of the routes: everything in it comes from their declarations. */
+export function buildOpenApi(
+  routes: readonly Route[],
+  publicUrl: string,
+  chapters: readonly Chapter[],
+): OpenApiDocument {
+  const paths: Record<string, Record<string, OpenApiOperation>> = {};
+  for (const route of routes) {
+    const path = route.spec.path.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.spec.method.toLowerCase()]: toOperation(route, publicUrl) };
+  }
+  const used = new Set(routes.map((route) => route.spec.tag));
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Paywright',
+      version: interfaceVersion,
+      description: 'Stablecoin payments for AI agents and the people who own them.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: `${publicUrl}/api` }],
+    tags: chapters.filter(({ name }) => used.has(name)),
+    paths,
+    components: {
+      schemas: { Problem: problemSchema },
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, which begins with pa_live_.' },
+      },
+    },
+  } as OpenApiDocument;
+}
+
+function toOperation({ spec }: Route, publicUrl: string): OpenApiOperation {
+  return {
+    operationId: spec.id,
+    summary: spec.summary,
+    ...(spec.description !== undefined && { description: spec.description }),
+    tags: [spec.tag],
+    security: spec.auth === 'key' ? [{ apiKey: [] }] : [],
+    parameters: [
+      ...toParameters('path', spec.params, spec.examples?.params),
+      ...toParameters('query', spec.query, spec.examples?.query),
+      ...(spec.idempotent ? [idempotencyParameter] : []),
+    ],
+    ...(spec.body !== undefined && {
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: toSchema(spec.body, 'input'),
+            ...(spec.examples?.body !== undefined && { example: spec.examples.body }),
+          },
+        },
+      },
+    }),
+    responses: { ...successResponses(spec), ...errorResponses(spec, publicUrl) },
+  };
+}
+
+function successResponses(spec: Route['spec']): Record<string, Json> {
+  return Object.fromEntries(
+    Object.entries(spec.returns).map(([status, success]) => [
+      status,
+      {
+        description: success.description,
+        headers: rateLimitHeaders,
+        content: { 'application/json': { schema: toSchema(success.schema, 'output'), example: success.example } },
+      },
+    ]),
+  );
+}
+
+/** Errors with one status share a response; each code has its own example. */
+function errorResponses(spec: Route['spec'], publicUrl: string): Record<string, Json> {
+  const kinds = errorsOf(spec);
+  const statuses = [...new Set(kinds.map((kind) => kind.status))];
+  return Object.fromEntries(
+    statuses.map((status) => [
+      String(status),
+      errorResponse(
+        kinds.filter((kind) => kind.status === status),
+        publicUrl,
+      ),
+    ]),
+  );
+}
+
+function errorResponse(kinds: readonly ErrorKind[], publicUrl: string): Json {
+  return {
+    description: kinds.map((kind) => `\`${kind.code}\`: ${kind.title}`).join('; '),
+    content: {
+      'application/problem+json': {
+        schema: { $ref: '#/components/schemas/Problem' },
+        examples: Object.fromEntries(kinds.map((kind) => [kind.code, { value: exampleProblem(kind, publicUrl) }])),
+      },
+    },
+  };
+}
+
+/** What a route declares, and what every route like it may answer. */
+export function errorsOf(spec: Route['spec']): ErrorKind[] {
+  const takesInput = spec.body !== undefined || spec.query !== undefined || spec.params !== undefined;
+  const kinds = [
+    ...(takesInput || spec.idempotent ? [httpErrors.invalid_request] : []),
+    ...(spec.auth === 'key' ? [httpErrors.unauthorized] : []),
+    ...(spec.errors ?? []),
+    ...(spec.idempotent ? [httpErrors.idempotency_in_progress, httpErrors.idempotency_mismatch] : []),
+    ...(spec.body !== undefined ? [httpErrors.payload_too_large, httpErrors.unsupported_media_type] : []),
+    httpErrors.rate_limited,
+    httpErrors.internal_error,
+    httpErrors.unavailable,
+  ];
+  return [...new Set(kinds)].sort((a, b) => a.status - b.status);
+}
+
+function exampleProblem(kind: ErrorKind, publicUrl: string): Json {
+  return {
+    type: problemType(publicUrl, kind.code),
+    title: kind.title,
+    status: kind.status,
+    detail: kind.detail,
+    code: kind.code,
+    requestId: 'req_01kp3v2m8rfk2s6y0e6v9q4w1x',
+  };
+}
+
+function toParameters(where: 'path' | 'query', schema: z.ZodType | undefined, example: unknown): Json[] {
+  if (schema === undefined) return [];
+  const { properties = {}, required = [] } = toSchema(schema, 'input') as {
+    properties?: Record<string, Json>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, property]) => {
+    const { description, ...rest } = property;
+    const given = (example as Record<string, unknown> | undefined)?.[name];
+    return {
+      name,
+      in: where,
+      required: where === 'path' || required.includes(name),
+      ...(description !== undefined && { description }),
+      schema: rest,
+      ...(given !== undefined && { example: given }),
+    };
+  });
+}
+
+function toSchema(schema: z.ZodType, io: 'input' | 'output'): Json {
+  const { $schema: _dialect, ...json } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+  return json;
+}
+
+const idempotencyParameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'Makes the request safe to send again: the same key with the same request answers the first success again, kept for at least 24 hours.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+};
+
+const rateLimitHeaders = {
+  'RateLimit-Policy': {
+    description: 'The limit: q requests in w seconds.',
+    schema: { type: 'string' },
+    example: '"default";q=60;w=60',
+  },
+  RateLimit: {
+    description: 'What is left: r requests; more in t seconds.',
+    schema: { type: 'string' },
+    example: '"default";r=59;t=60',
+  },
+};
+
+const problemSchema = {
+  type: 'object',
+  description: 'Every error, as application/problem+json (RFC 9457). Branch on `code`, which never changes.',
+  required: ['type', 'title', 'status', 'detail', 'code', 'requestId'],
+  properties: {
+    type: { type: 'string', format: 'uri', description: 'Where this error is explained.' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string', description: 'What happened this time and what to do about it.' },
+    code: { type: 'string', description: 'Stable, snake_case.' },
+    requestId: { type: 'string', description: 'Quote it when you ask for help.' },
+    errors: {
+      type: 'array',
+      description: 'For invalid_request: what is wrong where.',
+      items: {
+        type: 'object',
+        required: ['path', 'message'],
+        properties: { path: { type: 'string' }, message: { type: 'string' } },
+      },
+    },
+  },
+};

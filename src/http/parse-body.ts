@@ -1,0 +1,55 @@
+import { parse } from 'secure-json-parse';
+import { httpErrors } from './errors.ts';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Escapes that may spell what PostgreSQL cannot store: NUL, and halves of a surrogate pair. */
+const suspiciousEscape = /\\u(?:0000|[dD][89a-fA-F])/;
+
+/** Reads a JSON body from its raw bytes and refuses what no field could ever mean. An empty body is no body. */
+export function parseJsonBody(bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined;
+  const text = decode(bytes);
+  const value = parseText(text);
+  if (suspiciousEscape.test(text)) refuseUnstorable(value);
+  return value;
+}
+
+function decode(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw httpErrors.invalid_request('The body is not valid UTF-8.');
+  }
+}
+
+function parseText(text: string): unknown {
+  try {
+    return parse(text, { protoAction: 'error', constructorAction: 'error' });
+  } catch (error) {
+    if ((error as Error).message.includes('forbidden prototype property')) {
+      throw httpErrors.invalid_request('The body names a property that is not allowed ("__proto__" or "constructor").');
+    }
+    throw httpErrors.invalid_request('The body is not valid JSON.');
+  }
+}
+
+function refuseUnstorable(root: unknown): void {
+  const waiting: unknown[] = [root];
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if (typeof value === 'string') refuseUnstorableText(value);
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [name, inner] of Object.entries(value)) {
+      refuseUnstorableText(name);
+      waiting.push(inner);
+    }
+  }
+}
+
+/** Text that cannot be stored as it is, so it must not be accepted as if it could. */
+export function refuseUnstorableText(text: string): void {
+  if (text.includes('\0') || !text.isWellFormed()) {
+    throw httpErrors.invalid_request('Text must not contain NUL characters or unpaired surrogates.');
+  }
+}

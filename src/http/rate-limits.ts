@@ -1,0 +1,45 @@
+import type { FastifyReply } from 'fastify';
+import type { RateLimitConfig } from '../config.ts';
+import type { RateLimitDecision, RateLimiter } from '../rate-limit/limiter.ts';
+import { addressBucket } from './client-address.ts';
+import type { Caller } from './define-route.ts';
+import { httpErrors } from './errors.ts';
+
+const windowMs = 60_000;
+
+/** Requests a minute for this tier; 0 is unlimited. */
+export function limitOfTier(limits: RateLimitConfig, tier: Caller['tier']): number {
+  switch (tier) {
+    case 'free':
+      return limits.free;
+    case 'pro':
+      return limits.pro;
+    case 'enterprise':
+      return 0;
+  }
+}
+
+/** Counts a request against its account, or without a key against its address. Undefined when nothing limits it. */
+export function countRequest(
+  limiter: RateLimiter,
+  limits: RateLimitConfig,
+  caller: Caller | undefined,
+  ip: string,
+): { readonly limit: number; readonly decision: RateLimitDecision | Promise<RateLimitDecision> } | undefined {
+  const limit = caller === undefined ? limits.anonymous : limitOfTier(limits, caller.tier);
+  if (limit === 0) return undefined;
+  const bucket = caller === undefined ? `ip:${addressBucket(ip)}` : `account:${caller.accountId}`;
+  return { limit, decision: limiter.take(bucket, { limit, windowMs }) };
+}
+
+/** Writes the RateLimit headers, and throws the 429 when the request does not pass. */
+export function applyDecision(reply: FastifyReply, limit: number, decision: RateLimitDecision): void {
+  const seconds = Math.max(1, Math.ceil(decision.resetMs / 1000));
+  reply.header('RateLimit-Policy', `"default";q=${limit};w=${windowMs / 1000}`);
+  reply.header('RateLimit', `"default";r=${decision.remaining};t=${seconds}`);
+  if (decision.allowed) return;
+  throw httpErrors.rate_limited(
+    `${limit} requests a minute are allowed here. Wait ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and try again.`,
+    { headers: { 'Retry-After': String(seconds) } },
+  );
+}

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { plainAddress } from './client-address.ts';
+import type { IdempotencyClaim, Route } from './define-route.ts';
+import { httpErrors } from './errors.ts';
+import { parseQuery } from './parse-query.ts';
+import { validate } from './validate.ts';
+
+/** One request, top to bottom: who, what, do it, check the answer. */
+export async function runRoute(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { spec } = route;
+  if (spec.auth === 'key' && request.caller === undefined) {
+    throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
+  }
+
+  const body = validate('body', spec.body, request.body);
+  const answer = await route.handle({
+    body,
+    query: spec.query && validate('query', spec.query, parseQuery(request.url)),
+    params: spec.params && validate('params', spec.params, request.params),
+    caller: request.caller,
+    idempotency: spec.idempotent && readClaim(spec.id, request, body),
+    requestId: request.id,
+    ip: plainAddress(request.ip),
+  });
+
+  if ('replayed' in answer) reply.header('Idempotency-Replayed', 'true');
+  return reply.code(answer.status).type('application/json; charset=utf-8').send(checkedJson(route, answer));
+}
+
+/** What leaves is what was declared: other fields are dropped, and a missing or wrong one is our error, never sent. */
+function checkedJson(route: Route, answer: { status: number; body: unknown }): string {
+  const declared = route.spec.returns[answer.status];
+  if (declared === undefined)
+    throw new Error(`${route.spec.id} answered with status ${answer.status}, which it does not declare`);
+  return JSON.stringify(declared.schema.parse(answer.body));
+}
+
+function readClaim(routeId: string, request: FastifyRequest, body: unknown): IdempotencyClaim | undefined {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return undefined;
+  if (typeof key !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(key)) {
+    throw httpErrors.invalid_request('Idempotency-Key must be 1 to 255 printable ASCII characters.');
+  }
+  const params = JSON.stringify(request.params);
+  const requestHash = createHash('sha256')
+    .update(`${routeId}\n${params}\n${JSON.stringify(body)}`)
+    .digest();
+  return { key, requestHash };
+}

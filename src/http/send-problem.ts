@@ -1,0 +1,49 @@
+import type { FastifyReply } from 'fastify';
+import { isUnavailable } from '../db/database.ts';
+import { httpErrors } from './errors.ts';
+import { Problem } from './problem.ts';
+
+/** Where the reference explains an error code. */
+export function problemType(publicUrl: string, code: string): string {
+  return `${publicUrl}/docs#error-${code}`;
+}
+
+export function sendProblem(reply: FastifyReply, problem: Problem, requestId: string, publicUrl: string): FastifyReply {
+  const { errors, headers = {}, members = {} } = problem.extras;
+  return reply
+    .code(problem.status)
+    .headers(headers)
+    .type('application/problem+json')
+    .send(
+      JSON.stringify({
+        type: problemType(publicUrl, problem.code),
+        title: problem.title,
+        status: problem.status,
+        detail: problem.message,
+        code: problem.code,
+        requestId,
+        ...(errors !== undefined && { errors }),
+        ...members,
+      }),
+    );
+}
+
+/** Whatever went wrong, as something the caller can be told. Anything unforeseen is our fault and says no more. */
+export function toProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  const { code, statusCode } = error as { code?: string; statusCode?: number };
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return httpErrors.payload_too_large();
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return httpErrors.unsupported_media_type();
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return httpErrors.invalid_request('The body is not as long as its Content-Length says.');
+    case 'FST_ERR_BAD_URL':
+      return httpErrors.invalid_request('The address is not valid percent-encoded UTF-8.');
+    default:
+  }
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return httpErrors.invalid_request();
+  if (isUnavailable(error)) return httpErrors.unavailable(undefined, { headers: { 'Retry-After': '1' } });
+  return httpErrors.internal_error();
+}

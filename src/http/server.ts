@@ -1,0 +1,184 @@
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { Config } from '../config.ts';
+import { newId } from '../ids.ts';
+import type { Logger } from '../logger.ts';
+import type { RateLimiter } from '../rate-limit/limiter.ts';
+import { isTrusted, plainAddress } from './client-address.ts';
+import { answerClientError } from './client-error.ts';
+import type { Caller, Route } from './define-route.ts';
+import { httpErrors } from './errors.ts';
+import { corsHeaders, preflightHeaders, securityHeaders } from './headers.ts';
+import { parseJsonBody } from './parse-body.ts';
+import { applyDecision, countRequest } from './rate-limits.ts';
+import { runRoute } from './run-route.ts';
+import { sendProblem, toProblem } from './send-problem.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller | undefined;
+  }
+}
+
+/** Finds out who a bearer token belongs to: at once when it is known already, otherwise by asking the database. */
+export type Authenticate = (token: string) => Caller | undefined | Promise<Caller | undefined>;
+
+export interface ServerOptions {
+  readonly config: Pick<Config, 'rateLimits' | 'trustedProxies'>;
+  /** Where the service is reached; known for certain only once it listens. */
+  readonly publicUrl: () => string;
+  readonly routes: readonly Route[];
+  readonly authenticate: Authenticate;
+  readonly limiter: RateLimiter;
+  readonly logger: Logger;
+  /** Adds what people see beside the API. */
+  readonly pages?: (app: FastifyInstance) => void;
+}
+
+const apiPrefix = '/api';
+const bodyLimitBytes = 64 * 1024;
+const allMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+export function createServer(options: ServerOptions): FastifyInstance {
+  const { config, logger, publicUrl } = options;
+  const app = Fastify({
+    logger: false,
+    genReqId: () => newId('req'),
+    bodyLimit: bodyLimitBytes,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 72_000,
+    forceCloseConnections: 'idle',
+    trustProxy: (address) => isTrusted(config.trustedProxies, address),
+    // The query is read where its errors can be answered.
+    routerOptions: { querystringParser: () => ({}), maxParamLength: 500 },
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, request, reply) => {
+      sendProblem(reply, toProblem(error), request.id, publicUrl());
+    },
+  });
+
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes, done) => {
+    try {
+      done(null, parseJsonBody(bytes as Buffer));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+  app.decorateRequest('caller', undefined);
+
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers(securityHeaders(publicUrl()));
+    reply.header('X-Request-Id', request.id);
+    done();
+  });
+  if (logger.isLevelEnabled('info'))
+    app.addHook('onResponse', (request, reply, done) => {
+      logRequest(logger, request, reply);
+      done();
+    });
+
+  app.setErrorHandler((error, request, reply) => {
+    const problem = toProblem(error);
+    if (problem.status >= 500) logger.error({ err: error, requestId: request.id }, 'a request failed');
+    return sendProblem(reply, problem, request.id, publicUrl());
+  });
+  app.setNotFoundHandler((_request, _reply) => {
+    throw httpErrors.not_found();
+  });
+
+  app.register(async (api) => registerApi(api, options), { prefix: apiPrefix });
+  options.pages?.(app);
+  return app;
+}
+
+function registerApi(api: FastifyInstance, { routes, config, limiter, authenticate }: ServerOptions): void {
+  api.addHook('onRequest', (request, reply, done) => {
+    reply.headers(corsHeaders);
+    if (request.method === 'OPTIONS') {
+      done();
+      return;
+    }
+    // Callbacks and not promises: for a known key without Redis the whole hook runs in one go.
+    whenSettled(identify(request, authenticate), done, () => {
+      const counted = countRequest(limiter, config.rateLimits, request.caller, plainAddress(request.ip));
+      if (counted === undefined) done();
+      else
+        whenSettled(counted.decision, done, (decision) => {
+          applyDecision(reply, counted.limit, decision);
+          done();
+        });
+    });
+  });
+
+  api.setNotFoundHandler(() => {
+    throw httpErrors.not_found('There is no such operation; GET /api/openapi.json lists them all.');
+  });
+
+  for (const [path, group] of groupByPath(routes)) {
+    for (const route of group) {
+      api.route({ method: route.spec.method, url: path, handler: (request, reply) => runRoute(route, request, reply) });
+    }
+    refuseOtherMethods(api, path, group);
+  }
+}
+
+function identify(request: FastifyRequest, authenticate: Authenticate): void | Promise<void> {
+  const header = request.headers.authorization;
+  const token = header === undefined ? undefined : /^Bearer ([\x21-\x7e]+)$/i.exec(header)?.[1];
+  const found = token === undefined ? undefined : authenticate(token);
+  if (!(found instanceof Promise)) {
+    request.caller = found;
+    return undefined;
+  }
+  return found.then((caller) => {
+    request.caller = caller;
+  });
+}
+
+/** Goes on at once with a value, and later with a promise; whatever is thrown on the way goes to `fail`. */
+function whenSettled<T>(value: T | Promise<T>, fail: (error: Error) => void, next: (value: T) => void): void {
+  if (value instanceof Promise) {
+    value.then(next).catch(fail);
+    return;
+  }
+  try {
+    next(value);
+  } catch (error) {
+    fail(error as Error);
+  }
+}
+
+/** An address that exists answers a method it does not have with 405, and OPTIONS with what it has. */
+function refuseOtherMethods(api: FastifyInstance, path: string, group: readonly Route[]): void {
+  const taken = group.map((route) => route.spec.method);
+  const allow = [...taken, ...(taken.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ');
+  api.route({
+    method: allMethods.filter((method) => !taken.includes(method)),
+    url: path,
+    handler: async () => {
+      throw httpErrors.method_not_allowed(undefined, { headers: { Allow: allow } });
+    },
+  });
+  api.options(path, async (_request, reply) => reply.code(204).headers(preflightHeaders(allow)).send());
+}
+
+function groupByPath(routes: readonly Route[]): Map<string, Route[]> {
+  const groups = new Map<string, Route[]>();
+  for (const route of routes) groups.set(route.spec.path, [...(groups.get(route.spec.path) ?? []), route]);
+  return groups;
+}
+
+/** The pattern and not the address: the address may hold an email in its query or a token in its path. */
+function logRequest(logger: Logger, request: FastifyRequest, reply: FastifyReply): void {
+  logger.info(
+    {
+      requestId: request.id,
+      method: request.method,
+      route: request.routeOptions.url ?? 'none',
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+      ...(request.caller !== undefined && { account: request.caller.handle }),
+    },
+    'request',
+  );
+}

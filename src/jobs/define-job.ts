@@ -1,0 +1,39 @@
+import type { z } from 'zod';
+import type { Transaction } from '../db/database.ts';
+
+/** A piece of work that runs outside a request, as often as it takes. Whatever it does, it must bear being run again. */
+export interface Job<Payload extends z.ZodType = z.ZodType> {
+  readonly name: string;
+  readonly payload: Payload;
+  readonly maxAttempts: number;
+}
+
+export function defineJob<Payload extends z.ZodType>(job: Job<Payload>): Job<Payload> {
+  return job;
+}
+
+/** A job and the code that runs it; the composition root pairs them, because the code needs what a job cannot carry. */
+export interface JobHandler {
+  readonly job: Job;
+  run(payload: unknown): Promise<void>;
+}
+
+export function handleJob<Payload extends z.ZodType>(
+  job: Job<Payload>,
+  run: (payload: z.output<Payload>) => Promise<void>,
+): JobHandler {
+  return { job, run: (payload) => run(job.payload.parse(payload)) };
+}
+
+/** Enqueues inside the caller's transaction: the job exists exactly when the commit does. */
+export async function enqueue<Payload extends z.ZodType>(
+  tx: Transaction,
+  job: Job<Payload>,
+  payload: z.input<Payload>,
+): Promise<void> {
+  await tx.query('SELECT graphile_worker.add_job($1, $2::json, max_attempts => $3)', [
+    job.name,
+    JSON.stringify(payload),
+    job.maxAttempts,
+  ]);
+}

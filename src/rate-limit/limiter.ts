@@ -1,0 +1,23 @@
+/** At most `limit` within any `windowMs`. A limit of 0 means that everything passes. */
+export interface RateLimitPolicy {
+  readonly limit: number;
+  readonly windowMs: number;
+}
+
+export interface RateLimitDecision {
+  readonly allowed: boolean;
+  readonly remaining: number;
+  /** Until the oldest counted request leaves the window: the earliest moment at which there is more room. */
+  readonly resetMs: number;
+  /** Takes this request out of the count again, as if it had not been made. */
+  giveBack(): void | Promise<void>;
+}
+
+/**
+ * A sliding window: whatever 60 seconds one looks at, at most N requests passed in them, and of a burst of more than N
+ * exactly N pass. Only what passes is counted. In process the answer comes at once; from Redis it is a promise.
+ */
+export interface RateLimiter {
+  take(bucket: string, policy: RateLimitPolicy): RateLimitDecision | Promise<RateLimitDecision>;
+  close(): Promise<void>;
+}

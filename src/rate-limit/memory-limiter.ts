@@ -1,0 +1,84 @@
+import type { Clock } from '../clock.ts';
+import type { RateLimitDecision, RateLimiter, RateLimitPolicy } from './limiter.ts';
+
+const sweepEveryMs = 60_000;
+
+/** The moments of the requests that passed, oldest first, in a ring that grows up to the limit. */
+class PassLog {
+  #times = new Float64Array(8);
+  #head = 0;
+  size = 0;
+  windowMs = 0;
+
+  get oldest(): number {
+    return this.#times[this.#head] ?? 0;
+  }
+
+  dropUntil(moment: number): void {
+    while (this.size > 0 && this.oldest <= moment) {
+      this.#head = (this.#head + 1) % this.#times.length;
+      this.size--;
+    }
+  }
+
+  push(moment: number): void {
+    if (this.size === this.#times.length) this.#grow();
+    this.#times[(this.#head + this.size) % this.#times.length] = moment;
+    this.size++;
+  }
+
+  /** Taking out the newest is enough: the moments are what is counted, not who they belong to. */
+  dropNewest(): void {
+    if (this.size > 0) this.size--;
+  }
+
+  #grow(): void {
+    const wider = new Float64Array(this.#times.length * 2);
+    for (let i = 0; i < this.size; i++) wider[i] = this.#times[(this.#head + i) % this.#times.length] ?? 0;
+    this.#times = wider;
+    this.#head = 0;
+  }
+}
+
+export function createMemoryLimiter(clock: Clock): RateLimiter {
+  const logs = new Map<string, PassLog>();
+  const sweeper = setInterval(sweep, sweepEveryMs).unref();
+
+  function sweep(): void {
+    const now = clock.now();
+    for (const [bucket, log] of logs) {
+      log.dropUntil(now - log.windowMs);
+      if (log.size === 0) logs.delete(bucket);
+    }
+  }
+
+  function logFor(bucket: string): PassLog {
+    const known = logs.get(bucket);
+    if (known) return known;
+    const fresh = new PassLog();
+    logs.set(bucket, fresh);
+    return fresh;
+  }
+
+  return {
+    take(bucket: string, { limit, windowMs }: RateLimitPolicy): RateLimitDecision {
+      const now = clock.now();
+      const log = logFor(bucket);
+      log.windowMs = windowMs;
+      log.dropUntil(now - windowMs);
+      const allowed = log.size < limit;
+      if (allowed) log.push(now);
+      return {
+        allowed,
+        remaining: Math.max(0, limit - log.size),
+        resetMs: log.size === 0 ? 0 : log.oldest + windowMs - now,
+        giveBack: () => {
+          if (allowed) log.dropNewest();
+        },
+      };
+    },
+    async close() {
+      clearInterval(sweeper);
+    },
+  };
+}

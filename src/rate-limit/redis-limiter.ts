@@ -1,0 +1,86 @@
+import { Redis } from 'ioredis';
+import { systemClock } from '../clock.ts';
+import { randomBase62 } from '../ids.ts';
+import type { Logger } from '../logger.ts';
+import type { RateLimitDecision, RateLimiter, RateLimitPolicy } from './limiter.ts';
+import { createMemoryLimiter } from './memory-limiter.ts';
+
+/**
+ * One sorted set per bucket, scored by the time of Redis itself in microseconds, so that instances with clocks of their
+ * own agree. Checking and counting are one script, so no two requests can take the same last place.
+ */
+const takeScript = `
+  local time = redis.call('TIME')
+  local now = time[1] * 1000000 + time[2]
+  local window = ARGV[2] * 1000
+  redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - window)
+  local size = redis.call('ZCARD', KEYS[1])
+  local allowed = 0
+  if size < tonumber(ARGV[1]) then
+    redis.call('ZADD', KEYS[1], now, ARGV[3])
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    allowed = 1
+    size = size + 1
+  end
+  local oldest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+  return { allowed, size, math.ceil((oldest[2] + window - now) / 1000) }
+`;
+
+const options = {
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  maxRetriesPerRequest: 0,
+  commandTimeout: 500,
+  connectTimeout: 2_000,
+  retryStrategy: (attempt: number) => Math.min(attempt * 200, 2_000),
+};
+
+interface ScriptedRedis extends Redis {
+  takePlace(bucket: string, limit: number, windowMs: number, member: string): Promise<[number, number, number]>;
+}
+
+/** Shared by every instance. While Redis is away each instance limits in process, and says so once per outage. */
+export function createRedisLimiter(url: string, logger: Logger): RateLimiter {
+  const redis = new Redis(url, options) as ScriptedRedis;
+  redis.defineCommand('takePlace', { numberOfKeys: 1, lua: takeScript });
+  const standIn = createMemoryLimiter(systemClock);
+  let away = false;
+
+  redis.on('error', () => noteAway());
+  redis.on('ready', () => {
+    if (away) logger.info('Redis is back: rate limits are shared again');
+    away = false;
+  });
+  // A first connection that fails is reported through 'error' and tried again like any other.
+  redis.connect().catch(() => {});
+
+  function noteAway(): void {
+    if (!away) logger.warn('Redis is away: each instance limits in process until it is back');
+    away = true;
+  }
+
+  return {
+    async take(bucket: string, policy: RateLimitPolicy): Promise<RateLimitDecision> {
+      const key = `paywright:limit:${bucket}`;
+      const member = randomBase62(12);
+      try {
+        const [allowed, size, resetMs] = await redis.takePlace(key, policy.limit, policy.windowMs, member);
+        return {
+          allowed: allowed === 1,
+          remaining: Math.max(0, policy.limit - size),
+          resetMs,
+          giveBack: async () => {
+            await redis.zrem(key, member).catch(() => {});
+          },
+        };
+      } catch {
+        noteAway();
+        return standIn.take(bucket, policy);
+      }
+    },
+    async close() {
+      redis.disconnect();
+      await standIn.close();
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import { randomBytes } from 'node:crypto';
+import { type Database, onlyRow } from '../db/database.ts';
+import { Refusal } from '../refusal.ts';
+
+const lock = 4_028_403;
+
+/**
+ * The sandbox makes its own secret and keeps it with its data, so that any number of instances on one database share
+ * it. That protects nothing, and a sandbox has nothing to protect.
+ */
+export async function sandboxSecret(db: Database): Promise<string> {
+  return db.transaction(async (tx) => {
+    await tx.query('SELECT pg_advisory_xact_lock($1)', [lock]);
+    await tx.query('CREATE SCHEMA IF NOT EXISTS sandbox');
+    await tx.query('CREATE TABLE IF NOT EXISTS sandbox.secret (secret text NOT NULL)');
+    const { rows } = await tx.query<{ secret: string }>('SELECT secret FROM sandbox.secret');
+    if (rows[0] !== undefined) return rows[0].secret;
+    const fresh = randomBytes(32).toString('hex');
+    return onlyRow(
+      await tx.query<{ secret: string }>('INSERT INTO sandbox.secret (secret) VALUES ($1) RETURNING secret', [fresh]),
+    ).secret;
+  });
+}
+
+/** Keys and wallets of a sandbox were never protected, so they must not become live ones. */
+export async function refuseSandboxDatabase(db: Database): Promise<void> {
+  const { rows } = await db.query<{ used: boolean }>("SELECT to_regclass('sandbox.secret') IS NOT NULL AS used");
+  if (rows[0]?.used)
+    throw new Refusal('DATABASE_URL names a database that a sandbox has used: live mode needs its own.');
+}

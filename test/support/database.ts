@@ -1,0 +1,35 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, inject } from 'vitest';
+import { type Database, openDatabase } from '../../src/db/database.ts';
+import { createLogger } from '../../src/logger.ts';
+
+export interface TestDatabase {
+  readonly url: string;
+  readonly db: Database;
+}
+
+/** A database of its own for a test file, with every migration applied. Call it at the top of the file. */
+export function useDatabase(): TestDatabase {
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  const adminUrl = inject('postgresUrl');
+  const url = adminUrl.replace(/\/[^/]+$/, `/${name}`);
+  const db = openDatabase({ url, poolSize: 10, logger: createLogger('silent') });
+
+  beforeAll(() => administer(adminUrl, `CREATE DATABASE ${name} TEMPLATE template_paywright`));
+  afterAll(async () => {
+    await db.close();
+    await administer(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`);
+  });
+  return { url, db };
+}
+
+async function administer(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}

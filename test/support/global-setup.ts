@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { migrate } from '../../src/db/migrate.ts';
+import { startEmbeddedPostgres } from '../../src/sandbox/postgres.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The test server's maintenance database; test databases are made from the template beside it. */
+    postgresUrl: string;
+  }
+}
+
+/** One real PostgreSQL for the whole run, with one migrated database that every test file clones in milliseconds. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'paywright-test-'));
+  const postgres = await startEmbeddedPostgres({ dataDir });
+  const admin = new pg.Client({ connectionString: postgres.url });
+  await admin.connect();
+  await admin.query('CREATE DATABASE template_paywright');
+  await migrate(postgres.url.replace(/\/[^/]+$/, '/template_paywright'));
+  await admin.end();
+  project.provide('postgresUrl', postgres.url);
+  return async () => {
+    await postgres.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  };
+}
