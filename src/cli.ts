@@ -99,6 +99,7 @@ function explain(error: unknown): string {
   if (code === 'EACCES' || code === 'EROFS') return `There is no permission to use ${path ?? 'a file that is needed'}.`;
   if (code === 'ECONNREFUSED' || code === 'ENOTFOUND') return 'The database does not answer: check DATABASE_URL.';
   if (code?.startsWith('28')) return 'The database refuses the user or password in DATABASE_URL.';
+  if (code === '42P01') return 'The database is not set up yet: run "paywright migrate", or start the service once.';
   if (code === '3D000') return 'The database named in DATABASE_URL does not exist.';
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

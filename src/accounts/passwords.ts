@@ -9,19 +9,21 @@ const argon2id = 2;
 const parameters = { algorithm: argon2id, memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
 
 /** One core is always left to everybody else: a flood of registrations waits in its own queue. */
-const atOnce = Math.max(1, availableParallelism() - 1);
+const atOnce = Math.min(4, Math.max(1, availableParallelism() - 1));
 const mostWaiting = 200;
 
+/** Slow by design, so whoever needs one waits for a turn. */
 export interface Passwords {
   hash(password: string): Promise<string>;
-  matches(hash: string, password: string): Promise<boolean>;
+  /** `work` starts when it is its turn; what it does there, such as counting attempts, few do at the same moment. */
+  inTurn<T>(work: (matches: (hash: string, password: string) => Promise<boolean>) => Promise<T>): Promise<T>;
 }
 
 export function createPasswords(): Passwords {
   const enter = createGate(atOnce, mostWaiting);
   return {
     hash: (password) => enter(() => hash(password, parameters)),
-    matches: (stored, password) => enter(() => verify(stored, password)),
+    inTurn: (work) => enter(() => work(verify)),
   };
 }
 

@@ -85,9 +85,11 @@ async function signIn(
   account: Credentials,
   { password, ip }: Registration,
 ): Promise<Registered> {
-  const attempt = await throttle.begin({ accountId: account.id, ip });
-  if (!(await passwords.matches(account.password_hash, password))) throw accountErrors.wrong_password();
-  await attempt.succeeded();
+  await passwords.inTurn(async (matches) => {
+    const attempt = await throttle.begin({ accountId: account.id, ip });
+    if (!(await matches(account.password_hash, password))) throw accountErrors.wrong_password();
+    await attempt.succeeded();
+  });
   const apiKey = await db.transaction((tx) => issueKey(tx, secrets, account.id));
   return {
     apiKey,

@@ -9,7 +9,7 @@ const perAccount: RateLimitPolicy = { limit: 10, windowMs };
 const perAddress: RateLimitPolicy = { limit: 50, windowMs };
 
 export interface SignInThrottle {
-  /** Counts an attempt before its password is looked at, so that many at once gain nothing. */
+  /** Counts an attempt before its password is looked at, so that many at once gain nothing. Call it in turn. */
   begin(attempt: { readonly accountId: bigint; readonly ip: string }): Promise<{ succeeded(): Promise<void> }>;
 }
 

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { createLogger, type Logger } from '../../src/logger.ts';
+import { type RunningPaywright, runPaywright } from '../../src/main.ts';
+import { type Client, createClient } from './client.ts';
+import { type TestDatabase, useDatabase } from './database.ts';
+
+/** Unlimited unless a test is about limits: tests share one address and are faster than any person. */
+const unlimited = {
+  RATE_LIMIT_FREE_PER_MINUTE: '0',
+  RATE_LIMIT_PRO_PER_MINUTE: '0',
+  RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0',
+};
+
+export interface Service {
+  readonly url: string;
+  readonly client: Client;
+  stop(): Promise<void>;
+}
+
+export interface StartOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly logger?: Logger;
+  readonly say?: (line: string) => void;
+}
+
+/** Starts the whole service in this process, on a port of its own. */
+export async function startService(database: TestDatabase, options: StartOptions = {}): Promise<Service> {
+  const config = readConfig({ PORT: '0', DATABASE_URL: database.url, ...unlimited, ...options.env });
+  const running: RunningPaywright = await runPaywright({
+    config,
+    logger: options.logger ?? createLogger('silent'),
+    roles: { serve: true, work: true },
+    say: options.say ?? (() => {}),
+  });
+  const url = running.publicUrl ?? '';
+  return { url, client: createClient(url), stop: () => running.stop() };
+}
+
+/** A service on a database of its own for a test file. Its fields may be read from the first test on. */
+export function useService(options: StartOptions = {}): Service & { readonly database: TestDatabase } {
+  const database = useDatabase();
+  let service: Service | undefined;
+  const started = () => {
+    if (service === undefined) throw new Error('the service is not running yet');
+    return service;
+  };
+  beforeAll(async () => {
+    service = await startService(database, options);
+  });
+  afterAll(() => service?.stop());
+  return {
+    database,
+    get url() {
+      return started().url;
+    },
+    get client() {
+      return started().client;
+    },
+    stop: () => started().stop(),
+  };
+}
