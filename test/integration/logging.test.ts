@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { createLogger } from '../../src/logger.ts';
+import { useDatabase } from '../support/database.ts';
+import { startService } from '../support/service.ts';
+
+const database = useDatabase();
+
+test('a log tells what happened and never a key, a password, an email, a phone number or a code', async () => {
+  const lines: string[] = [];
+  const service = await startService(database, {
+    env: { SANDBOX_AUTO_VERIFY: 'false' },
+    logger: createLogger('trace', { write: (line: string) => void lines.push(line) }),
+  });
+  const account = await service.client.register({ email: 'very.private@example.com', password: 'a private horse' });
+  await service.client.get('/circle/lookup?email=very.private@example.com', account.key);
+  await service.client.patch('/account', { phone: '+14155550155' }, account.key);
+  const { body } = await service.client.get('/sandbox/messages', account.key);
+  const codes = body.messages.map((message: { text: string }) => message.text.slice(0, 6));
+  await service.client.post('/account/phone/verify', { code: '000000' }, account.key);
+  await service.client.post('/agent/register', { email: 'very.private@example.com', password: 'wrong private' });
+  // An unforeseen error whose text quotes a value.
+  await database.db.query('ALTER TABLE accounts ADD CONSTRAINT no_ada CHECK (name <> $$ada the second$$)');
+  const failed = await service.client.patch('/account', { name: 'ada the second' }, account.key);
+  await service.stop();
+
+  expect(failed.status).toBe(500);
+  expect(failed.body).toMatchObject({ code: 'internal_error', requestId: expect.stringMatching(/^req_/) });
+  expect(JSON.stringify(failed.body)).not.toMatch(/constraint|no_ada|accounts|\.ts|\.js/);
+
+  const log = lines.join('');
+  const entries = lines.map((line) => JSON.parse(line));
+  expect(entries).toContainEqual(
+    expect.objectContaining({ level: 'info', method: 'GET', route: '/api/circle/lookup', status: 404, account: account.handle }),
+  );
+  expect(entries).toContainEqual(expect.objectContaining({ level: 'error', requestId: failed.body.requestId }));
+  for (const secret of [account.key, 'very.private', 'private horse', 'wrong private', '4155550155', 'ada the second', ...codes]) {
+    expect(log).not.toContain(secret);
+  }
+});

@@ -1,0 +1,193 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { OpenApiDocument, OpenApiOperation } from '../../src/http/openapi.ts';
+import type { Reply } from '../support/client.ts';
+import { freshEmail } from '../support/client.ts';
+import { useService } from '../support/service.ts';
+
+const service = useService({ env: { SANDBOX_AUTO_VERIFY: 'false' } });
+let document: OpenApiDocument;
+beforeAll(async () => {
+  document = (await service.client.get('/openapi.json')).body;
+});
+
+const password = 'correct horse';
+
+async function newKey(): Promise<string> {
+  return (await service.client.register()).key;
+}
+
+async function latestCode(key: string): Promise<string> {
+  const { body } = await service.client.get('/sandbox/messages', key);
+  return body.messages[0].text.slice(0, 6);
+}
+
+/** For every documented operation, requests that get each of its successes and at least one of its errors. */
+const walks: Record<string, () => Promise<Reply[]>> = {
+  async registerAgent() {
+    const body = { email: freshEmail(), password, name: 'Ada' };
+    return [
+      await service.client.post('/agent/register', body),
+      await service.client.post('/agent/register', body),
+      await service.client.post('/agent/register', { ...body, password: 'wrong horse' }),
+      await service.client.post('/agent/register', {}),
+    ];
+  },
+  async registerCircle() {
+    const body = { email: freshEmail(), password, name: 'Ada' };
+    return [
+      await service.client.post('/circle/register', body),
+      await service.client.post('/circle/register', body),
+      await service.client.post('/circle/register', { ...body, password: 'wrong horse' }),
+    ];
+  },
+  async checkAgent() {
+    const { key, handle } = await service.client.register();
+    return [
+      await service.client.get(`/agents/check?handle=${handle}`, key),
+      await service.client.get('/agents/check?handle=PA-00000000', key),
+      await service.client.get('/agents/check', key),
+    ];
+  },
+  async lookupAccount() {
+    const { key, handle } = await service.client.register();
+    return [
+      await service.client.get(`/circle/lookup?handle=${handle}`, key),
+      await service.client.get('/circle/lookup?handle=PA-00000000', key),
+      await service.client.get('/circle/lookup'),
+    ];
+  },
+  async getAccount() {
+    return [await service.client.get('/account', await newKey()), await service.client.get('/account')];
+  },
+  async updateAccount() {
+    const key = await newKey();
+    return [
+      await service.client.patch('/account', { phone: '+14155550199', shippingAddress: '1 Main St' }, key),
+      await service.client.patch('/account', { phone: 'x' }, key),
+    ];
+  },
+  async setTier() {
+    const key = await newKey();
+    return [
+      await service.client.post('/account/tier', { tier: 'pro' }, key),
+      await service.client.post('/account/tier', { tier: 'enterprise' }, key),
+    ];
+  },
+  async revokeKey() {
+    const key = await newKey();
+    return [
+      await service.client.post('/account/revoke-key', undefined, key),
+      await service.client.post('/account/revoke-key', undefined, key),
+    ];
+  },
+  async verifyEmail() {
+    const key = await newKey();
+    const code = await latestCode(key);
+    return [
+      await service.client.post('/account/email/verify', { code }, key),
+      await service.client.post('/account/email/verify', { code }, key),
+    ];
+  },
+  async sendEmailCode() {
+    const key = await newKey();
+    return [
+      await service.client.post('/account/email/code', undefined, key),
+      await service.client.post('/account/email/code', undefined),
+    ];
+  },
+  async verifyPhone() {
+    const key = await newKey();
+    await service.client.patch('/account', { phone: '+14155550198' }, key);
+    const code = await latestCode(key);
+    return [
+      await service.client.post('/account/phone/verify', { code: code === '000000' ? '000001' : '000000' }, key),
+      await service.client.post('/account/phone/verify', { code }, key),
+    ];
+  },
+  async sendPhoneCode() {
+    const key = await newKey();
+    const none = await service.client.post('/account/phone/code', undefined, key);
+    await service.client.patch('/account', { phone: '+14155550197' }, key);
+    return [none, await service.client.post('/account/phone/code', undefined, key)];
+  },
+  async getOpenApi() {
+    return [await service.client.get('/openapi.json')];
+  },
+  async listSandboxMessages() {
+    return [
+      await service.client.get('/sandbox/messages?limit=1', await newKey()),
+      await service.client.get('/sandbox/messages?limit=0', await newKey()),
+    ];
+  },
+};
+
+function operations(): OpenApiOperation[] {
+  return Object.values(document.paths).flatMap((methods) => Object.values(methods));
+}
+
+interface Content {
+  readonly content: Readonly<Record<string, { schema: object; example?: unknown; examples?: Record<string, { value: unknown }> }>>;
+}
+
+const ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true }));
+
+function mismatch(schema: object, value: unknown): string | undefined {
+  const validate = ajv.compile({ ...schema, components: document['components'] });
+  return validate(value) ? undefined : ajv.errorsText(validate.errors);
+}
+
+describe('the OpenAPI document', () => {
+  test('is valid to a public validator', async () => {
+    const result = await new Validator().validate(structuredClone(document));
+    expect(result.errors ?? []).toEqual([]);
+    expect(result.valid).toBe(true);
+    expect(document.openapi).toBe('3.1.0');
+    expect(document.info.version).toBe('3.0.0');
+  });
+
+  test('every operation has examples that fit its own schemas, and error codes', () => {
+    const ids = operations().map((operation) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const operation of operations()) {
+      const request = operation.requestBody as Content | undefined;
+      if (request !== undefined) {
+        const { schema, example } = request.content['application/json'] ?? { schema: {} };
+        expect([operation.operationId, mismatch(schema, example)]).toEqual([operation.operationId, undefined]);
+      }
+      for (const [status, response] of Object.entries(operation.responses)) {
+        for (const { schema, example, examples } of Object.values((response as unknown as Content).content)) {
+          const all = examples === undefined ? [example] : Object.values(examples).map(({ value }) => value);
+          expect(all.length).toBeGreaterThan(0);
+          for (const one of all) {
+            const at = `${operation.operationId} ${status}`;
+            expect([at, mismatch(schema, one)]).toEqual([at, undefined]);
+          }
+        }
+      }
+      expect(Object.keys(operation.responses).some((status) => status.startsWith('4'))).toBe(true);
+    }
+  });
+
+  test('every documented operation is walked, and real answers match it to the letter', async () => {
+    expect(Object.keys(walks).sort()).toEqual(operations().map((operation) => operation.operationId).sort());
+    for (const operation of operations()) {
+      const replies = (await walks[operation.operationId]?.()) ?? [];
+      for (const reply of replies) {
+        const at = `${operation.operationId} ${reply.status} ${JSON.stringify(reply.body).slice(0, 200)}`;
+        const response = operation.responses[reply.status] as unknown as Content | undefined;
+        expect(response, at).toBeDefined();
+        const type = reply.headers.get('content-type')?.split(';')[0] ?? '';
+        const declared = response?.content[type];
+        expect(declared, at).toBeDefined();
+        expect(mismatch(declared?.schema ?? {}, reply.body), at).toBeUndefined();
+        if (reply.status >= 400) expect(Object.keys(declared?.examples ?? {}), at).toContain(reply.body.code);
+      }
+      const successes = Object.keys(operation.responses).filter((status) => status.startsWith('2'));
+      const seen = new Set(replies.map((reply) => String(reply.status)));
+      expect(successes.filter((status) => !seen.has(status)), operation.operationId).toEqual([]);
+    }
+  });
+});
