@@ -12,7 +12,7 @@ import { migrate } from './db/migrate.ts';
 import { expireIdempotencyKeys } from './http/expire-idempotency-keys.ts';
 import { addHealth } from './http/health.ts';
 import { createOnce } from './http/idempotency.ts';
-import { listen, refuseTakenPort } from './http/listen.ts';
+import { closeServer, listen, refuseTakenPort } from './http/listen.ts';
 import { describeRoutes } from './http/openapi-route.ts';
 import { createServer } from './http/server.ts';
 import { startWorker, type Worker } from './jobs/worker.ts';
@@ -162,7 +162,7 @@ async function startServing({ config, logger }: RunOptions, parts: ServingParts)
       addPages(pages, { document: routes.document, mode: config.mode });
     },
   });
-  closers.push(() => app.close());
+  closers.push(() => closeServer(app));
   const port = await listen(app, config);
   publicUrl ||= `http://127.0.0.1:${port}`;
   return publicUrl;

@@ -40,3 +40,20 @@ function explain(error: Error, { host, port }: Address): Error {
       return error;
   }
 }
+
+const closeTimeoutMs = 10_000;
+
+/**
+ * Stops listening and lets open requests finish. A connection whose last request has just been answered counts as
+ * idle only then, so idle ones are closed again and again until none is left.
+ */
+export async function closeServer(app: FastifyInstance): Promise<void> {
+  const closeIdle = setInterval(() => app.server.closeIdleConnections(), 25);
+  const closeAll = setTimeout(() => app.server.closeAllConnections(), closeTimeoutMs);
+  try {
+    await app.close();
+  } finally {
+    clearInterval(closeIdle);
+    clearTimeout(closeAll);
+  }
+}

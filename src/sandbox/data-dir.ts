@@ -8,7 +8,13 @@ const leastFreeBytes = 150 * 1024 * 1024;
 
 /** Makes the folder that holds the sandbox's state, for its owner only. */
 export function openDataDir(dataDir: string): void {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' || code === 'ENOTDIR') throw new Refusal(`DATA_DIR is ${dataDir}, which is not a folder.`);
+    throw error;
+  }
   const { bavail, bsize } = statfsSync(dataDir);
   if (bavail * bsize < leastFreeBytes) {
     const freeMb = Math.floor((bavail * bsize) / 1024 / 1024);

@@ -13,6 +13,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -61,7 +62,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   if (!existsSync(place.data)) await initialise(place, binaries, demotion);
   giveTo(demotion, place.data);
 
-  let child = await launch(place, binaries, demotion, options.settings);
+  const launchOptions = { place, demotion, settings: options.settings ?? {} };
+  let child = await launch(binaries, launchOptions);
   let stopping = false;
   const keepAlive = async () => {
     while (!stopping) {
@@ -74,7 +76,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const relaunch = async (): Promise<ChildProcess> => {
     for (;;) {
       try {
-        return await launch(place, binaries, demotion, options.settings);
+        return await launch(binaries, launchOptions);
       } catch (error) {
         options.onCrash?.((error as Error).message);
         await sleep(1000);
@@ -124,7 +126,8 @@ function prepareFolders(dataDir: string, demotion: Demotion): Place {
   giveTo(demotion, place.socketDir);
   // A set-up that was killed halfway was never renamed into place.
   for (const name of readdirSync(dataDir).filter((entry) => entry.startsWith('postgres.new-'))) {
-    rmSync(join(dataDir, name), { recursive: true, force: true });
+    // Its initdb may still be writing for a moment.
+    rmSync(join(dataDir, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
   return place;
 }
@@ -171,26 +174,37 @@ async function initialise(place: Place, { initdb }: Binaries, { prefix, owner }:
   renameSync(fresh, place.data);
 }
 
-/** A server that was killed leaves its PostgreSQL running, or only its lock file. Either is put away before a start. */
+/** A server that was killed leaves its PostgreSQL running, or only its lock files. Either is put away before a start. */
 async function endLeftover(place: Place): Promise<void> {
   const lock = join(place.data, 'postmaster.pid');
   if (!existsSync(lock)) return;
-  const pid = Number(readFileSync(lock, 'utf8').split('\n')[0]);
+  const [first = '', ...rest] = readFileSync(lock, 'utf8').split('\n');
+  const pid = Number(first);
   if (commandOf(pid)?.includes(place.data)) {
     if (await endProcess(pid, 'SIGINT', 15_000)) return;
     if (await endProcess(pid, 'SIGQUIT', 5_000)) return;
     throw new Refusal(`An earlier PostgreSQL (process ${pid}) does not end: stop it, then start again.`);
   }
-  // The number may belong to another program by now, and PostgreSQL would take that program for itself.
-  rmSync(lock, { force: true });
+  // The number may belong to another program by now, and PostgreSQL would take that program for itself. The number of
+  // its own parent it takes for stale, and still checks that no orphan of the old server is writing.
+  writeFileSync(lock, [String(process.pid), ...rest].join('\n'));
+  rmSync(join(place.socketDir, '.s.PGSQL.5432.lock'), { force: true });
+}
+
+interface LaunchOptions {
+  readonly place: Place;
+  readonly demotion: Demotion;
+  readonly settings: Readonly<Record<string, string>>;
 }
 
 async function launch(
-  place: Place,
-  { postgres }: Binaries,
-  { prefix }: Demotion,
-  settings: Readonly<Record<string, string>> = {},
+  binaries: Binaries,
+  options: LaunchOptions,
+  deadline = Date.now() + startTimeoutMs,
 ): Promise<ChildProcess> {
+  const { postgres } = binaries;
+  const { place, settings } = options;
+  const { prefix } = options.demotion;
   const all: Record<string, string> = {
     listen_addresses: '',
     unix_socket_directories: place.socketDir,
@@ -211,9 +225,11 @@ async function launch(
   });
   closeSync(log);
   child.on('error', () => {});
-  const deadline = Date.now() + startTimeoutMs;
   while (!(await accepts(place))) {
     if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined || Date.now() > deadline) {
+      // Orphans of a server that was killed notice within a moment, and end.
+      if (/still in use/.test(lastWords(place.log)) && Date.now() < deadline)
+        return launch(binaries, options, deadline);
       throw new Refusal(`PostgreSQL did not start: ${lastWords(place.log)}`);
     }
     await sleep(25);

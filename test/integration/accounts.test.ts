@@ -7,7 +7,11 @@ const password = 'correct horse';
 
 describe('registration', () => {
   test('a new account gets a key, a handle, a wallet and an address', async () => {
-    const { status, body } = await service.client.post('/agent/register', { email: freshEmail(), password, name: 'Ada' });
+    const { status, body } = await service.client.post('/agent/register', {
+      email: freshEmail(),
+      password,
+      name: 'Ada',
+    });
     expect(status).toBe(201);
     expect(body).toEqual({
       apiKey: expect.stringMatching(/^pa_live_[0-9A-Za-z]{38}$/),
@@ -38,7 +42,11 @@ describe('registration', () => {
     const first = await service.client.post('/agent/register', { email: email.toUpperCase(), password, name: 'Ada' });
     const second = await service.client.post('/agent/register', { email: ` ${email}`, password });
     expect(second.status).toBe(200);
-    expect(second.body).toEqual({ apiKey: expect.any(String), agentHandle: first.body.agentHandle, isNewAccount: false });
+    expect(second.body).toEqual({
+      apiKey: expect.any(String),
+      agentHandle: first.body.agentHandle,
+      isNewAccount: false,
+    });
     expect(second.body.apiKey).not.toBe(first.body.apiKey);
     for (const key of [first.body.apiKey, second.body.apiKey]) {
       expect((await service.client.get('/account', key)).body).toMatchObject({ handle: first.body.agentHandle, email });
@@ -135,16 +143,19 @@ describe('looking others up', () => {
     }
   });
 
-  test.each(['/agents/check', '/circle/lookup'])('%s says 404 for nobody, 400 for nonsense, 401 without a key', async (path) => {
-    const { key } = await service.client.register();
-    const nobody = await service.client.get(`${path}?handle=PA-AAAAAAAA`, key);
-    expect([nobody.status, nobody.body.code]).toEqual([404, 'account_not_found']);
-    for (const query of ['', '?email=x', '?handle=PA-1', '?email=a@b.co&handle=PA-AAAAAAAA', '?phone=1']) {
-      const reply = await service.client.get(`${path}${query}`, key);
-      expect([query, reply.status, reply.body.code]).toEqual([query, 400, 'invalid_request']);
-    }
-    expect((await service.client.get(`${path}?handle=PA-AAAAAAAA`)).status).toBe(401);
-  });
+  test.each(['/agents/check', '/circle/lookup'])(
+    '%s says 404 for nobody, 400 for nonsense, 401 without a key',
+    async (path) => {
+      const { key } = await service.client.register();
+      const nobody = await service.client.get(`${path}?handle=PA-AAAAAAAA`, key);
+      expect([nobody.status, nobody.body.code]).toEqual([404, 'account_not_found']);
+      for (const query of ['', '?email=x', '?handle=PA-1', '?email=a@b.co&handle=PA-AAAAAAAA', '?phone=1']) {
+        const reply = await service.client.get(`${path}${query}`, key);
+        expect([query, reply.status, reply.body.code]).toEqual([query, 400, 'invalid_request']);
+      }
+      expect((await service.client.get(`${path}?handle=PA-AAAAAAAA`)).status).toBe(401);
+    },
+  );
 });
 
 describe('the profile', () => {
@@ -153,7 +164,12 @@ describe('the profile', () => {
     const address = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
     const changed = await service.client.patch(
       '/account',
-      { name: 'Ada L.', phone: '+44 20 7946 0958', withdrawalAddress: address.toLowerCase(), shippingAddress: '1 Main St' },
+      {
+        name: 'Ada L.',
+        phone: '+44 20 7946 0958',
+        withdrawalAddress: address.toLowerCase(),
+        shippingAddress: '1 Main St',
+      },
       key,
     );
     expect(changed.status).toBe(200);
@@ -164,7 +180,11 @@ describe('the profile', () => {
       withdrawalAddress: address,
       shippingAddress: '1 Main St',
     });
-    const cleared = await service.client.patch('/account', { phone: null, withdrawalAddress: null, shippingAddress: null }, key);
+    const cleared = await service.client.patch(
+      '/account',
+      { phone: null, withdrawalAddress: null, shippingAddress: null },
+      key,
+    );
     expect(cleared.body).toMatchObject({ name: 'Ada L.', phone: null, withdrawalAddress: null, shippingAddress: null });
     expect((await service.client.get('/account', key)).body).toEqual(cleared.body);
   });

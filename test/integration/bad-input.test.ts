@@ -10,7 +10,8 @@ async function send(path: string, body: string | Uint8Array<ArrayBuffer>, conten
     headers: { 'content-type': contentType },
     body,
   });
-  return { status: response.status, type: response.headers.get('content-type'), body: await response.json() };
+  const problem = (await response.json()) as { code: string };
+  return { status: response.status, type: response.headers.get('content-type'), body: problem };
 }
 
 const good = { email: 'ada@example.com', password: 'correct horse', name: 'Ada' };
@@ -46,7 +47,11 @@ const bodies: [string, string | Uint8Array<ArrayBuffer>, number][] = [
   ['UTF-16', new Uint8Array(Buffer.from(JSON.stringify(good), 'utf16le')), 400],
   ['30,000 nested lists', '['.repeat(30_000) + ']'.repeat(30_000), 400],
   ['10,000 nested objects', `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`, 400],
-  ['two fields of one name that disagree in type', '{"email":"a@b.co","email":5,"password":"correct horse","name":"x"}', 400],
+  [
+    'two fields of one name that disagree in type',
+    '{"email":"a@b.co","email":5,"password":"correct horse","name":"x"}',
+    400,
+  ],
   ['70 KiB', json({ name: 'x'.repeat(70 * 1024) }), 413],
 ];
 
@@ -60,13 +65,16 @@ describe.each(['/agent/register', '/circle/register'])('POST %s', (path) => {
     expect(JSON.stringify(reply.body).length).toBeLessThan(5000);
   });
 
-  test.each(['text/plain', 'application/xml', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'nonsense'])(
-    'as %s',
-    async (contentType) => {
-      const reply = await send(path, JSON.stringify(good), contentType);
-      expect([reply.status, reply.body.code]).toEqual([415, 'unsupported_media_type']);
-    },
-  );
+  test.each([
+    'text/plain',
+    'application/xml',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'nonsense',
+  ])('as %s', async (contentType) => {
+    const reply = await send(path, JSON.stringify(good), contentType);
+    expect([reply.status, reply.body.code]).toEqual([415, 'unsupported_media_type']);
+  });
 });
 
 test('after all that, nobody was registered', async () => {
@@ -75,18 +83,24 @@ test('after all that, nobody was registered', async () => {
 });
 
 describe('addresses and methods', () => {
-  test.each(['/api/nothing', '/api', '/api/', '/nothing', '/api/agent/register/x', '/api/%00', '/api/account/../../etc/passwd'])(
-    'GET %s is 404',
-    async (path) => {
-      const response = await fetch(`${service.url}${path}`);
-      expect(response.status).toBe(404);
-      expect(await response.json()).toMatchObject({ code: 'not_found' });
-    },
-  );
+  test.each([
+    '/api/nothing',
+    '/api',
+    '/api/',
+    '/nothing',
+    '/api/agent/register/x',
+    '/api/%00',
+    '/api/account/../../etc/passwd',
+  ])('GET %s is 404', async (path) => {
+    const response = await fetch(`${service.url}${path}`);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ code: 'not_found' });
+  });
 
   test('a path that is not percent-encoded is 400', async () => {
     const response = await fetch(`${service.url}/api/%zz`);
-    expect([response.status, (await response.json()).code]).toEqual([400, 'invalid_request']);
+    const { code } = (await response.json()) as { code: string };
+    expect([response.status, code]).toEqual([400, 'invalid_request']);
   });
 
   test.each([
@@ -119,15 +133,20 @@ describe('addresses and methods', () => {
     expect(reply.headers.get('access-control-expose-headers')).toContain('RateLimit');
   });
 
-  test.each(['Bearer', 'Bearer ', 'Basic abc', 'Bearer x y', 'pa_live_x', `Bearer ${'x'.repeat(5000)}`, 'Bearer pa_live_é'])(
-    'Authorization "%s" is 401',
-    async (authorization) => {
-      const header = Buffer.from(authorization, 'utf8').toString('latin1');
-      const reply = await service.client.request('GET', '/account', { headers: { authorization: header } });
-      expect([reply.status, reply.body.code]).toEqual([401, 'unauthorized']);
-      expect(reply.headers.get('www-authenticate')).toBe('Bearer');
-    },
-  );
+  test.each([
+    'Bearer',
+    'Bearer ',
+    'Basic abc',
+    'Bearer x y',
+    'pa_live_x',
+    `Bearer ${'x'.repeat(5000)}`,
+    'Bearer pa_live_é',
+  ])('Authorization "%s" is 401', async (authorization) => {
+    const header = Buffer.from(authorization, 'utf8').toString('latin1');
+    const reply = await service.client.request('GET', '/account', { headers: { authorization: header } });
+    expect([reply.status, reply.body.code]).toEqual([401, 'unauthorized']);
+    expect(reply.headers.get('www-authenticate')).toBe('Bearer');
+  });
 
   test.each(['?email=%ff%fe', '?email=%zz', '?email=a%00@b.co', '?email=a@b.co&email=c@d.co', '?__proto__=x'])(
     'the query %s is 400',

@@ -30,10 +30,24 @@ test('a log tells what happened and never a key, a password, an email, a phone n
   const log = lines.join('');
   const entries = lines.map((line) => JSON.parse(line));
   expect(entries).toContainEqual(
-    expect.objectContaining({ level: 'info', method: 'GET', route: '/api/circle/lookup', status: 404, account: account.handle }),
+    expect.objectContaining({
+      level: 'info',
+      method: 'GET',
+      route: '/api/circle/lookup',
+      status: 404,
+      account: account.handle,
+    }),
   );
   expect(entries).toContainEqual(expect.objectContaining({ level: 'error', requestId: failed.body.requestId }));
-  for (const secret of [account.key, 'very.private', 'private horse', 'wrong private', '4155550155', 'ada the second', ...codes]) {
+  for (const secret of [
+    account.key,
+    'very.private',
+    'private horse',
+    'wrong private',
+    '4155550155',
+    'ada the second',
+    ...codes,
+  ]) {
     expect(log).not.toContain(secret);
   }
 });

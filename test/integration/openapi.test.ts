@@ -129,7 +129,9 @@ function operations(): OpenApiOperation[] {
 }
 
 interface Content {
-  readonly content: Readonly<Record<string, { schema: object; example?: unknown; examples?: Record<string, { value: unknown }> }>>;
+  readonly content: Readonly<
+    Record<string, { schema: object; example?: unknown; examples?: Record<string, { value: unknown }> }>
+  >;
 }
 
 const ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true }));
@@ -172,7 +174,11 @@ describe('the OpenAPI document', () => {
   });
 
   test('every documented operation is walked, and real answers match it to the letter', async () => {
-    expect(Object.keys(walks).sort()).toEqual(operations().map((operation) => operation.operationId).sort());
+    expect(Object.keys(walks).sort()).toEqual(
+      operations()
+        .map((operation) => operation.operationId)
+        .sort(),
+    );
     for (const operation of operations()) {
       const replies = (await walks[operation.operationId]?.()) ?? [];
       for (const reply of replies) {
@@ -187,7 +193,10 @@ describe('the OpenAPI document', () => {
       }
       const successes = Object.keys(operation.responses).filter((status) => status.startsWith('2'));
       const seen = new Set(replies.map((reply) => String(reply.status)));
-      expect(successes.filter((status) => !seen.has(status)), operation.operationId).toEqual([]);
+      expect(
+        successes.filter((status) => !seen.has(status)),
+        operation.operationId,
+      ).toEqual([]);
     }
   });
 });

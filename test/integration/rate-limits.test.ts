@@ -33,7 +33,9 @@ function behaves(start: () => Service[]) {
     const services = start();
     const key = await registerFrom(services[0] as Service);
     let turn = 0;
-    const replies = await atOnce(100, () => (services[turn++ % services.length] as Service).client.get('/account', key));
+    const replies = await atOnce(100, () =>
+      (services[turn++ % services.length] as Service).client.get('/account', key),
+    );
     expect(passed(replies)).toBe(60);
     const refused = replies.find((reply) => reply.status === 429);
     expect(refused?.body.code).toBe('rate_limited');
@@ -57,7 +59,9 @@ function behaves(start: () => Service[]) {
     const key = await registerFrom(service);
     const { body } = await service.client.get('/account', key);
     await database.db.query("UPDATE accounts SET tier = 'enterprise' WHERE handle = $1", [body.handle]);
-    await database.db.query("SELECT pg_notify('account_changed', 'test ' || id) FROM accounts WHERE handle = $1", [body.handle]);
+    await database.db.query("SELECT pg_notify('account_changed', 'test ' || id) FROM accounts WHERE handle = $1", [
+      body.handle,
+    ]);
     await expect.poll(async () => (await service.client.get('/account', key)).headers.get('ratelimit')).toBeNull();
     expect(passed(await atOnce(400, () => service.client.get('/account', key)))).toBe(400);
   });
@@ -73,7 +77,9 @@ function behaves(start: () => Service[]) {
     const third = await service.client.request('GET', '/account', { headers, key: 'pa_live_nonsense' });
     expect(third.status).toBe(401);
     expect(passed(await atOnce(40, () => service.client.request('GET', '/account', { headers })))).toBe(27);
-    const elsewhere = await service.client.request('GET', '/account', { headers: { 'x-forwarded-for': freshAddress() } });
+    const elsewhere = await service.client.request('GET', '/account', {
+      headers: { 'x-forwarded-for': freshAddress() },
+    });
     expect(elsewhere.status).toBe(401);
   });
 

@@ -24,7 +24,11 @@ describe('an email', () => {
     const byHandle = await service.client.get(`/agents/check?handle=${owner.handle}`, other.key);
     expect(byHandle.body).toEqual({ found: true, handle: owner.handle, email: null });
 
-    const verified = await service.client.post('/account/email/verify', { code: await codeFor(owner, 'email') }, owner.key);
+    const verified = await service.client.post(
+      '/account/email/verify',
+      { code: await codeFor(owner, 'email') },
+      owner.key,
+    );
     expect(verified.body).toMatchObject({ emailVerified: true });
     expect((await lookup()).body.handle).toBe(owner.handle);
   });
@@ -59,7 +63,11 @@ describe('a phone number', () => {
     expect(claimed.status).toBe(200);
     const ownerCode = await codeFor(owner, 'sms');
     expect((await service.client.post('/account/phone/verify', { code: ownerCode }, owner.key)).status).toBe(200);
-    const late = await service.client.post('/account/phone/verify', { code: await codeFor(squatter, 'sms') }, squatter.key);
+    const late = await service.client.post(
+      '/account/phone/verify',
+      { code: await codeFor(squatter, 'sms') },
+      squatter.key,
+    );
     expect([late.status, late.body.code]).toEqual([409, 'phone_taken']);
     expect((await service.client.get('/account', owner.key)).body.phoneVerified).toBe(true);
   });
@@ -93,7 +101,8 @@ describe('a phone number', () => {
     const owner = await service.client.register();
     await service.client.patch('/account', { phone: '+14155550106' }, owner.key);
     const statuses: number[] = [];
-    for (let i = 0; i < 6; i++) statuses.push((await service.client.post('/account/phone/code', undefined, owner.key)).status);
+    for (let i = 0; i < 6; i++)
+      statuses.push((await service.client.post('/account/phone/code', undefined, owner.key)).status);
     expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
   });
 
@@ -101,9 +110,10 @@ describe('a phone number', () => {
     const owner = await service.client.register();
     await service.client.patch('/account', { phone: '+14155550107' }, owner.key);
     const code = await codeFor(owner, 'sms');
-    await service.database.db.query("UPDATE verification_codes SET expires_at = now() - interval '1 second' WHERE target = $1", [
-      '+14155550107',
-    ]);
+    await service.database.db.query(
+      "UPDATE verification_codes SET expires_at = now() - interval '1 second' WHERE target = $1",
+      ['+14155550107'],
+    );
     const reply = await service.client.post('/account/phone/verify', { code }, owner.key);
     expect(reply.body.code).toBe('no_code_waiting');
   });

@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import { readConfig } from './config.ts';
+import { Refusal } from './refusal.ts';
+
+const live = {
+  PAYWRIGHT_MODE: 'live',
+  DATABASE_URL: 'postgres://paywright:hunter2@db.internal/paywright',
+  PUBLIC_URL: 'https://pay.example.com/',
+  PAYWRIGHT_SECRET: 'x'.repeat(32),
+  SMTP_URL: 'smtp://user:hunter2@mail.internal',
+  MAIL_FROM: 'Paywright <pay@example.com>',
+  TWILIO_ACCOUNT_SID: 'AC1',
+  TWILIO_AUTH_TOKEN: 'hunter2',
+  TWILIO_FROM: '+15005550006',
+};
+
+describe('the sandbox', () => {
+  test('needs nothing', () => {
+    expect(readConfig({})).toMatchObject({
+      mode: 'sandbox',
+      host: '127.0.0.1',
+      port: 8402,
+      publicUrl: 'http://127.0.0.1:8402',
+      rateLimits: { free: 60, pro: 300, anonymous: 30 },
+      autoVerify: true,
+    });
+  });
+
+  test('an empty variable is an unset one, and 0 is no limit', () => {
+    const config = readConfig({ PORT: '', RATE_LIMIT_FREE_PER_MINUTE: '0', RATE_LIMIT_PRO_PER_MINUTE: '' });
+    expect(config).toMatchObject({ port: 8402, rateLimits: { free: 0, pro: 300 } });
+  });
+
+  test('the public address follows the port unless it is given', () => {
+    expect(readConfig({ PORT: '9000' }).publicUrl).toBe('http://127.0.0.1:9000');
+    expect(readConfig({ PORT: '9000', PUBLIC_URL: 'https://pay.example.com/' }).publicUrl).toBe(
+      'https://pay.example.com',
+    );
+    expect(readConfig({ PORT: '0' }).publicUrl).toBeUndefined();
+  });
+});
+
+describe('a wrong value', () => {
+  test.each([
+    [{ PORT: 'abc' }, 'PORT must be a whole number from 0 to 65535 (it is "abc").'],
+    [{ PORT: '70000' }, 'PORT must be a whole number from 0 to 65535 (it is "70000").'],
+    [{ PORT: '-1' }, 'PORT must be a whole number from 0 to 65535 (it is "-1").'],
+    [{ PAYWRIGHT_MODE: 'prod' }, 'PAYWRIGHT_MODE must be sandbox or live (it is "prod").'],
+    [
+      { RATE_LIMIT_FREE_PER_MINUTE: '1.5' },
+      'RATE_LIMIT_FREE_PER_MINUTE must be a whole number from 0 to 1000000 (it is "1.5").',
+    ],
+    [
+      { TRUSTED_PROXIES: '10.0.0.0/99' },
+      'TRUSTED_PROXIES must be a comma-separated list of IP addresses and CIDR ranges (it is "10.0.0.0/99").',
+    ],
+    [{ SANDBOX_AUTO_VERIFY: 'yes' }, 'SANDBOX_AUTO_VERIFY must be true or false (it is "yes").'],
+    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL must be trace, debug, info, warn, error, fatal or silent (it is "loud").'],
+    [{ PUBLIC_URL: 'pay.example.com' }, 'PUBLIC_URL must be a URL that begins with http:// or https://.'],
+  ])('%j is one clear sentence', (env, sentence) => {
+    expect(() => readConfig(env)).toThrow(new Refusal(sentence));
+  });
+
+  test('a value that may hold a password is never repeated', () => {
+    expect(() => readConfig({ DATABASE_URL: 'mysql://u:hunter2@h/d' })).toThrow(/^(?!.*hunter2)DATABASE_URL must be/);
+    expect(() => readConfig({ PAYWRIGHT_SECRET: 'hunter2' })).toThrow(/^(?!.*hunter2)PAYWRIGHT_SECRET must be/);
+  });
+});
+
+describe('live mode', () => {
+  test('starts when everything is there, and never verifies by itself', () => {
+    expect(readConfig(live)).toMatchObject({ mode: 'live', publicUrl: 'https://pay.example.com', autoVerify: false });
+  });
+
+  test('names everything that is missing or unsafe at once', () => {
+    const unsafe = {
+      PAYWRIGHT_MODE: 'live',
+      PUBLIC_URL: 'http://pay.example.com',
+      SANDBOX_AUTO_VERIFY: 'true',
+      ALLOW_PRIVATE_HOSTS: 'localhost:1',
+      NODE_TLS_REJECT_UNAUTHORIZED: '0',
+    };
+    for (const name of [...Object.keys(live), ...Object.keys(unsafe)].filter((key) => key !== 'PAYWRIGHT_MODE')) {
+      expect(() => readConfig(unsafe)).toThrow(new RegExp(`^  - ${name}\\b`, 'm'));
+    }
+  });
+
+  test('a secret may come from a file instead', () => {
+    const { PAYWRIGHT_SECRET: _, ...rest } = live;
+    expect(readConfig({ ...rest, PAYWRIGHT_SECRET_FILE: '/run/secret' }).secretFile).toBe('/run/secret');
+  });
+});
+
+test('trusted proxies are addresses and ranges of both families', () => {
+  const { trustedProxies } = readConfig({ TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.1,2001:db8::/32' });
+  expect(trustedProxies.check('10.1.2.3')).toBe(true);
+  expect(trustedProxies.check('192.0.2.1')).toBe(true);
+  expect(trustedProxies.check('192.0.2.2')).toBe(false);
+  expect(trustedProxies.check('2001:db8::1', 'ipv6')).toBe(true);
+});

@@ -1,0 +1,24 @@
+import { BlockList } from 'node:net';
+import { expect, test } from 'vitest';
+import { addressBucket, isTrusted, plainAddress } from './client-address.ts';
+
+test.each([
+  ['192.0.2.7', '192.0.2.7'],
+  ['::ffff:192.0.2.7', '192.0.2.7'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:0db8:0001:0002::9', '2001:db8:1:2::/64'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+])('%s is counted as %s', (address, bucket) => {
+  expect(addressBucket(address)).toBe(bucket);
+});
+
+test('a proxy is trusted in either spelling', () => {
+  const proxies = new BlockList();
+  proxies.addSubnet('10.0.0.0', 8);
+  expect(isTrusted(proxies, '10.1.1.1')).toBe(true);
+  expect(isTrusted(proxies, '::ffff:10.1.1.1')).toBe(true);
+  expect(isTrusted(proxies, '11.1.1.1')).toBe(false);
+  expect(plainAddress('2001:db8::1')).toBe('2001:db8::1');
+});

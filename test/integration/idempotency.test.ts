@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { httpErrors } from '../../src/http/errors.ts';
+import { expireIdempotencyKeys } from '../../src/http/expire-idempotency-keys.ts';
+import { createOnce } from '../../src/http/idempotency.ts';
+import { useService } from '../support/service.ts';
+
+const service = useService();
+
+async function requestOf(key: string, content = 'content') {
+  const { handle } = await service.client.register();
+  const { rows } = await service.database.db.query<{ id: bigint }>('SELECT id FROM accounts WHERE handle = $1', [
+    handle,
+  ]);
+  const accountId = rows[0]?.id ?? 0n;
+  return {
+    caller: { accountId, keyId: 'key_x', handle, tier: 'free' as const },
+    idempotency: { key, requestHash: Buffer.from(content) },
+  };
+}
+
+describe('work with an Idempotency-Key', () => {
+  const once = createOnce(service.database.db);
+  const answer = (n: number) => async () => ({ status: 200, body: { n } });
+
+  test('is done once, and answered the same again', async () => {
+    const request = await requestOf('a');
+    expect(await once(request, answer(1))).toEqual({ status: 200, body: { n: 1 } });
+    expect(await once(request, answer(2))).toEqual({ status: 200, body: { n: 1 }, replayed: true });
+  });
+
+  test('another request under the same key is refused', async () => {
+    const request = await requestOf('a');
+    await once(request, answer(1));
+    const other = { ...request, idempotency: { ...request.idempotency, requestHash: Buffer.from('other') } };
+    await expect(once(other, answer(2))).rejects.toMatchObject({ code: 'idempotency_mismatch', status: 422 });
+  });
+
+  test('the key is the account’s own', async () => {
+    await once(await requestOf('shared'), answer(1));
+    expect(await once(await requestOf('shared'), answer(2))).toEqual({ status: 200, body: { n: 2 } });
+  });
+
+  test('a refusal is not bound to the key', async () => {
+    const request = await requestOf('a');
+    await expect(once(request, () => Promise.reject(httpErrors.conflict()))).rejects.toMatchObject({
+      code: 'conflict',
+    });
+    expect(await once(request, answer(1))).toEqual({ status: 200, body: { n: 1 } });
+  });
+
+  test('of many at once one runs; the others are told to wait, or get its answer', async () => {
+    const request = await requestOf('a');
+    let runs = 0;
+    const slow = async () => {
+      runs++;
+      await sleep(100);
+      return { status: 200, body: { n: 1 } };
+    };
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => once(request, slow)));
+    expect(runs).toBe(1);
+    for (const result of results) {
+      if (result.status === 'rejected')
+        expect(result.reason).toMatchObject({ code: 'idempotency_in_progress', status: 409 });
+      else expect(result.value.body).toEqual({ n: 1 });
+    }
+    expect(results.filter((result) => result.status === 'fulfilled').length).toBeGreaterThanOrEqual(1);
+  });
+
+  test('a connection that dies in the middle leaves neither the effect nor a lock', async () => {
+    const request = await requestOf('a');
+    const mark = randomBytes(4).toString('hex');
+    await expect(
+      once(request, async (tx) => {
+        await tx.query('UPDATE accounts SET name = $2 WHERE id = $1', [request.caller.accountId, mark]);
+        await tx.query('SELECT pg_terminate_backend(pg_backend_pid())');
+        return { status: 200, body: { n: 1 } };
+      }),
+    ).rejects.toThrow();
+    const { rowCount } = await service.database.db.query('SELECT FROM accounts WHERE name = $1', [mark]);
+    expect(rowCount).toBe(0);
+    expect(await once(request, answer(2))).toEqual({ status: 200, body: { n: 2 } });
+  });
+
+  test('keys are kept for more than a day, and not for ever', async () => {
+    const { db } = service.database;
+    const [young, old] = [await requestOf('young'), await requestOf('old')];
+    await once(young, answer(1));
+    await once(old, answer(1));
+    await db.query("UPDATE idempotency_keys SET created_at = now() - interval '25 hours' WHERE key = 'young'");
+    await db.query("UPDATE idempotency_keys SET created_at = now() - interval '49 hours' WHERE key = 'old'");
+    await expireIdempotencyKeys(db).handler.run({});
+    expect(await once(young, answer(2))).toMatchObject({ body: { n: 1 } });
+    expect(await once(old, answer(2))).toMatchObject({ body: { n: 2 } });
+  });
+});

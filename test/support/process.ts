@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+import { commandOf, endProcess } from '../../src/sandbox/processes.ts';
+import { type Client, createClient } from './client.ts';
+
+const bin = fileURLToPath(new URL('../../bin/paywright.mjs', import.meta.url));
+
+export interface ServerProcess {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly client: Client;
+  /** Everything it has written so far, both streams. */
+  output(): string;
+  /** Sends a signal and waits for the end; the exit code, or the signal that ended it. */
+  end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
+}
+
+export interface LaunchOptions {
+  readonly dataDir: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Put before the command, such as a program that becomes another user first. */
+  readonly prefix?: readonly string[];
+}
+
+/** Starts `paywright start` as its own process and waits until it is ready. */
+export async function launchServer(options: LaunchOptions): Promise<ServerProcess> {
+  const port = await freePort();
+  const { child, output, ended } = begin(['start'], {
+    ...options,
+    env: { PORT: String(port), ...unlimited, ...options.env },
+  });
+  const url = `http://127.0.0.1:${port}`;
+  const deadline = Date.now() + 60_000;
+  while (!output().includes('Paywright is ready')) {
+    if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline) {
+      throw new Error(`the server did not start:\n${output()}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return {
+    child,
+    url,
+    client: createClient(url),
+    output,
+    end(signal) {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+/** Runs a command of `paywright` to its end. */
+export async function runCommand(
+  args: readonly string[],
+  options: LaunchOptions,
+): Promise<{ code: unknown; output: string }> {
+  const { output, ended } = begin(args, options);
+  return { code: await ended, output: output() };
+}
+
+const unlimited = {
+  RATE_LIMIT_FREE_PER_MINUTE: '0',
+  RATE_LIMIT_PRO_PER_MINUTE: '0',
+  RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0',
+};
+
+/** Starts a command and returns at once. */
+export function begin(args: readonly string[], { dataDir, env, prefix = [] }: LaunchOptions) {
+  const [command = process.execPath, ...rest] = [...prefix, process.execPath, bin, ...args];
+  const child = spawn(command, rest, {
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: dataDir, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let written = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      written += chunk;
+    });
+  }
+  const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
+    child.once('close', (code, signal) => resolve(code ?? signal)),
+  );
+  onTestFinished(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+    await ended;
+  });
+  return { child, output: () => written, ended };
+}
+
+/** A folder of the test's own; whatever PostgreSQL is left running in it is ended with the test. */
+export function temporaryDataDir(name = 'data'): string {
+  const parent = mkdtempSync(join(tmpdir(), 'paywright-e2e-'));
+  const dataDir = join(parent, name);
+  onTestFinished(async () => {
+    const pid = postgresPid(dataDir);
+    if (pid !== undefined) await endProcess(pid, 'SIGQUIT', 10_000);
+    rmSync(parent, { recursive: true, force: true });
+  });
+  return dataDir;
+}
+
+/** The process number of the PostgreSQL that runs in a folder now. */
+export function postgresPid(dataDir: string): number | undefined {
+  const file = join(dataDir, 'postgres', 'postmaster.pid');
+  if (!existsSync(file)) return undefined;
+  const pid = Number(readFileSync(file, 'utf8').split('\n')[0]);
+  return commandOf(pid)?.includes(dataDir) ? pid : undefined;
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}
