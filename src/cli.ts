@@ -3,7 +3,7 @@ import { addAccountCommands } from './accounts/commands.ts';
 import { readConfig } from './config.ts';
 import { migrate } from './db/migrate.ts';
 import { createLogger, type Logger } from './logger.ts';
-import { type Roles, type RunningPaywright, runPaywright } from './main.ts';
+import type { Roles, RunningPaywright } from './main.ts';
 import { Refusal } from './refusal.ts';
 import { openStore, openStoreDatabase } from './store.ts';
 import { welcome } from './welcome.ts';
@@ -52,6 +52,8 @@ export async function main(argv: readonly string[]): Promise<void> {
 async function run(roles: Roles): Promise<void> {
   const config = readConfig(process.env);
   const logger = createLogger(config.logLevel);
+  // Loaded only now: a wrong setting is told at once, and other commands need none of it.
+  const { runPaywright } = await import('./main.ts');
   const starting = runPaywright({ config, logger, roles, say });
   stopOnSignal(starting, logger);
   const { publicUrl } = await starting;
@@ -75,6 +77,15 @@ function stopOnSignal(starting: Promise<RunningPaywright>, logger: Logger): void
   };
   process.on('SIGINT', () => void onSignal());
   process.on('SIGTERM', () => void onSignal());
+
+  // npm passes on no signal that only npm was sent: when it ends, its child stops by itself instead of living on unseen.
+  if (process.env['npm_lifecycle_event'] === undefined) return;
+  const npm = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === npm) return;
+    clearInterval(watch);
+    void onSignal();
+  }, 250).unref();
 }
 
 async function withStore(

@@ -2,9 +2,8 @@ import type { Command } from 'commander';
 import { type Database, onlyRow, type Transaction } from '../db/database.ts';
 import { Refusal } from '../refusal.ts';
 import { announceAccountChange } from './account-changes.ts';
-import { setTier } from './change-tier.ts';
-import * as field from './fields.ts';
 import { readProfile } from './profile.ts';
+import { setTier, tier as tierField } from './tier.ts';
 
 type WithDatabase = (work: (db: Database) => Promise<void>) => Promise<void>;
 
@@ -52,7 +51,7 @@ export function addAccountCommands(program: Command, withDatabase: WithDatabase,
     .action((who: string, wanted: string) =>
       withDatabase((db) =>
         change(db, who, async (tx, id) => {
-          const tier = field.tier.safeParse(wanted);
+          const tier = tierField.safeParse(wanted);
           if (!tier.success) throw new Refusal(`The tier must be free, pro or enterprise, not "${wanted}".`);
           await setTier(tx, id, tier.data);
           say(`${who} is on the ${tier.data} tier.`);

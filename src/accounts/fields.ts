@@ -55,6 +55,4 @@ function hasRightChecksum(address: string): boolean {
 
 export const shippingAddress = z.string().trim().min(1, 'must not be empty').max(500, 'must be at most 500 characters');
 
-export const tier = z.enum(['free', 'pro', 'enterprise'], { error: 'must be free, pro or enterprise' });
-
 export const code = z.string().regex(/^\d{6}$/, 'must be the 6 digits of the code');

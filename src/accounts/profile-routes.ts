@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
-import { describeLimit, setTier } from './change-tier.ts';
 import { accountErrors } from './errors.ts';
 import * as field from './fields.ts';
 import type { AccountParts } from './parts.ts';
 import { readProfile, updateProfile } from './profile.ts';
 import { revokeKey } from './revoke-key.ts';
+import { describeLimit, setTier, tier as tierField } from './tier.ts';
 
 export const exampleWallet = 'wal_01kp3v2m8rfk2s6y0e6v9q4w1x';
 export const exampleAddress = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
@@ -19,7 +19,7 @@ const profile = z.object({
   phone: z.string().nullable().meta({ description: 'E.164.' }),
   phoneVerified: z.boolean().meta({ description: 'Only a verified number finds this account.' }),
   pendingPhone: z.string().nullable().meta({ description: 'A number that waits for its code.' }),
-  tier: field.tier,
+  tier: tierField,
   frozen: z.boolean().meta({ description: 'A frozen account can receive but not send.' }),
   circleWalletId: z.string(),
   depositAddress: z.string(),
@@ -95,12 +95,12 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         summary: 'Change your rate-limit tier',
         description: '`pro` and `free` take effect at once. `enterprise` is arranged with the operator.',
         auth: 'key',
-        body: z.strictObject({ tier: field.tier }),
+        body: z.strictObject({ tier: tierField }),
         examples: { body: { tier: 'pro' } },
         returns: {
           200: {
             description: 'The tier from now on',
-            schema: z.object({ tier: field.tier, rateLimit: z.string(), message: z.string() }),
+            schema: z.object({ tier: tierField, rateLimit: z.string(), message: z.string() }),
             example: { tier: 'pro', rateLimit: '300 requests per minute', message: 'You are on the pro tier now.' },
           },
         },

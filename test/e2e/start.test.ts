@@ -4,27 +4,20 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { lockHolder } from '../../src/sandbox/data-dir.ts';
 import { startEmbeddedPostgres } from '../../src/sandbox/postgres.ts';
 import { demotions } from '../../src/sandbox/privileges.ts';
-import { endProcess } from '../../src/sandbox/processes.ts';
-import type { TestAccount } from '../support/client.ts';
 import {
-  begin,
+  beginNpmStart,
+  canSignIn,
   launchServer,
   postgresPid,
   runCommand,
-  type ServerProcess,
   temporaryDataDir,
 } from '../support/process.ts';
 
 const isRoot = process.getuid?.() === 0;
-
-async function canSignIn({ client }: ServerProcess, { email, password, handle }: TestAccount): Promise<boolean> {
-  const { body } = await client.post('/agent/register', { email, password });
-  return body.agentHandle === handle;
-}
 
 describe('starting', () => {
   test('serves, remembers across a clean stop, and leaves nothing running', async () => {
@@ -41,6 +34,15 @@ describe('starting', () => {
     expect(await canSignIn(second, account)).toBe(true);
     expect((await second.client.get('/account', account.key)).status).toBe(200);
     expect(await second.end('SIGINT')).toBe(0);
+  });
+
+  test('npm start stops with npm, whoever of the two is told to', async () => {
+    const dataDir = temporaryDataDir();
+    const { npm, url } = await beginNpmStart(dataDir);
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    npm.kill('SIGTERM');
+    await expect.poll(() => postgresPid(dataDir), { timeout: 15_000 }).toBeUndefined();
+    await expect.poll(() => lockHolder(dataDir), { timeout: 5_000 }).toBeUndefined();
   });
 
   test('two copies run side by side', async () => {
@@ -149,144 +151,3 @@ function canMount(): boolean {
   if (spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', folder]).status !== 0) return false;
   return spawnSync('umount', [folder]).status === 0;
 }
-
-/** Registers without pause until told to stop; answers the accounts that were acknowledged. */
-function keepRegistering(server: ServerProcess): { stop(): Promise<TestAccount[]> } {
-  const acknowledged: TestAccount[] = [];
-  let stopped = false;
-  const register = async () => {
-    while (!stopped) {
-      try {
-        acknowledged.push(await server.client.register());
-      } catch {
-        await sleep(5);
-      }
-    }
-  };
-  const clients = Promise.all(Array.from({ length: 8 }, register));
-  return {
-    async stop() {
-      stopped = true;
-      await clients;
-      return acknowledged;
-    },
-  };
-}
-
-describe('SIGKILL', () => {
-  test.each(['only the server', 'the server and its PostgreSQL'])('%s: nothing acknowledged is lost', async (what) => {
-    const dataDir = temporaryDataDir();
-    const first = await launchServer({ dataDir });
-    const load = keepRegistering(first);
-    await sleep(700);
-    const postgres = postgresPid(dataDir) ?? 0;
-    if (what === 'only the server') {
-      await first.end('SIGKILL');
-      expect(postgresPid(dataDir)).toBe(postgres);
-    } else {
-      process.kill(postgres, 'SIGKILL');
-      await first.end('SIGKILL');
-    }
-    const accounts = await load.stop();
-    expect(accounts.length).toBeGreaterThan(5);
-
-    const second = await launchServer({ dataDir });
-    for (const account of accounts) {
-      expect((await second.client.get('/account', account.key)).body).toMatchObject({
-        email: account.email,
-        handle: account.handle,
-      });
-    }
-    expect(await second.end('SIGTERM')).toBe(0);
-  });
-
-  test('at any moment of the very first start, the next one recovers by itself', async () => {
-    for (const delayMs of [150, 400, 700, 1100]) {
-      const dataDir = temporaryDataDir();
-      const first = begin(['start'], { dataDir, env: { PORT: '0' } });
-      await sleep(delayMs);
-      first.child.kill('SIGKILL');
-      await first.ended;
-      const second = await launchServer({ dataDir });
-      expect((await second.client.register()).key).toBeTruthy();
-      expect(await second.end('SIGTERM')).toBe(0);
-    }
-  });
-
-  test('a lock file that names a process of somebody else is no obstacle', async () => {
-    const dataDir = temporaryDataDir();
-    const first = await launchServer({ dataDir });
-    const account = await first.client.register();
-    process.kill(postgresPid(dataDir) ?? 0, 'SIGKILL');
-    await first.end('SIGKILL');
-    const lines = [String(process.pid), join(dataDir, 'postgres'), '1', '5432', '', '', ''];
-    writeFileSync(join(dataDir, 'postgres', 'postmaster.pid'), lines.join('\n'));
-    writeFileSync(join(dataDir, 'server.lock'), JSON.stringify({ pid: process.pid, identity: 'somebody else' }));
-    const second = await launchServer({ dataDir });
-    expect(await canSignIn(second, account)).toBe(true);
-    expect(await second.end('SIGTERM')).toBe(0);
-  });
-});
-
-describe('while it runs', () => {
-  test('SIGTERM finishes what is under way', async () => {
-    const dataDir = temporaryDataDir();
-    const first = await launchServer({ dataDir });
-    const underWay = Array.from({ length: 10 }, () => first.client.register());
-    await sleep(60);
-    const ended = first.end('SIGTERM');
-    const accounts = await Promise.all(underWay);
-    expect(await ended).toBe(0);
-    const second = await launchServer({ dataDir });
-    for (const account of accounts) expect((await second.client.get('/account', account.key)).status).toBe(200);
-  });
-
-  test('a PostgreSQL that dies is started again, and requests in between get a clear 503', async () => {
-    const dataDir = temporaryDataDir();
-    const server = await launchServer({ dataDir });
-    const account = await server.client.register();
-    await endProcess(postgresPid(dataDir) ?? 0, 'SIGKILL', 5_000);
-    const replies: { status: number; code?: string }[] = [];
-    await expect
-      .poll(
-        async () => {
-          const { status, body } = await server.client.post('/agent/register', {
-            email: account.email,
-            password: account.password,
-          });
-          replies.push({ status, code: body.code });
-          return status;
-        },
-        { timeout: 20_000, interval: 20 },
-      )
-      .toBe(200);
-    for (const { status, code } of replies.filter((reply) => reply.status !== 200)) {
-      expect([status, code]).toEqual([503, 'unavailable']);
-    }
-    expect((await server.client.get('/account', account.key)).status).toBe(200);
-  });
-
-  test('the operator looks at an account and freezes it', async () => {
-    const dataDir = temporaryDataDir();
-    const server = await launchServer({ dataDir });
-    const account = await server.client.register({ name: 'Grace' });
-    const operator = (...args: string[]) => runCommand(['account', ...args], { dataDir });
-    expect((await operator('show', account.email)).output).toMatch(new RegExp(`handle +${account.handle}\n`));
-    expect((await operator('freeze', account.handle)).output).toBe(`${account.handle} is frozen.\n`);
-    expect((await server.client.get('/account', account.key)).body.frozen).toBe(true);
-    expect((await operator('unfreeze', account.handle)).code).toBe(0);
-    expect((await operator('set-tier', account.handle, 'enterprise')).code).toBe(0);
-    await expect
-      .poll(async () => (await server.client.get('/account', account.key)).body)
-      .toMatchObject({ frozen: false, tier: 'enterprise' });
-    expect(await operator('show', 'nobody@example.com')).toEqual({
-      code: 1,
-      output: 'No account has the handle or email "nobody@example.com".\n',
-    });
-    expect(await operator('set-tier', account.handle, 'gold')).toEqual({
-      code: 1,
-      output: 'The tier must be free, pro or enterprise, not "gold".\n',
-    });
-    expect((await runCommand(['migrate'], { dataDir })).output).toBe('The database is up to date.\n');
-  });
-});

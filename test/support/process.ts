@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { commandOf, endProcess } from '../../src/sandbox/processes.ts';
-import { type Client, createClient } from './client.ts';
+import { type Client, createClient, type TestAccount } from './client.ts';
 
 const bin = fileURLToPath(new URL('../../bin/paywright.mjs', import.meta.url));
 
@@ -68,6 +68,34 @@ const unlimited = {
   RATE_LIMIT_PRO_PER_MINUTE: '0',
   RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0',
 };
+
+/** The README's own command, in a process group of its own like a terminal's. */
+export async function beginNpmStart(dataDir: string): Promise<{ npm: ChildProcess; url: string }> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const npm = spawn('npm', ['start'], {
+    cwd: fileURLToPath(new URL('../..', import.meta.url)),
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: dataDir, PORT: String(port) },
+    stdio: 'ignore',
+  });
+  onTestFinished(() => void npm.kill('SIGKILL'));
+  for (let waitedMs = 0; waitedMs < 60_000; waitedMs += 100) {
+    if (
+      await fetch(`${url}/ready`).then(
+        (reply) => reply.ok,
+        () => false,
+      )
+    )
+      return { npm, url };
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error('npm start did not become ready');
+}
+
+export async function canSignIn({ client }: ServerProcess, { email, password, handle }: TestAccount): Promise<boolean> {
+  const { body } = await client.post('/agent/register', { email, password });
+  return body.agentHandle === handle;
+}
 
 /** Starts a command and returns at once. */
 export function begin(args: readonly string[], { dataDir, env, prefix = [] }: LaunchOptions) {
