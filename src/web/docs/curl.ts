@@ -1,0 +1,52 @@
+import type { Operation, Parameter } from './read-document.ts';
+
+/** Bodies up to this length stay on one line. */
+const longestLine = 64;
+
+/** A command that does what the operation's example says, ready to be pasted into a terminal. */
+export function curlFor(operation: Operation, baseUrl: string): string {
+  const { method, body, needsKey } = operation;
+  const takesIdempotencyKey = operation.parameters.some(({ name }) => name === 'Idempotency-Key');
+  const impliedMethod = body === undefined ? 'GET' : 'POST';
+  return [
+    `curl ${method === impliedMethod ? '' : `-X ${method} `}${quoteWhereNeeded(urlOf(operation, baseUrl))}`,
+    ...(needsKey ? ['-H "Authorization: Bearer $PAYWRIGHT_API_KEY"'] : []),
+    // A fresh key each time the command is run; a fixed one would bind every reader to the first reader's request.
+    ...(takesIdempotencyKey ? ['-H "Idempotency-Key: $(uuidgen)"'] : []),
+    ...(body === undefined
+      ? []
+      : [`-H ${quote(`Content-Type: ${body.mediaType}`)}`, `-d ${quote(bodyText(body.example))}`]),
+  ].join(' \\\n  ');
+}
+
+function bodyText(example: unknown): string {
+  const short = JSON.stringify(example ?? {});
+  return short.length <= longestLine ? short : JSON.stringify(example, null, 2).replaceAll('\n', '\n  ');
+}
+
+function urlOf({ path, parameters }: Operation, baseUrl: string): string {
+  const within = (where: Parameter['in']) => parameters.filter((parameter) => parameter.in === where);
+  const filled = within('path').reduce(
+    (text, parameter) => text.replaceAll(`{${parameter.name}}`, encodeURIComponent(exampleOf(parameter))),
+    path,
+  );
+  const query = within('query')
+    .filter(({ required, example }) => required === true || example !== undefined)
+    .map((parameter) => `${encodeURIComponent(parameter.name)}=${encodeURIComponent(exampleOf(parameter))}`);
+  return `${baseUrl}${filled}${query.length === 0 ? '' : `?${query.join('&')}`}`;
+}
+
+/** Without an example the name in capitals shows what is to be filled in. */
+function exampleOf({ name, example }: Parameter): string {
+  if (example === undefined) return name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
+  return typeof example === 'object' ? JSON.stringify(example) : String(example);
+}
+
+function quoteWhereNeeded(text: string): string {
+  return /^[\w:/.,@%+-]+$/.test(text) ? text : quote(text);
+}
+
+/** Inside single quotes a shell reads everything literally, except a single quote. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,175 @@
+import { httpErrors } from '../../http/errors.ts';
+import type { OpenApiDocument, OpenApiOperation } from '../../http/openapi.ts';
+import { type JsonSchema, type Resolve, resolveWithin } from './schema.ts';
+
+/** The OpenAPI document as a reader meets it: chapters of operations, and errors by code. */
+export interface Reference {
+  readonly title: string;
+  readonly version: string;
+  readonly description: string;
+  readonly baseUrl: string;
+  readonly chapters: readonly Chapter[];
+  readonly errors: readonly ErrorEntry[];
+}
+
+export interface Chapter {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly operations: readonly Operation[];
+}
+
+export interface Operation {
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly summary: string;
+  readonly description: string | undefined;
+  readonly needsKey: boolean;
+  readonly parameters: readonly Parameter[];
+  readonly body: Content | undefined;
+  readonly answers: readonly Answer[];
+  readonly errors: readonly ErrorFacts[];
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required?: boolean;
+  readonly description?: string;
+  readonly schema?: JsonSchema;
+  readonly example?: unknown;
+}
+
+export interface Content {
+  readonly mediaType: string;
+  readonly schema: JsonSchema;
+  readonly example: unknown;
+  readonly resolve: Resolve;
+}
+
+export interface Answer {
+  readonly status: string;
+  readonly description: string;
+  readonly content: Content | undefined;
+}
+
+interface ErrorFacts {
+  readonly code: string;
+  readonly status: number;
+  readonly title: string;
+  readonly detail: string;
+}
+
+export interface ErrorEntry extends ErrorFacts {
+  readonly operations: readonly Operation[];
+}
+
+const problemType = 'application/problem+json';
+
+/** The server itself answers these, whatever the address, so no operation declares them. */
+const serverErrors: readonly ErrorFacts[] = [httpErrors.not_found, httpErrors.method_not_allowed];
+
+export function readDocument(document: OpenApiDocument): Reference {
+  const { title, version, description } = document.info;
+  const [server] = (document['servers'] ?? []) as readonly { readonly url: string }[];
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      tag: operation.tags[0] ?? 'Other',
+      operation: readOperation({ method, path, operation, document }),
+    })),
+  );
+  const chapters = chaptersOf(document, operations);
+  const errors = errorsOf(chapters.flatMap((chapter) => chapter.operations));
+  return { title, version, description, baseUrl: server?.url ?? '/api', chapters, errors };
+}
+
+/** In the order of the document's tags; a tag that the document does not describe comes last, not nowhere. */
+function chaptersOf(
+  document: OpenApiDocument,
+  operations: readonly { readonly tag: string; readonly operation: Operation }[],
+): Chapter[] {
+  const described = new Map(document.tags.map((tag) => [tag.name, tag.description]));
+  const names = [...new Set([...described.keys(), ...operations.map(({ tag }) => tag)])];
+  return names
+    .map((name) => ({
+      id: ['chapter', ...(name.toLowerCase().match(/[a-z0-9]+/g) ?? [])].join('-'),
+      name,
+      description: described.get(name) ?? '',
+      operations: operations.filter(({ tag }) => tag === name).map(({ operation }) => operation),
+    }))
+    .filter((chapter) => chapter.operations.length > 0);
+}
+
+interface Located {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: OpenApiOperation;
+  readonly document: OpenApiDocument;
+}
+
+function readOperation({ method, path, operation, document }: Located): Operation {
+  const responses = Object.entries(operation.responses);
+  return {
+    id: operation.operationId,
+    method: method.toUpperCase(),
+    path,
+    summary: operation.summary,
+    description: operation.description,
+    needsKey: ((operation['security'] ?? []) as readonly unknown[]).length > 0,
+    parameters: operation.parameters as unknown as readonly Parameter[],
+    body: readContent(operation.requestBody, document),
+    answers: responses
+      .filter(([, response]) => !isProblem(response))
+      .map(([status, response]) => ({
+        status,
+        description: String(response['description'] ?? ''),
+        content: readContent(response, document),
+      })),
+    errors: responses.filter(([, response]) => isProblem(response)).flatMap(([, response]) => readErrors(response)),
+  };
+}
+
+type Json = Readonly<Record<string, unknown>>;
+type Media = { readonly schema?: JsonSchema; readonly example?: unknown; readonly examples?: Json };
+
+function mediaOf(holder: Json | undefined): Readonly<Record<string, Media>> {
+  return (holder?.['content'] ?? {}) as Readonly<Record<string, Media>>;
+}
+
+function isProblem(response: Json): boolean {
+  return problemType in mediaOf(response);
+}
+
+function readContent(holder: Json | undefined, document: OpenApiDocument): Content | undefined {
+  const [first] = Object.entries(mediaOf(holder));
+  if (first === undefined) return undefined;
+  const [mediaType, { schema = {}, example }] = first;
+  return { mediaType, schema, example, resolve: resolveWithin(schema, document) };
+}
+
+/** Each code stands as an example of its response; the example is the error's own title and advice. */
+function readErrors(response: Json): ErrorFacts[] {
+  const examples = mediaOf(response)[problemType]?.examples ?? {};
+  return Object.entries(examples).map(([code, example]) => {
+    const { status, title, detail } = (example as { value: ErrorFacts }).value;
+    return { code, status, title, detail };
+  });
+}
+
+/** Every code once, by status and then by name. */
+function errorsOf(operations: readonly Operation[]): ErrorEntry[] {
+  const facts = new Map<string, ErrorFacts>();
+  for (const error of [...serverErrors, ...operations.flatMap((operation) => operation.errors)]) {
+    if (!facts.has(error.code)) facts.set(error.code, error);
+  }
+  return [...facts.values()]
+    .map(({ code, status, title, detail }) => ({
+      code,
+      status,
+      title,
+      detail,
+      operations: operations.filter(({ errors }) => errors.some((error) => error.code === code)),
+    }))
+    .sort((a, b) => a.status - b.status || (a.code < b.code ? -1 : 1));
+}

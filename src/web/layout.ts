@@ -1,0 +1,50 @@
+import { type Html, html } from './html.ts';
+
+/** What every page needs to know about where it stands. */
+export interface PageContext {
+  /** The path that the service is reached under, "" at the root of its host; every link begins with it. */
+  readonly base: string;
+  readonly mode: 'sandbox' | 'live';
+  readonly assetUrl: (name: string) => string;
+}
+
+interface Page {
+  readonly title: string;
+  readonly description: string;
+  readonly name: 'home' | 'docs';
+  /** Beside the style that all pages share. */
+  readonly styles: readonly string[];
+  /** Stands in the bar at the top, beside the links. */
+  readonly bar?: Html;
+  readonly body: Html;
+}
+
+/** The frame of every page. */
+export function layout(page: Page, { base, mode, assetUrl }: PageContext): Html {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${page.title}</title>
+<meta name="description" content="${page.description}">
+<link rel="icon" type="image/svg+xml" href="${assetUrl('mark.svg')}">
+${['base.css', ...page.styles].map(
+  (name) => html`<link rel="stylesheet" href="${assetUrl(name)}">
+`,
+)}<script src="${assetUrl('page.js')}" type="module"></script>
+</head>
+<body class="${page.name}">
+<a class="skip" href="#main">Skip to the content</a>
+<header class="bar">
+<a class="brand" href="${base}/"><img src="${assetUrl('mark.svg')}" alt="" width="24" height="24">Paywright</a>
+${mode === 'sandbox' && html`<span class="mode">Sandbox</span>`}
+<nav aria-label="Pages"><a href="${base}/docs"${page.name === 'docs' && html` aria-current="page"`}>Reference</a><a href="${base}/api/openapi.json">OpenAPI</a></nav>
+${page.bar}
+</header>
+${page.body}
+</body>
+</html>
+`;
+}
