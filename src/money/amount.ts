@@ -1,0 +1,67 @@
+import { type Asset, decimalsOf } from './asset.ts';
+
+declare const unit: unique symbol;
+
+/** A whole number of an asset's smallest units. The brand keeps counts, ids and cents from being taken for one. */
+export type Atomic = bigint & { readonly [unit]: 'atomic' };
+
+/** How much of what. Never a float, never without its asset. */
+export interface Amount {
+  readonly asset: Asset;
+  readonly atomic: Atomic;
+}
+
+export function amountOf(asset: Asset, atomic: bigint): Amount {
+  return { asset, atomic: atomic as Atomic };
+}
+
+export function add(left: Amount, right: Amount): Amount {
+  return amountOf(sameAsset(left, right), left.atomic + right.atomic);
+}
+
+export function subtract(left: Amount, right: Amount): Amount {
+  return amountOf(sameAsset(left, right), left.atomic - right.atomic);
+}
+
+function sameAsset(left: Amount, right: Amount): Asset {
+  if (left.asset !== right.asset) throw new TypeError(`${left.asset} and ${right.asset} do not add up`);
+  return left.asset;
+}
+
+/** The shortest decimal text: "100.5", "0", "-0.000001". */
+export function toDecimalText({ asset, atomic }: Amount): string {
+  const decimals = decimalsOf[asset];
+  const negative = atomic < 0n;
+  const digits = (negative ? -atomic : atomic).toString().padStart(decimals + 1, '0');
+  const whole = digits.slice(0, -decimals);
+  const fraction = digits.slice(-decimals).replace(/0+$/, '');
+  return `${negative ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/** The most significant digits that any double gives back as they went in. */
+const exactDigits = 15;
+
+/**
+ * A JSON number that reads back as exactly this amount. Up to fifteen significant digits that always holds: every amount
+ * of a six-decimal asset below a billion. What may not be exact is refused rather than rounded; send it as text.
+ */
+export function toJsonNumber(amount: Amount): number {
+  const text = toDecimalText(amount);
+  const significant = text.replace(/[-.]/g, '').replace(/^0+/, '');
+  if (significant.length > exactDigits && toDecimalText(amount) !== expandExponent(String(Number(text)))) {
+    throw new RangeError(`${text} ${amount.asset} has no exact JSON number`);
+  }
+  return Number(text);
+}
+
+/** JavaScript writes very small and very large numbers as 1e-7 and 1e+21. Money is read digit by digit. */
+export function expandExponent(text: string): string {
+  const match = /^(-?)(\d+)(?:\.(\d+))?e([+-]\d+)$/.exec(text);
+  if (match === null) return text;
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match;
+  const digits = whole + fraction;
+  const point = whole.length + Number(exponent);
+  if (point <= 0) return `${sign}0.${'0'.repeat(-point)}${digits}`;
+  if (point >= digits.length) return `${sign}${digits.padEnd(point, '0')}`;
+  return `${sign}${digits.slice(0, point)}.${digits.slice(point)}`;
+}

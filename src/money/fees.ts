@@ -1,0 +1,49 @@
+import { type Amount, amountOf } from './amount.ts';
+import { decimalsOf } from './asset.ts';
+
+interface FeeRule {
+  /** Hundredths of a percent. */
+  readonly basisPoints: bigint;
+  /** Decimals that the fee keeps; all that the asset has when left out. */
+  readonly decimals?: number;
+}
+
+/** As the specification shows it. */
+export const transferFeeRate = '1.49%';
+
+const transfer: FeeRule = { basisPoints: 149n, decimals: 2 };
+const withdrawal: FeeRule = { basisPoints: 149n, decimals: 3 };
+const swap: FeeRule = { basisPoints: 50n };
+
+/** 1.49 % to the cent. Below 34 cents that is nothing: a small payment arrives whole. */
+export function transferFee(amount: Amount): Amount {
+  return feeBy(transfer, amount);
+}
+
+/** The rule of a transfer, charged on top of the price. */
+export function orderFee(amount: Amount): Amount {
+  return feeBy(transfer, amount);
+}
+
+/** 1.49 % to a tenth of a cent. */
+export function withdrawalFee(amount: Amount): Amount {
+  return feeBy(withdrawal, amount);
+}
+
+/** 0.5 % to the last unit of the asset. */
+export function swapFee(amount: Amount): Amount {
+  return feeBy(swap, amount);
+}
+
+/**
+ * Half of the last kept place rounds up. A fee can never exceed its amount: it first rounds up to one place at a third of
+ * a place over the rate, which is many places of amount.
+ */
+function feeBy({ basisPoints, decimals }: FeeRule, { asset, atomic }: Amount): Amount {
+  if (atomic < 0n) throw new RangeError('there is no fee on a negative amount');
+  const kept = decimals ?? decimalsOf[asset];
+  const place = 10n ** BigInt(decimalsOf[asset] - kept);
+  const divisor = 10_000n * place;
+  const places = (2n * atomic * basisPoints + divisor) / (2n * divisor);
+  return amountOf(asset, places * place);
+}

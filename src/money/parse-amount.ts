@@ -1,0 +1,41 @@
+import { type Amount, amountOf, expandExponent } from './amount.ts';
+import { type Asset, decimalsOf } from './asset.ts';
+
+/**
+ * The most whole tokens that one request may name. With the highest fee on top it stays below a billion, so amount, fee
+ * and total of a six-decimal asset have at most fifteen significant digits, and the JSON numbers we answer with are exact.
+ */
+export const mostTokens = 900_000_000n;
+
+export type AmountFault = 'not_an_amount' | 'not_positive' | 'too_many_decimals' | 'too_large';
+
+export type ParsedAmount =
+  | { readonly ok: true; readonly amount: Amount }
+  | { readonly ok: false; readonly fault: AmountFault; readonly message: string };
+
+/** A JSON number, by its shortest decimal text: what the caller wrote, as long as it was an amount at all. */
+export function amountFromNumber(asset: Asset, value: number): ParsedAmount {
+  if (!Number.isFinite(value)) return refuse('not_an_amount', 'must be a number');
+  if (value <= 0) return refuse('not_positive', 'must be more than 0');
+  return amountFromText(asset, expandExponent(String(value)));
+}
+
+/** Plain decimal text such as "12.5": digits with at most one point, no sign, exponent or space. */
+export function amountFromText(asset: Asset, text: string): ParsedAmount {
+  // The longest that a double can spell is shorter; what is longer is not worth reading.
+  const match = text.length > 400 ? null : /^0*(\d+)(?:\.(\d+?)0*)?$/.exec(text);
+  if (match === null) return refuse('not_an_amount', 'must be a decimal number such as 12.5');
+  const [, whole = '', fraction = ''] = match;
+  const decimals = decimalsOf[asset];
+  if (fraction.length > decimals) {
+    return refuse('too_many_decimals', `must have at most ${decimals} decimals, which is all that ${asset} has`);
+  }
+  const atomic = BigInt(whole + fraction.padEnd(decimals, '0'));
+  if (atomic === 0n) return refuse('not_positive', 'must be more than 0');
+  if (atomic > mostTokens * 10n ** BigInt(decimals)) return refuse('too_large', `must be at most ${mostTokens}`);
+  return { ok: true, amount: amountOf(asset, atomic) };
+}
+
+function refuse(fault: AmountFault, message: string): ParsedAmount {
+  return { ok: false, fault, message };
+}
