@@ -4,7 +4,12 @@ const feature = '^src/(accounts|wallets|messages)/';
 export default {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
-    { name: 'no-orphans', severity: 'error', from: { orphan: true, pathNot: '\\.test\\.ts$' }, to: {} },
+    {
+      name: 'no-orphans',
+      severity: 'error',
+      from: { orphan: true, pathNot: '\\.test\\.ts$|^src/web/assets/' },
+      to: {},
+    },
     {
       name: 'money-and-db-know-nothing-above-them',
       severity: 'error',

@@ -6,7 +6,7 @@ import type { RateLimiter } from '../rate-limit/limiter.ts';
 import type { Secrets } from '../secrets.ts';
 import { accountErrors } from './errors.ts';
 
-export type ContactKind = 'email' | 'phone';
+type ContactKind = 'email' | 'phone';
 
 interface Contact {
   readonly accountId: bigint;

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ErrorKind } from './problem.ts';
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
 /** Who is calling: the account behind a valid API key, and that key. */
 export interface Caller {

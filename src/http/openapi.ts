@@ -130,7 +130,7 @@ function errorResponse(kinds: readonly ErrorKind[], publicUrl: string): Json {
 }
 
 /** What a route declares, and what every route like it may answer. */
-export function errorsOf(spec: Route['spec']): ErrorKind[] {
+function errorsOf(spec: Route['spec']): ErrorKind[] {
   const takesInput = spec.body !== undefined || spec.query !== undefined || spec.params !== undefined;
   const kinds = [
     ...(takesInput || spec.idempotent ? [httpErrors.invalid_request] : []),

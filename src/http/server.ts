@@ -20,7 +20,7 @@ declare module 'fastify' {
 }
 
 /** Finds out who a bearer token belongs to: at once when it is known already, otherwise by asking the database. */
-export type Authenticate = (token: string) => Caller | undefined | Promise<Caller | undefined>;
+type Authenticate = (token: string) => Caller | undefined | Promise<Caller | undefined>;
 
 export interface ServerOptions {
   readonly config: Pick<Config, 'rateLimits' | 'trustedProxies'>;

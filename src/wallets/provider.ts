@@ -1,6 +1,5 @@
 /** The chains that wallets live on, by the interface's own ids. */
-export const chainIds = ['MATIC', 'ETH', 'ARB', 'BASE', 'AVAX', 'OP'] as const;
-export type ChainId = (typeof chainIds)[number];
+export type ChainId = 'MATIC' | 'ETH' | 'ARB' | 'BASE' | 'AVAX' | 'OP';
 
 export interface NewWallet {
   /** How the provider knows the wallet. */

@@ -7,7 +7,7 @@ export interface Reply {
   readonly body: any;
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly key?: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
