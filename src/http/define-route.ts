@@ -27,6 +27,8 @@ interface Success {
   readonly description: string;
   readonly schema: Schema;
   readonly example: unknown;
+  /** The same answer in other forms, such as text/csv: the media type and an example. */
+  readonly alternatives?: Readonly<Record<string, string>>;
 }
 type Successes = Readonly<Record<number, Success>>;
 
@@ -37,6 +39,8 @@ export interface RouteRequest<A extends Auth, Body, Query, Params> {
   readonly caller: A extends 'key' ? Caller : Caller | undefined;
   readonly idempotency: IdempotencyClaim | undefined;
   readonly requestId: string;
+  /** The Accept header, for routes whose answer has several forms. */
+  readonly accept: string;
   /** The address the request came from, behind trusted proxies the one they name. */
   readonly ip: string;
 }
@@ -44,6 +48,12 @@ export interface RouteRequest<A extends Auth, Body, Query, Params> {
 export type Answer<Returns extends Successes> = {
   [Status in keyof Returns & number]: { readonly status: Status; readonly body: z.input<Returns[Status]['schema']> };
 }[keyof Returns & number];
+
+/** An answer in one of its declared alternative forms. */
+export interface TextAnswer {
+  readonly status: 200;
+  readonly text: { readonly type: string; readonly content: string };
+}
 
 interface RouteSpec<A extends Auth, Body, Query, Params, Returns extends Successes> {
   /** The operationId: how tools name this operation. */
@@ -69,7 +79,7 @@ interface RouteSpec<A extends Auth, Body, Query, Params, Returns extends Success
 /** A declared route, as the server, the OpenAPI document and the reference read it. */
 export interface Route {
   readonly spec: RouteSpec<Auth, Schema | undefined, Schema | undefined, Schema | undefined, Successes>;
-  handle(request: unknown): Promise<{ readonly status: number; readonly body: unknown }>;
+  handle(request: unknown): Promise<{ readonly status: number; readonly body: unknown } | TextAnswer>;
 }
 
 /**
@@ -84,7 +94,7 @@ export function defineRoute<
   Params extends Schema | undefined = undefined,
 >(
   spec: RouteSpec<A, Body, Query, Params, Returns>,
-  handle: (request: RouteRequest<A, Body, Query, Params>) => Promise<Answer<Returns>>,
+  handle: (request: RouteRequest<A, Body, Query, Params>) => Promise<Answer<Returns> | TextAnswer>,
 ): Route {
   return { spec, handle } as unknown as Route;
 }

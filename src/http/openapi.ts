@@ -96,7 +96,15 @@ function successResponses(spec: Route['spec']): Record<string, Json> {
       {
         description: success.description,
         headers: rateLimitHeaders,
-        content: { 'application/json': { schema: toSchema(success.schema, 'output'), example: success.example } },
+        content: {
+          'application/json': { schema: toSchema(success.schema, 'output'), example: success.example },
+          ...Object.fromEntries(
+            Object.entries(success.alternatives ?? {}).map(([type, example]) => [
+              type,
+              { schema: { type: 'string' }, example },
+            ]),
+          ),
+        },
       },
     ]),
   );

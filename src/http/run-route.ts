@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { plainAddress } from './client-address.ts';
-import type { IdempotencyClaim, Route } from './define-route.ts';
+import type { IdempotencyClaim, Route, TextAnswer } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 import { parseQuery } from './parse-query.ts';
 import { validate } from './validate.ts';
@@ -21,11 +21,20 @@ export async function runRoute(route: Route, request: FastifyRequest, reply: Fas
     caller: request.caller,
     idempotency: spec.idempotent && readClaim(spec.id, request, body),
     requestId: request.id,
+    accept: request.headers.accept ?? '',
     ip: plainAddress(request.ip),
   });
 
   if ('replayed' in answer) reply.header('Idempotency-Replayed', 'true');
+  if ('text' in answer) return reply.type(declaredType(route, answer)).send(answer.text.content);
   return reply.code(answer.status).type('application/json; charset=utf-8').send(checkedJson(route, answer));
+}
+
+function declaredType({ spec }: Route, { status, text }: TextAnswer): string {
+  if (spec.returns[status]?.alternatives?.[text.type] === undefined) {
+    throw new Error(`${spec.id} answered with ${text.type}, which it does not declare`);
+  }
+  return `${text.type}; charset=utf-8`;
 }
 
 /** What leaves is what was declared: other fields are dropped, and a missing or wrong one is our error, never sent. */
