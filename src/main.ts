@@ -7,7 +7,7 @@ import { createSignInThrottle } from './accounts/sign-in-throttle.ts';
 import { createVerification } from './accounts/verification.ts';
 import { systemClock } from './clock.ts';
 import type { Config } from './config.ts';
-import type { Database } from './db/database.ts';
+import { type Database, openDatabase } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { expireIdempotencyKeys } from './http/expire-idempotency-keys.ts';
 import { addHealth } from './http/health.ts';
@@ -16,6 +16,7 @@ import { closeServer, listen, refuseTakenPort } from './http/listen.ts';
 import { describeRoutes } from './http/openapi-route.ts';
 import { createServer } from './http/server.ts';
 import { startWorker, type Worker } from './jobs/worker.ts';
+import { createLedger } from './ledger/ledger.ts';
 import type { Logger } from './logger.ts';
 import type { Notifier } from './messages/notifier.ts';
 import { sendMessageHandler } from './messages/outbox.ts';
@@ -28,6 +29,8 @@ import { createConsoleNotifier } from './sandbox/notifier.ts';
 import { sandboxRoutes } from './sandbox/routes.ts';
 import type { Secrets } from './secrets.ts';
 import { openSecrets, openStore, openStoreDatabase } from './store.ts';
+import { createRecipientBook } from './transfers/recipient-book.ts';
+import { transferRoutes } from './transfers/routes.ts';
 import { addPages } from './web/pages.ts';
 
 /** What a process does: answer requests, run jobs, or both. */
@@ -136,10 +139,17 @@ async function startServing({ config, logger }: RunOptions, parts: ServingParts)
     wallets: await createKeysProvider(db, secrets),
   });
 
+  // Connections of its own, so that no slow query keeps postings waiting.
+  const ledgerDb = openDatabase({ url: parts.url, poolSize: 2, logger, applicationName: 'paywright-ledger' });
+  closers.push(() => ledgerDb.close());
+  const ledger = createLedger({ db: ledgerDb, logger });
+  closers.push(() => ledger.stop());
+
   const routes = describeRoutes(
     [
       ...accountRoutes({ db, once: createOnce(db), register, changes, verification, rateLimits: config.rateLimits }),
-      ...(config.mode === 'sandbox' ? sandboxRoutes({ db, secrets }) : []),
+      ...transferRoutes({ db, ledger, recipients: createRecipientBook(db) }),
+      ...(config.mode === 'sandbox' ? sandboxRoutes({ db, secrets, ledger }) : []),
     ],
     () => publicUrl,
   );

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type Database, onlyRow, type Transaction } from '../db/database.ts';
+import { lockOwner } from '../ledger/lock-owner.ts';
 import { Refusal } from '../refusal.ts';
 import { announceAccountChange } from './account-changes.ts';
 import { readProfile } from './profile.ts';
@@ -27,6 +28,7 @@ export function addAccountCommands(program: Command, withDatabase: WithDatabase,
     .action((who: string) =>
       withDatabase((db) =>
         change(db, who, async (tx, id) => {
+          await lockOwner(tx, id);
           await tx.query('UPDATE accounts SET frozen_at = coalesce(frozen_at, now()) WHERE id = $1', [id]);
           say(`${who} is frozen.`);
         }),

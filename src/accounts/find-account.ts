@@ -24,3 +24,17 @@ export async function findAccount(db: Queryable, by: AccountIdentifier): Promise
         : await db.query<FoundAccount>(`${select} WHERE phone = $1`, [by.phone]);
   return rows[0];
 }
+
+/** Who these accounts are, for somebody who has dealt with them. */
+export async function namesOf(
+  db: Queryable,
+  ids: readonly (bigint | null)[],
+): Promise<Map<bigint, { readonly handle: string; readonly name: string }>> {
+  const wanted = [...new Set(ids)].filter((id) => id !== null);
+  if (wanted.length === 0) return new Map();
+  const { rows } = await db.query<{ id: bigint; handle: string; name: string }>(
+    'SELECT id, handle, name FROM accounts WHERE id = ANY ($1)',
+    [wanted],
+  );
+  return new Map(rows.map(({ id, handle, name }) => [id, { handle, name }]));
+}

@@ -47,6 +47,12 @@ export const httpErrors = defineErrors({
     detail:
       'The fault is ours and has been logged under this requestId. Retrying with the same Idempotency-Key is safe.',
   },
+  outcome_unknown: {
+    status: 503,
+    title: 'The outcome is not known',
+    detail:
+      'The connection to the database was lost while this was being written, so it happened or it did not. Send the same request with the same Idempotency-Key: you will get its answer. Without a key, look at your history first.',
+  },
   unavailable: {
     status: 503,
     title: 'Unavailable for a moment',

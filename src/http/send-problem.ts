@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { isUnavailable } from '../db/database.ts';
+import { LedgerBusy, LedgerUnavailable, OutcomeUnknown } from '../ledger/errors.ts';
 import { httpErrors } from './errors.ts';
 import { Problem } from './problem.ts';
 
@@ -44,6 +45,10 @@ export function toProblem(error: unknown): Problem {
     default:
   }
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return httpErrors.invalid_request();
-  if (isUnavailable(error)) return httpErrors.unavailable(undefined, { headers: { 'Retry-After': '1' } });
+  if (error instanceof OutcomeUnknown)
+    return httpErrors.outcome_unknown(undefined, { headers: { 'Retry-After': '1' } });
+  if (error instanceof LedgerBusy || error instanceof LedgerUnavailable || isUnavailable(error)) {
+    return httpErrors.unavailable(undefined, { headers: { 'Retry-After': '1' } });
+  }
   return httpErrors.internal_error();
 }

@@ -1,0 +1,153 @@
+import { z } from 'zod';
+import type { Queryable } from '../db/database.ts';
+import { currency } from '../http/amount-field.ts';
+import { defineRoute, ok, type Route } from '../http/define-route.ts';
+import { httpErrors } from '../http/errors.ts';
+import { page, pageQuery } from '../http/paging.ts';
+import { spendableBalances } from '../ledger/balances.ts';
+import { InvalidCursor } from '../ledger/history.ts';
+import { toDecimalText } from '../money/amount.ts';
+import { listTransfers, transferRecord } from './list-transfers.ts';
+import { readStatement, statement, toCsv } from './statement.ts';
+
+/** What an account has, and how it came to it. */
+export function balanceRoutes(db: Queryable): Route[] {
+  return [balanceRoute(db), historyRoute(db), statementRoute(db)];
+}
+
+function balanceRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'getBalance',
+      method: 'GET',
+      path: '/circle/balance',
+      tag: 'Transfers',
+      summary: 'What you can spend',
+      auth: 'key',
+      returns: {
+        200: {
+          description: 'Decimal text, in shortest form',
+          schema: z.object({ USDC: z.string(), EURC: z.string() }),
+          example: { USDC: '100.5', EURC: '0' },
+        },
+      },
+    },
+    async ({ caller }) => {
+      const { USDC, EURC } = await spendableBalances(db, caller.accountId);
+      return ok({ USDC: toDecimalText(USDC), EURC: toDecimalText(EURC) });
+    },
+  );
+}
+
+function historyRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'listTransfers',
+      method: 'GET',
+      path: '/circle/transfers',
+      tag: 'Transfers',
+      summary: 'What came and went',
+      description: 'Newest first. Paging neither skips nor repeats while new transfers arrive.',
+      auth: 'key',
+      query: pageQuery,
+      examples: { query: { limit: '50' } },
+      returns: {
+        200: {
+          description: 'A page of your history',
+          schema: page('transfers', transferRecord),
+          example: {
+            transfers: [
+              {
+                transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
+                direction: 'sent',
+                type: 'transfer',
+                status: 'complete',
+                amount: 50,
+                fee: 0.75,
+                currency: 'USDC',
+                counterparty: { handle: 'PA-7K2M9QXA', name: 'Ada' },
+                description: null,
+                createdAt: '2026-01-15T10:00:00.000Z',
+              },
+            ],
+            nextCursor: null,
+          },
+        },
+      },
+    },
+    async ({ caller: { accountId }, query: { limit, cursor } }) => {
+      try {
+        return ok(await listTransfers(db, { accountId, limit, cursor }));
+      } catch (error) {
+        if (!(error instanceof InvalidCursor)) throw error;
+        const message = 'must be the nextCursor of an earlier page';
+        throw httpErrors.invalid_request(`cursor ${message}.`, { errors: [{ path: 'cursor', message }] });
+      }
+    },
+  );
+}
+
+const exampleCsv = [
+  'date,transferId,type,counterparty,name,description,change,balance,currency',
+  '2026-01-01,,opening balance,,,,,100,USDC',
+  '2026-01-15T10:00:00.000Z,trf_01kp3v2m8rfk2s6y0e6v9q4w1x,transfer,PA-7K2M9QXA,Ada,,-50,50,USDC',
+  ',,closing balance,,,,,50,USDC',
+  '',
+].join('\r\n');
+
+function statementRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'getStatement',
+      method: 'GET',
+      path: '/account/statement',
+      tag: 'Transfers',
+      summary: 'Your statement for a month',
+      description:
+        'As JSON, or as CSV with `format=csv` or `Accept: text/csv`. Opening balance plus all changes is the closing balance, to the last digit. Months are those of UTC.',
+      auth: 'key',
+      query: z.strictObject({
+        month: z
+          .string()
+          .regex(/^20\d\d-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-01')
+          .meta({ description: 'YYYY-MM' }),
+        currency: currency.default('USDC'),
+        format: z.enum(['json', 'csv'], { error: 'must be json or csv' }).optional(),
+      }),
+      examples: { query: { month: '2026-01' } },
+      returns: {
+        200: {
+          description: 'The statement',
+          schema: statement,
+          example: {
+            month: '2026-01',
+            currency: 'USDC',
+            openingBalance: '100',
+            closingBalance: '50',
+            lines: [
+              {
+                transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
+                createdAt: '2026-01-15T10:00:00.000Z',
+                type: 'transfer',
+                counterparty: { handle: 'PA-7K2M9QXA', name: 'Ada' },
+                description: null,
+                change: '-50',
+                balance: '50',
+              },
+            ],
+          },
+          alternatives: { 'text/csv': exampleCsv },
+        },
+      },
+    },
+    async ({ caller, query, accept }) => {
+      const month = await readStatement(db, {
+        accountId: caller.accountId,
+        month: query.month,
+        currency: query.currency,
+      });
+      const wantsCsv = query.format === undefined ? /\btext\/csv\b/.test(accept) : query.format === 'csv';
+      return wantsCsv ? { status: 200, text: { type: 'text/csv', content: toCsv(month) } } : ok(month);
+    },
+  );
+}

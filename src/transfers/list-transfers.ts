@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { namesOf } from '../accounts/find-account.ts';
+import type { Queryable } from '../db/database.ts';
+import { currency } from '../http/amount-field.ts';
+import { type HistoryEntry, listHistory } from '../ledger/history.ts';
+import { toJsonNumber } from '../money/amount.ts';
+
+/** One line of an account's history, as its owner sees it. */
+export const transferRecord = z.object({
+  transferId: z.string(),
+  direction: z.enum(['sent', 'received']),
+  type: z.string().meta({ description: 'transfer, deposit, …' }),
+  status: z.literal('complete'),
+  amount: z.number().meta({ description: 'Before the fee.' }),
+  fee: z.number().meta({ description: 'Paid out of the amount.' }),
+  currency,
+  counterparty: z
+    .object({ handle: z.string(), name: z.string() })
+    .nullable()
+    .meta({ description: 'Null when the other side is not an account here.' }),
+  description: z.string().nullable(),
+  createdAt: z.iso.datetime(),
+});
+
+export type TransferRecord = z.input<typeof transferRecord>;
+
+export interface TransferPage {
+  readonly transfers: TransferRecord[];
+  readonly nextCursor: string | null;
+}
+
+export async function listTransfers(
+  db: Queryable,
+  { accountId, limit, cursor }: { accountId: bigint; limit: number; cursor: string | undefined },
+): Promise<TransferPage> {
+  const { entries, nextCursor } = await listHistory(db, {
+    ownerId: accountId,
+    limit,
+    ...(cursor !== undefined && { cursor }),
+  });
+  return { transfers: await toRecords(db, accountId, entries), nextCursor };
+}
+
+export async function toRecords(
+  db: Queryable,
+  accountId: bigint,
+  entries: readonly HistoryEntry[],
+): Promise<TransferRecord[]> {
+  const otherSide = ({ posting: { senderId, recipientId } }: HistoryEntry) =>
+    senderId === accountId ? recipientId : senderId;
+  const names = await namesOf(db, entries.map(otherSide));
+  return entries.map((entry) => {
+    const { posting, change } = entry;
+    const other = otherSide(entry);
+    return {
+      transferId: posting.id,
+      direction: change.atomic < 0n ? 'sent' : 'received',
+      type: posting.type,
+      status: 'complete',
+      amount: toJsonNumber(posting.amount),
+      fee: toJsonNumber(posting.fee),
+      currency: posting.amount.asset as 'USDC' | 'EURC',
+      counterparty: other === null ? null : (names.get(other) ?? null),
+      description: posting.description,
+      createdAt: posting.postedAt.toISOString(),
+    };
+  });
+}
