@@ -2,7 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { typeidUnboxed } from 'typeid-js';
 
 /** Ids are prefixed and sort by the time they were made (TypeID, a UUIDv7 in base 32). */
-export type IdPrefix = 'req' | 'key' | 'wal' | 'msg';
+export type IdPrefix = 'req' | 'key' | 'wal' | 'msg' | 'trf' | 'evt';
 
 export function newId<Prefix extends IdPrefix>(prefix: Prefix): `${Prefix}_${string}` {
   return typeidUnboxed(prefix) as `${Prefix}_${string}`;

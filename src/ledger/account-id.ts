@@ -1,0 +1,101 @@
+import type { Asset } from '../money/asset.ts';
+
+/** The numbers behind the names, as in 002_ledger.sql. They are part of every account's id and never change. */
+const assetCodes = { USDC: 1, EURC: 2, DAI: 3, ETH: 4, MATIC: 5 } as const satisfies Record<Asset, number>;
+const chainCodes = { MATIC: 1, ETH: 2, ARB: 3, BASE: 4, AVAX: 5, OP: 6 } as const;
+const kindCodes = {
+  /** What a user can spend. */
+  available: 0,
+  fees: 16,
+  /** Tokens that nobody was meant to send us. */
+  surplus: 17,
+  merchants: 18,
+  withdrawals_in_transit: 19,
+  bridges_in_transit: 20,
+  swaps_in_transit: 21,
+  orders_in_transit: 22,
+  nano_in_transit: 23,
+  /** What we hold on the chain stands here below zero, and so do the next ones: they mirror the outside world. */
+  custody: 32,
+  gas: 33,
+  receivables: 34,
+  equity: 35,
+} as const;
+
+export type Chain = keyof typeof chainCodes;
+export type Kind = keyof typeof kindCodes;
+export type HouseKind = Exclude<Kind, 'available'>;
+
+declare const ledgerAccount: unique symbol;
+
+/** owner << 14 | kind << 8 | chain << 4 | asset, with owner 0 for the house. Nothing has to be looked up to name one. */
+export type AccountId = number & { readonly [ledgerAccount]: true };
+
+/** Where users can spend from; balances on other chains come from the bridge. */
+const homeChain: Chain = 'MATIC';
+
+export function userAccount(ownerId: bigint, asset: Asset, chain: Chain = homeChain): AccountId {
+  return compose(ownerId, 'available', chain, asset);
+}
+
+export function houseAccount(kind: HouseKind, asset: Asset, chain: Chain = homeChain): AccountId {
+  return compose(0n, kind, chain, asset);
+}
+
+function compose(ownerId: bigint, kind: Kind, chain: Chain, asset: Asset): AccountId {
+  const owner = Number(ownerId);
+  const id = owner * 16_384 + kindCodes[kind] * 256 + chainCodes[chain] * 16 + assetCodes[asset];
+  if (!Number.isSafeInteger(id) || owner < 0) throw new RangeError(`there is no owner ${ownerId}`);
+  return id as AccountId;
+}
+
+export interface AccountParts {
+  /** Null for the house. */
+  readonly ownerId: bigint | null;
+  readonly kind: Kind;
+  readonly chain: Chain;
+  readonly asset: Asset;
+}
+
+export function accountParts(id: AccountId): AccountParts {
+  const owner = Math.floor(id / 16_384);
+  return {
+    ownerId: owner === 0 ? null : BigInt(owner),
+    kind: nameOf(kindCodes, (id >> 8) & 63),
+    chain: nameOf(chainCodes, (id >> 4) & 15),
+    asset: assetOfAccount(id),
+  };
+}
+
+export function assetOfAccount(id: AccountId): Asset {
+  return assetByCode(id % 16);
+}
+
+export function assetCode(asset: Asset): number {
+  return assetCodes[asset];
+}
+
+const assetNames = byCode(assetCodes);
+
+export function assetByCode(code: number): Asset {
+  const name = assetNames[code];
+  if (name === undefined) throw new RangeError(`no asset has the code ${code}`);
+  return name;
+}
+
+/** Every account of an owner has a number from `first` up to, but not including, `end`. */
+export function accountRange(ownerId: bigint): { readonly first: bigint; readonly end: bigint } {
+  return { first: ownerId << 14n, end: (ownerId + 1n) << 14n };
+}
+
+function byCode<Name extends string>(codes: Readonly<Record<Name, number>>): (Name | undefined)[] {
+  const names: (Name | undefined)[] = [];
+  for (const name of Object.keys(codes) as Name[]) names[codes[name]] = name;
+  return names;
+}
+
+function nameOf<Name extends string>(codes: Readonly<Record<Name, number>>, code: number): Name {
+  const name = byCode(codes)[code];
+  if (name === undefined) throw new RangeError(`no name has the code ${code}`);
+  return name;
+}

@@ -1,0 +1,49 @@
+import type { Queryable } from '../db/database.ts';
+import { type Amount, amountOf } from '../money/amount.ts';
+import { type Asset, assets } from '../money/asset.ts';
+import {
+  type AccountId,
+  type AccountParts,
+  accountParts,
+  accountRange,
+  type Chain,
+  userAccount,
+} from './account-id.ts';
+
+export interface Balance extends AccountParts {
+  readonly account: AccountId;
+  readonly balance: Amount;
+}
+
+interface BalanceRow {
+  readonly id: bigint;
+  readonly balance: string;
+}
+
+/** Everything that an owner has, on every chain. An account that was never credited is not among them. */
+export async function balancesOf(db: Queryable, ownerId: bigint): Promise<Balance[]> {
+  const { first, end } = accountRange(ownerId);
+  const { rows } = await db.query<BalanceRow>(
+    'SELECT id, balance FROM ledger.accounts WHERE id >= $1 AND id < $2 ORDER BY id',
+    [first, end],
+  );
+  return rows.map(({ id, balance }) => {
+    const account = Number(id) as AccountId;
+    const parts = accountParts(account);
+    return { ...parts, account, balance: amountOf(parts.asset, BigInt(balance)) };
+  });
+}
+
+/** What a user can spend on one chain, in every asset, zero where there is nothing. */
+export async function spendableBalances(
+  db: Queryable,
+  ownerId: bigint,
+  chain: Chain = 'MATIC',
+): Promise<Record<Asset, Amount>> {
+  const balances = await balancesOf(db, ownerId);
+  const entries = assets.map((asset) => {
+    const account = userAccount(ownerId, asset, chain);
+    return [asset, balances.find((balance) => balance.account === account)?.balance ?? amountOf(asset, 0n)] as const;
+  });
+  return Object.fromEntries(entries) as Record<Asset, Amount>;
+}

@@ -1,0 +1,176 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { isUnavailable } from '../db/database.ts';
+import type { Logger } from '../logger.ts';
+import { LedgerBusy, LedgerUnavailable, OutcomeUnknown } from './errors.ts';
+import type { KnownAccounts } from './known-accounts.ts';
+import { type PostRow, postBatch, postSql } from './post-batch.ts';
+import type { Outcome, Posting } from './posting.ts';
+
+export interface BatchLimits {
+  readonly batchSize: number;
+  /** Postings that may wait for their batch. One more is refused with LedgerBusy. */
+  readonly waiting: number;
+  readonly batchesInFlight: number;
+  /** A connection that stays silent for longer is taken for lost. */
+  readonly answerWithinMs: number;
+}
+
+const defaultLimits: BatchLimits = { batchSize: 500, waiting: 10_000, batchesInFlight: 2, answerWithinMs: 15_000 };
+
+/** Collisions pass when tried again: a serialisation failure, a deadlock, a key that another batch has just written. */
+const transientCodes = new Set(['40001', '40P01', '23505']);
+const mostAttempts = 4;
+
+interface Waiting {
+  readonly posting: Posting;
+  resolve(outcome: Outcome): void;
+  reject(error: unknown): void;
+}
+
+export interface Batcher {
+  post(posting: Posting): Promise<Outcome>;
+  stop(): Promise<void>;
+}
+
+export interface BatcherOptions {
+  readonly pool: pg.Pool;
+  readonly logger: Logger;
+  readonly known: KnownAccounts;
+  readonly limits?: Partial<BatchLimits>;
+}
+
+/**
+ * While a batch commits, the postings that arrive gather into the next one. There is no timer: a posting that finds a free
+ * slot leaves at the end of this turn of the event loop, together with those that arrived in the same turn.
+ */
+export function createBatcher({ pool, logger, known, limits: given }: BatcherOptions): Batcher {
+  const limits = { ...defaultLimits, ...given };
+  let waiting: Waiting[] = [];
+  let inFlight = 0;
+  let scheduled = false;
+  let stopped = false;
+  let onIdle = () => {};
+
+  function schedule(): void {
+    if (scheduled || waiting.length === 0 || inFlight >= limits.batchesInFlight) return;
+    scheduled = true;
+    setImmediate(() => {
+      scheduled = false;
+      inFlight++;
+      void answer(takeBatch()).finally(() => {
+        inFlight--;
+        schedule();
+        if (waiting.length === 0 && inFlight === 0) onIdle();
+      });
+      schedule();
+    });
+  }
+
+  /** The oldest that wait. Of two with the same key or reference the later one stays, to meet the first's result. */
+  function takeBatch(): Waiting[] {
+    const batch: Waiting[] = [];
+    const left: Waiting[] = [];
+    const scopes = new Set<string>();
+    for (const item of waiting) {
+      const free = batch.length < limits.batchSize && claim(scopes, item.posting);
+      (free ? batch : left).push(item);
+    }
+    waiting = left;
+    return batch;
+  }
+
+  async function answer(batch: readonly Waiting[], attempt = 1): Promise<void> {
+    let client: pg.PoolClient;
+    try {
+      client = await pool.connect();
+    } catch (error) {
+      for (const { reject } of batch) reject(new LedgerUnavailable(error));
+      return;
+    }
+    let failure: unknown;
+    try {
+      const postings = batch.map(({ posting }) => posting);
+      const { outcomes, touched } = await postBatch((values) => call(client, values), postings, known.has);
+      client.release();
+      known.add(touched);
+      for (let index = 0; index < batch.length; index++) batch[index]?.resolve(outcomes[index] as Outcome);
+      return;
+    } catch (error) {
+      failure = error;
+      client.release(refusal(error) === undefined);
+    }
+    await recover(batch, failure, attempt);
+  }
+
+  async function recover(batch: readonly Waiting[], error: unknown, attempt: number): Promise<void> {
+    const refused = refusal(error);
+    if (refused === undefined) {
+      logger.warn({ err: error, postings: batch.length }, 'a database connection was lost while posting');
+      for (const { reject } of batch) reject(new OutcomeUnknown(error));
+      return;
+    }
+    const code = refused.code ?? '';
+    if (transientCodes.has(code) && attempt < mostAttempts) {
+      await sleep(Math.random() * 10 * attempt);
+      return answer(batch, attempt + 1);
+    }
+    if (cannotWrite(code)) {
+      for (const { reject } of batch) reject(new LedgerUnavailable(error));
+      return;
+    }
+    const [first] = batch;
+    if (first !== undefined && batch.length === 1) {
+      first.reject(error);
+      return;
+    }
+    // One of them is at fault and took its neighbours down with it: the halves find out which.
+    const middle = batch.length >> 1;
+    await answer(batch.slice(0, middle));
+    await answer(batch.slice(middle));
+  }
+
+  async function call(client: pg.PoolClient, values: (string | null)[]): Promise<PostRow> {
+    const query = { name: 'ledger.post', text: postSql, values, query_timeout: limits.answerWithinMs };
+    const { rows } = await client.query<PostRow>(query);
+    return rows[0] as PostRow;
+  }
+
+  return {
+    post(posting) {
+      if (stopped) return Promise.reject(new LedgerUnavailable(new Error('the ledger has been stopped')));
+      if (waiting.length >= limits.waiting) return Promise.reject(new LedgerBusy(waiting.length));
+      return new Promise((resolve, reject) => {
+        waiting.push({ posting, resolve, reject });
+        schedule();
+      });
+    },
+    async stop() {
+      stopped = true;
+      if (waiting.length === 0 && inFlight === 0) return;
+      await new Promise<void>((resolve) => {
+        onIdle = resolve;
+      });
+    },
+  };
+}
+
+function claim(scopes: Set<string>, { idempotency, reference }: Posting): boolean {
+  const key = idempotency === undefined ? undefined : `${idempotency.accountId} ${idempotency.key}`;
+  const outside = reference === undefined ? undefined : `reference ${reference}`;
+  if ((key !== undefined && scopes.has(key)) || (outside !== undefined && scopes.has(outside))) return false;
+  if (key !== undefined) scopes.add(key);
+  if (outside !== undefined) scopes.add(outside);
+  return true;
+}
+
+/** The database's own no, after which the transaction is certainly rolled back. Undefined when it did not come to that. */
+function refusal(error: unknown): pg.DatabaseError | undefined {
+  if (!(error instanceof pg.DatabaseError) || isUnavailable(error)) return undefined;
+  return error.severity === 'FATAL' || error.severity === 'PANIC' ? undefined : error;
+}
+
+/** Out of disk, memory or time, or a standby that only reads: nothing to find by halving. */
+function cannotWrite(code: string): boolean {
+  return code === '25006' || code === '57014' || code.startsWith('53') || code.startsWith('58');
+}

@@ -1,0 +1,48 @@
+import { type Database, onlyRow, type Transaction } from '../db/database.ts';
+import type { Logger } from '../logger.ts';
+import { type BatchLimits, createBatcher } from './batcher.ts';
+import { createKnownAccounts } from './known-accounts.ts';
+import { type PostRow, postBatch, postSql } from './post-batch.ts';
+import { assertSound, type Outcome, type Posting } from './posting.ts';
+
+/** The one door through which money moves. */
+export interface Ledger {
+  /**
+   * Posts together with whatever else is waiting, in a commit of its own. Throws LedgerBusy, LedgerUnavailable (nothing
+   * was posted) or OutcomeUnknown (perhaps it was).
+   */
+  post(posting: Posting): Promise<Outcome>;
+  /**
+   * Posts within a feature's own transaction, beside its rows. Call it once, as the last statement: from here to the
+   * commit the accounts are held. What was refused is not written; whether to go on is the caller's to decide.
+   */
+  postWithin(tx: Transaction, postings: readonly Posting[]): Promise<readonly Outcome[]>;
+  /** Takes no more, and returns when everything that was taken has been answered. */
+  stop(): Promise<void>;
+}
+
+export interface LedgerOptions {
+  /** Best one of its own, with as many connections as batches in flight, so that no slow query keeps postings waiting. */
+  readonly db: Database;
+  readonly logger: Logger;
+  readonly limits?: Partial<BatchLimits>;
+}
+
+export function createLedger({ db, logger, limits }: LedgerOptions): Ledger {
+  const known = createKnownAccounts();
+  const batcher = createBatcher({ pool: db.pool, logger, known, ...(limits === undefined ? {} : { limits }) });
+
+  return {
+    post(posting) {
+      assertSound(posting);
+      return batcher.post(posting);
+    },
+    async postWithin(tx, postings) {
+      postings.forEach(assertSound);
+      const run = async (values: (string | null)[]) => onlyRow(await tx.query<PostRow>(postSql, values));
+      const { outcomes } = await postBatch(run, postings, known.has);
+      return outcomes;
+    },
+    stop: () => batcher.stop(),
+  };
+}

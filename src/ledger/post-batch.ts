@@ -1,0 +1,106 @@
+import type pg from 'pg';
+import { amountOf } from '../money/amount.ts';
+import { type AccountId, assetByCode } from './account-id.ts';
+import { encodeBatch } from './encode-batch.ts';
+import type { Outcome, Posted, Posting, RefusedOutcome } from './posting.ts';
+import { toPostingId } from './posting-id.ts';
+
+const parameters = Array.from({ length: 21 }, (_, index) => `$${index + 1}`).join(', ');
+
+export const postSql = `SELECT outcomes, (extract(epoch FROM first_at) * 1000000)::bigint AS first_at_us, earlier
+  FROM ledger.post(${parameters})`;
+
+export interface PostRow extends pg.QueryResultRow {
+  readonly outcomes: string;
+  readonly first_at_us: bigint;
+  readonly earlier: readonly EarlierPosting[] | null;
+}
+
+interface EarlierPosting {
+  /** Which of the batch it was found for, counted from one. */
+  readonly place: number;
+  readonly id: string;
+  readonly postedAt: string;
+  readonly type: string;
+  readonly senderId: string | null;
+  readonly recipientId: string | null;
+  readonly asset: number;
+  readonly amount: string;
+  readonly fee: string;
+  readonly description: string | null;
+  readonly reference: string | null;
+  readonly details: unknown;
+}
+
+export interface BatchResult {
+  readonly outcomes: readonly Outcome[];
+  /** Accounts that exist once this is committed. */
+  readonly touched: readonly AccountId[];
+}
+
+/** One call of ledger.post: every posting of the batch and its outcome, in order. */
+export async function postBatch(
+  run: (values: (string | null)[]) => Promise<PostRow>,
+  postings: readonly Posting[],
+  isKnown: (account: AccountId) => boolean,
+): Promise<BatchResult> {
+  const { values, uuids, touched } = encodeBatch(postings, isKnown);
+  const row = await run(values);
+  const firstAtUs = Number(row.first_at_us);
+  const outcomes = postings.map((posting, index): Outcome => {
+    const letter = row.outcomes[index];
+    if (letter === 'P') {
+      const postedAt = new Date(Math.floor((firstAtUs + index) / 1_000));
+      return { outcome: 'posted', posting: asPosted(posting, uuids[index] as string, postedAt) };
+    }
+    if (letter === 'D') {
+      const earlier = row.earlier?.find(({ place }) => place === index + 1);
+      if (earlier === undefined) throw new Error('the ledger names a duplicate without its first posting');
+      return { outcome: 'duplicate', posting: asEarlier(earlier) };
+    }
+    return refusals[letter as RefusalLetter];
+  });
+  return { outcomes, touched };
+}
+
+type RefusalLetter = 'I' | 'U' | 'F' | 'K' | 'M';
+
+const refusals: Readonly<Record<RefusalLetter, { readonly outcome: RefusedOutcome }>> = {
+  I: { outcome: 'insufficient_balance' },
+  U: { outcome: 'unknown_account' },
+  F: { outcome: 'frozen_account' },
+  K: { outcome: 'key_revoked' },
+  M: { outcome: 'mismatch' },
+};
+
+function asPosted(posting: Posting, uuid: string, postedAt: Date): Posted {
+  const { amount } = posting;
+  return {
+    id: posting.id ?? toPostingId(uuid),
+    postedAt,
+    type: posting.type,
+    amount,
+    fee: posting.fee ?? amountOf(amount.asset, 0n),
+    senderId: posting.senderId ?? null,
+    recipientId: posting.recipientId ?? null,
+    description: posting.description ?? null,
+    reference: posting.reference ?? null,
+    details: posting.details ?? null,
+  };
+}
+
+function asEarlier(earlier: EarlierPosting): Posted {
+  const asset = assetByCode(earlier.asset);
+  return {
+    id: toPostingId(earlier.id),
+    postedAt: new Date(earlier.postedAt),
+    type: earlier.type,
+    amount: amountOf(asset, BigInt(earlier.amount)),
+    fee: amountOf(asset, BigInt(earlier.fee)),
+    senderId: earlier.senderId === null ? null : BigInt(earlier.senderId),
+    recipientId: earlier.recipientId === null ? null : BigInt(earlier.recipientId),
+    description: earlier.description,
+    reference: earlier.reference,
+    details: earlier.details,
+  };
+}

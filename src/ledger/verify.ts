@@ -1,0 +1,63 @@
+import { onlyRow, type Queryable } from '../db/database.ts';
+
+export interface Verification {
+  readonly accounts: bigint;
+  readonly postings: bigint;
+  readonly entries: bigint;
+  /** Whole sentences; none when the ledger is sound. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * Reads the whole ledger and proves what the posting function promises: every balance is the sum of its entries and what
+ * the last of them recorded, every recorded balance follows from the one before, and nothing came from nowhere.
+ * One statement, so that it sees one moment while postings go on.
+ */
+export async function verifyLedger(db: Queryable): Promise<Verification> {
+  return onlyRow(await db.query<Verification & { problems: string[] }>(sql));
+}
+
+const sql = `
+WITH chained AS (
+  SELECT account_id, posting_id, amount, balance_after, posted_at,
+         lag(balance_after, 1, 0) OVER (PARTITION BY account_id ORDER BY posted_at) AS balance_before
+    FROM ledger.entries
+), summed AS (
+  SELECT account_id, sum(amount) AS total, (array_agg(balance_after ORDER BY posted_at DESC))[1] AS last_balance,
+         max(posted_at) AS last_at
+    FROM ledger.entries GROUP BY account_id
+), problems AS (
+  SELECT format('Account %s has %s, but its entries sum to %s.', coalesce(a.id, s.account_id), a.balance, s.total) AS text
+    FROM ledger.accounts a FULL JOIN summed s ON s.account_id = a.id
+   WHERE a.id IS NULL OR a.balance <> coalesce(s.total, 0)
+  UNION ALL
+  SELECT format('Account %s has %s, but its last entry recorded %s.', a.id, a.balance, s.last_balance)
+    FROM ledger.accounts a JOIN summed s ON s.account_id = a.id
+   WHERE a.balance <> s.last_balance OR a.posted_at < s.last_at
+  UNION ALL
+  SELECT format('Posting %s changed account %s by %s, from %s to %s.', posting_id, account_id, amount, balance_before,
+                balance_after)
+    FROM chained WHERE balance_before + amount <> balance_after
+  UNION ALL
+  SELECT format('Account %s is below zero with %s.', account_id, balance_after)
+    FROM chained WHERE balance_after < 0 AND ledger.kind_of(account_id) < 32
+  UNION ALL
+  SELECT format('Posting %s sums to %s in asset %s.', posting_id, sum(amount), ledger.asset_of(account_id))
+    FROM ledger.entries GROUP BY posting_id, ledger.asset_of(account_id) HAVING sum(amount) <> 0
+  UNION ALL
+  SELECT format('Posting %s and its entries do not match.', coalesce(p.id, e.posting_id))
+    FROM ledger.postings p
+    FULL JOIN (SELECT posting_id, min(posted_at) AS first_at, max(posted_at) AS last_at
+                 FROM ledger.entries GROUP BY posting_id) e ON e.posting_id = p.id
+   WHERE p.id IS NULL OR e.posting_id IS NULL OR e.first_at <> p.posted_at OR e.last_at <> p.posted_at
+  UNION ALL
+  SELECT format('All accounts in asset %s together have %s.', ledger.asset_of(id), sum(balance))
+    FROM ledger.accounts GROUP BY ledger.asset_of(id) HAVING sum(balance) <> 0
+  UNION ALL
+  SELECT format('Idempotency key %s of account %s belongs to no posting.', k.key, k.account_id)
+    FROM ledger.idempotency_keys k LEFT JOIN ledger.postings p ON p.id = k.posting_id WHERE p.id IS NULL
+)
+SELECT (SELECT count(*) FROM ledger.accounts) AS accounts,
+       (SELECT count(*) FROM ledger.postings) AS postings,
+       (SELECT count(*) FROM ledger.entries) AS entries,
+       ARRAY(SELECT text FROM problems LIMIT 100) AS problems`;
