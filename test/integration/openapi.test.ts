@@ -19,6 +19,33 @@ async function newKey(): Promise<string> {
   return (await service.client.register()).key;
 }
 
+async function newFundedKey(): Promise<string> {
+  const key = await newKey();
+  await service.client.post('/sandbox/fund', { amount: 100 }, key);
+  return key;
+}
+
+async function walkTransfer(path: string): Promise<Reply[]> {
+  const key = await newFundedKey();
+  const { handle: to } = await service.client.register();
+  const { handle: self } = (await service.client.get('/account', key)).body;
+  const pay = (change: object) =>
+    service.client.request('POST', path, {
+      key,
+      body: { to, amount: 10, currency: 'USDC', ...change },
+      headers: { 'idempotency-key': 'walk' },
+    });
+  return [
+    await pay({ amount: 1000 }),
+    await pay({ to: 'PA-00000000' }),
+    await pay({ to: self }),
+    await pay({ to: '' }),
+    await pay({}),
+    await pay({}),
+    await pay({ amount: 11 }),
+  ];
+}
+
 async function latestCode(key: string): Promise<string> {
   const { body } = await service.client.get('/sandbox/messages', key);
   return body.messages[0].text.slice(0, 6);
@@ -112,6 +139,40 @@ const walks: Record<string, () => Promise<Reply[]>> = {
     const none = await service.client.post('/account/phone/code', undefined, key);
     await service.client.patch('/account', { phone: '+14155550197' }, key);
     return [none, await service.client.post('/account/phone/code', undefined, key)];
+  },
+  async quoteTransfer() {
+    return [
+      await service.client.get('/agent/transfer/quote?to=PA-00000000&amount=50'),
+      await service.client.get('/agent/transfer/quote?to=PA-00000000&amount=0'),
+    ];
+  },
+  createTransfer: () => walkTransfer('/agent/transfer'),
+  createCircleTransfer: () => walkTransfer('/circle/transfer'),
+  async getBalance() {
+    return [await service.client.get('/circle/balance', await newKey()), await service.client.get('/circle/balance')];
+  },
+  async listTransfers() {
+    const key = await newFundedKey();
+    return [
+      await service.client.get('/circle/transfers', key),
+      await service.client.get('/circle/transfers?cursor=x', key),
+    ];
+  },
+  async getStatement() {
+    const key = await newFundedKey();
+    const month = new Date().toISOString().slice(0, 7);
+    return [
+      await service.client.get(`/account/statement?month=${month}`, key),
+      await service.client.get(`/account/statement?month=${month}&format=csv`, key),
+      await service.client.get('/account/statement', key),
+    ];
+  },
+  async fundSandboxAccount() {
+    const key = await newKey();
+    return [
+      await service.client.post('/sandbox/fund', { amount: 5, currency: 'EURC' }, key),
+      await service.client.post('/sandbox/fund', { amount: 0 }, key),
+    ];
   },
   async getOpenApi() {
     return [await service.client.get('/openapi.json')];
