@@ -227,6 +227,7 @@ DECLARE
   some_frozen boolean;
   revoked text[];
   some_revoked boolean;
+  repeated bigint[];
   anyone_listens boolean;
   verdicts text[] := array_fill(NULL::text, ARRAY[n]);
   verdict text;
@@ -246,7 +247,9 @@ BEGIN
   IF unseen IS NOT NULL THEN
     INSERT INTO ledger.accounts (id)
       SELECT u.id FROM unnest(unseen) u (id)
-       WHERE ledger.owner_of(u.id) IS NULL OR EXISTS (SELECT FROM public.accounts o WHERE o.id = ledger.owner_of(u.id))
+       WHERE (ledger.owner_of(u.id) IS NULL
+              OR EXISTS (SELECT FROM public.accounts o WHERE o.id = ledger.owner_of(u.id)))
+         AND NOT EXISTS (SELECT FROM ledger.accounts a WHERE a.id = u.id)
        ORDER BY u.id
       ON CONFLICT DO NOTHING;
   END IF;
@@ -271,28 +274,28 @@ BEGIN
   END IF;
 
   -- From here on no key is revoked and nobody is frozen among those we hold: whoever does that locks the accounts first.
+  -- OFFSET 0 keeps the planner from turning a look-up round and reading everything there is.
   SELECT ARRAY(SELECT k.id FROM public.api_keys k WHERE k.revoked_at IS NOT NULL AND k.id = ANY (key_ids)),
          ARRAY(SELECT o.id FROM public.accounts o WHERE o.frozen_at IS NOT NULL AND o.id = ANY (
            ARRAY(SELECT ledger.owner_of(t.id) FROM unnest(touched) t (id)))),
+         ARRAY(SELECT q.place FROM unnest(scopes, keys) WITH ORDINALITY q (account_id, key, place)
+                CROSS JOIN LATERAL (SELECT FROM ledger.idempotency_keys i
+                                     WHERE i.account_id = q.account_id AND i.key = q.key OFFSET 0) i),
          EXISTS (SELECT FROM ledger.event_subscriptions)
-    INTO revoked, frozen, anyone_listens;
+    INTO revoked, frozen, repeated, anyone_listens;
   some_revoked := cardinality(revoked) > 0;
   some_frozen := cardinality(frozen) > 0;
 
-  IF keys IS NOT NULL THEN
-    -- OFFSET 0 keeps the planner from turning the look-up round and reading every key there is.
-    FOR item IN
-      SELECT q.place, k.posting_id, k.request_hash = q.request_hash AS same
-        FROM unnest(scopes, keys, request_hashes) WITH ORDINALITY q (account_id, key, request_hash, place)
-       CROSS JOIN LATERAL (SELECT i.posting_id, i.request_hash FROM ledger.idempotency_keys i
-                            WHERE i.account_id = q.account_id AND i.key = q.key OFFSET 0) k
-    LOOP
-      verdicts[item.place] := CASE WHEN item.same THEN 'D' ELSE 'M' END;
-      IF item.same THEN
-        earlier := coalesce(earlier, '[]') || ledger.describe(item.place::integer, item.posting_id);
-      END IF;
-    END LOOP;
-  END IF;
+  FOREACH place IN ARRAY repeated LOOP
+    SELECT k.posting_id, k.request_hash INTO item FROM ledger.idempotency_keys k
+     WHERE k.account_id = scopes[place] AND k.key = keys[place];
+    IF item.request_hash = request_hashes[place] THEN
+      verdicts[place] := 'D';
+      earlier := coalesce(earlier, '[]') || ledger.describe(place, item.posting_id);
+    ELSE
+      verdicts[place] := 'M';
+    END IF;
+  END LOOP;
   IF refs IS NOT NULL THEN
     FOR item IN
       SELECT q.place, p.id FROM unnest(refs) WITH ORDINALITY q (ref, place)

@@ -1,0 +1,26 @@
+/** What a benchmark says of one way to make transfers. */
+export interface Measured {
+  readonly transfersPerSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+/** `elapsedMs` is the time in which `transfers` were made; `latenciesMs` are those of single calls. */
+export function summarise(transfers: number, elapsedMs: number, latenciesMs: readonly number[]): Measured {
+  const sorted = latenciesMs.toSorted((left, right) => left - right);
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+  return { transfersPerSecond: Math.round((transfers / elapsedMs) * 1_000), p50Ms: at(0.5), p99Ms: at(0.99) };
+}
+
+/** Of several runs the one in the middle, by throughput. */
+export function median(runs: readonly Measured[]): Measured {
+  const sorted = runs.toSorted((left, right) => left.transfersPerSecond - right.transfersPerSecond);
+  const middle = sorted[sorted.length >> 1];
+  if (middle === undefined) throw new Error('nothing was measured');
+  return middle;
+}
+
+export function describeMeasured({ transfersPerSecond, p50Ms, p99Ms }: Measured): string {
+  const perSecond = transfersPerSecond.toLocaleString('en').padStart(8);
+  return `${perSecond} transfers/s   p50 ${p50Ms.toFixed(2).padStart(7)} ms   p99 ${p99Ms.toFixed(2).padStart(7)} ms`;
+}
