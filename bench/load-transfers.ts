@@ -55,7 +55,7 @@ const setAside = `
 const putBack = `
   ALTER TABLE ledger.entries ADD PRIMARY KEY (account_id, posted_at);
   ALTER TABLE ledger.postings ADD PRIMARY KEY (id);
-  ALTER TABLE ledger.idempotency_keys ADD PRIMARY KEY (account_id, key);
+  ALTER TABLE ledger.idempotency_keys ADD PRIMARY KEY (digest);
   ALTER TABLE ledger.entries ENABLE ALWAYS TRIGGER entries_balance;`;
 
 /** Transfer i is the (i mod people)-th of round (i div people): who sends is its place, and who receives shifts by round. */
@@ -63,7 +63,7 @@ const transfers = `
   SELECT i, i / $3::bigint AS round, i % $3::bigint AS sender,
          (i % $3::bigint + 1 + (i / $3::bigint) % ($3::bigint - 1)) % $3::bigint AS recipient,
          (SELECT at FROM start) + (i + 1) * interval '1 microsecond' AS at,
-         ('0190' || lpad(to_hex(i), 12, '0') || '80' || substr(md5(i::text), 1, 14))::uuid AS id
+         ('0190' || lpad(to_hex(i), 12, '0') || '8000000000000000')::uuid AS id
     FROM generate_series($1::bigint, $2::bigint) i`;
 
 const postings = `
@@ -84,6 +84,5 @@ const entries = `
    WHERE $4::bigint > 0`;
 
 const keys = `
-  INSERT INTO ledger.idempotency_keys (account_id, key, request_hash, posting_id, posted_at)
-  SELECT $4::bigint + sender, md5('key' || i)::uuid::text, decode(md5(i::text) || md5('b' || i), 'hex'), id, at
-    FROM (${transfers}) t`;
+  INSERT INTO ledger.idempotency_keys (digest, request_digest, posting_id, posted_at)
+  SELECT md5('key' || i || $4::bigint)::uuid, md5(i::text)::uuid, id, at FROM (${transfers}) t`;

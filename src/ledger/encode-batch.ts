@@ -1,5 +1,6 @@
+import { hash } from 'node:crypto';
 import { type AccountId, assetCode } from './account-id.ts';
-import type { Posting } from './posting.ts';
+import type { IdempotencyScope, Posting } from './posting.ts';
 import { newPostingUuid, toPostingUuid } from './posting-id.ts';
 
 export interface EncodedBatch {
@@ -46,9 +47,8 @@ export function encodeBatch(postings: readonly Posting[], isKnown: (account: Acc
     texts(postings, ({ details }) => (details === undefined ? undefined : JSON.stringify(details))),
     texts(postings, ({ senderEvent }) => senderEvent),
     texts(postings, ({ recipientEvent }) => recipientEvent),
-    numbers(postings, ({ idempotency }) => idempotency?.accountId),
-    texts(postings, ({ idempotency }) => idempotency?.key),
-    texts(postings, ({ idempotency }) => (idempotency === undefined ? undefined : toHex(idempotency.requestHash))),
+    texts(postings, ({ idempotency }) => idempotency && keyDigest(idempotency)),
+    texts(postings, ({ idempotency }) => idempotency && requestDigest(idempotency)),
     plain(entryPostings),
     plain(entryPlaces),
     plain(entryAmounts),
@@ -105,6 +105,11 @@ function escapeText(text: string): string {
   return special.test(text) ? text.replace(/["\\]/g, '\\$&') : text;
 }
 
-function toHex(bytes: Uint8Array): string {
-  return `\\x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}`;
+/** Half a SHA-256 is enough to tell keys apart: who could make two collide would only fool themselves. */
+function keyDigest({ accountId, key }: IdempotencyScope): string {
+  return hash('sha256', `${accountId} ${key}`, 'hex').slice(0, 32);
+}
+
+function requestDigest({ requestHash }: IdempotencyScope): string {
+  return Buffer.from(requestHash.buffer, requestHash.byteOffset, 16).toString('hex');
 }

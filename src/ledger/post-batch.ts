@@ -5,7 +5,7 @@ import { encodeBatch } from './encode-batch.ts';
 import type { Outcome, Posted, Posting, RefusedOutcome } from './posting.ts';
 import { toPostingId } from './posting-id.ts';
 
-const parameters = Array.from({ length: 21 }, (_, index) => `$${index + 1}`).join(', ');
+const parameters = Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ');
 
 export const postSql = `SELECT outcomes, (extract(epoch FROM first_at) * 1000000)::bigint AS first_at_us, earlier
   FROM ledger.post(${parameters})`;

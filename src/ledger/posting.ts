@@ -13,6 +13,7 @@ export interface Entry {
 export interface IdempotencyScope {
   readonly accountId: bigint;
   readonly key: string;
+  /** At least 16 bytes. */
   readonly requestHash: Uint8Array;
 }
 
@@ -86,6 +87,9 @@ export function assertSound({ id, entries, amount, fee, ...rest }: Posting): voi
     if (sum !== 0n) throw new TypeError(`the entries in ${asset} sum to ${sum}, not to zero`);
   }
   if (!entries.some(({ atomic }) => atomic !== 0n)) throw new TypeError('a posting moves something');
+  if (rest.idempotency !== undefined && rest.idempotency.requestHash.length < 16) {
+    throw new TypeError('16 bytes of a hash are needed to tell requests apart');
+  }
   const details = rest.details === undefined ? '' : JSON.stringify(rest.details);
   if (details.includes('\\u0000')) throw new TypeError('PostgreSQL has no text with a zero character');
   for (const text of [rest.type, rest.description, rest.reference, rest.keyId, rest.idempotency?.key]) {

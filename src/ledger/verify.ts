@@ -54,7 +54,7 @@ WITH chained AS (
   SELECT format('All accounts in asset %s together have %s.', ledger.asset_of(id), sum(balance))
     FROM ledger.accounts GROUP BY ledger.asset_of(id) HAVING sum(balance) <> 0
   UNION ALL
-  SELECT format('Idempotency key %s of account %s belongs to no posting.', k.key, k.account_id)
+  SELECT format('Idempotency key %s belongs to no posting.', k.digest)
     FROM ledger.idempotency_keys k LEFT JOIN ledger.postings p ON p.id = k.posting_id WHERE p.id IS NULL
 )
 SELECT (SELECT count(*) FROM ledger.accounts) AS accounts,

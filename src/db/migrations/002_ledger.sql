@@ -81,14 +81,13 @@ CREATE TABLE ledger.entries (
   PRIMARY KEY (account_id, posted_at)
 );
 
--- The first success under an Idempotency-Key. A refusal leaves nothing here.
+-- The first success under an Idempotency-Key. A refusal leaves nothing here. Keys come from callers and fall anywhere in
+-- the index, so it is kept small: the first half of a SHA-256 of account and key, and of the request.
 CREATE TABLE ledger.idempotency_keys (
-  account_id   bigint NOT NULL,
-  key          text COLLATE "C" NOT NULL,
-  request_hash bytea NOT NULL,
-  posting_id   uuid NOT NULL,
-  posted_at    timestamptz NOT NULL,
-  PRIMARY KEY (account_id, key)
+  digest         uuid PRIMARY KEY,
+  request_digest uuid NOT NULL,
+  posting_id     uuid NOT NULL,
+  posted_at      timestamptz NOT NULL
 );
 -- Rows lie in the order of time, so a few bytes per block find the old ones.
 CREATE INDEX idempotency_keys_by_age ON ledger.idempotency_keys USING brin (posted_at) WITH (autosummarize = on);
@@ -206,7 +205,7 @@ CREATE FUNCTION ledger.post(
   ids uuid[], types text[], key_ids text[], senders bigint[], recipients bigint[],
   assets bigint[], amounts numeric[], fees numeric[], descriptions text[], refs text[], details jsonb[],
   sender_events text[], recipient_events text[],
-  scopes bigint[], keys text[], request_hashes bytea[],
+  keys uuid[], request_digests uuid[],
   entry_postings integer[], entry_places integer[], entry_amounts numeric[],
   OUT outcomes text, OUT first_at timestamptz, OUT earlier jsonb
 ) LANGUAGE plpgsql
@@ -278,18 +277,16 @@ BEGIN
   SELECT ARRAY(SELECT k.id FROM public.api_keys k WHERE k.revoked_at IS NOT NULL AND k.id = ANY (key_ids)),
          ARRAY(SELECT o.id FROM public.accounts o WHERE o.frozen_at IS NOT NULL AND o.id = ANY (
            ARRAY(SELECT ledger.owner_of(t.id) FROM unnest(touched) t (id)))),
-         ARRAY(SELECT q.place FROM unnest(scopes, keys) WITH ORDINALITY q (account_id, key, place)
-                CROSS JOIN LATERAL (SELECT FROM ledger.idempotency_keys i
-                                     WHERE i.account_id = q.account_id AND i.key = q.key OFFSET 0) i),
+         ARRAY(SELECT q.place FROM unnest(keys) WITH ORDINALITY q (digest, place)
+                CROSS JOIN LATERAL (SELECT FROM ledger.idempotency_keys i WHERE i.digest = q.digest OFFSET 0) i),
          EXISTS (SELECT FROM ledger.event_subscriptions)
     INTO revoked, frozen, repeated, anyone_listens;
   some_revoked := cardinality(revoked) > 0;
   some_frozen := cardinality(frozen) > 0;
 
   FOREACH place IN ARRAY repeated LOOP
-    SELECT k.posting_id, k.request_hash INTO item FROM ledger.idempotency_keys k
-     WHERE k.account_id = scopes[place] AND k.key = keys[place];
-    IF item.request_hash = request_hashes[place] THEN
+    SELECT k.posting_id, k.request_digest INTO item FROM ledger.idempotency_keys k WHERE k.digest = keys[place];
+    IF item.request_digest = request_digests[place] THEN
       verdicts[place] := 'D';
       earlier := coalesce(earlier, '[]') || ledger.describe(place, item.posting_id);
     ELSE
@@ -376,11 +373,11 @@ BEGIN
   END IF;
 
   IF keys IS NOT NULL THEN
-    INSERT INTO ledger.idempotency_keys (account_id, key, request_hash, posting_id, posted_at)
-      SELECT k.scope, k.key, k.request_hash, k.id, first_at
-        FROM unnest(scopes, keys, request_hashes, ids, verdicts) k (scope, key, request_hash, id, verdict)
-       WHERE k.key IS NOT NULL AND k.verdict = 'P'
-       ORDER BY k.scope, k.key COLLATE "C";
+    INSERT INTO ledger.idempotency_keys (digest, request_digest, posting_id, posted_at)
+      SELECT k.digest, k.request_digest, k.id, first_at
+        FROM unnest(keys, request_digests, ids, verdicts) k (digest, request_digest, id, verdict)
+       WHERE k.digest IS NOT NULL AND k.verdict = 'P'
+       ORDER BY k.digest;
   END IF;
 
   IF anyone_listens THEN
