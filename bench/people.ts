@@ -1,27 +1,43 @@
+import { newApiKey } from '../src/accounts/api-key.ts';
 import type { Database } from '../src/db/database.ts';
 import { houseAccount, userAccount } from '../src/ledger/account-id.ts';
 import { createLedger } from '../src/ledger/ledger.ts';
 import { createLogger } from '../src/logger.ts';
 import { amountOf } from '../src/money/amount.ts';
+import { createSecrets } from '../src/secrets.ts';
 
 /** A million USDC each: nobody runs dry within a benchmark. */
 export const fundedAtomic = 1_000_000_000_000n;
 
+export interface Person {
+  readonly id: bigint;
+  readonly handle: string;
+  readonly key: string;
+}
+
+/** For the keyed hashes of the people's API keys; the measured server is given the same. */
+export const benchSecret = 'the secret of a benchmark protects nothing';
+
 /** People with an API key and money, straight into the tables, their numbers without a gap. */
-export async function createPeople(db: Database, count: number): Promise<readonly bigint[]> {
-  const { rows } = await db.query<{ id: bigint }>(
-    `WITH people AS (
-       INSERT INTO accounts (handle, email, name, password_hash)
-         SELECT 'PA-' || lpad(i::text, 8, '0'), 'bench' || i || '@example.com', 'Bench ' || i, '-'
-           FROM generate_series(1, $1::int) i RETURNING id)
-     INSERT INTO api_keys (id, account_id, key_hash)
-       SELECT 'key_' || id, id, decode(md5(id::text), 'hex') FROM people RETURNING account_id AS id`,
+export async function createPeople(db: Database, count: number): Promise<readonly Person[]> {
+  const secrets = createSecrets(benchSecret);
+  const keys = Array.from({ length: count }, newApiKey);
+  const { rows } = await db.query<{ id: bigint; handle: string }>(
+    `INSERT INTO accounts (handle, email, name, password_hash)
+       SELECT 'PA-' || lpad(i::text, 8, '0'), 'bench' || i || '@example.com', 'Bench ' || i, '-'
+         FROM generate_series(1, $1::int) i RETURNING id, handle`,
     [count],
   );
-  const owners = rows.map(({ id }) => id).toSorted((left, right) => (left < right ? -1 : 1));
+  const people = rows
+    .toSorted((left, right) => (left.id < right.id ? -1 : 1))
+    .map(({ id, handle }, index) => ({ id, handle, key: keys[index] as string }));
+  await db.query(
+    "INSERT INTO api_keys (id, account_id, key_hash) SELECT 'key_' || a, a, h FROM unnest($1::bigint[], $2::bytea[]) t (a, h)",
+    [people.map(({ id }) => id), people.map(({ key }) => secrets.hash('api-keys', key))],
+  );
   const ledger = createLedger({ db, logger: createLogger('silent'), limits: { waiting: count } });
   await Promise.all(
-    owners.map((id) =>
+    people.map(({ id }) =>
       ledger.post({
         type: 'deposit',
         amount: amountOf('USDC', fundedAtomic),
@@ -36,5 +52,5 @@ export async function createPeople(db: Database, count: number): Promise<readonl
   );
   await ledger.stop();
   await db.query('VACUUM ANALYZE');
-  return owners;
+  return people;
 }

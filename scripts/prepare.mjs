@@ -2,8 +2,17 @@
 // Plain Node without dependencies, because on a fresh clone there is nothing else yet.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -38,12 +47,21 @@ export function markInstalled() {
 
 export async function build() {
   const from = sourceFingerprint();
-  rmSync(join(root, 'dist'), { recursive: true, force: true });
-  await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'], {
+  await compile('tsconfig.build.json', { output: 'dist', sourcesAt: 'dist' });
+  writeFileSync(buildStamp, from);
+}
+
+/** Compiles a project into an emptied folder, and puts what is not TypeScript beside it. */
+export async function compile(project, { output, sourcesAt }) {
+  rmSync(join(root, output), { recursive: true, force: true });
+  await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', project], {
     failure: 'The build failed: the messages above say where.',
   });
-  for (const file of sources().filter((path) => !path.endsWith('.ts'))) copyAsset(file);
-  writeFileSync(buildStamp, from);
+  for (const file of sources().filter((path) => !path.endsWith('.ts'))) {
+    const target = join(root, sourcesAt, relative(join(root, 'src'), file));
+    mkdirSync(dirname(target), { recursive: true });
+    copyFileSync(file, target);
+  }
 }
 
 async function install() {
@@ -85,12 +103,6 @@ function sources() {
     .map((path) => join(root, 'src', path))
     .filter((path) => statSync(path).isFile() && !path.endsWith('.test.ts') && !path.endsWith('.md'))
     .sort();
-}
-
-function copyAsset(file) {
-  const target = join(root, 'dist', relative(join(root, 'src'), file));
-  mkdirSync(join(target, '..'), { recursive: true });
-  writeFileSync(target, readFileSync(file));
 }
 
 /** Two copies started side by side from one clone must not install over each other. */

@@ -1,0 +1,92 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { LoadOrder, LoadReport } from './load-generator.ts';
+import type { Measured } from './measure.ts';
+import { benchSecret, type Person } from './people.ts';
+
+const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+export interface Server {
+  readonly port: number;
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+/** The service as an operator runs it, in a process of its own, with every check on. */
+export async function startServer(databaseUrl: string): Promise<Server> {
+  const child = fork(here('./server-process.js'), {
+    execArgv: process.env['BENCH_PROFILE'] ? ['--cpu-prof', '--cpu-prof-dir', process.env['BENCH_PROFILE']] : [],
+    env: {
+      ...process.env,
+      DATABASE_URL: databaseUrl,
+      PAYWRIGHT_SECRET: benchSecret,
+      PORT: '0',
+      // Limits are counted, and never reached.
+      RATE_LIMIT_FREE_PER_MINUTE: '1000000',
+    },
+  });
+  return started(child);
+}
+
+export async function startEmptyHandler(): Promise<Server> {
+  return started(fork(here('./empty-handler.js')));
+}
+
+async function started(child: ChildProcess): Promise<Server> {
+  const { port } = await answerOf<{ port: number }>(child);
+  return {
+    port,
+    pid: child.pid ?? 0,
+    async stop() {
+      child.disconnect();
+      await once(child, 'exit');
+    },
+  };
+}
+
+let runs = 0;
+
+interface LoadOptions {
+  readonly connections: number;
+  readonly seconds: number;
+  readonly path: string;
+  readonly people: readonly Person[];
+  readonly everybodyOnce?: boolean;
+}
+
+export async function load(server: Server, { people, ...options }: LoadOptions): Promise<Measured> {
+  const generator = fork(here('./load-generator.js'));
+  const payers = people.map(({ key, handle }) => ({ key, handle }));
+  const order: LoadOrder = { ...options, payers, port: server.port, runId: `${process.pid}-${++runs}` };
+  generator.send(order);
+  const report = await answerOf<LoadReport>(generator);
+  if (report.failures > 0)
+    throw new Error(`${report.failures} requests failed, the first with:\n${report.firstFailure}`);
+  return { transfersPerSecond: Math.round(report.perSecond), p50Ms: report.p50Ms, p99Ms: report.p99Ms };
+}
+
+/** The first message of a child process; an error when it ends without one. */
+async function answerOf<Message>(child: ChildProcess): Promise<Message> {
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`a process of the benchmark ended with ${code}`);
+  });
+  const [message] = (await Promise.race([once(child, 'message'), ended])) as [Message];
+  ended.catch(() => {});
+  return message;
+}
+
+/** Memory of the server in MB every few seconds, while it is under load. */
+export async function watchMemory(server: Server, seconds: number, underLoad: Promise<unknown>): Promise<number[]> {
+  const samples: number[] = [];
+  const everySeconds = 5;
+  for (let passed = 0; passed < seconds; passed += everySeconds) {
+    await sleep(everySeconds * 1000);
+    const status = readFileSync(`/proc/${server.pid}/status`, 'utf8');
+    samples.push(Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024));
+  }
+  await underLoad;
+  return samples;
+}

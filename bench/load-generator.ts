@@ -1,0 +1,107 @@
+import { connect, type Socket } from 'node:net';
+
+/**
+ * Sends the same kind of request over many connections, each waiting for its answer before the next. It writes bytes and
+ * reads a status line, no more, because it shares the machine with what it measures. Runs as a child process.
+ */
+export interface LoadOrder {
+  readonly port: number;
+  readonly connections: number;
+  readonly seconds: number;
+  readonly path: string;
+  /** Who pays and whom, picked at random; empty for a handler that needs neither. */
+  readonly payers: readonly { readonly key: string; readonly handle: string }[];
+  /** Instead of a time: every payer pays once, in turn, so that whatever is remembered of them is remembered. */
+  readonly everybodyOnce?: boolean;
+  /** Makes the idempotency keys of one run differ from those of every other. */
+  readonly runId: string;
+}
+
+export interface LoadReport {
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly answers: number;
+  readonly failures: number;
+  readonly firstFailure: string | undefined;
+}
+
+const warmUpSeconds = 1;
+
+function run(order: LoadOrder): Promise<LoadReport> {
+  const latencies: number[] = [];
+  const start = performance.now() + warmUpSeconds * 1000;
+  const end = start + order.seconds * 1000;
+  let failures = 0;
+  let firstFailure: string | undefined;
+  let sequence = 0;
+
+  const { payers, everybodyOnce = false } = order;
+
+  function nextRequest(): string {
+    const from = everybodyOnce ? sequence : Math.floor(Math.random() * payers.length);
+    const to = everybodyOnce ? from + 1 : from + 1 + Math.floor(Math.random() * (payers.length - 1));
+    const [payer, payee] = [payers[from % payers.length], payers[to % payers.length]];
+    sequence++;
+    const body = payer ? `{"to":"${payee?.handle}","amount":1,"currency":"USDC"}` : '{"amount":1}';
+    const identity = payer
+      ? `Authorization: Bearer ${payer.key}\r\nIdempotency-Key: ${order.runId}-${sequence}\r\n`
+      : '';
+    return `POST ${order.path} HTTP/1.1\r\nHost: bench\r\n${identity}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  }
+
+  function drive(socket: Socket): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let sentAt = 0;
+      let buffered = '';
+      const send = () => {
+        sentAt = performance.now();
+        socket.write(nextRequest());
+      };
+      socket.setNoDelay(true);
+      socket.on('connect', send);
+      socket.on('error', reject);
+      socket.on('data', (chunk) => {
+        buffered += chunk.toString('latin1');
+        const headEnd = buffered.indexOf('\r\n\r\n');
+        if (headEnd === -1) return;
+        const length = Number(/content-length: (\d+)/i.exec(buffered)?.[1] ?? 0);
+        if (buffered.length < headEnd + 4 + length) return;
+        const now = performance.now();
+        if (!buffered.startsWith('HTTP/1.1 200')) {
+          failures++;
+          firstFailure ??= buffered;
+        } else if (sentAt >= start && now <= end) {
+          latencies.push(now - sentAt);
+        }
+        buffered = '';
+        if (everybodyOnce ? sequence < payers.length : now < end) send();
+        else socket.end(() => resolve());
+      });
+    });
+  }
+
+  const sockets = Array.from({ length: order.connections }, () => drive(connect(order.port, '127.0.0.1')));
+  return Promise.all(sockets).then(() => {
+    latencies.sort((a, b) => a - b);
+    const at = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
+    return {
+      perSecond: latencies.length / order.seconds,
+      p50Ms: at(0.5),
+      p99Ms: at(0.99),
+      answers: latencies.length,
+      failures,
+      firstFailure,
+    };
+  });
+}
+
+process.once('message', (order: LoadOrder) => {
+  run(order).then(
+    (report) => process.send?.(report, () => process.disconnect()),
+    (error) => {
+      process.stderr.write(`${error}\n`);
+      process.exit(1);
+    },
+  );
+});

@@ -1,0 +1,42 @@
+import { describeMeasured, type Measured } from './measure.ts';
+
+type Named = Readonly<Record<string, Measured>>;
+
+/** The figures that are comparable between machines, by name. */
+export function toRatios(measured: Named, growth: Named, memoryMb: readonly number[]): Record<string, number> {
+  const of = (name: string) => measured[name] as Measured;
+  const http = of('c: HTTP, 256 connections');
+  const bestOneAtATime = Math.max(
+    of('a: one at a time, 8 connections').transfersPerSecond,
+    of('a: one at a time, 32 connections').transfersPerSecond,
+  );
+  const [few, many] = Object.values(growth);
+  const half = Math.floor(memoryMb.length / 2);
+  const ratios = {
+    httpToOneAtATime: http.transfersPerSecond / bestOneAtATime,
+    httpToEmptyHandler: http.transfersPerSecond / of('d: empty handler, 256 connections').transfersPerSecond,
+    p99ToP50At256: http.p99Ms / http.p50Ms,
+    loneTransferToSingleCall: of('c: HTTP, 1 connections').p50Ms / of('a: one at a time, 1 connections').p50Ms,
+    ...(few !== undefined && many !== undefined && { fullToFewRows: many.transfersPerSecond / few.transfersPerSecond }),
+    ...(half > 0 && { memoryLastHalfToFirstHalf: mean(memoryMb.slice(half)) / mean(memoryMb.slice(0, half)) }),
+  };
+  return Object.fromEntries(Object.entries(ratios).map(([name, value]) => [name, Math.round(value * 100) / 100]));
+}
+
+export function printTable(
+  measured: Named,
+  ratios: Readonly<Record<string, number>>,
+  memoryMb: readonly number[],
+): void {
+  const lines = [
+    ...Object.entries(measured).map(([name, one]) => `${name.padEnd(54)} ${describeMeasured(one)}`),
+    '',
+    ...Object.entries(ratios).map(([name, value]) => `${name.padEnd(54)} ${value.toFixed(2).padStart(8)}`),
+    ...(memoryMb.length > 0 ? ['', `memory of the server under load, MB: ${memoryMb.join(' ')}`] : []),
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}

@@ -1,0 +1,12 @@
+import { readConfig } from '../src/config.ts';
+import { createLogger } from '../src/logger.ts';
+import { runPaywright } from '../src/main.ts';
+
+const running = await runPaywright({
+  config: readConfig(process.env),
+  logger: createLogger('warn'),
+  roles: { serve: true, work: true },
+  say: () => {},
+});
+process.send?.({ port: Number(new URL(running.publicUrl ?? '').port) });
+process.on('disconnect', () => void running.stop().then(() => process.exit()));
