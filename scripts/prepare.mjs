@@ -1,10 +1,11 @@
 // Gets a checkout ready to run: the dependencies that the lockfile names, and a build of the sources as they are now.
 // Plain Node without dependencies, because on a fresh clone there is nothing else yet.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   copyFileSync,
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -28,7 +29,7 @@ export class Refusal extends Error {}
 export async function prepare({ say = (line) => process.stderr.write(`${line}\n`) } = {}) {
   refuseOldNode();
   if (isInstalled() && isBuilt()) return;
-  await withLock(async () => {
+  await withLock(say, async () => {
     if (!isInstalled()) {
       say('Installing dependencies (the first start only, about a minute) …');
       await install();
@@ -106,30 +107,70 @@ function sources() {
 }
 
 /** Two copies started side by side from one clone must not install over each other. */
-async function withLock(work) {
+async function withLock(say, work) {
   const lock = join(root, '.prepare.lock');
-  for (let waited = 0; ; waited += 200) {
-    try {
-      mkdirSync(lock);
-      break;
-    } catch (error) {
-      if (error.code !== 'EEXIST') throw error;
-      const holder = Number(readIfThere(join(lock, 'pid')));
-      if (holder ? !isAlive(holder) : waited > 2000) rmSync(lock, { recursive: true, force: true });
-      else await sleep(200);
-    }
-  }
-  writeFileSync(join(lock, 'pid'), String(process.pid));
+  const mine = `${lock}.${process.pid}`;
+  writeFileSync(mine, identityOf(process.pid));
+  let told = false;
   try {
-    await work();
+    while (!linkIfFree(mine, lock)) {
+      const identity = readIfThere(lock) ?? '';
+      const holder = Number(identity.split(' ')[0]);
+      if (identityOf(holder) !== identity) {
+        rmSync(lock, { force: true });
+        continue;
+      }
+      if (!told) say(`Waiting for process ${holder}, which is preparing this folder …`);
+      told = true;
+      await sleep(200);
+    }
+    try {
+      await work();
+    } finally {
+      rmSync(lock, { force: true });
+    }
   } finally {
-    rmSync(lock, { recursive: true, force: true });
+    rmSync(mine, { force: true });
   }
 }
 
+/** A link is made with its content or not at all, so nobody ever reads half a lock. */
+function linkIfFree(from, to) {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if (error.code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** A process by its number and its start, for numbers are given out again. */
+function identityOf(pid) {
+  try {
+    process.kill(pid, 0);
+    if (process.platform !== 'linux') {
+      return `${pid} ${execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim()}`;
+    }
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return `${pid} ${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`;
+  } catch (error) {
+    // It lives, and is somebody else's: nothing more can be known of it.
+    return error.code === 'EPERM' ? `${pid} of another user` : undefined;
+  }
+}
+
+const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+/** Runs a program to its end. A signal to us is a signal to it. */
 export function run(command, args, { failure, env = process.env } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env });
+    const stop = (signal) => child.kill(signal);
+    for (const signal of stopSignals) process.on(signal, stop);
+    child.on('close', () => {
+      for (const signal of stopSignals) process.off(signal, stop);
+    });
     child.on('error', (error) => reject(new Refusal(`${failure} (${error.message})`)));
     child.on('exit', (code) => (code === 0 ? resolve() : reject(new Refusal(failure))));
   });
@@ -161,13 +202,4 @@ function refuseOldNode() {
 
 function readIfThere(file) {
   return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
-}
-
-function isAlive(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error.code === 'EPERM';
-  }
 }

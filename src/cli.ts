@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { addAccountCommands } from './accounts/commands.ts';
 import { readConfig } from './config.ts';
+import { isUnavailable } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { createLogger, type Logger } from './logger.ts';
 import type { Roles, RunningPaywright } from './main.ts';
@@ -12,8 +13,10 @@ const drainTimeoutMs = 15_000;
 
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
-/** The `paywright` command. Every failure that a person can mend is one sentence and exit code 1. */
-export async function main(argv: readonly string[]): Promise<void> {
+/**
+ * The `paywright` command. `startedBy` is the process that started us, as it was before any preparation. Every failure that a person can mend is one sentence and exit code 1.
+ */
+export async function main(argv: readonly string[], startedBy: number): Promise<void> {
   const program = new Command('paywright')
     .description('A stablecoin payment service for AI agents and the people who own them')
     .showHelpAfterError();
@@ -21,15 +24,15 @@ export async function main(argv: readonly string[]): Promise<void> {
   program
     .command('start')
     .description('serve and work in one process: all that is needed')
-    .action(() => run({ serve: true, work: true }));
+    .action(() => run({ serve: true, work: true }, startedBy));
   program
     .command('serve')
     .description('answer requests only')
-    .action(() => run({ serve: true, work: false }));
+    .action(() => run({ serve: true, work: false }, startedBy));
   program
     .command('work')
     .description('run jobs only')
-    .action(() => run({ serve: false, work: true }));
+    .action(() => run({ serve: false, work: true }, startedBy));
   program
     .command('migrate')
     .description('bring the database to the schema of this release')
@@ -49,20 +52,20 @@ export async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
-async function run(roles: Roles): Promise<void> {
+async function run(roles: Roles, startedBy: number): Promise<void> {
   const config = readConfig(process.env);
   const logger = createLogger(config.logLevel);
   // Loaded only now: a wrong setting is told at once, and other commands need none of it.
   const { runPaywright } = await import('./main.ts');
   const starting = runPaywright({ config, logger, roles, say });
-  stopOnSignal(starting, logger);
+  stopOnSignal(starting, logger, startedBy);
   const { publicUrl } = await starting;
   if (publicUrl === undefined) say('Paywright is working on jobs. Ctrl-C stops it.');
   else say(welcome(config, publicUrl));
 }
 
 /** The first Ctrl-C or SIGTERM finishes open requests and stops cleanly; a second one does not wait. */
-function stopOnSignal(starting: Promise<RunningPaywright>, logger: Logger): void {
+function stopOnSignal(starting: Promise<RunningPaywright>, logger: Logger, startedBy: number): void {
   let stopping = false;
   const onSignal = async () => {
     if (stopping) process.exit(1);
@@ -75,14 +78,12 @@ function stopOnSignal(starting: Promise<RunningPaywright>, logger: Logger): void
     await running?.stop();
     logger.flush(() => process.exit(0));
   };
-  process.on('SIGINT', () => void onSignal());
-  process.on('SIGTERM', () => void onSignal());
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void onSignal());
 
   // npm passes on no signal that only npm was sent: when it ends, its child stops by itself instead of living on unseen.
   if (process.env['npm_lifecycle_event'] === undefined) return;
-  const npm = process.ppid;
   const watch = setInterval(() => {
-    if (process.ppid === npm) return;
+    if (process.ppid === startedBy) return;
     clearInterval(watch);
     void onSignal();
   }, 250).unref();
@@ -106,9 +107,9 @@ async function withStore(
 function explain(error: unknown): string {
   if (error instanceof Refusal) return error.message;
   const { code, path } = error as NodeJS.ErrnoException;
+  if (isUnavailable(error)) return 'The database does not answer: check DATABASE_URL, or try again in a moment.';
   if (code === 'ENOSPC') return `The disk is full: there is no room left to write ${path ?? 'files'}.`;
   if (code === 'EACCES' || code === 'EROFS') return `There is no permission to use ${path ?? 'a file that is needed'}.`;
-  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND') return 'The database does not answer: check DATABASE_URL.';
   if (code?.startsWith('28')) return 'The database refuses the user or password in DATABASE_URL.';
   if (code === '42P01') return 'The database is not set up yet: run "paywright migrate", or start the service once.';
   if (code === '3D000') return 'The database named in DATABASE_URL does not exist.';

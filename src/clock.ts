@@ -4,4 +4,7 @@ export interface Clock {
   now(): number;
 }
 
+/** Only ever goes forward, whatever is done to the clock on the wall. For measuring time, not for telling it. */
+export const monotonicClock: Clock = { now: () => performance.now() };
+
 export const systemClock: Clock = { now: () => Date.now() };

@@ -23,7 +23,7 @@ const perMinute = (fallback: number) => wholeNumber(0, 1_000_000, fallback);
 
 const environment = z.object({
   PAYWRIGHT_MODE: z.enum(['sandbox', 'live'], { error: 'must be sandbox or live' }).default('sandbox'),
-  HOST: z.string().max(255).default('127.0.0.1'),
+  HOST: z.string().max(255, 'must be an address of this machine').default('127.0.0.1'),
   PORT: wholeNumber(0, 65_535, 8402),
   PUBLIC_URL: url('http:', 'https:')
     .refine((text) => /^[^?#]*$/.test(text), 'must not contain a query or a fragment')

@@ -28,6 +28,12 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
       redact: { paths: redactPaths, censor: '[redacted]' },
       serializers: { err: describeError },
       formatters: { level: (label) => ({ level: label }) },
+      // A message may quote what somebody else wrote, such as a mail server that names the recipient it refuses.
+      hooks: {
+        logMethod(args, method) {
+          method.apply(this, args.map((arg) => (typeof arg === 'string' ? redactText(arg) : arg)) as typeof args);
+        },
+      },
     },
     destination ?? openDestination({ fd: 1, sync: false }),
   );

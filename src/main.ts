@@ -5,8 +5,9 @@ import { createRegister } from './accounts/register.ts';
 import { accountRoutes } from './accounts/routes.ts';
 import { createSignInThrottle } from './accounts/sign-in-throttle.ts';
 import { createVerification } from './accounts/verification.ts';
-import { systemClock } from './clock.ts';
+import { monotonicClock } from './clock.ts';
 import type { Config } from './config.ts';
+import { claimDatabase } from './db/claim-database.ts';
 import { type Database, openDatabase } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { expireIdempotencyKeys } from './http/expire-idempotency-keys.ts';
@@ -69,12 +70,13 @@ export async function runPaywright(options: RunOptions): Promise<RunningPaywrigh
     const store = await openStore({ config, logger, say, mayJoin: !roles.serve });
     closers.push(() => store.close());
     say('Preparing the database …');
+    await claimDatabase(store.url, config.mode);
     await migrate(store.url);
     const db = openStoreDatabase(store, config, logger);
     closers.push(() => db.close());
     const secrets = await openSecrets(config, db);
 
-    const worker = roles.work ? await startWork(options, db, secrets) : undefined;
+    const worker = roles.work ? await startWork(options, store.url, db, secrets) : undefined;
     if (worker !== undefined) closers.push(() => worker.stop());
     const publicUrl = roles.serve
       ? await startServing(options, { db, secrets, worker, url: store.url, closers })
@@ -86,9 +88,10 @@ export async function runPaywright(options: RunOptions): Promise<RunningPaywrigh
   }
 }
 
-function startWork({ config, logger, say }: RunOptions, db: Database, secrets: Secrets): Promise<Worker> {
+function startWork({ config, logger, say }: RunOptions, url: string, db: Database, secrets: Secrets): Promise<Worker> {
   return startWorker({
-    pool: db.pool,
+    db,
+    url,
     logger,
     handlers: [
       sendMessageHandler({ db, secrets, notifier: chooseNotifier(config, say), keepText: config.mode === 'sandbox' }),
@@ -98,7 +101,8 @@ function startWork({ config, logger, say }: RunOptions, db: Database, secrets: S
 }
 
 function chooseNotifier({ mode, mail, sms }: Config, say: (line: string) => void): Notifier {
-  if (mode === 'sandbox' || mail === undefined || sms === undefined) return createConsoleNotifier(say);
+  if (mode === 'sandbox') return createConsoleNotifier(say);
+  if (mail === undefined || sms === undefined) throw new Error('live mode has no way to send messages');
   const mailer = createSmtpMailer(mail);
   const texter = createTwilioSms(sms);
   return { send: (message) => (message.channel === 'email' ? mailer : texter).send(message) };
@@ -116,7 +120,7 @@ async function startServing({ config, logger }: RunOptions, parts: ServingParts)
   const { db, secrets, worker, closers } = parts;
   let publicUrl = config.publicUrl ?? '';
 
-  const limiter = config.redisUrl ? createRedisLimiter(config.redisUrl, logger) : createMemoryLimiter(systemClock);
+  const limiter = config.redisUrl ? createRedisLimiter(config.redisUrl, logger) : createMemoryLimiter(monotonicClock);
   closers.push(() => limiter.close());
 
   const keyRing = createKeyRing(db, secrets, () => changes.connected);
@@ -134,7 +138,7 @@ async function startServing({ config, logger }: RunOptions, parts: ServingParts)
     db,
     secrets,
     passwords: createPasswords(),
-    throttle: createSignInThrottle(limiter),
+    throttle: createSignInThrottle(limiter, config.rateLimits),
     verification,
     wallets: await createKeysProvider(db, secrets),
   });

@@ -5,7 +5,7 @@ import type { Logger } from './logger.ts';
 import { Refusal } from './refusal.ts';
 import { lockDataDir, lockHolder, openDataDir } from './sandbox/data-dir.ts';
 import { embeddedPostgresUrl, startEmbeddedPostgres } from './sandbox/postgres.ts';
-import { refuseSandboxDatabase, sandboxSecret } from './sandbox/secret.ts';
+import { sandboxSecret } from './sandbox/secret.ts';
 import { createSecrets, type Secrets } from './secrets.ts';
 
 /** Where the data is: an operator's PostgreSQL, or the sandbox's own. */
@@ -51,7 +51,6 @@ export function openStoreDatabase(store: Store, config: Config, logger: Logger):
 
 /** The operator's secret, or in a sandbox without one its own. */
 export async function openSecrets(config: Config, db: Database): Promise<Secrets> {
-  if (config.mode === 'live') await refuseSandboxDatabase(db);
   const given = config.secret ?? readSecretFile(config.secretFile);
   return createSecrets(given ?? (await sandboxSecret(db)));
 }

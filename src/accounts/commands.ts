@@ -18,7 +18,8 @@ export function addAccountCommands(program: Command, withDatabase: WithDatabase,
     .action((who: string) =>
       withDatabase(async (db) => {
         const profile = await readProfile(db, await findId(db, who));
-        for (const [name, value] of Object.entries(profile)) say(`${name.padEnd(18)} ${value ?? '-'}`);
+        for (const [name, value] of Object.entries(profile))
+          say(`${name.padEnd(18)} ${value === null ? '-' : printable(String(value))}`);
       }),
     );
 
@@ -60,6 +61,11 @@ export function addAccountCommands(program: Command, withDatabase: WithDatabase,
         }),
       ),
     );
+}
+
+/** A name was chosen by its owner: whatever might steer the operator's terminal is shown as an escape. */
+function printable(text: string): string {
+  return text.replaceAll(/[^\P{C}]/gu, (character) => JSON.stringify(character).slice(1, -1));
 }
 
 /** The change and its announcement are one commit, so a running server hears of it exactly when it holds. */

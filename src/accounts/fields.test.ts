@@ -42,4 +42,13 @@ describe('email and handle', () => {
     expect(field.email.parse(' Ada.L+x@Example.COM ')).toBe('ada.l+x@example.com');
     expect(field.handle.parse(' pa-abcd1234')).toBe('PA-ABCD1234');
   });
+
+  test('letters that only fold into ours are not ours', () => {
+    expect(field.email.safeParse('\u212aate@example.com').success).toBe(false);
+    expect(field.handle.safeParse('PA-\u0131BCD1234').success).toBe(false);
+  });
+
+  test('a name may be in any script', () => {
+    for (const name of ['Ada', 'Ада', '愛', 'عائشة', 'Ada 👩‍💻']) expect(field.name.safeParse(name).success).toBe(true);
+  });
 });

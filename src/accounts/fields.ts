@@ -7,6 +7,8 @@ import { z } from 'zod';
 export const email = z
   .string()
   .trim()
+  // Before the case is folded: some letters from elsewhere fold into ours.
+  .regex(/^[\x21-\x7e]+$/, 'must be an email address')
   .toLowerCase()
   .max(254, 'must be at most 254 characters')
   .pipe(z.email({ error: 'must be an email address' }))
@@ -15,13 +17,23 @@ export const email = z
 export const handle = z
   .string()
   .trim()
+  .regex(/^PA-[A-Z0-9]{8}$/i, 'must be "PA-" followed by 8 letters or digits')
   .toUpperCase()
-  .regex(/^PA-[A-Z0-9]{8}$/, 'must be "PA-" followed by 8 letters or digits')
   .meta({ description: '"PA-" followed by 8 letters or digits.' });
 
 export const password = z.string().min(8, 'must be at least 8 characters').max(1024, 'must be at most 1024 characters');
 
-export const name = z.string().trim().min(1, 'must not be empty').max(200, 'must be at most 200 characters');
+export const name = z
+  .string()
+  .trim()
+  .min(1, 'must not be empty')
+  .max(200, 'must be at most 200 characters')
+  .refine(isVisible, 'must be text that can be seen');
+
+/** What others are shown must not steer their terminal, run backwards, or consist of nothing that can be seen. */
+function isVisible(text: string): boolean {
+  return !/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u.test(text) && /[^\p{Cf}\p{Z}]/u.test(text);
+}
 
 export const phone = z
   .string()
@@ -33,10 +45,14 @@ export const phone = z
   })
   .meta({ description: 'With country code, in any usual spelling; kept as E.164.' });
 
+/** The standard allows 15 digits, and the library more for some countries. */
+const e164 = /^\+[1-9]\d{4,14}$/;
+
 /** The number as +<digits>, or undefined when it cannot be one. Accepts blanks, brackets, dashes and dots. */
 export function toE164(text: string): string | undefined {
-  const number = parsePhoneNumberFromString(text.trim());
-  return number?.isPossible() ? number.number : undefined;
+  const number = parsePhoneNumberFromString(text.trim(), { extract: false });
+  if (number === undefined || number.ext !== undefined || !number.isPossible()) return undefined;
+  return e164.test(number.number) ? number.number : undefined;
 }
 
 export const withdrawalAddress = z
@@ -53,6 +69,11 @@ function hasRightChecksum(address: string): boolean {
   return isAddress(address, { strict: true });
 }
 
-export const shippingAddress = z.string().trim().min(1, 'must not be empty').max(500, 'must be at most 500 characters');
+export const shippingAddress = z
+  .string()
+  .trim()
+  .min(1, 'must not be empty')
+  .max(500, 'must be at most 500 characters')
+  .refine((text) => isVisible(text.replaceAll(/[\r\n\t]/g, ' ')), 'must be text that can be seen');
 
 export const code = z.string().regex(/^\d{6}$/, 'must be the 6 digits of the code');

@@ -28,6 +28,8 @@ export function createKeyRing(db: Database, secrets: Secrets, mayRemember: () =>
   let changes = 0;
 
   async function load(apiKey: string): Promise<Caller | undefined> {
+    // Deaf at the beginning, we may have missed a change that what we read does not show.
+    const mayRememberIt = mayRemember();
     const changesBefore = changes;
     const { rows } = await db.query<KeyRow>(
       `SELECT k.account_id, k.id AS key_id, a.handle, a.tier
@@ -38,7 +40,7 @@ export function createKeyRing(db: Database, secrets: Secrets, mayRemember: () =>
     const [row] = rows;
     if (row === undefined) return undefined;
     const caller: Caller = { accountId: row.account_id, keyId: row.key_id, handle: row.handle, tier: row.tier };
-    if (changes === changesBefore && mayRemember()) remember(apiKey, caller);
+    if (changes === changesBefore && mayRememberIt && mayRemember()) remember(apiKey, caller);
     return caller;
   }
 

@@ -15,6 +15,8 @@ export interface Registration {
   readonly password: string;
   readonly name: string | undefined;
   readonly ip: string;
+  /** Whether the request came with a key, and so was not counted against its address. */
+  readonly withKey: boolean;
 }
 
 export interface Registered {
@@ -40,6 +42,7 @@ export function createRegister(parts: RegisterParts): (registration: Registratio
   const { db, passwords, wallets } = parts;
 
   return async (registration) => {
+    if (registration.withKey) await parts.throttle.admitRegistration(registration.ip);
     const known = await findCredentials(db, registration.email);
     if (known !== undefined) return signIn(parts, known, registration);
 

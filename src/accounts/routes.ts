@@ -66,8 +66,8 @@ function registrationRoutes({ register }: AccountParts): Route[] {
         },
         errors,
       },
-      async ({ body, ip }) => {
-        const account = await register({ ...body, name: body.name, ip });
+      async ({ body, ip, caller }) => {
+        const account = await register({ ...body, name: body.name, ip, withKey: caller !== undefined });
         const { apiKey, handle: agentHandle } = account;
         if (!account.isNewAccount) return ok({ apiKey, agentHandle, isNewAccount: false });
         const { walletId: circleWalletId, depositAddress } = account;
@@ -91,14 +91,14 @@ function registrationRoutes({ register }: AccountParts): Route[] {
         },
         errors,
       },
-      async ({ body, ip }) => {
+      async ({ body, ip, caller }) => {
         const {
           apiKey,
           walletId: circleWalletId,
           handle,
           email,
           isNewAccount,
-        } = await register({ ...body, name: body.name, ip });
+        } = await register({ ...body, name: body.name, ip, withKey: caller !== undefined });
         const answer = { apiKey, circleWalletId, handle, email };
         return isNewAccount ? created(answer) : ok(answer);
       },

@@ -40,7 +40,10 @@ export interface VerificationParts {
 
 export function createVerification({ db, secrets, limiter, automatic }: VerificationParts): Verification {
   async function begin(tx: Transaction, contact: Contact): Promise<void> {
-    if (automatic) return markVerified(tx, contact);
+    if (automatic) {
+      await markVerified(tx, contact);
+      return;
+    }
     await refuseFlood(limiter, contact);
     const code = randomDigits(6);
     await tx.query(
@@ -94,13 +97,25 @@ export function createVerification({ db, secrets, limiter, automatic }: Verifica
           `This is not the code that was sent; ${left === 0 ? 'ask for a new one' : `${left} more can be tried`}.`,
         );
       }
-      await db.transaction((tx) => markVerified(tx, contact));
+      await db.transaction(async (tx) => {
+        // The account first, as whoever claims a number does.
+        await tx.query('SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [accountId]);
+        // Another number may have taken its place in the meantime; then this code proves nothing any more.
+        const { rowCount } = await tx.query(
+          'DELETE FROM verification_codes WHERE account_id = $1 AND kind = $2 AND code_hash = $3',
+          [accountId, kind, waiting.code_hash],
+        );
+        if (rowCount !== 1) throw accountErrors.no_code_waiting();
+        await markVerified(tx, contact);
+      });
     },
   };
 }
 
-async function refuseFlood(limiter: RateLimiter, { accountId, kind }: Contact): Promise<void> {
-  const decision = await limiter.take(`codes:${kind}:${accountId}`, codesPerHour);
+/** Neither may one account order codes without end, nor may many accounts together flood one phone. */
+async function refuseFlood(limiter: RateLimiter, { accountId, kind, target }: Contact): Promise<void> {
+  const byAccount = await limiter.take(`codes:${kind}:${accountId}`, codesPerHour);
+  const decision = byAccount.allowed ? await limiter.take(`codes:to:${target}`, codesPerHour) : byAccount;
   if (decision.allowed) return;
   const seconds = Math.max(1, Math.ceil(decision.resetMs / 1000));
   throw accountErrors.too_many_attempts(`Too many codes were asked for. Try again in ${seconds} seconds.`, {
@@ -116,5 +131,4 @@ async function markVerified(tx: Transaction, { accountId, kind, target }: Contac
     if (violates(error, 'accounts_phone_key')) throw accountErrors.phone_taken();
     throw error;
   }
-  await tx.query('DELETE FROM verification_codes WHERE account_id = $1 AND kind = $2', [accountId, kind]);
 }

@@ -71,9 +71,9 @@ async function inTransaction<Result>(pool: pg.Pool, work: (tx: Transaction) => P
     return result;
   } catch (error) {
     await client.query('ROLLBACK').catch((rollbackError: Error) => {
-      broken = rollbackError;
+      broken ??= rollbackError;
     });
-    throw error;
+    throw broken ?? error;
   } finally {
     client.off('error', onError);
     client.release(broken);
@@ -102,10 +102,18 @@ const networkCodes = new Set([
   'EHOSTUNREACH',
 ]);
 
+/** Shutting down, connection trouble, out of room, or a standby that only reads: not the statement's fault. */
+const unavailableCodes = ['57P', '08', '53', '25006'];
+
 /** Whether the database could not be reached or is going away, rather than having refused a statement. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: string }).code ?? '';
-  if (error instanceof pg.DatabaseError) return code.startsWith('57P') || code.startsWith('08') || code === '53300';
-  return networkCodes.has(code) || /Connection terminated|timeout exceeded when trying to connect/i.test(error.message);
+  if (error instanceof pg.DatabaseError) return unavailableCodes.some((start) => code.startsWith(start));
+  return (
+    networkCodes.has(code) ||
+    /Connection terminated|not queryable|timeout exceeded when trying to connect|connection timeout/i.test(
+      error.message,
+    )
+  );
 }

@@ -5,7 +5,10 @@ import pg from 'pg';
 import { Refusal } from '../refusal.ts';
 
 /** Any number, as long as every instance takes the same lock. */
-const migrationLock = 4_028_402;
+export const migrationLock = 4_028_402;
+
+/** A database that does not answer by then is not there. */
+export const connectTimeoutMs = 10_000;
 
 const folder = new URL('./migrations/', import.meta.url);
 
@@ -21,7 +24,7 @@ interface Migration {
  * transaction; instances that start together wait for one another.
  */
 export async function migrate(url: string): Promise<{ readonly applied: readonly string[] }> {
-  const client = new pg.Client({ connectionString: url });
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs });
   await client.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [migrationLock]);

@@ -1,6 +1,6 @@
 import { BlockList } from 'node:net';
 import { expect, test } from 'vitest';
-import { addressBucket, isTrusted, plainAddress } from './client-address.ts';
+import { addressBucket, clientAddress, isTrusted, plainAddress } from './client-address.ts';
 
 test.each([
   ['192.0.2.7', '192.0.2.7'],
@@ -21,4 +21,16 @@ test('a proxy is trusted in either spelling', () => {
   expect(isTrusted(proxies, '::ffff:10.1.1.1')).toBe(true);
   expect(isTrusted(proxies, '11.1.1.1')).toBe(false);
   expect(plainAddress('2001:db8::1')).toBe('2001:db8::1');
+});
+
+test.each([
+  ['9.9.9.9', '9.9.9.9'],
+  ['9.9.9.9:1234', '9.9.9.9'],
+  ['[2001:db8::1]:1234', '2001:db8::1'],
+  ['2001:db8::1', '2001:db8::1'],
+  ['unknown', '127.0.0.1'],
+  ['9.9.9.9, 8.8.8.8', '127.0.0.1'],
+  ['', '127.0.0.1'],
+])('a proxy that names "%s" means %s', (named, expected) => {
+  expect(clientAddress(named, '::ffff:127.0.0.1')).toBe(expected);
 });

@@ -1,10 +1,19 @@
-import { type BlockList, isIPv6 } from 'node:net';
+import { type BlockList, isIP, isIPv6 } from 'node:net';
 
 const mappedPrefix = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
 
 /** An IPv4 address that arrived on an IPv6 socket is the IPv4 address. */
 export function plainAddress(address: string): string {
   return address.replace(mappedPrefix, '');
+}
+
+/**
+ * The address a request came from. Some proxies append the port, and what is no address at all was made up: then only
+ * the connection itself can be believed.
+ */
+export function clientAddress(named: string, connection: string | undefined): string {
+  const bare = plainAddress(named.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1'));
+  return isIP(bare) === 0 ? plainAddress(connection ?? '') : bare;
 }
 
 export function isTrusted(proxies: BlockList, address: string): boolean {

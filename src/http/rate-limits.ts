@@ -32,12 +32,18 @@ export function countRequest(
   return { limit, decision: limiter.take(bucket, { limit, windowMs }) };
 }
 
-/** Writes the RateLimit headers, and throws the 429 when the request does not pass. */
+/** Writes the RateLimit headers, and refuses what does not pass. */
 export function applyDecision(reply: FastifyReply, limit: number, decision: RateLimitDecision): void {
   const seconds = Math.max(1, Math.ceil(decision.resetMs / 1000));
   reply.header('RateLimit-Policy', `"default";q=${limit};w=${windowMs / 1000}`);
   reply.header('RateLimit', `"default";r=${decision.remaining};t=${seconds}`);
+  applyRefusal(limit, decision);
+}
+
+/** Throws the 429 when the request does not pass. */
+export function applyRefusal(limit: number, decision: RateLimitDecision): void {
   if (decision.allowed) return;
+  const seconds = Math.max(1, Math.ceil(decision.resetMs / 1000));
   throw httpErrors.rate_limited(
     `${limit} requests a minute are allowed here. Wait ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and try again.`,
     { headers: { 'Retry-After': String(seconds) } },

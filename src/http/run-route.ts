@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { plainAddress } from './client-address.ts';
+import { clientAddress } from './client-address.ts';
 import type { IdempotencyClaim, Route, TextAnswer } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 import { parseQuery } from './parse-query.ts';
@@ -22,7 +22,7 @@ export async function runRoute(route: Route, request: FastifyRequest, reply: Fas
     idempotency: spec.idempotent && readClaim(spec.id, request, body),
     requestId: request.id,
     accept: request.headers.accept ?? '',
-    ip: plainAddress(request.ip),
+    ip: clientAddress(request.ip, request.socket.remoteAddress),
   });
 
   if ('replayed' in answer) reply.header('Idempotency-Replayed', 'true');

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import { newId } from '../ids.ts';
 import type { Logger } from '../logger.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
-import { isTrusted, plainAddress } from './client-address.ts';
+import { clientAddress, isTrusted } from './client-address.ts';
 import { answerClientError } from './client-error.ts';
 import type { Caller, Route } from './define-route.ts';
 import { httpErrors } from './errors.ts';
@@ -100,7 +100,12 @@ function registerApi(api: FastifyInstance, { routes, config, limiter, authentica
     }
     // Callbacks and not promises: for a known key without Redis the whole hook runs in one go.
     whenSettled(identify(request, authenticate), done, () => {
-      const counted = countRequest(limiter, config.rateLimits, request.caller, plainAddress(request.ip));
+      const counted = countRequest(
+        limiter,
+        config.rateLimits,
+        request.caller,
+        clientAddress(request.ip, request.socket.remoteAddress),
+      );
       if (counted === undefined) done();
       else
         whenSettled(counted.decision, done, (decision) => {

@@ -22,7 +22,18 @@ export function handleJob<Payload extends z.ZodType>(
   job: Job<Payload>,
   run: (payload: z.output<Payload>) => Promise<void>,
 ): JobHandler {
-  return { job, run: (payload) => run(job.payload.parse(payload)) };
+  return { job, run: (payload) => withinTime(job, run(job.payload.parse(payload))) };
+}
+
+/** A job does one step. What takes longer has failed, and is tried again. */
+export const jobTimeoutMs = 30_000;
+
+async function withinTime(job: Job, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`${job.name} took longer than ${jobTimeoutMs} ms`)), jobTimeoutMs);
+  });
+  await Promise.race([work, tooLate]).finally(() => clearTimeout(timer));
 }
 
 /** Enqueues inside the caller's transaction: the job exists exactly when the commit does. */

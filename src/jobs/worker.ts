@@ -1,7 +1,9 @@
 import { type Runner, run, Logger as WorkerLogger } from 'graphile-worker';
-import type pg from 'pg';
+import type { Database } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
-import type { JobHandler } from './define-job.ts';
+import { type JobHandler, jobTimeoutMs } from './define-job.ts';
+
+const unlockEveryMs = 15_000;
 
 export interface Schedule {
   readonly handler: JobHandler;
@@ -15,17 +17,20 @@ export interface Worker {
 }
 
 export interface WorkerOptions {
-  readonly pool: pg.Pool;
+  readonly db: Database;
+  readonly url: string;
   readonly logger: Logger;
   readonly handlers: readonly JobHandler[];
   readonly schedules: readonly Schedule[];
 }
 
 /** Runs jobs from PostgreSQL. Any number of workers may share one database: each job is taken by one of them. */
-export async function startWorker({ pool, logger, handlers, schedules }: WorkerOptions): Promise<Worker> {
+export async function startWorker({ db, url, logger, handlers, schedules }: WorkerOptions): Promise<Worker> {
   const all = [...handlers, ...schedules.map((schedule) => schedule.handler)];
   const runner: Runner = await run({
-    pgPool: pool,
+    // Connections of its own: it cannot bear that ours read a bigint as a bigint.
+    connectionString: url,
+    maxPoolSize: 6,
     concurrency: 4,
     noHandleSignals: true,
     logger: new WorkerLogger(() => (level, message) => {
@@ -44,10 +49,30 @@ export async function startWorker({ pool, logger, handlers, schedules }: WorkerO
       logger.error({ err }, 'the job worker ended');
     },
   );
+  const unlocking = setInterval(() => {
+    unlockAbandoned(db).catch((err: unknown) => logger.warn({ err }, 'could not look for abandoned jobs'));
+  }, unlockEveryMs).unref();
+  await unlockAbandoned(db);
+
   return {
     get running() {
       return running;
     },
-    stop: () => runner.stop(),
+    async stop() {
+      clearInterval(unlocking);
+      await runner.stop();
+    },
   };
+}
+
+/**
+ * A process that was killed leaves the jobs it was at locked. No job runs for longer than the time-out, so a lock that is
+ * older belongs to nobody, and the job is somebody's again.
+ */
+async function unlockAbandoned(db: Database): Promise<void> {
+  await db.query(
+    `SELECT graphile_worker.force_unlock_workers(array_agg(DISTINCT locked_by)) FROM graphile_worker._private_jobs
+      WHERE locked_at < now() - make_interval(secs => $1) HAVING count(*) > 0`,
+    [(2 * jobTimeoutMs) / 1000],
+  );
 }

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { systemClock } from '../clock.ts';
+import { monotonicClock } from '../clock.ts';
 import { randomBase62 } from '../ids.ts';
 import type { Logger } from '../logger.ts';
 import type { RateLimitDecision, RateLimiter, RateLimitPolicy } from './limiter.ts';
@@ -26,6 +26,9 @@ const takeScript = `
   return { allowed, size, math.ceil((oldest[2] + window - now) / 1000) }
 `;
 
+/** A Redis that hangs costs the first request its time-out, and not every one after it. */
+const pauseMs = 1_000;
+
 const options = {
   lazyConnect: true,
   enableOfflineQueue: false,
@@ -43,28 +46,33 @@ interface ScriptedRedis extends Redis {
 export function createRedisLimiter(url: string, logger: Logger): RateLimiter {
   const redis = new Redis(url, options) as ScriptedRedis;
   redis.defineCommand('takePlace', { numberOfKeys: 1, lua: takeScript });
-  const standIn = createMemoryLimiter(systemClock);
+  const standIn = createMemoryLimiter(monotonicClock);
   let away = false;
+  let askAgainAt = 0;
 
-  redis.on('error', () => noteAway());
-  redis.on('ready', () => {
-    if (away) logger.info('Redis is back: rate limits are shared again');
-    away = false;
-  });
+  redis.on('error', (error) => noteAway(error));
   // A first connection that fails is reported through 'error' and tried again like any other.
   redis.connect().catch(() => {});
 
-  function noteAway(): void {
-    if (!away) logger.warn('Redis is away: each instance limits in process until it is back');
+  function noteAway(error: unknown): void {
+    if (!away) logger.warn({ err: error }, 'Redis is away: each instance limits in process until it is back');
     away = true;
+    askAgainAt = performance.now() + pauseMs;
+  }
+
+  function noteAnswer(): void {
+    if (away) logger.info('Redis is back: rate limits are shared again');
+    away = false;
   }
 
   return {
     async take(bucket: string, policy: RateLimitPolicy): Promise<RateLimitDecision> {
       const key = `paywright:limit:${bucket}`;
       const member = randomBase62(12);
+      if (away && performance.now() < askAgainAt) return standIn.take(bucket, policy);
       try {
         const [allowed, size, resetMs] = await redis.takePlace(key, policy.limit, policy.windowMs, member);
+        noteAnswer();
         return {
           allowed: allowed === 1,
           remaining: Math.max(0, policy.limit - size),
@@ -73,8 +81,8 @@ export function createRedisLimiter(url: string, logger: Logger): RateLimiter {
             await redis.zrem(key, member).catch(() => {});
           },
         };
-      } catch {
-        noteAway();
+      } catch (error) {
+        noteAway(error);
         return standIn.take(bucket, policy);
       }
     },

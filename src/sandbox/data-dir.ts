@@ -1,5 +1,5 @@
-import { linkSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { Refusal } from '../refusal.ts';
 import { identityOf } from './processes.ts';
 
@@ -9,10 +9,12 @@ const leastFreeBytes = 150 * 1024 * 1024;
 /** Makes the folder that holds the sandbox's state, for its owner only. */
 export function openDataDir(dataDir: string): void {
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeFolder(dataDir);
+    if (!statSync(dataDir).isDirectory()) throw new Refusal(`DATA_DIR is ${dataDir}, which is not a folder.`);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST' || code === 'ENOTDIR') throw new Refusal(`DATA_DIR is ${dataDir}, which is not a folder.`);
+    if (code === 'ENOTDIR') throw new Refusal(`DATA_DIR is ${dataDir}, which is not a folder.`);
+    if (code === 'ENOENT') throw new Refusal(`DATA_DIR is ${dataDir}, which cannot be made.`);
     throw error;
   }
   const { bavail, bsize } = statfsSync(dataDir);
@@ -20,6 +22,13 @@ export function openDataDir(dataDir: string): void {
     const freeMb = Math.floor((bavail * bsize) / 1024 / 1024);
     throw new Refusal(`The disk is full: ${dataDir} has ${freeMb} MB left and Paywright needs 150 MB to start.`);
   }
+}
+
+/** Level by level: where a file system refuses, Node's own way of making a whole path never returns. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  mkdirSync(path, { mode: 0o700 });
 }
 
 /**

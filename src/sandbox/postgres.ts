@@ -6,6 +6,7 @@ import {
   closeSync,
   existsSync,
   lchownSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -54,9 +55,12 @@ interface Place {
  * can enter, and on no network port: nothing that dials an address can ever reach it.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  const demotion = options.demotion ?? (await chooseDemotion());
+  const { dataDir } = options;
   const binaries = await findBinaries();
-  const place = prepareFolders(options.dataDir, demotion);
+  const demotion =
+    options.demotion ??
+    (await chooseDemotion({ folder: dataDir, folderOwner: ownerOf(dataDir), program: binaries.postgres }));
+  const place = prepareFolders(dataDir, demotion);
 
   await endLeftover(place);
   if (!existsSync(place.data)) await initialise(place, binaries, demotion);
@@ -84,12 +88,16 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     }
   };
   void keepAlive();
+  // However this process ends, as long as it can still do anything.
+  const endWithUs = () => void child.kill('SIGINT');
+  process.once('exit', endWithUs);
   await createDatabase(place);
 
   return {
     url: urlOf(place, database),
     async stop() {
       stopping = true;
+      process.off('exit', endWithUs);
       if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
       // SIGINT is PostgreSQL's "fast shutdown".
       if (!(await endProcess(child.pid, 'SIGINT', 15_000))) await endProcess(child.pid, 'SIGQUIT', 5_000);
@@ -108,18 +116,21 @@ function urlOf({ socketDir }: Place, name: string): string {
 
 function placeIn(dataDir: string): Place {
   const own = join(dataDir, 'postgres-socket');
-  // The address of a Unix socket is at most 107 bytes long: a deep folder gets a short stand-in.
+  // The address of a Unix socket is at most 107 bytes long, and a comma would separate two: such a folder gets a stand-in.
   const digest = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
   const socketDir =
-    Buffer.byteLength(own) <= 85 ? own : join(tmpdir(), `paywright-${process.getuid?.() ?? 0}-${digest}`);
+    Buffer.byteLength(own) <= 85 && !own.includes(',')
+      ? own
+      : join(tmpdir(), `paywright-${process.getuid?.() ?? 0}-${digest}`);
   return { data: join(dataDir, 'postgres'), socketDir, log: join(dataDir, 'postgres.log') };
 }
 
 function prepareFolders(dataDir: string, demotion: Demotion): Place {
   const place = placeIn(dataDir);
   mkdirSync(place.socketDir, { recursive: true, mode: 0o700 });
-  const { uid } = statSync(place.socketDir);
-  if (uid !== demotion.owner && process.getuid?.() !== 0) {
+  // In a temporary folder anybody could have put something else there first.
+  const found = lstatSync(place.socketDir);
+  if (!found.isDirectory() || ![process.getuid?.(), demotion.owner].includes(found.uid)) {
     throw new Refusal(`${place.socketDir} belongs to somebody else: remove it, or set another DATA_DIR.`);
   }
   chmodSync(place.socketDir, 0o700);
@@ -130,6 +141,12 @@ function prepareFolders(dataDir: string, demotion: Demotion): Place {
     rmSync(join(dataDir, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
   return place;
+}
+
+/** Whose sandbox it is: what PostgreSQL has written there says it, else the folder. */
+function ownerOf(dataDir: string): number {
+  const data = join(dataDir, 'postgres');
+  return statSync(existsSync(data) ? data : dataDir).uid;
 }
 
 /** The owner changes only when root starts what an ordinary user began, or the other way to step down is used. */
@@ -214,6 +231,8 @@ async function launch(
     ...settings,
   };
   const args = ['-D', place.data, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+  // What the last one said is kept: after a crash it says why.
+  if (existsSync(place.log)) renameSync(place.log, `${place.log}.1`);
   const log = openSync(place.log, 'w', 0o600);
   const [command = postgres, ...rest] = [...prefix, postgres, ...args];
   // In a group of its own, so that Ctrl-C reaches the service first and open requests can still finish.

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { userInfo } from 'node:os';
 import { promisify } from 'node:util';
 import { Refusal } from '../refusal.ts';
 
@@ -13,47 +14,82 @@ export interface Demotion {
   readonly owner: number;
 }
 
-const ordinaryUser: Demotion = { prefix: [], owner: process.getuid?.() ?? 0 };
+const asIAm: Demotion = { prefix: [], owner: process.getuid?.() ?? 0 };
 
 /**
- * In a user namespace root is seen as `nobody` by the program, and is still the owner of its files to the kernel. So
- * everything stays owned by root and a folder that only root may enter is no obstacle.
+ * In a user namespace we are seen as `nobody` by the program, and are still the owner of our files to the kernel. So
+ * everything keeps its owner and a folder that only we may enter is no obstacle.
  */
-const namespaced: Demotion = { prefix: ['unshare', '--user', `--map-user=${nobody}`, '--'], owner: 0 };
+const namespaced: Demotion = { prefix: ['unshare', '--user', `--map-user=${nobody}`, '--'], owner: asIAm.owner };
 
 /**
- * Where namespaces are forbidden (most containers): really become `nobody`, but keep the one capability that lets the
- * program reach its files through folders that are closed to others.
+ * Where namespaces are forbidden (most containers), or the folder is somebody else's: really become another user, but
+ * keep the one capability that lets the program reach its files through folders that are closed to others.
  */
-const capable: Demotion = {
-  prefix: [
-    'setpriv',
-    `--reuid=${nobody}`,
-    `--regid=${nobody}`,
-    '--clear-groups',
-    '--inh-caps=+dac_override',
-    '--ambient-caps=+dac_override',
-    '--',
-  ],
-  owner: nobody,
-};
+function become(uid: number): Demotion {
+  return {
+    prefix: [
+      'setpriv',
+      `--reuid=${uid}`,
+      `--regid=${uid}`,
+      '--clear-groups',
+      '--inh-caps=+dac_override',
+      '--ambient-caps=+dac_override',
+      '--',
+    ],
+    owner: uid,
+  };
+}
 
-export async function chooseDemotion(candidates: readonly Demotion[] = [namespaced, capable]): Promise<Demotion> {
-  if (process.getuid?.() !== 0) return ordinaryUser;
+export interface DemotionQuestion {
+  /** The folder that the program works in, and who it belongs to. */
+  readonly folder: string;
+  readonly folderOwner: number;
+  readonly program: string;
+}
+
+/** Finds the first way in which the program really runs and really reaches its folder. */
+export async function chooseDemotion(
+  { folder, folderOwner, program }: DemotionQuestion,
+  candidates: readonly Demotion[] = candidatesFor(folderOwner),
+): Promise<Demotion> {
   for (const candidate of candidates) {
-    if (await works(candidate)) return candidate;
+    const [command = 'sh', ...args] = [
+      ...candidate.prefix,
+      'sh',
+      '-c',
+      'cd "$1" && "$2" --version',
+      'sh',
+      folder,
+      program,
+    ];
+    if (
+      await run(command, args, { cwd: '/' }).then(
+        () => true,
+        () => false,
+      )
+    )
+      return candidate;
   }
   throw new Refusal(
     'PostgreSQL does not run as root and this machine has no way to step down: start as an ordinary user or set DATABASE_URL.',
   );
 }
 
-async function works({ prefix: [command, ...args] }: Demotion): Promise<boolean> {
-  if (command === undefined) return true;
-  return run(command, [...args, 'true']).then(
-    () => true,
-    () => false,
-  );
+function candidatesFor(folderOwner: number): readonly Demotion[] {
+  if (asIAm.owner !== 0) return hasName() ? [asIAm] : [namespaced];
+  // A sandbox that a user began stays that user's.
+  return folderOwner === 0 ? [namespaced, become(nobody)] : [become(folderOwner)];
 }
 
-export const demotions = { namespaced, capable };
+/** Whether /etc/passwd knows us. In a container one may run as any number. */
+function hasName(): boolean {
+  try {
+    userInfo();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export const asNobody = become(nobody);

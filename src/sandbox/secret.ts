@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { type Database, onlyRow } from '../db/database.ts';
-import { Refusal } from '../refusal.ts';
 
 const lock = 4_028_403;
 
@@ -20,11 +19,4 @@ export async function sandboxSecret(db: Database): Promise<string> {
       await tx.query<{ secret: string }>('INSERT INTO sandbox.secret (secret) VALUES ($1) RETURNING secret', [fresh]),
     ).secret;
   });
-}
-
-/** Keys and wallets of a sandbox were never protected, so they must not become live ones. */
-export async function refuseSandboxDatabase(db: Database): Promise<void> {
-  const { rows } = await db.query<{ used: boolean }>("SELECT to_regclass('sandbox.secret') IS NOT NULL AS used");
-  if (rows[0]?.used)
-    throw new Refusal('DATABASE_URL names a database that a sandbox has used: live mode needs its own.');
 }

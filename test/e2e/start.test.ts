@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { lockHolder } from '../../src/sandbox/data-dir.ts';
 import { startEmbeddedPostgres } from '../../src/sandbox/postgres.ts';
-import { demotions } from '../../src/sandbox/privileges.ts';
+import { asNobody } from '../../src/sandbox/privileges.ts';
 import {
   beginNpmStart,
   canSignIn,
@@ -64,7 +64,7 @@ describe('starting', () => {
   test.runIf(isRoot)('works for root where user namespaces are forbidden', async () => {
     const dataDir = temporaryDataDir();
     mkdirSync(dataDir, { mode: 0o700 });
-    const postgres = await startEmbeddedPostgres({ dataDir, demotion: demotions.capable });
+    const postgres = await startEmbeddedPostgres({ dataDir, demotion: asNobody });
     await postgres.stop();
     // And the same folder again the usual way.
     const server = await launchServer({ dataDir });
@@ -80,6 +80,36 @@ describe('starting', () => {
     expect((await server.client.register()).key).toBeTruthy();
     expect(await server.end('SIGTERM')).toBe(0);
   });
+});
+
+test.runIf(isRoot && ordinaryUserReadsTheSources())(
+  'what a user began in a closed folder stays theirs when root starts it',
+  async () => {
+    const parent = mkdtempSync(join(tmpdir(), 'paywright-e2e-'));
+    chownSync(parent, 65_534, 65_534);
+    const dataDir = join(parent, 'data');
+    const prefix = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--'];
+    const first = await launchServer({ dataDir, prefix, env: { HOME: parent } });
+    const account = await first.client.register();
+    expect(await first.end('SIGTERM')).toBe(0);
+    const asRoot = await launchServer({ dataDir });
+    expect(await canSignIn(asRoot, account)).toBe(true);
+    expect(await asRoot.end('SIGTERM')).toBe(0);
+    const again = await launchServer({ dataDir, prefix, env: { HOME: parent } });
+    expect(await canSignIn(again, account)).toBe(true);
+    expect(await again.end('SIGTERM')).toBe(0);
+  },
+);
+
+test.each(['SIGHUP', 'two SIGINT'])('%s leaves no PostgreSQL behind', async (how) => {
+  const dataDir = temporaryDataDir();
+  const server = await launchServer({ dataDir });
+  if (how === 'SIGHUP') await server.end('SIGHUP');
+  else {
+    server.child.kill('SIGINT');
+    await server.end('SIGINT');
+  }
+  await expect.poll(() => postgresPid(dataDir), { timeout: 10_000 }).toBeUndefined();
 });
 
 function ordinaryUserReadsTheSources(): boolean {
@@ -110,7 +140,7 @@ describe('refusing to start', () => {
       'HOST is 192.0.2.77, which is not an address of this machine.',
     );
     expect(await refusal({ DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x', PORT: '0' })).toMatch(
-      /The database does not answer: check DATABASE_URL\.$/,
+      /The database does not answer: check DATABASE_URL, or try again in a moment\.$/,
     );
   });
 
@@ -133,6 +163,12 @@ describe('refusing to start', () => {
     const dataDir = temporaryDataDir();
     writeFileSync(dataDir, '');
     expect(await refusal({ PORT: '0' }, dataDir)).toContain('is not a folder');
+  });
+
+  test('a folder that cannot be made', async () => {
+    expect(await refusal({ PORT: '0' }, '/proc/paywright/data')).toBe(
+      'DATA_DIR is /proc/paywright/data, which cannot be made.',
+    );
   });
 
   test.runIf(isRoot && canMount())('a full disk is one sentence', async () => {

@@ -127,6 +127,44 @@ describe('X-Forwarded-For', () => {
   });
 });
 
+describe('signing in and registering', () => {
+  let service: Service;
+  beforeAll(async () => {
+    service = await startService(database, { env: limits });
+  });
+  afterAll(() => service.stop());
+  const signIn = (email: string, password: string, ip: string) =>
+    service.client.request('POST', '/agent/register', {
+      headers: { 'x-forwarded-for': ip },
+      body: { email, password, name: 'Ada' },
+    });
+
+  test('wrong passwords from elsewhere do not lock the owner out', async () => {
+    const [email, home] = ['owner@example.com', freshAddress()];
+    expect((await signIn(email, 'correct horse', home)).status).toBe(201);
+    for (let i = 0; i < 4; i++) {
+      const attacker = freshAddress();
+      for (let n = 0; n < 10; n++) expect((await signIn(email, 'wrong horse', attacker)).status).toBe(401);
+      expect((await signIn(email, 'wrong horse', attacker)).body.code).toBe('too_many_attempts');
+    }
+    expect((await signIn(email, 'correct horse', home)).status).toBe(200);
+  });
+
+  test('a key does not lift the limit on registrations from one address', async () => {
+    const ip = freshAddress();
+    const key = await registerFrom(service, ip);
+    await service.client.post('/account/tier', { tier: 'pro' }, key);
+    const replies: Reply[] = [];
+    for (let n = 0; n < 35; n++) {
+      const body = { email: `many-${n}@example.com`, password: 'correct horse', name: 'Ada' };
+      replies.push(
+        await service.client.request('POST', '/agent/register', { key, headers: { 'x-forwarded-for': ip }, body }),
+      );
+    }
+    expect(passed(replies)).toBe(29);
+  });
+});
+
 describe.runIf(redisBinary !== undefined)('in Redis', () => {
   let redis: TestRedis;
   let services: Service[] = [];
@@ -151,7 +189,15 @@ describe.runIf(redisBinary !== undefined)('in Redis', () => {
     await expect.poll(() => lines.filter((line) => line.includes('Redis is away')).length).toBe(1);
     expect(passed(await atOnce(100, () => service.client.get('/account', key)))).toBe(60);
     await redis.restart();
-    await expect.poll(() => lines.some((line) => line.includes('Redis is back')), { timeout: 10_000 }).toBe(true);
+    await expect
+      .poll(
+        async () => {
+          await service.client.request('GET', '/account', { headers: { 'x-forwarded-for': freshAddress() } });
+          return lines.some((line) => line.includes('Redis is back'));
+        },
+        { timeout: 10_000, interval: 200 },
+      )
+      .toBe(true);
     expect(passed(await atOnce(100, () => service.client.get('/account', key)))).toBe(60);
     expect(lines.filter((line) => line.includes('Redis is away'))).toHaveLength(1);
   });

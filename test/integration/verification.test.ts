@@ -106,6 +106,32 @@ describe('a phone number', () => {
     expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
   });
 
+  test('many accounts together cannot flood one phone', async () => {
+    const statuses: number[] = [];
+    for (let i = 0; i < 7; i++) {
+      const { key } = await service.client.register();
+      statuses.push((await service.client.patch('/account', { phone: '+14155550108' }, key)).status);
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429]);
+  });
+
+  test('verifying one number while another is claimed never loses the other', async () => {
+    for (let round = 0; round < 8; round++) {
+      const owner = await service.client.register();
+      await service.client.patch('/account', { phone: `+1415556010${round}` }, owner.key);
+      const code = await codeFor(owner, 'sms');
+      const [verified, claimed] = await Promise.all([
+        service.client.post('/account/phone/verify', { code }, owner.key),
+        service.client.patch('/account', { phone: `+1415556020${round}` }, owner.key),
+      ]);
+      expect(claimed.status).toBe(200);
+      expect([200, 400]).toContain(verified.status);
+      const { pendingPhone, phoneVerified } = (await service.client.get('/account', owner.key)).body;
+      expect(pendingPhone).toBe(`+1415556020${round}`);
+      expect(phoneVerified).toBe(verified.status === 200);
+    }
+  });
+
   test('an expired code is worth nothing', async () => {
     const owner = await service.client.register();
     await service.client.patch('/account', { phone: '+14155550107' }, owner.key);

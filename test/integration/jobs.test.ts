@@ -1,0 +1,63 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { startWorker, type Worker } from '../../src/jobs/worker.ts';
+import { createLogger } from '../../src/logger.ts';
+import type { Message } from '../../src/messages/notifier.ts';
+import { postMessage, sendMessageHandler } from '../../src/messages/outbox.ts';
+import { createSecrets } from '../../src/secrets.ts';
+import { useDatabase } from '../support/database.ts';
+
+const { db, url } = useDatabase();
+const secrets = createSecrets('s'.repeat(32));
+const lines: string[] = [];
+const logger = createLogger('info', { write: (line: string) => void lines.push(line) });
+let worker: Worker | undefined;
+afterEach(() => worker?.stop());
+
+function start(send: (message: Message) => Promise<void>): Promise<Worker> {
+  const handler = sendMessageHandler({ db, secrets, notifier: { send }, keepText: false });
+  return startWorker({ db, url, logger, handlers: [handler], schedules: [] });
+}
+
+async function post(to: string): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { rows } = await tx.query<{ id: bigint }>(
+      "INSERT INTO accounts (handle, email, name, password_hash) VALUES ('PA-' || upper(substr(md5(random()::text), 1, 8)), $1, 'Ada', '-') RETURNING id",
+      [to],
+    );
+    await postMessage(tx, secrets, {
+      accountId: rows[0]?.id ?? 0n,
+      channel: 'email',
+      to,
+      subject: 'Code',
+      text: '493021',
+    });
+  });
+}
+
+describe('a message', () => {
+  test('that is refused once is sent with the next attempt, and the log names nobody', async () => {
+    const sent: string[] = [];
+    let attempts = 0;
+    worker = await start(async ({ to, text }) => {
+      if (++attempts === 1) throw new Error(`550 <${to}> try later`);
+      sent.push(`${to} ${text}`);
+    });
+    await post('refused-once@example.com');
+    await expect.poll(() => sent, { timeout: 20_000 }).toEqual(['refused-once@example.com 493021']);
+    expect(worker.running).toBe(true);
+    expect(lines.join('')).toContain('550');
+    expect(lines.join('')).not.toContain('refused-once');
+    const { rows } = await db.query('SELECT sealed, sent_at FROM messages');
+    expect(rows).toEqual([{ sealed: null, sent_at: expect.any(Date) }]);
+  });
+
+  test('whose sender was killed in the middle is sent by another', async () => {
+    await post('orphan@example.com');
+    await db.query(
+      "UPDATE graphile_worker._private_jobs SET locked_by = 'a dead worker', locked_at = now() - interval '2 minutes', attempts = 1",
+    );
+    const sent: string[] = [];
+    worker = await start(async ({ to }) => void sent.push(to));
+    await expect.poll(() => sent, { timeout: 10_000 }).toEqual(['orphan@example.com']);
+  });
+});
