@@ -1,4 +1,5 @@
 import { type Runner, run, Logger as WorkerLogger } from 'graphile-worker';
+import pg from 'pg';
 import type { Database } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
 import { type JobHandler, jobTimeoutMs } from './define-job.ts';
@@ -27,10 +28,12 @@ export interface WorkerOptions {
 /** Runs jobs from PostgreSQL. Any number of workers may share one database: each job is taken by one of them. */
 export async function startWorker({ db, url, logger, handlers, schedules }: WorkerOptions): Promise<Worker> {
   const all = [...handlers, ...schedules.map((schedule) => schedule.handler)];
+  // Connections of its own: graphile-worker cannot bear that ours read a bigint as a bigint.
+  const pool = new pg.Pool({ connectionString: url, max: 6, application_name: 'paywright-worker' });
+  pool.on('error', (err) => logger.warn({ err }, 'a connection of the job worker was lost'));
+  pool.on('connect', (client) => client.on('error', () => {}));
   const runner: Runner = await run({
-    // Connections of its own: it cannot bear that ours read a bigint as a bigint.
-    connectionString: url,
-    maxPoolSize: 6,
+    pgPool: pool,
     concurrency: 4,
     noHandleSignals: true,
     logger: new WorkerLogger(() => (level, message) => {
@@ -61,6 +64,7 @@ export async function startWorker({ db, url, logger, handlers, schedules }: Work
     async stop() {
       clearInterval(unlocking);
       await runner.stop();
+      await pool.end();
     },
   };
 }
