@@ -42,7 +42,10 @@ export function openDatabase({ url, poolSize, logger, applicationName = 'paywrig
     idleTimeoutMillis: 60_000,
   });
   // A connection that breaks is replaced by the pool; without these listeners it would end the process.
-  pool.on('error', (err) => logger.warn({ err }, 'an idle database connection was lost'));
+  pool.on('error', (err) => {
+    // A pool that is closing does not wait for its connections to be gone, and need not mourn them.
+    if (!pool.ending) logger.warn({ err }, 'an idle database connection was lost');
+  });
   pool.on('connect', (client) => client.on('error', () => {}));
 
   return {

@@ -30,7 +30,9 @@ export async function startWorker({ db, url, logger, handlers, schedules }: Work
   const all = [...handlers, ...schedules.map((schedule) => schedule.handler)];
   // Connections of its own: graphile-worker cannot bear that ours read a bigint as a bigint.
   const pool = new pg.Pool({ connectionString: url, max: 6, application_name: 'paywright-worker' });
-  pool.on('error', (err) => logger.warn({ err }, 'a connection of the job worker was lost'));
+  pool.on('error', (err) => {
+    if (!pool.ending) logger.warn({ err }, 'a connection of the job worker was lost');
+  });
   pool.on('connect', (client) => client.on('error', () => {}));
   const runner: Runner = await run({
     pgPool: pool,
