@@ -23,7 +23,7 @@ const kindCodes = {
 } as const;
 
 export type Chain = keyof typeof chainCodes;
-export type Kind = keyof typeof kindCodes;
+type Kind = keyof typeof kindCodes;
 export type HouseKind = Exclude<Kind, 'available'>;
 
 declare const ledgerAccount: unique symbol;

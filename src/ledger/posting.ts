@@ -4,7 +4,7 @@ import { type AccountId, assetOfAccount } from './account-id.ts';
 import { type PostingId, toPostingUuid } from './posting-id.ts';
 
 /** What one account gets (above zero) or gives (below). */
-export interface Entry {
+interface Entry {
   readonly account: AccountId;
   readonly atomic: bigint;
 }

@@ -3,7 +3,7 @@ import { type Asset, decimalsOf } from './asset.ts';
 declare const unit: unique symbol;
 
 /** A whole number of an asset's smallest units. The brand keeps counts, ids and cents from being taken for one. */
-export type Atomic = bigint & { readonly [unit]: 'atomic' };
+type Atomic = bigint & { readonly [unit]: 'atomic' };
 
 /** How much of what. Never a float, never without its asset. */
 export interface Amount {

@@ -7,7 +7,7 @@ import { type Asset, decimalsOf } from './asset.ts';
  */
 export const mostTokens = 900_000_000n;
 
-export type AmountFault = 'not_an_amount' | 'not_positive' | 'too_many_decimals' | 'too_large';
+type AmountFault = 'not_an_amount' | 'not_positive' | 'too_many_decimals' | 'too_large';
 
 export type ParsedAmount =
   | { readonly ok: true; readonly amount: Amount }
