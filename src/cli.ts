@@ -66,10 +66,14 @@ async function run(roles: Roles, startedBy: number): Promise<void> {
 
 /** The first Ctrl-C or SIGTERM finishes open requests and stops cleanly; a second one does not wait. */
 function stopOnSignal(starting: Promise<RunningPaywright>, logger: Logger, startedBy: number): void {
-  let stopping = false;
+  let stoppingSince: number | undefined;
   const onSignal = async () => {
-    if (stopping) process.exit(1);
-    stopping = true;
+    if (stoppingSince !== undefined) {
+      // One Ctrl-C may reach us twice, through the terminal and through whoever passes it on.
+      if (performance.now() - stoppingSince > 1_000) process.exit(1);
+      return;
+    }
+    stoppingSince = performance.now();
     setTimeout(() => {
       logger.error('stopping took too long');
       process.exit(1);
