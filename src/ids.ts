@@ -1,11 +1,11 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import { typeidUnboxed } from 'typeid-js';
+import { newUuid, toTypeId } from './typeid.ts';
 
-/** Ids are prefixed and sort by the time they were made (TypeID, a UUIDv7 in base 32). */
+/** Ids are prefixed and sort by the time they were made (TypeID). */
 export type IdPrefix = 'req' | 'key' | 'wal' | 'msg' | 'trf' | 'evt';
 
 export function newId<Prefix extends IdPrefix>(prefix: Prefix): `${Prefix}_${string}` {
-  return typeidUnboxed(prefix) as `${Prefix}_${string}`;
+  return toTypeId(prefix, newUuid(Date.now()));
 }
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';

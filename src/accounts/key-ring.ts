@@ -39,7 +39,13 @@ export function createKeyRing(db: Database, secrets: Secrets, mayRemember: () =>
     );
     const [row] = rows;
     if (row === undefined) return undefined;
-    const caller: Caller = { accountId: row.account_id, keyId: row.key_id, handle: row.handle, tier: row.tier };
+    const caller: Caller = {
+      accountId: row.account_id,
+      keyId: row.key_id,
+      handle: row.handle,
+      tier: row.tier,
+      bucket: `account:${row.account_id}`,
+    };
     if (changes === changesBefore && mayRememberIt && mayRemember()) remember(apiKey, caller);
     return caller;
   }

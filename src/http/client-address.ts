@@ -16,6 +16,10 @@ export function clientAddress(named: string, connection: string | undefined): st
   return isIP(bare) === 0 ? plainAddress(connection ?? '') : bare;
 }
 
+export function trustsAnybody(proxies: BlockList): boolean {
+  return proxies.rules.length > 0;
+}
+
 export function isTrusted(proxies: BlockList, address: string): boolean {
   const plain = plainAddress(address);
   return proxies.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');

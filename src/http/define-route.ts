@@ -9,6 +9,8 @@ export interface Caller {
   readonly keyId: string;
   readonly handle: string;
   readonly tier: 'free' | 'pro' | 'enterprise';
+  /** What this caller's requests are counted under. */
+  readonly bucket: string;
 }
 
 /** Identifies a request that may be sent again: the client's key, and a fingerprint of what it asked for. */

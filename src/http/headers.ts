@@ -1,29 +1,38 @@
-/** Sent with every answer. Pages relax the content policy for their own styles, nothing else. */
+/**
+ * Headers of every answer, put together once. Names are in lower case, as the framework keeps them. Pages relax the
+ * content policy for their own styles, nothing else.
+ */
 const always = {
-  'X-Content-Type-Options': 'nosniff',
-  'X-Frame-Options': 'DENY',
-  'Referrer-Policy': 'no-referrer',
-  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-  'Cache-Control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cache-control': 'no-store',
 };
-const alwaysOverHttps = { ...always, 'Strict-Transport-Security': 'max-age=31536000; includeSubDomains' };
-
-export function securityHeaders(publicUrl: string): Readonly<Record<string, string>> {
-  return publicUrl.startsWith('https:') ? alwaysOverHttps : always;
-}
+const overHttps = { 'strict-transport-security': 'max-age=31536000; includeSubDomains' };
 
 /** Any web page may call the API: what counts is the key in the Authorization header, and there are no cookies. */
-export const corsHeaders = {
-  'Access-Control-Allow-Origin': '*',
-  'Access-Control-Expose-Headers':
+const cors = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers':
     'RateLimit, RateLimit-Policy, Retry-After, X-Request-Id, Idempotency-Replayed, Location, Allow',
 };
 
+const api = { ...always, ...cors };
+const apiOverHttps = { ...api, ...overHttps };
+const pageOverHttps = { ...always, ...overHttps };
+
+export function headersFor(path: string, publicUrl: string): Readonly<Record<string, string>> {
+  const secure = publicUrl.startsWith('https:');
+  if (path.startsWith('/api')) return secure ? apiOverHttps : api;
+  return secure ? pageOverHttps : always;
+}
+
 export function preflightHeaders(allow: string): Readonly<Record<string, string>> {
   return {
-    Allow: allow,
-    'Access-Control-Allow-Methods': allow,
-    'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key',
-    'Access-Control-Max-Age': '86400',
+    allow,
+    'access-control-allow-methods': allow,
+    'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key',
+    'access-control-max-age': '86400',
   };
 }

@@ -1,7 +1,9 @@
+import { isUtf8 } from 'node:buffer';
 import { parse } from 'secure-json-parse';
 import { httpErrors } from './errors.ts';
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+/** Only such a text is worth a second look: the names that must not appear, or an escape that could spell them. */
+const mayNameAPrototype = /proto|\\u/;
 
 /** Escapes that may spell what PostgreSQL cannot store: NUL, and halves of a surrogate pair. */
 const suspiciousEscape = /\\u(?:0000|[dD][89a-fA-F])/;
@@ -16,15 +18,13 @@ export function parseJsonBody(bytes: Buffer): unknown {
 }
 
 function decode(bytes: Buffer): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    throw httpErrors.invalid_request('The body is not valid UTF-8.');
-  }
+  if (!isUtf8(bytes)) throw httpErrors.invalid_request('The body is not valid UTF-8.');
+  return bytes.toString('utf8');
 }
 
 function parseText(text: string): unknown {
   try {
+    if (!mayNameAPrototype.test(text)) return JSON.parse(text);
     return parse(text, { protoAction: 'error', constructorAction: 'error' });
   } catch (error) {
     if ((error as Error).message.includes('forbidden prototype property')) {

@@ -24,11 +24,11 @@ export function countRequest(
   limiter: RateLimiter,
   limits: RateLimitConfig,
   caller: Caller | undefined,
-  ip: string,
+  ip: () => string,
 ): { readonly limit: number; readonly decision: RateLimitDecision | Promise<RateLimitDecision> } | undefined {
   const limit = caller === undefined ? limits.anonymous : limitOfTier(limits, caller.tier);
   if (limit === 0) return undefined;
-  const bucket = caller === undefined ? `ip:${addressBucket(ip)}` : `account:${caller.accountId}`;
+  const bucket = caller === undefined ? `ip:${addressBucket(ip())}` : caller.bucket;
   return { limit, decision: limiter.take(bucket, { limit, windowMs }) };
 }
 

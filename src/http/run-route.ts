@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddress } from './client-address.ts';
 import type { IdempotencyClaim, Route, TextAnswer } from './define-route.ts';
@@ -51,9 +51,6 @@ function readClaim(routeId: string, request: FastifyRequest, body: unknown): Ide
   if (typeof key !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(key)) {
     throw httpErrors.invalid_request('Idempotency-Key must be 1 to 255 printable ASCII characters.');
   }
-  const params = JSON.stringify(request.params);
-  const requestHash = createHash('sha256')
-    .update(`${routeId}\n${params}\n${JSON.stringify(body)}`)
-    .digest();
-  return { key, requestHash };
+  const content = JSON.stringify([routeId, request.params, body]);
+  return { key, requestHash: Buffer.from(hash('sha256', content, 'hex'), 'hex') };
 }

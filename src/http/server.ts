@@ -3,11 +3,11 @@ import type { Config } from '../config.ts';
 import { newId } from '../ids.ts';
 import type { Logger } from '../logger.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
-import { clientAddress, isTrusted } from './client-address.ts';
+import { clientAddress, isTrusted, trustsAnybody } from './client-address.ts';
 import { answerClientError } from './client-error.ts';
 import type { Caller, Route } from './define-route.ts';
 import { httpErrors } from './errors.ts';
-import { corsHeaders, preflightHeaders, securityHeaders } from './headers.ts';
+import { headersFor, preflightHeaders } from './headers.ts';
 import { parseJsonBody } from './parse-body.ts';
 import { applyDecision, countRequest } from './rate-limits.ts';
 import { runRoute } from './run-route.ts';
@@ -47,7 +47,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
     requestTimeout: 30_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
-    trustProxy: (address) => isTrusted(config.trustedProxies, address),
+    // Asking for every request would be for nothing when nobody is trusted.
+    trustProxy: trustsAnybody(config.trustedProxies) && ((address) => isTrusted(config.trustedProxies, address)),
     // The query is read where its errors can be answered.
     routerOptions: { querystringParser: () => ({}), maxParamLength: 500 },
     clientErrorHandler: answerClientError,
@@ -67,8 +68,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest('caller', undefined);
 
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(securityHeaders(publicUrl()));
-    reply.header('X-Request-Id', request.id);
+    reply.headers(headersFor(request.url, publicUrl()));
+    reply.header('x-request-id', request.id);
     done();
   });
   if (logger.isLevelEnabled('info'))
@@ -93,17 +94,13 @@ export function createServer(options: ServerOptions): FastifyInstance {
 
 function registerApi(api: FastifyInstance, { routes, config, limiter, authenticate }: ServerOptions): void {
   api.addHook('onRequest', (request, reply, done) => {
-    reply.headers(corsHeaders);
     if (request.method === 'OPTIONS') {
       done();
       return;
     }
     // Callbacks and not promises: for a known key without Redis the whole hook runs in one go.
     whenSettled(identify(request, authenticate), done, () => {
-      const counted = countRequest(
-        limiter,
-        config.rateLimits,
-        request.caller,
+      const counted = countRequest(limiter, config.rateLimits, request.caller, () =>
         clientAddress(request.ip, request.socket.remoteAddress),
       );
       if (counted === undefined) done();

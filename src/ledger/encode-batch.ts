@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
+import { newUuid } from '../typeid.ts';
 import { type AccountId, assetCode } from './account-id.ts';
 import type { IdempotencyScope, Posting } from './posting.ts';
-import { newPostingUuid, toPostingUuid } from './posting-id.ts';
+import { toPostingUuid } from './posting-id.ts';
 
 export interface EncodedBatch {
   /** The arguments of ledger.post, in its order. */
@@ -18,7 +19,7 @@ export function encodeBatch(postings: readonly Posting[], isKnown: (account: Acc
   for (let index = 0; index < touched.length; index++) places.set(touched[index] as AccountId, index + 1);
 
   const now = Date.now();
-  const uuids = postings.map(({ id }) => (id === undefined ? newPostingUuid(now) : (toPostingUuid(id) as string)));
+  const uuids = postings.map(({ id }) => (id === undefined ? newUuid(now) : (toPostingUuid(id) as string)));
   const entryPostings: number[] = [];
   const entryPlaces: (number | undefined)[] = [];
   const entryAmounts: bigint[] = [];

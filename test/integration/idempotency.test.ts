@@ -15,7 +15,7 @@ async function requestOf(key: string, content = 'content') {
   ]);
   const accountId = rows[0]?.id ?? 0n;
   return {
-    caller: { accountId, keyId: 'key_x', handle, tier: 'free' as const },
+    caller: { accountId, keyId: 'key_x', handle, tier: 'free' as const, bucket: 'account:x' },
     idempotency: { key, requestHash: Buffer.from(content) },
   };
 }
