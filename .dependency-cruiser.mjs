@@ -1,5 +1,5 @@
 // The import rule of ARCHITECTURE.md: everything points down, and nobody reaches around a door.
-const feature = '^src/(accounts|wallets|messages)/';
+const feature = '^src/(accounts|transfers|wallets|messages)/';
 
 export default {
   forbidden: [
@@ -14,7 +14,13 @@ export default {
       name: 'money-and-db-know-nothing-above-them',
       severity: 'error',
       from: { path: '^src/(money|db)/' },
-      to: { path: '^src/', pathNot: '^src/(money|db|clock|ids|logger|redact|refusal)' },
+      to: { path: '^src/', pathNot: '^src/(money|db|logger|redact|refusal)' },
+    },
+    {
+      name: 'the-ledger-knows-no-feature-and-no-http',
+      severity: 'error',
+      from: { path: '^src/ledger/' },
+      to: { path: '^src/', pathNot: '^src/(ledger|money|db|logger|typeid)' },
     },
     {
       name: 'kernel-knows-no-feature',

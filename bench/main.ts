@@ -64,7 +64,7 @@ try {
 
   let growth: Record<string, Measured> = {};
   if (transfers > 0) {
-    const full = await startFilled('full', transfers);
+    const full = await startFilled('full_tables', transfers);
     growth = await inTurns({
       'c: HTTP, 256 connections, few rows': () => pay(server, people, 256),
       [`c: HTTP, 256 connections, ${transfers.toLocaleString('en')} transfers more`]: () =>

@@ -5,7 +5,7 @@ import { createRegister } from './accounts/register.ts';
 import { accountRoutes } from './accounts/routes.ts';
 import { createSignInThrottle } from './accounts/sign-in-throttle.ts';
 import { createVerification } from './accounts/verification.ts';
-import { monotonicClock } from './clock.ts';
+import { monotonicClock, systemClock } from './clock.ts';
 import type { Config } from './config.ts';
 import { claimDatabase } from './db/claim-database.ts';
 import { type Database, openDatabase } from './db/database.ts';
@@ -96,7 +96,7 @@ function startWork({ config, logger, say }: RunOptions, url: string, db: Databas
     handlers: [
       sendMessageHandler({ db, secrets, notifier: chooseNotifier(config, say), keepText: config.mode === 'sandbox' }),
     ],
-    schedules: [expireIdempotencyKeys(db)],
+    schedules: [expireIdempotencyKeys(db, systemClock)],
   });
 }
 

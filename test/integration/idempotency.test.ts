@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
 import { httpErrors } from '../../src/http/errors.ts';
 import { expireIdempotencyKeys } from '../../src/http/expire-idempotency-keys.ts';
 import { createOnce } from '../../src/http/idempotency.ts';
@@ -90,7 +91,7 @@ describe('work with an Idempotency-Key', () => {
     await once(old, answer(1));
     await db.query("UPDATE idempotency_keys SET created_at = now() - interval '25 hours' WHERE key = 'young'");
     await db.query("UPDATE idempotency_keys SET created_at = now() - interval '49 hours' WHERE key = 'old'");
-    await expireIdempotencyKeys(db).handler.run({});
+    await expireIdempotencyKeys(db, systemClock).handler.run({});
     expect(await once(young, answer(2))).toMatchObject({ body: { n: 1 } });
     expect(await once(old, answer(2))).toMatchObject({ body: { n: 2 } });
   });

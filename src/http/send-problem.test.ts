@@ -1,0 +1,31 @@
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { LedgerBusy, LedgerUnavailable, OutcomeUnknown } from '../ledger/errors.ts';
+import { httpErrors } from './errors.ts';
+import { toProblem } from './send-problem.ts';
+
+function databaseError(code: string): Error {
+  return Object.assign(new pg.DatabaseError('secret detail', 0, 'error'), { code });
+}
+
+test.each([
+  ['a queue that is full', new LedgerBusy(10_000), 503, 'unavailable'],
+  ['a ledger that cannot write', new LedgerUnavailable(new Error('secret detail')), 503, 'unavailable'],
+  ['a connection lost in mid-commit', new OutcomeUnknown(new Error('secret detail')), 503, 'outcome_unknown'],
+  ['a database that is shutting down', databaseError('57P01'), 503, 'unavailable'],
+  ['a disk that is full', databaseError('53100'), 503, 'unavailable'],
+  [
+    'a client that is gone',
+    new Error('Client has encountered a connection error and is not queryable'),
+    503,
+    'unavailable',
+  ],
+  ['a statement that was refused', databaseError('23514'), 500, 'internal_error'],
+  ['a mistake of ours', new TypeError('secret detail'), 500, 'internal_error'],
+  ['a problem', httpErrors.conflict(), 409, 'conflict'],
+])('%s', (_what, error, status, code) => {
+  const problem = toProblem(error);
+  expect([problem.status, problem.code]).toEqual([status, code]);
+  expect(problem.message).not.toContain('secret detail');
+  if (status === 503) expect(problem.extras.headers).toEqual({ 'Retry-After': '1' });
+});
