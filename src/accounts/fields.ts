@@ -12,7 +12,7 @@ export const email = z
   .toLowerCase()
   .max(254, 'must be at most 254 characters')
   .pipe(z.email({ error: 'must be an email address' }))
-  .meta({ description: 'Upper and lower case are the same.' });
+  .meta({ description: 'Upper and lower case are the same.', format: 'email' });
 
 export const handle = z
   .string()

@@ -8,6 +8,11 @@ import { exampleAddress, exampleWallet, profileRoutes } from './profile-routes.t
 
 const exampleKey = 'pa_live_EXAMPLEexampleEXAMPLEexampleEXAMPLEabc';
 
+const shownKey = z.string().meta({ description: 'Begins with pa_live_. Shown this once: keep it like a password.' });
+const accountHandle = z.string().meta({ description: 'What others pay you by.' });
+const walletId = z.string().meta({ description: 'The custodial wallet that belongs to the account.' });
+const depositTo = z.string().meta({ description: 'A Polygon address for receiving from outside.' });
+
 const registration = z.strictObject({
   email: field.email,
   password: field.password,
@@ -43,16 +48,16 @@ function registrationRoutes({ register }: AccountParts): Route[] {
         returns: {
           200: {
             description: 'Signed in to an existing account',
-            schema: z.object({ apiKey: z.string(), agentHandle: z.string(), isNewAccount: z.literal(false) }),
+            schema: z.object({ apiKey: shownKey, agentHandle: accountHandle, isNewAccount: z.literal(false) }),
             example: { apiKey: exampleKey, agentHandle: 'PA-7K2M9QXA', isNewAccount: false },
           },
           201: {
             description: 'A new account with its wallet',
             schema: z.object({
-              apiKey: z.string(),
-              agentHandle: z.string(),
-              circleWalletId: z.string(),
-              depositAddress: z.string(),
+              apiKey: shownKey,
+              agentHandle: accountHandle,
+              circleWalletId: walletId,
+              depositAddress: depositTo,
               isNewAccount: z.literal(true),
             }),
             example: {
@@ -93,7 +98,7 @@ function registrationRoutes({ register }: AccountParts): Route[] {
       },
       async ({ body, ip, caller }) => {
         const {
-          apiKey,
+          apiKey: shownKey,
           walletId: circleWalletId,
           handle,
           email,
@@ -109,7 +114,7 @@ function registrationRoutes({ register }: AccountParts): Route[] {
 function circleRegistration(description: string) {
   return {
     description,
-    schema: z.object({ apiKey: z.string(), circleWalletId: z.string(), handle: z.string(), email: z.string() }),
+    schema: z.object({ apiKey: shownKey, circleWalletId: walletId, handle: accountHandle, email: z.string() }),
     example: { apiKey: exampleKey, circleWalletId: exampleWallet, handle: 'PA-7K2M9QXA', email: 'ada@example.com' },
   };
 }

@@ -40,7 +40,19 @@ export async function findBrowser(): Promise<FoundBrowser | undefined> {
   }
   const installed = systemPaths.find((path) => existsSync(path));
   if (installed !== undefined) return { path: installed, env: {} };
-  return process.platform === 'linux' && process.arch === 'x64' ? unpackOnce() : undefined;
+  if (process.platform !== 'linux' || process.arch !== 'x64') return undefined;
+  const bundled = await unpackOnce();
+  return (await launches(bundled)) ? bundled : undefined;
+}
+
+/** The bundled browser was built for another system than this one may be: only trying it shows. */
+async function launches(browser: FoundBrowser): Promise<boolean> {
+  try {
+    await (await launchBrowser(browser)).close();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 let unpacked: Promise<FoundBrowser> | undefined;
