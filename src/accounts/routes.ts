@@ -98,7 +98,7 @@ function registrationRoutes({ register }: AccountParts): Route[] {
       },
       async ({ body, ip, caller }) => {
         const {
-          apiKey: shownKey,
+          apiKey,
           walletId: circleWalletId,
           handle,
           email,
