@@ -35,6 +35,12 @@ export async function createPeople(db: Database, count: number): Promise<readonl
     "INSERT INTO api_keys (id, account_id, key_hash) SELECT 'key_' || a, a, h FROM unnest($1::bigint[], $2::bytea[]) t (a, h)",
     [people.map(({ id }) => id), people.map(({ key }) => secrets.hash('api-keys', key))],
   );
+  // One in ten has a webhook and is told of what it pays and gets.
+  await db.query(
+    `INSERT INTO ledger.event_subscriptions (account_id, type)
+     SELECT id, type FROM unnest($1::bigint[]) id, unnest(ARRAY['payment.sent', 'payment.received']) type WHERE id % 10 = 0`,
+    [people.map(({ id }) => id)],
+  );
   const ledger = createLedger({ db, logger: createLogger('silent'), limits: { waiting: count } });
   await Promise.all(
     people.map(({ id }) =>

@@ -144,7 +144,13 @@ async function startServing({ config, logger }: RunOptions, parts: ServingParts)
   });
 
   // Connections of its own, so that no slow query keeps postings waiting.
-  const ledgerDb = openDatabase({ url: parts.url, poolSize: 2, logger, applicationName: 'paywright-ledger' });
+  const ledgerDb = openDatabase({
+    url: parts.url,
+    poolSize: 2,
+    logger,
+    applicationName: 'paywright-ledger',
+    statementTimeoutMs: 12_000,
+  });
   closers.push(() => ledgerDb.close());
   const ledger = createLedger({ db: ledgerDb, logger });
   closers.push(() => ledger.stop());

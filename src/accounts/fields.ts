@@ -23,14 +23,18 @@ export const handle = z
 
 export const password = z.string().min(8, 'must be at least 8 characters').max(1024, 'must be at most 1024 characters');
 
-export const name = z
-  .string()
-  .trim()
-  .min(1, 'must not be empty')
-  .max(200, 'must be at most 200 characters')
-  .refine(isVisible, 'must be text that can be seen');
+export const name = visibleText(200);
 
-/** What others are shown must not steer their terminal, run backwards, or consist of nothing that can be seen. */
+/** One line that others are shown: it must not steer their terminal, run backwards, or hold nothing that can be seen. */
+export function visibleText(longest: number) {
+  return z
+    .string()
+    .trim()
+    .min(1, 'must not be empty')
+    .max(longest, `must be at most ${longest} characters`)
+    .refine(isVisible, 'must be text that can be seen');
+}
+
 function isVisible(text: string): boolean {
   return !/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u.test(text) && /[^\p{Cf}\p{Z}]/u.test(text);
 }

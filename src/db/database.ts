@@ -24,6 +24,8 @@ export interface DatabaseOptions {
   readonly logger: Logger;
   /** Shows up in pg_stat_activity, so that an operator sees whose connection it is. */
   readonly applicationName?: string;
+  /** A statement that takes longer is ended by the database itself, and has done nothing. */
+  readonly statementTimeoutMs?: number;
 }
 
 /** bigint columns become bigint, here and nowhere else. */
@@ -32,7 +34,13 @@ const types: pg.CustomTypesConfig = {
     oid === pg.types.builtins.INT8 && format !== 'binary' ? BigInt : pg.types.getTypeParser(oid, format as 'text'),
 };
 
-export function openDatabase({ url, poolSize, logger, applicationName = 'paywright' }: DatabaseOptions): Database {
+export function openDatabase({
+  url,
+  poolSize,
+  logger,
+  applicationName = 'paywright',
+  statementTimeoutMs,
+}: DatabaseOptions): Database {
   const pool = new pg.Pool({
     connectionString: url,
     max: poolSize,
@@ -40,6 +48,11 @@ export function openDatabase({ url, poolSize, logger, applicationName = 'paywrig
     application_name: applicationName,
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 60_000,
+    ...(statementTimeoutMs !== undefined && {
+      statement_timeout: statementTimeoutMs,
+      // Of a process that is gone nothing should be finished: the database looks whether anybody still waits.
+      options: '-c client_connection_check_interval=1000',
+    }),
   });
   // A connection that breaks is replaced by the pool; without these listeners it would end the process.
   pool.on('error', (err) => {
@@ -70,7 +83,9 @@ async function inTransaction<Result>(pool: pg.Pool, work: (tx: Transaction) => P
       inTransaction: true,
       query: (text, values) => client.query(text, values as unknown[]),
     });
-    await client.query('COMMIT');
+    const { command } = await client.query('COMMIT');
+    // After an error that somebody swallowed, COMMIT rolls back and says so without failing.
+    if (command !== 'COMMIT') throw new Error('the transaction was rolled back by an error within it');
     return result;
   } catch (error) {
     await client.query('ROLLBACK').catch((rollbackError: Error) => {

@@ -34,6 +34,8 @@ export function createOnce(db: Database): Once {
       await lockClaim(tx, caller, claim);
       const earlier = await findAnswer(tx, caller, claim);
       if (earlier !== undefined) return { ...earlier, replayed: true } as unknown as Answer;
+      // Taken now, as the answer's row will need it: work that ends by posting must not wait for it then.
+      await tx.query('SELECT FROM accounts WHERE id = $1 FOR KEY SHARE', [caller.accountId]);
       const answer = await work(tx);
       await tx.query(
         'INSERT INTO idempotency_keys (account_id, key, request_hash, status, answer) VALUES ($1, $2, $3, $4, $5)',

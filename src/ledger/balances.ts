@@ -20,7 +20,7 @@ interface BalanceRow {
   readonly balance: string;
 }
 
-/** Everything that an owner has, on every chain. An account that was never credited is not among them. */
+/** Everything that an owner has, on every chain. An account that was never named in a posting is not among them. */
 export async function balancesOf(db: Queryable, ownerId: bigint): Promise<Balance[]> {
   const { first, end } = accountRange(ownerId);
   const { rows } = await db.query<BalanceRow>(

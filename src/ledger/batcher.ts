@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { isUnavailable } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
 import { LedgerBusy, LedgerUnavailable, OutcomeUnknown } from './errors.ts';
 import type { KnownAccounts } from './known-accounts.ts';
@@ -166,7 +165,7 @@ function claim(scopes: Set<string>, { idempotency, reference }: Posting): boolea
 
 /** The database's own no, after which the transaction is certainly rolled back. Undefined when it did not come to that. */
 function refusal(error: unknown): pg.DatabaseError | undefined {
-  if (!(error instanceof pg.DatabaseError) || isUnavailable(error)) return undefined;
+  if (!(error instanceof pg.DatabaseError)) return undefined;
   return error.severity === 'FATAL' || error.severity === 'PANIC' ? undefined : error;
 }
 

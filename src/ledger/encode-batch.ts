@@ -107,10 +107,10 @@ function escapeText(text: string): string {
 }
 
 /** Half a SHA-256 is enough to tell keys apart: who could make two collide would only fool themselves. */
-function keyDigest({ accountId, key }: IdempotencyScope): string {
+export function keyDigest({ accountId, key }: IdempotencyScope): string {
   return hash('sha256', `${accountId} ${key}`, 'hex').slice(0, 32);
 }
 
-function requestDigest({ requestHash }: IdempotencyScope): string {
+export function requestDigest({ requestHash }: IdempotencyScope): string {
   return Buffer.from(requestHash.buffer, requestHash.byteOffset, 16).toString('hex');
 }

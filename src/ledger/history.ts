@@ -21,6 +21,8 @@ export interface HistoryPage {
 
 export interface HistoryQuery {
   readonly ownerId: bigint;
+  /** Only these of the owner's accounts; all when left out. */
+  readonly accounts?: readonly AccountId[];
   /** Only postings of these types; all when left out. */
   readonly types?: readonly string[];
   readonly limit: number;
@@ -56,7 +58,7 @@ export const entryColumns = `e.account_id, (extract(epoch FROM e.posted_at) * 10
  */
 export async function listHistory(
   db: Queryable,
-  { ownerId, types, limit, cursor }: HistoryQuery,
+  { ownerId, accounts, types, limit, cursor }: HistoryQuery,
 ): Promise<HistoryPage> {
   const from = cursor === undefined ? undefined : parseCursor(cursor);
   const { first, end } = accountRange(ownerId);
@@ -73,9 +75,9 @@ export async function listHistory(
                 OR (SELECT t.type FROM ledger.postings t WHERE t.id = e.posting_id) = ANY ($5::text[]))
          ORDER BY e.posted_at DESC LIMIT $6) e
        JOIN ledger.postings p ON p.id = e.posting_id
-      WHERE a.id >= $1 AND a.id < $2
+      WHERE a.id >= $1 AND a.id < $2 AND ($7::bigint[] IS NULL OR a.id = ANY ($7))
       ORDER BY e.posted_at DESC, e.account_id DESC LIMIT $6`,
-    [first, end, from?.atUs ?? farFutureUs, from?.account ?? 0, types ?? null, limit + 1],
+    [first, end, from?.atUs ?? farFutureUs, from?.account ?? 0, types ?? null, limit + 1, accounts ?? null],
   );
   const page = rows.slice(0, limit);
   const last = page.at(-1);

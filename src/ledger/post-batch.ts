@@ -16,7 +16,7 @@ export interface PostRow extends pg.QueryResultRow {
   readonly earlier: readonly EarlierPosting[] | null;
 }
 
-interface EarlierPosting {
+export interface EarlierPosting {
   /** Which of the batch it was found for, counted from one. */
   readonly place: number;
   readonly id: string;
@@ -34,7 +34,7 @@ interface EarlierPosting {
 
 export interface BatchResult {
   readonly outcomes: readonly Outcome[];
-  /** Accounts that exist once this is committed. */
+  /** Accounts that exist once this is committed. When some account turned out not to, nothing is said of any. */
   readonly touched: readonly AccountId[];
 }
 
@@ -60,7 +60,7 @@ export async function postBatch(
     }
     return refusals[letter as RefusalLetter];
   });
-  return { outcomes, touched };
+  return { outcomes, touched: row.outcomes.includes('U') ? [] : touched };
 }
 
 type RefusalLetter = 'I' | 'U' | 'F' | 'K' | 'M';
@@ -89,7 +89,7 @@ function asPosted(posting: Posting, uuid: string, postedAt: Date): Posted {
   };
 }
 
-function asEarlier(earlier: EarlierPosting): Posted {
+export function asEarlier(earlier: EarlierPosting): Posted {
   const asset = assetByCode(earlier.asset);
   return {
     id: toPostingId(earlier.id),

@@ -1,8 +1,10 @@
+import type { Queryable } from '../db/database.ts';
 import type { Caller, IdempotencyClaim } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { houseAccount, userAccount } from '../ledger/account-id.ts';
+import { findEarlier } from '../ledger/find-earlier.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Posted } from '../ledger/posting.ts';
+import type { Outcome, Posted } from '../ledger/posting.ts';
 import { type Amount, subtract, toJsonNumber } from '../money/amount.ts';
 import { transferFee } from '../money/fees.ts';
 import { transferErrors } from './errors.ts';
@@ -25,16 +27,21 @@ export interface CompletedTransfer {
 
 /** Resolve the recipient → price → post. When this returns, the money has moved. */
 export async function createTransfer(
-  { ledger, recipients }: { readonly ledger: Ledger; readonly recipients: RecipientBook },
-  { caller, to, amount, description, idempotency }: TransferRequest,
+  { db, ledger, recipients }: { readonly db: Queryable; readonly ledger: Ledger; readonly recipients: RecipientBook },
+  { caller, to, amount, description, idempotency: claim }: TransferRequest,
 ): Promise<CompletedTransfer> {
+  const idempotency = claim && { accountId: caller.accountId, ...claim };
   const recipientId = await recipients.find(recipientOrRefuse(to));
-  if (recipientId === undefined) throw transferErrors.recipient_not_found();
-  if (recipientId === caller.accountId) throw transferErrors.self_transfer();
+  if (recipientId === undefined || recipientId === caller.accountId) {
+    // Sent again, it may have been paid before that email or number came to mean somebody else, or nobody.
+    const earlier = idempotency && (await findEarlier(db, idempotency));
+    if (earlier !== undefined) return complete(earlier);
+    throw recipientId === undefined ? transferErrors.recipient_not_found() : transferErrors.self_transfer();
+  }
 
   const { asset } = amount;
   const fee = transferFee(amount);
-  const result = await ledger.post({
+  const outcome = await ledger.post({
     type: 'transfer',
     amount,
     fee,
@@ -49,24 +56,27 @@ export async function createTransfer(
     senderEvent: 'payment.sent',
     recipientEvent: 'payment.received',
     ...(description !== undefined && { description }),
-    ...(idempotency !== undefined && { idempotency: { accountId: caller.accountId, ...idempotency } }),
+    ...(idempotency !== undefined && { idempotency }),
   });
+  return complete(outcome);
+}
 
+function complete(result: Outcome): CompletedTransfer {
   switch (result.outcome) {
     case 'posted':
       return { posting: result.posting, replayed: false };
     case 'duplicate':
       return { posting: result.posting, replayed: true };
-    // Whoever has never had any of this currency has no account in it yet.
-    case 'unknown_account':
     case 'insufficient_balance':
       throw transferErrors.insufficient_balance();
     case 'frozen_account':
       throw transferErrors.account_frozen();
     case 'key_revoked':
-      throw httpErrors.unauthorized();
+      throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
     case 'mismatch':
       throw httpErrors.idempotency_mismatch();
+    case 'unknown_account':
+      throw new Error('a transfer names an account that was just there');
   }
 }
 

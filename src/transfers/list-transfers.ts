@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { namesOf } from '../accounts/find-account.ts';
 import type { Queryable } from '../db/database.ts';
 import { currency } from '../http/amount-field.ts';
+import { userAccount } from '../ledger/account-id.ts';
 import { type HistoryEntry, listHistory } from '../ledger/history.ts';
-import { toJsonNumber } from '../money/amount.ts';
+import { amountOf, toJsonNumber } from '../money/amount.ts';
 
 /** One line of an account's history, as its owner sees it. */
 export const transferRecord = z.object({
@@ -35,6 +36,7 @@ export async function listTransfers(
 ): Promise<TransferPage> {
   const { entries, nextCursor } = await listHistory(db, {
     ownerId: accountId,
+    accounts: currency.options.map((asset) => userAccount(accountId, asset)),
     limit,
     ...(cursor !== undefined && { cursor }),
   });
@@ -52,14 +54,18 @@ export async function toRecords(
   return entries.map((entry) => {
     const { posting, change } = entry;
     const other = otherSide(entry);
+    // Of a posting between two assets, such as a swap, this side's change is what counts here.
+    const whole = posting.amount.asset === change.asset;
+    const nothing = amountOf(change.asset, 0n);
+    const moved = amountOf(change.asset, change.atomic < 0n ? -change.atomic : change.atomic);
     return {
       transferId: posting.id,
       direction: change.atomic < 0n ? 'sent' : 'received',
       type: posting.type,
       status: 'complete',
-      amount: toJsonNumber(posting.amount),
-      fee: toJsonNumber(posting.fee),
-      currency: posting.amount.asset as 'USDC' | 'EURC',
+      amount: toJsonNumber(whole ? posting.amount : moved),
+      fee: toJsonNumber(whole ? posting.fee : nothing),
+      currency: change.asset as 'USDC' | 'EURC',
       counterparty: other === null ? null : (names.get(other) ?? null),
       description: posting.description,
       createdAt: posting.postedAt.toISOString(),

@@ -13,8 +13,7 @@ export function readRecipient(text: string): AccountIdentifier | undefined {
     const asEmail = email.safeParse(text);
     return asEmail.success ? { email: asEmail.data } : undefined;
   }
-  // In a query an unescaped + arrives as a blank.
-  const phone = toE164(text.replace(/^ (?=\d)/, '+'));
+  const phone = toE164(text);
   return phone === undefined ? undefined : { phone };
 }
 

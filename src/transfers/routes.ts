@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { visibleText } from '../accounts/fields.ts';
 import type { Queryable } from '../db/database.ts';
 import { amountNumber, amountOrRefuse, currency } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
@@ -68,7 +69,8 @@ function quoteRoute(): Route {
       },
     },
     async ({ query }) => {
-      recipientOrRefuse(query.to);
+      // In a query an unescaped + arrives as a blank; here nothing is paid, so it may be read as what was meant.
+      recipientOrRefuse(query.to.replace(/^ (?=\d)/, '+'));
       const amount = amountOrRefuse(query.currency, query.amount);
       const fee = transferFee(amount);
       return ok({
@@ -97,7 +99,7 @@ function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/
         to,
         amount: amountNumber,
         currency,
-        description: z.string().trim().min(1).max(500).optional().meta({ description: 'Shown to both sides.' }),
+        description: visibleText(500).optional().meta({ description: 'Shown to both sides.' }),
       }),
       examples: { body: { to: 'PA-7K2M9QXA', amount: 50, currency: 'USDC' } },
       idempotent: true,

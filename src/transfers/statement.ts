@@ -83,6 +83,7 @@ export function toCsv({ month, currency: asset, openingBalance, closingBalance, 
 
 /** Spreadsheets take text that begins with =, @ or the like for a formula, and others choose these texts: disarm it. */
 function toCell(text: string): string {
-  const harmless = /^[=@\t\r]|^[+-](?!\d)/.test(text) ? `'${text}` : text;
+  const isFormula = /^[=@+\-\t\r]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text);
+  const harmless = isFormula ? `'${text}` : text;
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }

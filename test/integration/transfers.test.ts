@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { verifyLedger } from '../../src/ledger/verify.ts';
-import type { TestAccount } from '../support/client.ts';
+import type { Reply, TestAccount } from '../support/client.ts';
 import { useService } from '../support/service.ts';
 
 const service = useService();
@@ -151,10 +152,19 @@ describe('a transfer', () => {
   test('nothing is posted under a key after its revocation was answered', async () => {
     for (let round = 0; round < 10; round++) {
       const [ada, grace] = [await funded(100), await service.client.register()];
-      const flood = Array.from({ length: 40 }, () => pay(ada, grace.handle, 1));
+      const flood: Promise<Reply>[] = [];
+      const pouring = (async () => {
+        for (let n = 0; n < 60; n++) {
+          flood.push(pay(ada, grace.handle, 1));
+          await sleep(1);
+        }
+      })();
+      await flood[0];
       await service.client.post('/account/revoke-key', undefined, ada.key);
       const atRevocation = (await balanceOf(grace)).USDC;
-      await Promise.all(flood);
+      await pouring;
+      const statuses = (await Promise.all(flood)).map((reply) => reply.status);
+      expect(new Set(statuses)).toEqual(new Set([200, 401]));
       expect((await balanceOf(grace)).USDC).toBe(atRevocation);
     }
   });
@@ -189,6 +199,21 @@ describe('an Idempotency-Key', () => {
     await service.client.post('/sandbox/fund', { amount: 100 }, ada.key);
     expect((await payOnce(ada, grace.handle, 10, 'k')).status).toBe(200);
     expect((await payOnce(ada, grace.handle, 10, 'k')).headers.get('idempotency-replayed')).toBe('true');
+  });
+
+  test('tells what was paid, even when the recipient cannot be found any more', async () => {
+    const [ada, grace] = [await funded(10), await service.client.register()];
+    await service.client.patch('/account', { phone: '+14155550120' }, grace.key);
+    const first = await payOnce(ada, '+14155550120', 1, 'k');
+    await service.client.patch('/account', { phone: null }, grace.key);
+    const gone = await payOnce(ada, '+14155550120', 1, 'k');
+    expect([gone.status, gone.body, gone.headers.get('idempotency-replayed')]).toEqual([200, first.body, 'true']);
+    expect((await payOnce(ada, '+14155550120', 2, 'k')).body.code).toBe('idempotency_mismatch');
+    expect((await payOnce(ada, '+14155550120', 1, 'other')).body.code).toBe('recipient_not_found');
+    await service.client.patch('/account', { phone: '+14155550120' }, ada.key);
+    expect((await payOnce(ada, '+14155550120', 1, 'k')).body).toEqual(first.body);
+    expect((await payOnce(ada, '+14155550120', 1, 'other')).body.code).toBe('self_transfer');
+    expect(await balanceOf(ada)).toEqual({ USDC: '9', EURC: '0' });
   });
 
   test('belongs to its account', async () => {
@@ -333,6 +358,23 @@ describe('the statement of a month', () => {
       expect((await service.client.get(`/account/statement${query}`, key)).status).toBe(400);
     },
   );
+});
+
+test('a database that only reads is told apart from an unknown outcome', async () => {
+  const [ada, grace] = [await funded(10), await service.client.register()];
+  const { db, url } = service.database;
+  const setReadOnly = async (value: 'on' | 'off') => {
+    await db.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = ${value}`);
+    await db.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'paywright-ledger' AND datname = current_database()",
+    );
+    await sleep(100);
+  };
+  await setReadOnly('on');
+  const { status, body } = await pay(ada, grace.handle, 1);
+  await setReadOnly('off');
+  expect([status, body.code]).toEqual([503, 'unavailable']);
+  await expect.poll(async () => (await pay(ada, grace.handle, 1)).status).toBe(200);
 });
 
 test('after all that the ledger is sound', async () => {
