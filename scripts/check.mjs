@@ -6,7 +6,7 @@ import { prepare, Refusal, root, runOrRefuse } from './prepare.mjs';
 const checks = [
   ['types', 'typescript/bin/tsc', ['--noEmit', '-p', '.']],
   ['format and lint', '@biomejs/biome/bin/biome', ['ci', '.']],
-  ['promises and exhaustiveness', 'eslint/bin/eslint.js', ['src', 'test', '--max-warnings=0']],
+  ['promises and exhaustiveness', 'eslint/bin/eslint.js', ['src', 'test', 'bench', '--max-warnings=0']],
   [
     'imports',
     'dependency-cruiser/bin/dependency-cruise.mjs',
