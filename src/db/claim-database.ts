@@ -8,6 +8,7 @@ import { connectTimeoutMs, migrationLock } from './migrate.ts';
  */
 export async function claimDatabase(url: string, mode: 'sandbox' | 'live'): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs });
+  client.on('error', () => {});
   await client.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [migrationLock]);

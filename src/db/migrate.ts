@@ -25,14 +25,28 @@ interface Migration {
  */
 export async function migrate(url: string): Promise<{ readonly applied: readonly string[] }> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs });
+  // A connection that is lost fails the statement under way; without a listener it would end the process.
+  client.on('error', () => {});
   await client.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [migrationLock]);
     const applied = await applyPending(client, await readMigrations());
-    await runMigrations({ connectionString: url });
+    await migrateJobs(url);
     return { applied };
   } finally {
     await client.end();
+  }
+}
+
+/** graphile-worker's own tables. Its own pool would let go of its connections before they are closed. */
+async function migrateJobs(url: string): Promise<void> {
+  const pool = new pg.Pool({ connectionString: url, max: 2, connectionTimeoutMillis: connectTimeoutMs });
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  try {
+    await runMigrations({ pgPool: pool });
+  } finally {
+    await pool.end();
   }
 }
 

@@ -271,6 +271,7 @@ async function accepts(place: Place): Promise<boolean> {
 
 async function createDatabase(place: Place): Promise<void> {
   const client = new pg.Client({ connectionString: urlOf(place, 'postgres') });
+  client.on('error', () => {});
   await client.connect();
   try {
     const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [database]);
