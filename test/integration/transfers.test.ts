@@ -153,14 +153,16 @@ describe('a transfer', () => {
     for (let round = 0; round < 10; round++) {
       const [ada, grace] = [await funded(100), await service.client.register()];
       const flood: Promise<Reply>[] = [];
+      let revoked = false;
       const pouring = (async () => {
-        for (let n = 0; n < 60; n++) {
-          flood.push(pay(ada, grace.handle, 1));
-          await sleep(1);
+        for (let afterwards = 0; afterwards < 5; await sleep(1)) {
+          if (revoked) afterwards++;
+          flood.push(pay(ada, grace.handle, 0.01));
         }
       })();
       await flood[0];
       await service.client.post('/account/revoke-key', undefined, ada.key);
+      revoked = true;
       const atRevocation = (await balanceOf(grace)).USDC;
       await pouring;
       const statuses = (await Promise.all(flood)).map((reply) => reply.status);
