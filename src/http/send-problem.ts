@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import { isUnavailable } from '../db/database.ts';
 import { LedgerBusy, LedgerUnavailable, OutcomeUnknown } from '../ledger/errors.ts';
 import { httpErrors } from './errors.ts';
-import { Problem } from './problem.ts';
+import { Problem, type ProblemExtras } from './problem.ts';
 
 /** Where the reference explains an error code. */
 export function problemType(publicUrl: string, code: string): string {
@@ -45,10 +45,14 @@ export function toProblem(error: unknown): Problem {
     default:
   }
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return httpErrors.invalid_request();
-  if (error instanceof OutcomeUnknown)
-    return httpErrors.outcome_unknown(undefined, { headers: { 'Retry-After': '1' } });
-  if (error instanceof LedgerBusy || error instanceof LedgerUnavailable || isUnavailable(error)) {
-    return httpErrors.unavailable(undefined, { headers: { 'Retry-After': '1' } });
+  if (error instanceof OutcomeUnknown) return httpErrors.outcome_unknown(undefined, retryAfter(error));
+  if (error instanceof LedgerBusy || error instanceof LedgerUnavailable) {
+    return httpErrors.unavailable(undefined, retryAfter(error));
   }
+  if (isUnavailable(error)) return httpErrors.unavailable(undefined, retryAfter({ retryAfterSeconds: 1 }));
   return httpErrors.internal_error();
+}
+
+function retryAfter({ retryAfterSeconds }: { readonly retryAfterSeconds: number }): ProblemExtras {
+  return { headers: { 'Retry-After': String(retryAfterSeconds) } };
 }
