@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { type ChainId, chainIds } from './chains/chains.ts';
 import { Refusal } from './refusal.ts';
 
 /**
@@ -17,6 +18,13 @@ const wholeNumber = (from: number, to: number, fallback: number) =>
 const url = (...protocols: string[]) =>
   z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
     error: `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+  });
+
+const urlList = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .refine((list) => list.every((part) => URL.canParse(part) && /^https?:$/.test(new URL(part).protocol)), {
+    error: 'must be a comma-separated list of URLs that begin with http:// or https://',
   });
 
 const perMinute = (fallback: number) => wholeNumber(0, 1_000_000, fallback);
@@ -48,6 +56,25 @@ const environment = z.object({
   TWILIO_ACCOUNT_SID: z.string().optional(),
   TWILIO_AUTH_TOKEN: z.string().optional(),
   TWILIO_FROM: z.string().optional(),
+  WALLET_PROVIDER: z.enum(['keys', 'circle'], { error: 'must be keys or circle' }).default('keys'),
+  CIRCLE_API_KEY: z.string().optional(),
+  CIRCLE_ENTITY_SECRET: z
+    .string()
+    .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hexadecimal characters')
+    .optional(),
+  CIRCLE_BASE_URL: url('http:', 'https:').optional(),
+  RPC_URLS_MATIC: urlList.optional(),
+  RPC_URLS_ETH: urlList.optional(),
+  RPC_URLS_ARB: urlList.optional(),
+  RPC_URLS_BASE: urlList.optional(),
+  RPC_URLS_AVAX: urlList.optional(),
+  RPC_URLS_OP: urlList.optional(),
+  EURC_ADDRESS_MATIC: z
+    .string()
+    .regex(/^0x[0-9a-fA-F]{40}$/, 'must be the address of a contract')
+    .transform((text) => text as `0x${string}`)
+    .optional(),
+  DENY_LIST_FILE: z.string().optional(),
   RATE_LIMIT_FREE_PER_MINUTE: perMinute(60),
   RATE_LIMIT_PRO_PER_MINUTE: perMinute(300),
   RATE_LIMIT_ANONYMOUS_PER_MINUTE: perMinute(30),
@@ -67,6 +94,8 @@ const harmless = new Set([
   'PORT',
   'LOG_LEVEL',
   'DATABASE_POOL_SIZE',
+  'WALLET_PROVIDER',
+  'EURC_ADDRESS_MATIC',
   'RATE_LIMIT_FREE_PER_MINUTE',
   'RATE_LIMIT_PRO_PER_MINUTE',
   'RATE_LIMIT_ANONYMOUS_PER_MINUTE',
@@ -89,11 +118,29 @@ export interface Config {
   readonly secretFile: string | undefined;
   readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined;
   readonly sms: { readonly accountSid: string; readonly authToken: string; readonly from: string } | undefined;
+  readonly wallets: WalletConfig;
+  /** Where to reach each chain, in order of preference. A chain without an entry is off. Empty in the sandbox. */
+  readonly rpcUrls: ReadonlyMap<ChainId, readonly string[]>;
+  /** Circle issues no EURC on Polygon: an operator may name a contract. */
+  readonly eurcOnPolygon: `0x${string}` | undefined;
+  /** Addresses that no money may go to, one a line. */
+  readonly denyListFile: string | undefined;
   readonly rateLimits: RateLimitConfig;
   readonly trustedProxies: BlockList;
   /** Emails and phone numbers count as verified at once. Only ever true in the sandbox. */
   readonly autoVerify: boolean;
 }
+
+/** Who holds the keys of wallets. */
+export type WalletConfig =
+  | { readonly provider: 'keys' }
+  | {
+      readonly provider: 'circle';
+      readonly apiKey: string;
+      readonly entitySecret: string;
+      /** Circle's own servers when it is not set. */
+      readonly baseUrl: string | undefined;
+    };
 
 /** Requests a minute; 0 is unlimited. */
 export interface RateLimitConfig {
@@ -130,6 +177,12 @@ function toConfig(env: Environment): Config {
       TWILIO_ACCOUNT_SID && TWILIO_AUTH_TOKEN && TWILIO_FROM
         ? { accountSid: TWILIO_ACCOUNT_SID, authToken: TWILIO_AUTH_TOKEN, from: TWILIO_FROM }
         : undefined,
+    wallets: toWalletConfig(env),
+    rpcUrls: new Map(
+      chainIds.flatMap((id) => (env[`RPC_URLS_${id}`] ? [[id, env[`RPC_URLS_${id}`] ?? []] as const] : [])),
+    ),
+    eurcOnPolygon: env.EURC_ADDRESS_MATIC,
+    denyListFile: env.DENY_LIST_FILE,
     rateLimits: {
       free: env.RATE_LIMIT_FREE_PER_MINUTE,
       pro: env.RATE_LIMIT_PRO_PER_MINUTE,
@@ -137,6 +190,24 @@ function toConfig(env: Environment): Config {
     },
     trustedProxies: env.TRUSTED_PROXIES,
     autoVerify: sandbox && env.SANDBOX_AUTO_VERIFY,
+  };
+}
+
+function toWalletConfig({
+  WALLET_PROVIDER,
+  CIRCLE_API_KEY,
+  CIRCLE_ENTITY_SECRET,
+  CIRCLE_BASE_URL,
+}: Environment): WalletConfig {
+  if (WALLET_PROVIDER === 'keys') return { provider: 'keys' };
+  if (CIRCLE_API_KEY === undefined || CIRCLE_ENTITY_SECRET === undefined) {
+    throw new Refusal('WALLET_PROVIDER is circle, which needs CIRCLE_API_KEY and CIRCLE_ENTITY_SECRET.');
+  }
+  return {
+    provider: 'circle',
+    apiKey: CIRCLE_API_KEY,
+    entitySecret: CIRCLE_ENTITY_SECRET,
+    baseUrl: CIRCLE_BASE_URL,
   };
 }
 
@@ -153,6 +224,14 @@ function refuseUnsafeLive(env: Environment, given: Readonly<Record<string, strin
   require('TWILIO_ACCOUNT_SID', 'the account that sends verification codes by SMS');
   require('TWILIO_AUTH_TOKEN', 'the token of that account');
   require('TWILIO_FROM', 'the number that those messages come from');
+  require('RPC_URLS_MATIC', 'where to reach Polygon: a comma-separated list of RPC addresses');
+  if (env.WALLET_PROVIDER === 'circle') {
+    require('CIRCLE_API_KEY', 'the key of your Circle account');
+    require('CIRCLE_ENTITY_SECRET', 'the entity secret that you registered with Circle');
+    if (env.CIRCLE_BASE_URL?.startsWith('http:')) {
+      problems.push('CIRCLE_BASE_URL is unsafe: it must begin with https://');
+    }
+  }
   if (env.PAYWRIGHT_SECRET === undefined && env.PAYWRIGHT_SECRET_FILE === undefined) {
     problems.push('PAYWRIGHT_SECRET is missing: it protects API keys and the wallet seed (or PAYWRIGHT_SECRET_FILE)');
   }

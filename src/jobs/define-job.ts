@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Transaction } from '../db/database.ts';
+import type { Queryable } from '../db/database.ts';
 
 /** A piece of work that runs outside a request, as often as it takes. Whatever it does, it must bear being run again. */
 export interface Job<Payload extends z.ZodType = z.ZodType> {
@@ -38,13 +38,20 @@ async function withinTime(job: Job, work: Promise<void>): Promise<void> {
 
 /** Enqueues inside the caller's transaction: the job exists exactly when the commit does. */
 export async function enqueue<Payload extends z.ZodType>(
-  tx: Transaction,
+  tx: Queryable,
   job: Job<Payload>,
   payload: z.input<Payload>,
+  { delayMs = 0, key }: EnqueueOptions = {},
 ): Promise<void> {
-  await tx.query('SELECT graphile_worker.add_job($1, $2::json, max_attempts => $3)', [
-    job.name,
-    JSON.stringify(payload),
-    job.maxAttempts,
-  ]);
+  await tx.query(
+    `SELECT graphile_worker.add_job($1, $2::json, max_attempts => $3, run_at => now() + make_interval(secs => $4),
+        job_key => $5)`,
+    [job.name, JSON.stringify(payload), job.maxAttempts, delayMs / 1000, key ?? null],
+  );
+}
+
+export interface EnqueueOptions {
+  readonly delayMs?: number;
+  /** Of several waiting jobs with one key only the newest remains. */
+  readonly key?: string;
 }

@@ -1,7 +1,7 @@
 import type { Asset } from '../money/asset.ts';
 
 /** The numbers behind the names, as in 002_ledger.sql. They are part of every account's id and never change. */
-const assetCodes = { USDC: 1, EURC: 2, DAI: 3, ETH: 4, MATIC: 5 } as const satisfies Record<Asset, number>;
+const assetCodes = { USDC: 1, EURC: 2, DAI: 3, ETH: 4, MATIC: 5, AVAX: 6 } as const satisfies Record<Asset, number>;
 const chainCodes = { MATIC: 1, ETH: 2, ARB: 3, BASE: 4, AVAX: 5, OP: 6 } as const;
 const kindCodes = {
   /** What a user can spend. */
@@ -20,6 +20,8 @@ const kindCodes = {
   gas: 33,
   receivables: 34,
   equity: 35,
+  /** Native coin for gas: the operator's, and apart from the wrapped coins that users own. */
+  gas_tank: 36,
 } as const;
 
 export type Chain = keyof typeof chainCodes;

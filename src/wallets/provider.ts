@@ -1,14 +1,91 @@
-/** The chains that wallets live on, by the interface's own ids. */
-export type ChainId = 'MATIC' | 'ETH' | 'ARB' | 'BASE' | 'AVAX' | 'OP';
+import type { Hex, TypedDataDefinition } from 'viem';
+import type { ChainId } from '../chains/chains.ts';
+
+export type { ChainId } from '../chains/chains.ts';
 
 export interface NewWallet {
   /** How the provider knows the wallet. */
   readonly ref: string;
-  readonly address: `0x${string}`;
+  readonly address: Hex;
 }
 
-/** Who holds the keys of our users' wallets. Adapters live in providers/. */
+/** A wallet that the provider holds the key of. */
+export interface HeldWallet extends NewWallet {
+  readonly chain: ChainId;
+}
+
+/** What a call is known by: a UUID that the caller wrote down before it called, so that calling again is the same call. */
+export interface Identified {
+  readonly idempotencyKey: string;
+}
+
+export interface TokenSend extends Identified {
+  readonly from: HeldWallet;
+  readonly token: Hex;
+  readonly to: Hex;
+  readonly atomic: bigint;
+}
+
+export interface ContractCall extends Identified {
+  readonly from: HeldWallet;
+  readonly contract: Hex;
+  readonly data: Hex;
+}
+
+/** Where a transaction is. Final states never change again. */
+export type TransactionReport =
+  | {
+      readonly state: 'pending';
+      /** Absent until it is known; a replacement has another one. */
+      readonly hash?: Hex;
+    }
+  | {
+      readonly state: 'confirmed';
+      readonly hash: Hex;
+      readonly blockNumber: bigint;
+      /** What was paid for it, in the chain's native coin. */
+      readonly gasCost: bigint;
+    }
+  | {
+      /** It was mined and undone, or will never be mined: nothing was moved. */
+      readonly state: 'failed';
+      readonly reason: string;
+      readonly hash?: Hex;
+      readonly gasCost: bigint;
+    };
+
+/** Who holds the keys of our wallets. Adapters live in providers/; one contract test runs against each of them. */
 export interface WalletProvider {
   readonly name: string;
-  createWallet(request: { readonly chain: ChainId }): Promise<NewWallet>;
+  createWallet(request: { readonly chain: ChainId } & Partial<Identified>): Promise<NewWallet>;
+  /** The same wallet on another chain. */
+  extendWallet(wallet: NewWallet, chain: ChainId): Promise<NewWallet>;
+  /**
+   * Both answer with how the provider knows the transaction, once it has taken it over for good. From then on it is
+   * followed by `lookUp`, however often this was called with one key.
+   */
+  sendToken(send: TokenSend): Promise<string>;
+  execute(call: ContractCall): Promise<string>;
+  signTypedData(wallet: HeldWallet, typedData: TypedDataDefinition): Promise<Hex>;
+  /** Also drives it on: what was lost on the way is sent again, and what is stuck is given a higher fee. */
+  lookUp(chain: ChainId, ref: string): Promise<TransactionReport>;
+}
+
+/** A provider that did not do what it was asked. */
+export class ProviderError extends Error {
+  override readonly name = 'ProviderError';
+  /** Whether the same call may succeed later. Otherwise it was refused for good, and nothing was or will be sent. */
+  readonly retryable: boolean;
+  readonly code: string;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    message: string,
+    options: { retryable: boolean; code: string; retryAfterMs?: number | undefined; cause?: unknown },
+  ) {
+    super(message, { cause: options.cause });
+    this.retryable = options.retryable;
+    this.code = options.code;
+    this.retryAfterMs = options.retryAfterMs;
+  }
 }

@@ -1,0 +1,69 @@
+import { createPublicClient, defineChain, fallback, http, type PublicClient } from 'viem';
+import type { Asset } from '../money/asset.ts';
+import { multicallAddress } from './abi.ts';
+import { type ChainId, chainIds, chains } from './chains.ts';
+
+export interface Token {
+  readonly asset: Asset;
+  readonly address: `0x${string}`;
+}
+
+/** One chain as this service reaches it. */
+export interface Network {
+  readonly id: ChainId;
+  readonly client: PublicClient;
+  /** Blocks, counting its own, after which a transaction is final. */
+  readonly confirmations: number;
+  /** How often to look for something new. */
+  readonly pollMs: number;
+  /** What we hold there. */
+  readonly tokens: readonly Token[];
+}
+
+/** Every chain that this service can reach. A chain that is not here was left off by the operator. */
+export type Networks = ReadonlyMap<ChainId, Network>;
+
+export interface NetworkSettings {
+  /** Where to reach it, in order of preference: the next is asked when one does not answer. */
+  readonly urls: readonly string[];
+  readonly confirmations: number;
+  readonly pollMs: number;
+  /** Tokens beside Circle's own, such as a EURC where Circle has none. */
+  readonly tokens?: readonly Token[];
+}
+
+const requestTimeoutMs = 10_000;
+
+export function createNetworks(settings: ReadonlyMap<ChainId, NetworkSettings>): Networks {
+  const networks = new Map<ChainId, Network>();
+  for (const id of chainIds) {
+    const given = settings.get(id);
+    if (given !== undefined) networks.set(id, createNetwork(id, given));
+  }
+  return networks;
+}
+
+function createNetwork(id: ChainId, { urls, confirmations, pollMs, tokens = [] }: NetworkSettings): Network {
+  const { name, chainId, native, tokens: own } = chains[id];
+  const chain = defineChain({
+    id: chainId,
+    name,
+    nativeCurrency: { name: native, symbol: native, decimals: 18 },
+    rpcUrls: { default: { http: urls } },
+    contracts: { multicall3: { address: multicallAddress } },
+  });
+  const transports = urls.map((url) => http(url, { timeout: requestTimeoutMs, retryCount: 2, retryDelay: 150 }));
+  const client = createPublicClient({ chain, transport: fallback(transports), pollingInterval: pollMs, cacheTime: 0 });
+  const known = Object.entries(own).map(([asset, address]) => ({ asset: asset as Asset, address }));
+  return {
+    id,
+    client: client as PublicClient,
+    confirmations,
+    pollMs,
+    tokens: [...known.filter(({ asset }) => !tokens.some((token) => token.asset === asset)), ...tokens],
+  };
+}
+
+export function tokenOf(network: Network, asset: Asset): Token | undefined {
+  return network.tokens.find((token) => token.asset === asset);
+}

@@ -1,0 +1,74 @@
+import { getAddress, type Hex } from 'viem';
+import type { ChainId } from '../chains/chains.ts';
+import type { Networks } from '../chains/network.ts';
+import type { Database, Queryable } from '../db/database.ts';
+import { newId } from '../ids.ts';
+import type { HeldWallet, WalletProvider } from './provider.ts';
+
+/** What a wallet of our own is for. Each has its own queue, so that one that is stuck holds up nothing else. */
+export const housePurposes = ['treasury', 'gas'] as const;
+export type HousePurpose = (typeof housePurposes)[number];
+
+export interface HouseWallet extends HeldWallet {
+  readonly id: string;
+  readonly purpose: HousePurpose;
+  /** It belongs to an earlier seed: nothing is sent there any more, but it is still ours. */
+  readonly retired: boolean;
+}
+
+/** Makes the wallets that are missing, for every purpose on every chain. */
+export async function openHouseWallets(db: Database, provider: WalletProvider, networks: Networks): Promise<void> {
+  for (const purpose of housePurposes) {
+    for (const chain of networks.keys()) {
+      if ((await findHouseWallet(db, purpose, chain)) !== undefined) continue;
+      const wallet = await provider.createWallet({ chain });
+      // Of instances that start together one is first; what the others made stays unused.
+      await db.query(
+        `INSERT INTO house_wallets (id, purpose, chain, provider, provider_ref, address) VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (purpose, chain) WHERE retired_at IS NULL DO NOTHING`,
+        [newId('wal'), purpose, chain, provider.name, wallet.ref, wallet.address],
+      );
+    }
+  }
+}
+
+export async function houseWallet(db: Queryable, purpose: HousePurpose, chain: ChainId): Promise<HouseWallet> {
+  const wallet = await findHouseWallet(db, purpose, chain);
+  if (wallet === undefined) throw new Error(`there is no ${purpose} wallet on ${chain}`);
+  return wallet;
+}
+
+/** Retired ones too. */
+export async function listHouseWallets(db: Queryable): Promise<readonly HouseWallet[]> {
+  const { rows } = await db.query<HouseWalletRow>(`${selectHouseWallet} ORDER BY chain, purpose, id`);
+  return rows.map(toHouseWallet);
+}
+
+export async function findHouseWalletById(db: Queryable, id: string): Promise<HouseWallet | undefined> {
+  const { rows } = await db.query<HouseWalletRow>(`${selectHouseWallet} WHERE id = $1`, [id]);
+  return rows[0] && toHouseWallet(rows[0]);
+}
+
+async function findHouseWallet(db: Queryable, purpose: HousePurpose, chain: ChainId): Promise<HouseWallet | undefined> {
+  const { rows } = await db.query<HouseWalletRow>(
+    `${selectHouseWallet} WHERE purpose = $1 AND chain = $2 AND retired_at IS NULL`,
+    [purpose, chain],
+  );
+  return rows[0] && toHouseWallet(rows[0]);
+}
+
+const selectHouseWallet =
+  'SELECT id, purpose, chain, provider_ref, address, retired_at IS NOT NULL AS retired FROM house_wallets';
+
+interface HouseWalletRow {
+  readonly id: string;
+  readonly purpose: HousePurpose;
+  readonly chain: ChainId;
+  readonly provider_ref: string;
+  readonly address: string;
+  readonly retired: boolean;
+}
+
+function toHouseWallet({ id, purpose, chain, provider_ref, address, retired }: HouseWalletRow): HouseWallet {
+  return { id, purpose, chain, ref: provider_ref, address: getAddress(address) as Hex, retired };
+}
