@@ -1,52 +1,109 @@
-import { randomBytes } from 'node:crypto';
-import { HDKey, hdKeyToAccount } from 'viem/accounts';
-import { type Database, onlyRow } from '../../db/database.ts';
-import { Refusal } from '../../refusal.ts';
+import { encodeFunctionData, getAddress, type Hex } from 'viem';
+import { tokenAbi } from '../../chains/abi.ts';
+import type { ChainId } from '../../chains/chains.ts';
+import type { Network, Networks } from '../../chains/network.ts';
+import type { Database } from '../../db/database.ts';
+import type { Logger } from '../../logger.ts';
 import type { Secrets } from '../../secrets.ts';
-import type { WalletProvider } from '../../wallets/provider.ts';
+import { type ContractCall, ProviderError, type WalletProvider } from '../../wallets/provider.ts';
+import { suggestFees } from './fees.ts';
+import { broadcast, followTransaction } from './follow.ts';
+import { findTransaction, type KeyTransaction, listAttempts, signAndKeep } from './outbox.ts';
+import { toProviderError } from './rpc-trouble.ts';
+import { openSeeds } from './seeds.ts';
 
-/** The standard path of Ethereum accounts; a user's wallet is its child with the wallet's index. */
-const accountsPath = "m/44'/60'/0'/0";
+export interface KeysProviderParts {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly networks: Networks;
+  readonly logger: Logger;
+  /** How long a transaction may wait before it is replaced by one that pays more. */
+  readonly stuckAfterMs?: number;
+}
 
 /**
- * Keys of our own: one master seed, sealed at rest with the operator's secret, and one address per user derived from
- * it. Deriving is local, so a wallet costs no call to anybody.
+ * Keys of our own: master seeds, sealed at rest with the operator's secret, and one address per user derived from them,
+ * the same on every chain. Deriving is local, so a wallet costs no call to anybody.
  */
-export async function createKeysProvider(db: Database, secrets: Secrets): Promise<WalletProvider> {
-  const seed = await loadSeed(db, secrets);
-  const parent = HDKey.fromMasterSeed(seed.bytes).derive(accountsPath);
+export async function createKeysProvider(parts: KeysProviderParts): Promise<WalletProvider> {
+  const { db, secrets, networks, logger, stuckAfterMs = 60_000 } = parts;
+  const seeds = await openSeeds(db, secrets);
+
+  async function execute({ idempotencyKey: id, from, contract, data }: ContractCall): Promise<string> {
+    const network = networkOf(networks, from.chain);
+    const wanted = { id, chain: from.chain, sender: from.address, walletRef: from.ref, to: contract, data };
+    const known = await findTransaction(db, id);
+    const transaction = known ?? (await sign(network, wanted));
+    refuseOther(transaction, wanted);
+    if (transaction.state === 'pending') {
+      const [newest] = await listAttempts(db, id);
+      if (newest !== undefined) await broadcast(network, newest.raw, logger);
+    }
+    return id;
+  }
+
+  async function sign(network: Network, wanted: Omit<KeyTransaction, Unsigned>): Promise<KeyTransaction> {
+    const { client } = network;
+    try {
+      const { sender: account, to, data } = wanted;
+      // What the contract would refuse is found out here, before a nonce is spent on it.
+      const [gas, fees, signer] = await Promise.all([
+        client.estimateGas({ account, to, data }),
+        suggestFees(client),
+        seeds.account(wanted.walletRef),
+      ]);
+      const firstNonce = () => client.getTransactionCount({ address: account, blockTag: 'pending' });
+      return await signAndKeep(db, { ...wanted, gasLimit: (gas * 3n) / 2n }, { account: signer, fees, firstNonce });
+    } catch (error) {
+      throw toProviderError(error);
+    }
+  }
 
   return {
     name: 'keys',
     async createWallet() {
-      const { index } = onlyRow(await db.query<{ index: bigint }>("SELECT nextval('wallet_index') AS index"));
-      const account = hdKeyToAccount(parent.deriveChild(Number(index)));
-      return { ref: `${seed.id}/${index}`, address: account.address };
+      const { ref, account } = await seeds.next();
+      return { ref, address: account.address };
+    },
+    extendWallet: async (wallet) => wallet,
+    execute,
+    sendToken({ token, to, atomic, ...call }) {
+      const data = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [to, atomic] });
+      return execute({ ...call, contract: token, data });
+    },
+    async signTypedData({ ref }, typedData) {
+      return (await seeds.account(ref)).signTypedData(typedData);
+    },
+    async lookUp(chain, ref) {
+      const transaction = await findTransaction(db, ref);
+      if (transaction === undefined) throw new Error(`no transaction is known as ${ref}`);
+      try {
+        return await followTransaction({ db, seeds, logger, stuckAfterMs }, networkOf(networks, chain), transaction);
+      } catch (error) {
+        throw toProviderError(error);
+      }
     },
   };
 }
 
-/** The newest seed, or the first one when there is none yet. Instances that start together agree on one. */
-async function loadSeed(db: Database, secrets: Secrets): Promise<{ id: number; bytes: Buffer }> {
-  const row = await db.transaction(async (tx) => {
-    await tx.query('LOCK TABLE wallet_seeds IN SHARE ROW EXCLUSIVE MODE');
-    const { rows } = await tx.query<{ id: number; sealed: Buffer }>(
-      'SELECT id, sealed FROM wallet_seeds ORDER BY id DESC LIMIT 1',
-    );
-    if (rows[0] !== undefined) return rows[0];
-    const sealed = secrets.seal('wallet-seed', randomBytes(64).toString('hex'));
-    return onlyRow(
-      await tx.query<{ id: number; sealed: Buffer }>(
-        'INSERT INTO wallet_seeds (sealed) VALUES ($1) RETURNING id, sealed',
-        [sealed],
-      ),
-    );
+type Unsigned = 'nonce' | 'gasLimit' | 'state' | 'minedHash' | 'blockNumber' | 'gasCost' | 'reason';
+
+function networkOf(networks: Networks, chain: ChainId): Network {
+  const network = networks.get(chain);
+  if (network !== undefined) return network;
+  throw new ProviderError(`${chain} is off.`, { retryable: false, code: 'chain_not_available' });
+}
+
+/** A key stands for one transaction: the same key with anything else in it is a mistake that must not pass. */
+function refuseOther(kept: KeyTransaction, wanted: { chain: ChainId; sender: Hex; to: Hex; data: Hex }): void {
+  const same =
+    kept.chain === wanted.chain &&
+    getAddress(kept.sender) === getAddress(wanted.sender) &&
+    getAddress(kept.to) === getAddress(wanted.to) &&
+    kept.data === wanted.data.toLowerCase();
+  if (same) return;
+  throw new ProviderError('This idempotency key was used for another transaction.', {
+    retryable: false,
+    code: 'idempotency_mismatch',
   });
-  try {
-    return { id: row.id, bytes: Buffer.from(secrets.open('wallet-seed', row.sealed), 'hex') };
-  } catch {
-    throw new Refusal(
-      'The secret does not open the wallet seed in this database: it was sealed with another PAYWRIGHT_SECRET.',
-    );
-  }
 }

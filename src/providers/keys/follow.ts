@@ -1,0 +1,107 @@
+import { type Hex, type TransactionReceipt, TransactionReceiptNotFoundError } from 'viem';
+import type { Network } from '../../chains/network.ts';
+import type { Database } from '../../db/database.ts';
+import type { Logger } from '../../logger.ts';
+import type { TransactionReport } from '../../wallets/provider.ts';
+import { bumpFees, suggestFees } from './fees.ts';
+import { type Attempt, isFirstInLine, type KeyTransaction, listAttempts, settle, signReplacement } from './outbox.ts';
+import { isAlreadyKnown } from './rpc-trouble.ts';
+import type { Seeds } from './seeds.ts';
+
+/** Enough replacements to pay some ten times the first fee; then only a person decides to pay more. */
+const mostAttempts = 20;
+
+export interface FollowParts {
+  readonly db: Database;
+  readonly seeds: Seeds;
+  readonly logger: Logger;
+  /** How long a transaction may wait before it is replaced by one that pays more. */
+  readonly stuckAfterMs: number;
+}
+
+/**
+ * Looks where a transaction is, and drives it on: mined deep enough is final, what no node knows is sent again, and what
+ * is stuck is replaced. Nothing here decides that a transaction is lost: only a receipt ends it.
+ */
+export async function followTransaction(
+  parts: FollowParts,
+  network: Network,
+  transaction: KeyTransaction,
+): Promise<TransactionReport> {
+  if (transaction.state !== 'pending') return finalReport(transaction);
+  const attempts = await listAttempts(parts.db, transaction.id);
+  for (const { hash } of attempts) {
+    const receipt = await findReceipt(network, hash);
+    if (receipt !== undefined) return reportMined(parts, network, transaction, receipt);
+  }
+  const [newest] = attempts;
+  if (newest === undefined) throw new Error(`transaction ${transaction.id} was never signed`);
+  await pushOn(parts, network, transaction, attempts, newest);
+  return { state: 'pending', hash: newest.hash };
+}
+
+async function reportMined(
+  { db }: FollowParts,
+  network: Network,
+  transaction: KeyTransaction,
+  receipt: TransactionReceipt,
+): Promise<TransactionReport> {
+  const { transactionHash: hash, blockNumber } = receipt;
+  const head = await network.client.getBlockNumber();
+  if (head - blockNumber + 1n < BigInt(network.confirmations)) return { state: 'pending', hash };
+  const gasCost = receipt.gasUsed * receipt.effectiveGasPrice;
+  const succeeded = receipt.status === 'success';
+  const reason = succeeded ? null : 'The transaction was undone by the contract.';
+  await settle(db, transaction.id, { state: succeeded ? 'confirmed' : 'failed', hash, blockNumber, gasCost, reason });
+  if (reason !== null) return { state: 'failed', reason, hash, gasCost };
+  return { state: 'confirmed', hash, blockNumber, gasCost };
+}
+
+function finalReport({ state, minedHash: hash, blockNumber, gasCost, reason }: KeyTransaction): TransactionReport {
+  if (hash === null || blockNumber === null || gasCost === null)
+    throw new Error('a settled transaction has no receipt');
+  if (state === 'failed') return { state, reason: reason ?? 'It failed.', hash, gasCost };
+  return { state: 'confirmed', hash, blockNumber, gasCost };
+}
+
+async function pushOn(
+  parts: FollowParts,
+  network: Network,
+  transaction: KeyTransaction,
+  attempts: readonly Attempt[],
+  newest: Attempt,
+): Promise<void> {
+  const { db, seeds, logger, stuckAfterMs } = parts;
+  if (newest.ageMs < stuckAfterMs || attempts.length >= mostAttempts || !(await isFirstInLine(db, transaction))) {
+    await broadcast(network, newest.raw, logger);
+    return;
+  }
+  const fees = bumpFees(newest, await suggestFees(network.client));
+  const account = await seeds.account(transaction.walletRef);
+  await signReplacement(db, transaction, { account, fees, insteadOf: newest.hash });
+  logger.warn(
+    { chain: network.id, nonce: transaction.nonce },
+    'a transaction is stuck: it is sent again with a higher fee',
+  );
+  const [replacement] = await listAttempts(db, transaction.id);
+  if (replacement !== undefined) await broadcast(network, replacement.raw, logger);
+}
+
+/** Sending again what the chain knows does no harm. Why a node refuses is for the operator; the next look tries again. */
+export async function broadcast(network: Network, raw: Hex, logger: Logger): Promise<void> {
+  try {
+    await network.client.sendRawTransaction({ serializedTransaction: raw });
+  } catch (error) {
+    if (!isAlreadyKnown(error))
+      logger.warn({ err: error, chain: network.id }, 'a transaction was not taken by the chain');
+  }
+}
+
+async function findReceipt(network: Network, hash: Hex): Promise<TransactionReceipt | undefined> {
+  try {
+    return await network.client.getTransactionReceipt({ hash });
+  } catch (error) {
+    if (error instanceof TransactionReceiptNotFoundError) return undefined;
+    throw error;
+  }
+}

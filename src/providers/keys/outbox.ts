@@ -1,0 +1,220 @@
+import { type Hex, keccak256 } from 'viem';
+import type { HDAccount } from 'viem/accounts';
+import { type ChainId, chains } from '../../chains/chains.ts';
+import { type Database, onlyRow, type Queryable, type Transaction } from '../../db/database.ts';
+import type { GasFees } from './fees.ts';
+
+/** Transactions that were signed and written down, and what has become of them. */
+export interface KeyTransaction {
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly sender: Hex;
+  readonly walletRef: string;
+  readonly nonce: number;
+  readonly to: Hex;
+  readonly data: Hex;
+  readonly gasLimit: bigint;
+  readonly state: 'pending' | 'confirmed' | 'failed';
+  readonly minedHash: Hex | null;
+  readonly blockNumber: bigint | null;
+  readonly gasCost: bigint | null;
+  readonly reason: string | null;
+}
+
+/** One signature of a transaction. All attempts share its nonce, so at most one of them is ever mined. */
+export interface Attempt extends GasFees {
+  readonly hash: Hex;
+  readonly raw: Hex;
+  readonly ageMs: number;
+}
+
+export type NewKeyTransaction = Pick<
+  KeyTransaction,
+  'id' | 'chain' | 'sender' | 'walletRef' | 'to' | 'data' | 'gasLimit'
+>;
+
+export async function findTransaction(db: Queryable, id: string): Promise<KeyTransaction | undefined> {
+  const { rows } = await db.query<TransactionRow>(`${select} WHERE id = $1`, [id]);
+  return rows[0] && toTransaction(rows[0]);
+}
+
+/**
+ * Draws the sender's next nonce, signs, and writes both down in one commit: a nonce that was drawn belongs to a signed
+ * transaction, and no other transaction ever gets it. Two calls with one id give one transaction.
+ */
+export async function signAndKeep(
+  db: Database,
+  transaction: NewKeyTransaction,
+  signer: { readonly account: HDAccount; readonly fees: GasFees; readonly firstNonce: () => Promise<number> },
+): Promise<KeyTransaction> {
+  const { chain, sender } = transaction;
+  return db.transaction(async (tx) => {
+    const next = await lockNonce(tx, chain, sender, signer.firstNonce);
+    const earlier = await findTransaction(tx, transaction.id);
+    if (earlier !== undefined) return earlier;
+    await tx.query('UPDATE key_nonces SET next = $3 WHERE chain = $1 AND sender = $2', [chain, sender, next + 1]);
+    await tx.query(
+      `INSERT INTO key_transactions (id, chain, sender, provider_ref, nonce, recipient, data, gas_limit)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+      [
+        transaction.id,
+        chain,
+        sender,
+        transaction.walletRef,
+        next,
+        transaction.to,
+        toBytes(transaction.data),
+        transaction.gasLimit,
+      ],
+    );
+    const kept = await findTransaction(tx, transaction.id);
+    if (kept === undefined) throw new Error('a transaction that was just written is not there');
+    await keepAttempt(tx, kept, signer);
+    return kept;
+  });
+}
+
+/** Signs the transaction again with other fees, unless somebody has just done so. */
+export async function signReplacement(
+  db: Database,
+  transaction: KeyTransaction,
+  signer: { readonly account: HDAccount; readonly fees: GasFees; readonly insteadOf: Hex },
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.query('SELECT FROM key_transactions WHERE id = $1 FOR UPDATE', [transaction.id]);
+    const [newest] = await listAttempts(tx, transaction.id);
+    if (newest?.hash === signer.insteadOf) await keepAttempt(tx, transaction, signer);
+  });
+}
+
+/** Newest first. */
+export async function listAttempts(db: Queryable, id: string): Promise<readonly Attempt[]> {
+  const { rows } = await db.query<AttemptRow>(
+    `SELECT hash, raw, max_fee, priority_fee, extract(epoch FROM now() - signed_at) * 1000 AS age_ms
+       FROM key_transaction_attempts WHERE transaction_id = $1 ORDER BY max_fee DESC`,
+    [id],
+  );
+  return rows.map((row) => ({
+    hash: row.hash,
+    raw: toHex(row.raw),
+    maxFee: BigInt(row.max_fee),
+    priorityFee: BigInt(row.priority_fee),
+    ageMs: Number(row.age_ms),
+  }));
+}
+
+/** A transaction behind another one of the same wallet is not stuck itself: it waits its turn. */
+export async function isFirstInLine(db: Queryable, { chain, sender, nonce }: KeyTransaction): Promise<boolean> {
+  const { rows } = await db.query(
+    "SELECT FROM key_transactions WHERE chain = $1 AND sender = $2 AND nonce < $3 AND state = 'pending' LIMIT 1",
+    [chain, sender, nonce],
+  );
+  return rows.length === 0;
+}
+
+export async function settle(
+  db: Queryable,
+  id: string,
+  end: { state: 'confirmed' | 'failed'; hash: Hex; blockNumber: bigint; gasCost: bigint; reason: string | null },
+): Promise<void> {
+  await db.query(
+    `UPDATE key_transactions SET state = $2, mined_hash = $3, block_number = $4, gas_cost = $5, reason = $6
+      WHERE id = $1 AND state = 'pending'`,
+    [id, end.state, end.hash, end.blockNumber, end.gasCost, end.reason],
+  );
+}
+
+async function lockNonce(
+  tx: Transaction,
+  chain: ChainId,
+  sender: Hex,
+  firstNonce: () => Promise<number>,
+): Promise<number> {
+  const lock = () =>
+    tx.query<{ next: bigint }>('SELECT next FROM key_nonces WHERE chain = $1 AND sender = $2 FOR UPDATE', [
+      chain,
+      sender,
+    ]);
+  const { rows } = await lock();
+  if (rows[0] !== undefined) return Number(rows[0].next);
+  await tx.query('INSERT INTO key_nonces (chain, sender, next) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
+    chain,
+    sender,
+    await firstNonce(),
+  ]);
+  return Number(onlyRow(await lock()).next);
+}
+
+async function keepAttempt(
+  tx: Transaction,
+  { id, chain, nonce, to, data, gasLimit }: KeyTransaction,
+  { account, fees }: { readonly account: HDAccount; readonly fees: GasFees },
+): Promise<void> {
+  const raw = await account.signTransaction({
+    type: 'eip1559',
+    chainId: chains[chain].chainId,
+    nonce,
+    to,
+    data,
+    gas: gasLimit,
+    maxFeePerGas: fees.maxFee,
+    maxPriorityFeePerGas: fees.priorityFee,
+  });
+  await tx.query(
+    'INSERT INTO key_transaction_attempts (hash, transaction_id, raw, max_fee, priority_fee) VALUES ($1, $2, $3, $4, $5)',
+    [keccak256(raw), id, toBytes(raw), fees.maxFee, fees.priorityFee],
+  );
+}
+
+const select = `SELECT id, chain, sender, provider_ref, nonce, recipient, data, gas_limit, state, mined_hash, block_number,
+    gas_cost, reason FROM key_transactions`;
+
+interface TransactionRow {
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly sender: Hex;
+  readonly provider_ref: string;
+  readonly nonce: bigint;
+  readonly recipient: Hex;
+  readonly data: Buffer;
+  readonly gas_limit: bigint;
+  readonly state: KeyTransaction['state'];
+  readonly mined_hash: Hex | null;
+  readonly block_number: bigint | null;
+  readonly gas_cost: string | null;
+  readonly reason: string | null;
+}
+
+interface AttemptRow {
+  readonly hash: Hex;
+  readonly raw: Buffer;
+  readonly max_fee: string;
+  readonly priority_fee: string;
+  readonly age_ms: string;
+}
+
+function toTransaction(row: TransactionRow): KeyTransaction {
+  return {
+    id: row.id,
+    chain: row.chain,
+    sender: row.sender,
+    walletRef: row.provider_ref,
+    nonce: Number(row.nonce),
+    to: row.recipient,
+    data: toHex(row.data),
+    gasLimit: row.gas_limit,
+    state: row.state,
+    minedHash: row.mined_hash,
+    blockNumber: row.block_number,
+    gasCost: row.gas_cost === null ? null : BigInt(row.gas_cost),
+    reason: row.reason,
+  };
+}
+
+function toBytes(hex: Hex): Buffer {
+  return Buffer.from(hex.slice(2), 'hex');
+}
+
+function toHex(bytes: Buffer): Hex {
+  return `0x${bytes.toString('hex')}`;
+}

@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto';
+import { type HDAccount, HDKey, hdKeyToAccount } from 'viem/accounts';
+import { type Database, onlyRow, type Transaction } from '../../db/database.ts';
+import { Refusal } from '../../refusal.ts';
+import type { Secrets } from '../../secrets.ts';
+
+/** The standard path of Ethereum accounts; a wallet is its child with the wallet's index. */
+const accountsPath = "m/44'/60'/0'/0";
+
+/** The master seeds, sealed at rest with the operator's secret. New wallets come from the newest; the others still sign. */
+export interface Seeds {
+  /** The next address of the newest seed. Its index is never given out again, whatever becomes of it. */
+  next(): Promise<{ readonly ref: string; readonly account: HDAccount }>;
+  /** The account that a wallet's reference stands for. */
+  account(ref: string): Promise<HDAccount>;
+}
+
+export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> {
+  const parents = new Map<number, HDKey>();
+
+  async function parentOf(seedId: number): Promise<HDKey> {
+    const known = parents.get(seedId);
+    if (known !== undefined) return known;
+    const row = onlyRow(await db.query<{ sealed: Buffer }>('SELECT sealed FROM wallet_seeds WHERE id = $1', [seedId]));
+    const parent = HDKey.fromMasterSeed(openSeed(secrets, row.sealed)).derive(accountsPath);
+    parents.set(seedId, parent);
+    return parent;
+  }
+
+  const account = async (seedId: number, index: number) => hdKeyToAccount((await parentOf(seedId)).deriveChild(index));
+
+  // Opened at once, so that a wrong secret is told at start-up.
+  await parentOf(await db.transaction((tx) => firstSeed(tx, secrets)));
+
+  return {
+    async next() {
+      const { index, seed } = onlyRow(
+        await db.query<{ index: bigint; seed: number }>(
+          "SELECT nextval('wallet_index') AS index, max(id) AS seed FROM wallet_seeds",
+        ),
+      );
+      return { ref: `${seed}/${index}`, account: await account(seed, Number(index)) };
+    },
+    account(ref) {
+      const [seed, index] = ref.split('/').map(Number);
+      if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(index)) throw new Error(`no wallet is known as ${ref}`);
+      return account(seed as number, index as number);
+    },
+  };
+}
+
+/** Adds a seed, from which new wallets come from now on. */
+export async function addSeed(tx: Transaction, secrets: Secrets): Promise<number> {
+  const sealed = secrets.seal('wallet-seed', randomBytes(64).toString('hex'));
+  return onlyRow(await tx.query<{ id: number }>('INSERT INTO wallet_seeds (sealed) VALUES ($1) RETURNING id', [sealed]))
+    .id;
+}
+
+/** The newest seed, or the first one when there is none yet. Instances that start together agree on one. */
+async function firstSeed(tx: Transaction, secrets: Secrets): Promise<number> {
+  await tx.query('LOCK TABLE wallet_seeds IN SHARE ROW EXCLUSIVE MODE');
+  const { rows } = await tx.query<{ id: number | null }>('SELECT max(id) AS id FROM wallet_seeds');
+  return rows[0]?.id ?? addSeed(tx, secrets);
+}
+
+function openSeed(secrets: Secrets, sealed: Buffer): Buffer {
+  try {
+    return Buffer.from(secrets.open('wallet-seed', sealed), 'hex');
+  } catch {
+    throw new Refusal(
+      'The secret does not open the wallet seed in this database: it was sealed with another PAYWRIGHT_SECRET.',
+    );
+  }
+}
