@@ -126,7 +126,8 @@ CREATE TABLE withdrawals (
 CREATE INDEX withdrawals_by_account ON withdrawals (account_id, id DESC);
 CREATE INDEX withdrawals_open ON withdrawals (chain, asset) WHERE finished_at IS NULL;
 
--- The `keys` provider: every transaction is here, signed, before anybody sends it.
+-- The `keys` provider: every transaction is here, signed, before anybody sends it. What was refused before a nonce was spent
+-- on it is here too, so that the same key is refused for good and never paid later after all.
 CREATE TABLE key_nonces (
   chain  text NOT NULL,
   sender text NOT NULL,
@@ -139,17 +140,18 @@ CREATE TABLE key_transactions (
   chain        text NOT NULL,
   sender       text NOT NULL,
   provider_ref text NOT NULL,
-  nonce        bigint NOT NULL,
+  nonce        bigint,
   recipient    text NOT NULL,
   data         bytea NOT NULL,
-  gas_limit    bigint NOT NULL,
+  gas_limit    bigint,
   state        text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'confirmed', 'failed')),
   mined_hash   text,
   block_number bigint,
   gas_cost     numeric,
   reason       text,
   created_at   timestamptz NOT NULL DEFAULT now(),
-  CONSTRAINT key_transactions_nonce_key UNIQUE (chain, sender, nonce)
+  CONSTRAINT key_transactions_nonce_key UNIQUE (chain, sender, nonce),
+  CHECK (nonce IS NOT NULL OR (state = 'failed' AND reason IS NOT NULL))
 );
 
 -- A stuck transaction is signed again with the same nonce and a higher fee. Only one of them can be mined.

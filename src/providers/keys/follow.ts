@@ -58,6 +58,7 @@ async function reportMined(
 }
 
 function finalReport({ state, minedHash: hash, blockNumber, gasCost, reason }: KeyTransaction): TransactionReport {
+  if (state === 'failed' && hash === null) return { state, reason: reason ?? 'It was refused.', gasCost: 0n };
   if (hash === null || blockNumber === null || gasCost === null)
     throw new Error('a settled transaction has no receipt');
   if (state === 'failed') return { state, reason: reason ?? 'It failed.', hash, gasCost };

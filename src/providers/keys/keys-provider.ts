@@ -2,13 +2,14 @@ import { encodeFunctionData, getAddress, type Hex } from 'viem';
 import { tokenAbi } from '../../chains/abi.ts';
 import type { ChainId } from '../../chains/chains.ts';
 import type { Network, Networks } from '../../chains/network.ts';
+import { type Checkpoint, noCheckpoint } from '../../checkpoint.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
 import type { Secrets } from '../../secrets.ts';
 import { type ContractCall, ProviderError, type WalletProvider } from '../../wallets/provider.ts';
 import { suggestFees } from './fees.ts';
 import { broadcast, followTransaction } from './follow.ts';
-import { findTransaction, type KeyTransaction, listAttempts, signAndKeep } from './outbox.ts';
+import { findTransaction, type KeyTransaction, listAttempts, type NewKeyTransaction, signAndKeep } from './outbox.ts';
 import { toProviderError } from './rpc-trouble.ts';
 import { openSeeds } from './seeds.ts';
 
@@ -19,6 +20,7 @@ export interface KeysProviderParts {
   readonly logger: Logger;
   /** How long a transaction may wait before it is replaced by one that pays more. */
   readonly stuckAfterMs?: number;
+  readonly checkpoint?: Checkpoint;
 }
 
 /**
@@ -26,34 +28,41 @@ export interface KeysProviderParts {
  * the same on every chain. Deriving is local, so a wallet costs no call to anybody.
  */
 export async function createKeysProvider(parts: KeysProviderParts): Promise<WalletProvider> {
-  const { db, secrets, networks, logger, stuckAfterMs = 60_000 } = parts;
+  const { db, secrets, networks, logger, stuckAfterMs = 60_000, checkpoint = noCheckpoint } = parts;
   const seeds = await openSeeds(db, secrets);
 
   async function execute({ idempotencyKey: id, from, contract, data }: ContractCall): Promise<string> {
     const network = networkOf(networks, from.chain);
     const wanted = { id, chain: from.chain, sender: from.address, walletRef: from.ref, to: contract, data };
-    const known = await findTransaction(db, id);
-    const transaction = known ?? (await sign(network, wanted));
+    const transaction = (await findTransaction(db, id)) ?? (await sign(network, wanted));
     refuseOther(transaction, wanted);
-    if (transaction.state === 'pending') {
-      const [newest] = await listAttempts(db, id);
-      if (newest !== undefined) await broadcast(network, newest.raw, logger);
+    if (transaction.nonce === null) {
+      throw new ProviderError(transaction.reason ?? 'It was refused.', { retryable: false, code: 'rejected' });
     }
+    checkpoint('transaction.signed');
+    const [newest] = await listAttempts(db, id);
+    if (transaction.state === 'pending' && newest !== undefined) await broadcast(network, newest.raw, logger);
+    checkpoint('transaction.sent');
     return id;
   }
 
-  async function sign(network: Network, wanted: Omit<KeyTransaction, Unsigned>): Promise<KeyTransaction> {
-    const { client } = network;
+  async function sign({ client }: Network, wanted: NewKeyTransaction): Promise<KeyTransaction> {
+    const { sender: account, to, data, walletRef } = wanted;
     try {
-      const { sender: account, to, data } = wanted;
-      // What the contract would refuse is found out here, before a nonce is spent on it.
-      const [gas, fees, signer] = await Promise.all([
-        client.estimateGas({ account, to, data }),
-        suggestFees(client),
-        seeds.account(wanted.walletRef),
-      ]);
-      const firstNonce = () => client.getTransactionCount({ address: account, blockTag: 'pending' });
-      return await signAndKeep(db, { ...wanted, gasLimit: (gas * 3n) / 2n }, { account: signer, fees, firstNonce });
+      return await signAndKeep(db, wanted, {
+        // What the contract would refuse is found out here, before a nonce is spent on it.
+        async signing() {
+          const [gas, fees, signer] = await Promise.all([
+            client.estimateGas({ account, to, data }),
+            suggestFees(client),
+            seeds.account(walletRef),
+          ]).catch((error: unknown) => {
+            throw toProviderError(error);
+          });
+          return { account: signer, fees, gasLimit: (gas * 3n) / 2n };
+        },
+        firstNonce: () => client.getTransactionCount({ address: account, blockTag: 'pending' }),
+      });
     } catch (error) {
       throw toProviderError(error);
     }
@@ -85,8 +94,6 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Wall
     },
   };
 }
-
-type Unsigned = 'nonce' | 'gasLimit' | 'state' | 'minedHash' | 'blockNumber' | 'gasCost' | 'reason';
 
 function networkOf(networks: Networks, chain: ChainId): Network {
   const network = networks.get(chain);

@@ -2,6 +2,7 @@ import { type Hex, keccak256 } from 'viem';
 import type { HDAccount } from 'viem/accounts';
 import { type ChainId, chains } from '../../chains/chains.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../../db/database.ts';
+import { ProviderError } from '../../wallets/provider.ts';
 import type { GasFees } from './fees.ts';
 
 /** Transactions that were signed and written down, and what has become of them. */
@@ -10,10 +11,11 @@ export interface KeyTransaction {
   readonly chain: ChainId;
   readonly sender: Hex;
   readonly walletRef: string;
-  readonly nonce: number;
+  /** Null when it was refused before it was signed. */
+  readonly nonce: number | null;
   readonly to: Hex;
   readonly data: Hex;
-  readonly gasLimit: bigint;
+  readonly gasLimit: bigint | null;
   readonly state: 'pending' | 'confirmed' | 'failed';
   readonly minedHash: Hex | null;
   readonly blockNumber: bigint | null;
@@ -28,48 +30,69 @@ export interface Attempt extends GasFees {
   readonly ageMs: number;
 }
 
-export type NewKeyTransaction = Pick<
-  KeyTransaction,
-  'id' | 'chain' | 'sender' | 'walletRef' | 'to' | 'data' | 'gasLimit'
->;
+export type NewKeyTransaction = Pick<KeyTransaction, 'id' | 'chain' | 'sender' | 'walletRef' | 'to' | 'data'>;
 
 export async function findTransaction(db: Queryable, id: string): Promise<KeyTransaction | undefined> {
   const { rows } = await db.query<TransactionRow>(`${select} WHERE id = $1`, [id]);
   return rows[0] && toTransaction(rows[0]);
 }
 
+/** What it takes to sign: how much gas to allow, what to pay for it, and with which key. */
+export interface Signing {
+  readonly account: HDAccount;
+  readonly fees: GasFees;
+  readonly gasLimit: bigint;
+}
+
 /**
  * Draws the sender's next nonce, signs, and writes both down in one commit: a nonce that was drawn belongs to a signed
- * transaction, and no other transaction ever gets it. Two calls with one id give one transaction.
+ * transaction, and no other transaction ever gets it. A refusal is written down as well. However many ask with one id,
+ * one of them decides, and everybody gets that.
  */
 export async function signAndKeep(
   db: Database,
   transaction: NewKeyTransaction,
-  signer: { readonly account: HDAccount; readonly fees: GasFees; readonly firstNonce: () => Promise<number> },
+  prepare: {
+    /** Throws a ProviderError that is not retryable when the chain would refuse it. */
+    readonly signing: () => Promise<Signing>;
+    readonly firstNonce: () => Promise<number>;
+  },
 ): Promise<KeyTransaction> {
-  const { chain, sender } = transaction;
+  const { id, chain, sender, walletRef, to, data } = transaction;
   return db.transaction(async (tx) => {
-    const next = await lockNonce(tx, chain, sender, signer.firstNonce);
-    const earlier = await findTransaction(tx, transaction.id);
+    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`key transaction ${id}`]);
+    const earlier = await findTransaction(tx, id);
     if (earlier !== undefined) return earlier;
-    await tx.query('UPDATE key_nonces SET next = $3 WHERE chain = $1 AND sender = $2', [chain, sender, next + 1]);
-    await tx.query(
-      `INSERT INTO key_transactions (id, chain, sender, provider_ref, nonce, recipient, data, gas_limit)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-      [
-        transaction.id,
-        chain,
-        sender,
-        transaction.walletRef,
-        next,
-        transaction.to,
-        toBytes(transaction.data),
-        transaction.gasLimit,
-      ],
-    );
-    const kept = await findTransaction(tx, transaction.id);
+    const insert = (nonce: number | null, gasLimit: bigint | null, reason: string | null) =>
+      tx.query(
+        `INSERT INTO key_transactions (id, chain, sender, provider_ref, nonce, recipient, data, gas_limit, state, reason)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+        [
+          id,
+          chain,
+          sender,
+          walletRef,
+          nonce,
+          to,
+          toBytes(data),
+          gasLimit,
+          nonce === null ? 'failed' : 'pending',
+          reason,
+        ],
+      );
+    const signing = await prepare.signing().catch((error: unknown) => {
+      if (error instanceof ProviderError && !error.retryable) return error;
+      throw error;
+    });
+    if (signing instanceof ProviderError) {
+      await insert(null, null, signing.message);
+    } else {
+      const nonce = await drawNonce(tx, chain, sender, prepare.firstNonce);
+      await insert(nonce, signing.gasLimit, null);
+      await keepAttempt(tx, { ...transaction, ...signing, nonce });
+    }
+    const kept = await findTransaction(tx, id);
     if (kept === undefined) throw new Error('a transaction that was just written is not there');
-    await keepAttempt(tx, kept, signer);
     return kept;
   });
 }
@@ -83,7 +106,9 @@ export async function signReplacement(
   await db.transaction(async (tx) => {
     await tx.query('SELECT FROM key_transactions WHERE id = $1 FOR UPDATE', [transaction.id]);
     const [newest] = await listAttempts(tx, transaction.id);
-    if (newest?.hash === signer.insteadOf) await keepAttempt(tx, transaction, signer);
+    const { nonce, gasLimit } = transaction;
+    if (newest?.hash !== signer.insteadOf || nonce === null || gasLimit === null) return;
+    await keepAttempt(tx, { ...transaction, ...signer, nonce, gasLimit });
   });
 }
 
@@ -124,31 +149,31 @@ export async function settle(
   );
 }
 
-async function lockNonce(
+/** The row stays locked until the commit, so nonces are given out without a gap: a signature that fails gives its back. */
+async function drawNonce(
   tx: Transaction,
   chain: ChainId,
   sender: Hex,
   firstNonce: () => Promise<number>,
 ): Promise<number> {
-  const lock = () =>
-    tx.query<{ next: bigint }>('SELECT next FROM key_nonces WHERE chain = $1 AND sender = $2 FOR UPDATE', [
-      chain,
-      sender,
-    ]);
-  const { rows } = await lock();
-  if (rows[0] !== undefined) return Number(rows[0].next);
+  const draw = () =>
+    tx.query<{ drawn: bigint }>(
+      'UPDATE key_nonces SET next = next + 1 WHERE chain = $1 AND sender = $2 RETURNING next - 1 AS drawn',
+      [chain, sender],
+    );
+  const { rows } = await draw();
+  if (rows[0] !== undefined) return Number(rows[0].drawn);
   await tx.query('INSERT INTO key_nonces (chain, sender, next) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
     chain,
     sender,
     await firstNonce(),
   ]);
-  return Number(onlyRow(await lock()).next);
+  return Number(onlyRow(await draw()).drawn);
 }
 
 async function keepAttempt(
   tx: Transaction,
-  { id, chain, nonce, to, data, gasLimit }: KeyTransaction,
-  { account, fees }: { readonly account: HDAccount; readonly fees: GasFees },
+  { id, chain, nonce, to, data, gasLimit, account, fees }: NewKeyTransaction & Signing & { readonly nonce: number },
 ): Promise<void> {
   const raw = await account.signTransaction({
     type: 'eip1559',
@@ -174,10 +199,10 @@ interface TransactionRow {
   readonly chain: ChainId;
   readonly sender: Hex;
   readonly provider_ref: string;
-  readonly nonce: bigint;
+  readonly nonce: bigint | null;
   readonly recipient: Hex;
   readonly data: Buffer;
-  readonly gas_limit: bigint;
+  readonly gas_limit: bigint | null;
   readonly state: KeyTransaction['state'];
   readonly mined_hash: Hex | null;
   readonly block_number: bigint | null;
@@ -199,7 +224,7 @@ function toTransaction(row: TransactionRow): KeyTransaction {
     chain: row.chain,
     sender: row.sender,
     walletRef: row.provider_ref,
-    nonce: Number(row.nonce),
+    nonce: row.nonce === null ? null : Number(row.nonce),
     to: row.recipient,
     data: toHex(row.data),
     gasLimit: row.gas_limit,

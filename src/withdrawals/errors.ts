@@ -1,0 +1,29 @@
+import { defineErrors } from '../http/problem.ts';
+
+export const withdrawalErrors = defineErrors({
+  withdrawal_address_required: {
+    status: 400,
+    title: 'No withdrawal address',
+    detail: 'Give an address, or save a default one as withdrawalAddress with PATCH /account.',
+  },
+  withdrawal_address_refused: {
+    status: 400,
+    title: 'Withdrawal address refused',
+    detail: 'Money sent there would be lost: it is the zero address, a token contract or a wallet of this service.',
+  },
+  chain_not_available: {
+    status: 400,
+    title: 'Chain not available',
+    detail: 'This service does not reach that chain.',
+  },
+  currency_not_available: {
+    status: 400,
+    title: 'Currency not available on this chain',
+    detail: 'There is no such token on that chain. Balances and transfers within the service are not affected.',
+  },
+  withdrawal_not_found: {
+    status: 404,
+    title: 'No such withdrawal',
+    detail: 'You have no withdrawal with this txId.',
+  },
+});

@@ -1,0 +1,24 @@
+import { announceAccountChange } from '../accounts/account-changes.ts';
+import type { Database } from '../db/database.ts';
+import { lockOwner } from '../ledger/lock-owner.ts';
+import type { Withdrawal } from './withdrawal.ts';
+
+/** Stops a withdrawal until a person decides. After a hit of the screening its account can send nothing more either. */
+export async function holdWithdrawal(
+  db: Database,
+  { id, accountId }: Withdrawal,
+  { reason, freeze }: { readonly reason: string; readonly freeze: boolean },
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    if (freeze && accountId !== null) {
+      await lockOwner(tx, accountId);
+      await tx.query('UPDATE accounts SET frozen_at = coalesce(frozen_at, now()) WHERE id = $1', [accountId]);
+      await announceAccountChange(tx, accountId);
+    }
+    await tx.query(
+      `UPDATE withdrawals SET status = 'held', error = $2, updated_at = now()
+        WHERE id = $1 AND status IN ('queued', 'awaiting_liquidity')`,
+      [id, reason],
+    );
+  });
+}

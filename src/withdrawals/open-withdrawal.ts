@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto';
+import { getAddress, type Hex, zeroAddress } from 'viem';
+import { multicallAddress } from '../chains/abi.ts';
+import { type ChainId, chains } from '../chains/chains.ts';
+import { type Network, type Networks, tokenOf } from '../chains/network.ts';
+import type { Queryable, Transaction } from '../db/database.ts';
+import { newId } from '../ids.ts';
+import { enqueue } from '../jobs/define-job.ts';
+import { houseAccount } from '../ledger/account-id.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Outcome } from '../ledger/posting.ts';
+import { type Amount, subtract } from '../money/amount.ts';
+import { withdrawalErrors } from './errors.ts';
+import { advanceWithdrawal } from './jobs.ts';
+import { sourceOf, type Withdrawal } from './withdrawal.ts';
+
+export interface NewWithdrawal {
+  /** Null when the operator pays out earned fees. */
+  readonly accountId: bigint | null;
+  readonly chain: ChainId;
+  readonly address: Hex;
+  readonly gross: Amount;
+  readonly fee: Amount;
+  /** The API key that asks for it. */
+  readonly keyId?: string;
+}
+
+/** Refuses what could never be paid out: a chain that is off, a token that is not there, an address that loses money. */
+export async function refuseImpossible(
+  db: Queryable,
+  networks: Networks,
+  { chain, address, gross }: Pick<NewWithdrawal, 'chain' | 'address' | 'gross'>,
+): Promise<void> {
+  const network = networks.get(chain);
+  if (network === undefined) throw withdrawalErrors.chain_not_available();
+  if (tokenOf(network, gross.asset) === undefined) {
+    throw withdrawalErrors.currency_not_available(`${gross.asset} cannot be withdrawn on ${chains[chain].name}.`);
+  }
+  if (await isOurs(db, network, address)) throw withdrawalErrors.withdrawal_address_refused();
+}
+
+/** Another user's deposit address is not ours in this sense: what arrives there is a deposit for them. */
+async function isOurs(db: Queryable, network: Network, address: Hex): Promise<boolean> {
+  const never: readonly Hex[] = [zeroAddress, multicallAddress, ...network.tokens.map((token) => token.address)];
+  if (never.some((one) => getAddress(one) === getAddress(address))) return true;
+  const { rows } = await db.query('SELECT FROM house_wallets WHERE lower(address) = lower($1) LIMIT 1', [address]);
+  return rows.length > 0;
+}
+
+/**
+ * The withdrawal, the money taken from the balance and the job that goes on with it: one commit, which is the caller's.
+ * The posting comes last. What the ledger refuses is for the caller to throw, so that none of it happens.
+ */
+export async function openWithdrawal(
+  tx: Transaction,
+  ledger: Ledger,
+  { accountId, chain, address, gross, fee, keyId }: NewWithdrawal,
+): Promise<{ readonly id: string; readonly net: Amount; readonly outcome: Outcome['outcome'] }> {
+  const id = newId('wdr');
+  const net = subtract(gross, fee);
+  await tx.query(
+    `INSERT INTO withdrawals (id, account_id, chain, asset, address, gross, fee, net, status, idempotency_key)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', $9)`,
+    [id, accountId, chain, gross.asset, address, gross.atomic, fee.atomic, net.atomic, randomUUID()],
+  );
+  await enqueue(tx, advanceWithdrawal, { withdrawalId: id }, { key: id });
+  const [posted] = await ledger.postWithin(tx, [
+    {
+      type: 'withdrawal',
+      amount: gross,
+      fee,
+      entries: [
+        { account: sourceOf({ accountId, gross, chain }), atomic: -gross.atomic },
+        { account: houseAccount('withdrawals_in_transit', gross.asset, chain), atomic: gross.atomic },
+      ],
+      reference: `withdrawal:${id}`,
+      details: { withdrawalId: id },
+      ...(accountId !== null && { senderId: accountId, senderEvent: 'withdrawal.created' }),
+      ...(keyId !== undefined && { keyId }),
+    },
+  ]);
+  if (posted === undefined) throw new Error('the ledger gave no outcome');
+  return { id, net, outcome: posted.outcome };
+}
+
+export type OpenedWithdrawal = Pick<Withdrawal, 'id' | 'net'>;

@@ -1,0 +1,260 @@
+import { z } from 'zod';
+import { withdrawalAddress } from '../accounts/fields.ts';
+import { type ChainId, chainIds, chains } from '../chains/chains.ts';
+import type { Networks } from '../chains/network.ts';
+import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
+import type { Database, Queryable } from '../db/database.ts';
+import { amountOrRefuse, currency } from '../http/amount-field.ts';
+import { defineRoute, ok, type Route } from '../http/define-route.ts';
+import { httpErrors } from '../http/errors.ts';
+import type { Once } from '../http/idempotency.ts';
+import { page, pageQuery, toPage } from '../http/paging.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Outcome } from '../ledger/posting.ts';
+import { type Amount, amountOf, toDecimalText, toJsonNumber } from '../money/amount.ts';
+import { withdrawalFee } from '../money/fees.ts';
+import { transferErrors } from '../transfers/errors.ts';
+import { withdrawalErrors } from './errors.ts';
+import { openWithdrawal, refuseImpossible } from './open-withdrawal.ts';
+import { withdrawalStatuses } from './states.ts';
+import { findWithdrawal, selectWithdrawal, toWithdrawal, type Withdrawal, type WithdrawalRow } from './withdrawal.ts';
+
+export interface WithdrawalParts {
+  readonly db: Database;
+  readonly once: Once;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+  readonly checkpoint?: Checkpoint;
+}
+
+const chain = z.enum(chainIds as [ChainId, ...ChainId[]], { error: `must be one of ${chainIds.join(', ')}` });
+
+const withdrawal = z.object({
+  txId: z.string(),
+  status: z.enum(withdrawalStatuses),
+  chain,
+  address: z.string(),
+  gross: z.number().meta({ description: 'What left your balance.' }),
+  fee: z.number(),
+  net: z.number().meta({ description: 'What arrives: gross less fee.' }),
+  currency,
+  txHash: z.string().nullable().meta({ description: 'The transaction on the chain, once it is sent.' }),
+  error: z.string().nullable().meta({ description: 'Why it is held or failed. What failed is back in your balance.' }),
+  createdAt: z.iso.datetime(),
+  finishedAt: z.iso.datetime().nullable(),
+});
+
+const example = {
+  txId: 'wdr_01kp3v2m8rfk2s6y0e6v9q4w1x',
+  status: 'complete' as const,
+  chain: 'MATIC' as const,
+  address: '0x8ba1f109551bD432803012645Ac136ddd64DBA72',
+  gross: 50,
+  fee: 0.745,
+  net: 49.255,
+  currency: 'USDC' as const,
+  txHash: '0x2f1c5c2b44f771e942a8506148e256f94f1a464babc938ae0690c6e34cd79190',
+  error: null,
+  createdAt: '2026-01-15T10:00:00.000Z',
+  finishedAt: '2026-01-15T10:01:10.000Z',
+};
+
+export function withdrawalRoutes(parts: WithdrawalParts): Route[] {
+  return [withdrawRoute(parts), listRoute(parts.db), findRoute(parts.db)];
+}
+
+function withdrawRoute({ once, ledger, networks, checkpoint = noCheckpoint }: WithdrawalParts): Route {
+  return defineRoute(
+    {
+      id: 'withdraw',
+      method: 'POST',
+      path: '/circle/withdraw',
+      tag: 'Withdrawals',
+      summary: 'Send money to an address outside',
+      description:
+        'The fee of 1.49 %, with 3 decimals, is taken from the amount. The money leaves your balance at once and is then sent; follow it at `/circle/withdrawals/{txId}`. If it cannot be paid out, the whole amount comes back. Send an Idempotency-Key: after a lost connection the same request never pays twice.',
+      auth: 'key',
+      body: z.strictObject({
+        amount: z.number().meta({ description: 'From 1 to 10000, with at most 6 decimals.' }),
+        currency: currency.default('USDC'),
+        address: withdrawalAddress.optional().meta({
+          description: 'Left out: your saved withdrawalAddress. In mixed case its EIP-55 checksum must be right.',
+        }),
+        chain: chain.default('MATIC').meta({ description: 'Paid from your balance on that chain.' }),
+      }),
+      examples: { body: { amount: 50, currency: 'USDC', address: example.address } },
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'It is on its way',
+          schema: z.object({
+            txId: z.string(),
+            status: z.enum(withdrawalStatuses),
+            address: z.string(),
+            chain,
+            gross: z.number(),
+            fee: z.number(),
+            net: z.number(),
+            currency,
+            note: z.string().meta({ description: 'For the person, word by word.' }),
+          }),
+          example: {
+            txId: example.txId,
+            status: 'queued',
+            address: example.address,
+            chain: 'MATIC',
+            gross: 50,
+            fee: 0.745,
+            net: 49.255,
+            currency: 'USDC',
+            note: note(amountOf('USDC', 49_255_000n), 'MATIC', example.address),
+          },
+        },
+      },
+      errors: [
+        withdrawalErrors.withdrawal_address_required,
+        withdrawalErrors.withdrawal_address_refused,
+        withdrawalErrors.chain_not_available,
+        withdrawalErrors.currency_not_available,
+        transferErrors.insufficient_balance,
+        transferErrors.account_frozen,
+      ],
+    },
+    async ({ caller, body, idempotency }) => {
+      const gross = withinLimits(amountOrRefuse(body.currency, body.amount));
+      const fee = withdrawalFee(gross);
+      const answer = await once({ caller, idempotency }, async (tx) => {
+        const address = body.address ?? (await savedAddress(tx, caller.accountId));
+        await refuseImpossible(tx, networks, { chain: body.chain, address, gross });
+        const { id, net, outcome } = await openWithdrawal(tx, ledger, {
+          accountId: caller.accountId,
+          keyId: caller.keyId,
+          chain: body.chain,
+          address,
+          gross,
+          fee,
+        });
+        throwRefusal(outcome);
+        return ok({
+          txId: id,
+          status: 'queued' as const,
+          address,
+          chain: body.chain,
+          gross: toJsonNumber(gross),
+          fee: toJsonNumber(fee),
+          net: toJsonNumber(net),
+          currency: body.currency,
+          note: note(net, body.chain, address),
+        });
+      });
+      checkpoint('withdrawal.opened');
+      return answer;
+    },
+  );
+}
+
+function withinLimits(amount: Amount): Amount {
+  if (amount.atomic >= 1_000_000n && amount.atomic <= 10_000_000_000n) return amount;
+  const message = 'must be from 1 to 10000';
+  throw httpErrors.invalid_request(`amount ${message}.`, { errors: [{ path: 'amount', message }] });
+}
+
+async function savedAddress(db: Queryable, accountId: bigint): Promise<`0x${string}`> {
+  const { rows } = await db.query<{ address: `0x${string}` | null }>(
+    'SELECT withdrawal_address AS address FROM accounts WHERE id = $1',
+    [accountId],
+  );
+  const address = rows[0]?.address;
+  if (address == null) throw withdrawalErrors.withdrawal_address_required();
+  return address;
+}
+
+function throwRefusal(outcome: Outcome['outcome']): void {
+  switch (outcome) {
+    case 'posted':
+      return;
+    case 'insufficient_balance':
+      throw transferErrors.insufficient_balance();
+    case 'frozen_account':
+      throw transferErrors.account_frozen();
+    case 'key_revoked':
+      throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
+    case 'unknown_account':
+    case 'duplicate':
+    case 'mismatch':
+      throw new Error(`a new withdrawal was refused: ${outcome}`);
+  }
+}
+
+function note(net: Amount, chainId: ChainId, address: string): string {
+  return `${toDecimalText(net)} ${net.asset} is on its way to ${address} on ${chains[chainId].name}. It usually arrives within a few minutes. A transfer on a blockchain cannot be called back.`;
+}
+
+function listRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'listWithdrawals',
+      method: 'GET',
+      path: '/circle/withdrawals',
+      tag: 'Withdrawals',
+      summary: 'Your withdrawals',
+      auth: 'key',
+      query: pageQuery.extend({ status: z.enum(withdrawalStatuses).optional() }),
+      returns: {
+        200: {
+          description: 'Newest first',
+          schema: page('withdrawals', withdrawal),
+          example: { withdrawals: [example], nextCursor: null },
+        },
+      },
+    },
+    async ({ caller, query }) => {
+      const { rows } = await db.query<WithdrawalRow>(
+        `${selectWithdrawal} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text IS NULL OR status = $3)
+          ORDER BY id DESC LIMIT $4`,
+        [caller.accountId, query.cursor ?? null, query.status ?? null, query.limit + 1],
+      );
+      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
+      return ok({ withdrawals: items.map((row) => describe(toWithdrawal(row))), nextCursor });
+    },
+  );
+}
+
+function findRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'getWithdrawal',
+      method: 'GET',
+      path: '/circle/withdrawals/:txId',
+      tag: 'Withdrawals',
+      summary: 'Where a withdrawal is',
+      auth: 'key',
+      params: z.strictObject({ txId: z.string().max(64) }),
+      examples: { params: { txId: example.txId } },
+      returns: { 200: { description: 'The withdrawal', schema: withdrawal, example } },
+      errors: [withdrawalErrors.withdrawal_not_found],
+    },
+    async ({ caller, params }) => {
+      const found = await findWithdrawal(db, params.txId);
+      if (found === undefined || found.accountId !== caller.accountId) throw withdrawalErrors.withdrawal_not_found();
+      return ok(describe(found));
+    },
+  );
+}
+
+function describe(one: Withdrawal): z.input<typeof withdrawal> {
+  return {
+    txId: one.id,
+    status: one.status,
+    chain: one.chain,
+    address: one.address,
+    gross: toJsonNumber(one.gross),
+    fee: toJsonNumber(one.fee),
+    net: toJsonNumber(one.net),
+    currency: one.gross.asset as 'USDC' | 'EURC',
+    txHash: one.txHash,
+    error: one.error,
+    createdAt: one.createdAt.toISOString(),
+    finishedAt: one.finishedAt?.toISOString() ?? null,
+  };
+}

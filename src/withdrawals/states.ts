@@ -1,0 +1,21 @@
+/**
+ * What a withdrawal goes through. The diagram in the README and the tests are read off this table; the database refuses
+ * any other status.
+ */
+export const withdrawalStates = {
+  /** The money has left the balance; nobody was asked yet. */
+  queued: ['awaiting_liquidity', 'held', 'failed'],
+  /** The address is suspicious or the account is frozen: a person decides. */
+  held: ['awaiting_liquidity', 'failed'],
+  /** Cleared, and sent as soon as the treasury holds enough. */
+  awaiting_liquidity: ['sending', 'held'],
+  /** The wallet provider was, or is about to be, asked under the withdrawal's own key. */
+  sending: ['complete', 'failed'],
+  complete: [],
+  /** The whole amount is back where it came from. */
+  failed: [],
+} as const satisfies Record<string, readonly string[]>;
+
+export type WithdrawalStatus = keyof typeof withdrawalStates;
+
+export const withdrawalStatuses = Object.keys(withdrawalStates) as [WithdrawalStatus, ...WithdrawalStatus[]];

@@ -1,0 +1,82 @@
+import { getAddress, type Hex } from 'viem';
+import type { ChainId } from '../chains/chains.ts';
+import type { Queryable } from '../db/database.ts';
+import { type AccountId, houseAccount, userAccount } from '../ledger/account-id.ts';
+import { type Amount, amountOf } from '../money/amount.ts';
+import type { Asset } from '../money/asset.ts';
+import type { WithdrawalStatus } from './states.ts';
+
+/** Money on its way out, to an address outside. */
+export interface Withdrawal {
+  readonly id: string;
+  /** Null when the operator pays out earned fees. */
+  readonly accountId: bigint | null;
+  readonly chain: ChainId;
+  readonly address: Hex;
+  /** What left the balance. */
+  readonly gross: Amount;
+  readonly fee: Amount;
+  /** What arrives. */
+  readonly net: Amount;
+  readonly status: WithdrawalStatus;
+  readonly idempotencyKey: string;
+  readonly houseWalletId: string | null;
+  readonly providerRef: string | null;
+  readonly txHash: Hex | null;
+  readonly error: string | null;
+  readonly createdAt: Date;
+  readonly finishedAt: Date | null;
+}
+
+/** Where its money came from, and goes back to when it fails. */
+export function sourceOf({ accountId, gross, chain }: Pick<Withdrawal, 'accountId' | 'gross' | 'chain'>): AccountId {
+  return accountId === null ? houseAccount('fees', gross.asset, chain) : userAccount(accountId, gross.asset, chain);
+}
+
+export async function findWithdrawal(db: Queryable, id: string): Promise<Withdrawal | undefined> {
+  const { rows } = await db.query<WithdrawalRow>(`${selectWithdrawal} WHERE id = $1`, [id]);
+  return rows[0] && toWithdrawal(rows[0]);
+}
+
+export const selectWithdrawal = `SELECT id, account_id, chain, asset, address, gross, fee, net, status, idempotency_key,
+    house_wallet_id, provider_ref, tx_hash, error, created_at, finished_at FROM withdrawals`;
+
+export interface WithdrawalRow {
+  readonly id: string;
+  readonly account_id: bigint | null;
+  readonly chain: ChainId;
+  readonly asset: Asset;
+  readonly address: string;
+  readonly gross: string;
+  readonly fee: string;
+  readonly net: string;
+  readonly status: WithdrawalStatus;
+  readonly idempotency_key: string;
+  readonly house_wallet_id: string | null;
+  readonly provider_ref: string | null;
+  readonly tx_hash: Hex | null;
+  readonly error: string | null;
+  readonly created_at: Date;
+  readonly finished_at: Date | null;
+}
+
+export function toWithdrawal(row: WithdrawalRow): Withdrawal {
+  const amount = (atomic: string) => amountOf(row.asset, BigInt(atomic));
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    chain: row.chain,
+    address: getAddress(row.address),
+    gross: amount(row.gross),
+    fee: amount(row.fee),
+    net: amount(row.net),
+    status: row.status,
+    idempotencyKey: row.idempotency_key,
+    houseWalletId: row.house_wallet_id,
+    providerRef: row.provider_ref,
+    txHash: row.tx_hash,
+    error: row.error,
+    createdAt: row.created_at,
+    finishedAt: row.finished_at,
+  };
+}
