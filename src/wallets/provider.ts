@@ -30,6 +30,8 @@ export interface ContractCall extends Identified {
   readonly from: HeldWallet;
   readonly contract: Hex;
   readonly data: Hex;
+  /** Native coin that goes along. */
+  readonly value?: bigint;
 }
 
 /** Where a transaction is. Final states never change again. */

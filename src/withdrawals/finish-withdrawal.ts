@@ -1,10 +1,10 @@
 import type { Hex } from 'viem';
-import { type ChainId, chains } from '../chains/chains.ts';
+import { chains } from '../chains/chains.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { houseAccount } from '../ledger/account-id.ts';
+import { gasSpent } from '../ledger/gas-posting.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Posting } from '../ledger/posting.ts';
-import { amountOf } from '../money/amount.ts';
 import { sourceOf, type Withdrawal } from './withdrawal.ts';
 
 interface FinishParts {
@@ -41,7 +41,7 @@ export async function completeWithdrawal(
         details: { withdrawalId: id, txHash: hash },
         ...(accountId !== null && { senderId: accountId, senderEvent: 'withdrawal.completed' }),
       },
-      ...gasPosting({ chain, hash, gasCost }),
+      ...gasSpent({ chain, native: chains[chain].native, hash, cost: gasCost }),
     ]);
   });
 }
@@ -74,26 +74,9 @@ export async function failWithdrawal(
         details: { withdrawalId: id },
         ...(accountId !== null && { recipientId: accountId, recipientEvent: 'withdrawal.failed' }),
       },
-      ...(hash === undefined ? [] : gasPosting({ chain, hash, gasCost })),
+      ...(hash === undefined ? [] : gasSpent({ chain, native: chains[chain].native, hash, cost: gasCost })),
     ]);
   });
-}
-
-/** What a transaction cost, as its receipt tells. The native coin is the operator's. */
-function gasPosting({ chain, hash, gasCost }: { chain: ChainId; hash: Hex; gasCost: bigint }): Posting[] {
-  if (gasCost === 0n) return [];
-  const { native } = chains[chain];
-  return [
-    {
-      type: 'gas',
-      amount: amountOf(native, gasCost),
-      entries: [
-        { account: houseAccount('gas_tank', native, chain), atomic: gasCost },
-        { account: houseAccount('gas', native, chain), atomic: -gasCost },
-      ],
-      reference: `gas:${chain}:${hash}`,
-    },
-  ];
 }
 
 async function post(tx: Transaction, ledger: Ledger, postings: readonly Posting[]): Promise<void> {

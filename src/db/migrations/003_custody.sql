@@ -97,6 +97,23 @@ CREATE TABLE deposits (
 CREATE INDEX deposits_by_account ON deposits (account_id, id DESC);
 CREATE INDEX deposits_unswept ON deposits (chain, asset, address) WHERE swept_at IS NULL;
 
+-- What a retired house wallet still holds, on its way to the one that replaced it. One at a time per wallet and coin.
+CREATE TABLE house_moves (
+  id              text PRIMARY KEY,
+  chain           text NOT NULL,
+  from_wallet     text NOT NULL REFERENCES house_wallets (id),
+  to_wallet       text NOT NULL REFERENCES house_wallets (id),
+  -- Null for the native coin.
+  token           text,
+  atomic          numeric NOT NULL CHECK (atomic > 0),
+  idempotency_key uuid NOT NULL UNIQUE,
+  provider_ref    text,
+  tx_hash         text,
+  created_at      timestamptz NOT NULL DEFAULT now(),
+  finished_at     timestamptz
+);
+CREATE UNIQUE INDEX house_moves_open ON house_moves (from_wallet, coalesce(token, '')) WHERE finished_at IS NULL;
+
 CREATE TABLE withdrawals (
   id              text PRIMARY KEY,
   -- Null when the operator pays out earned fees.
@@ -143,6 +160,7 @@ CREATE TABLE key_transactions (
   nonce        bigint,
   recipient    text NOT NULL,
   data         bytea NOT NULL,
+  value        numeric NOT NULL DEFAULT 0 CHECK (value >= 0),
   gas_limit    bigint,
   state        text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'confirmed', 'failed')),
   mined_hash   text,

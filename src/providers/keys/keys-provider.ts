@@ -1,4 +1,4 @@
-import { encodeFunctionData, getAddress, type Hex } from 'viem';
+import { encodeFunctionData, getAddress } from 'viem';
 import { tokenAbi } from '../../chains/abi.ts';
 import type { ChainId } from '../../chains/chains.ts';
 import type { Network, Networks } from '../../chains/network.ts';
@@ -31,9 +31,9 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Wall
   const { db, secrets, networks, logger, stuckAfterMs = 60_000, checkpoint = noCheckpoint } = parts;
   const seeds = await openSeeds(db, secrets);
 
-  async function execute({ idempotencyKey: id, from, contract, data }: ContractCall): Promise<string> {
+  async function execute({ idempotencyKey: id, from, contract, data, value = 0n }: ContractCall): Promise<string> {
     const network = networkOf(networks, from.chain);
-    const wanted = { id, chain: from.chain, sender: from.address, walletRef: from.ref, to: contract, data };
+    const wanted = { id, chain: from.chain, sender: from.address, walletRef: from.ref, to: contract, data, value };
     const transaction = (await findTransaction(db, id)) ?? (await sign(network, wanted));
     refuseOther(transaction, wanted);
     if (transaction.nonce === null) {
@@ -47,13 +47,13 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Wall
   }
 
   async function sign({ client }: Network, wanted: NewKeyTransaction): Promise<KeyTransaction> {
-    const { sender: account, to, data, walletRef } = wanted;
+    const { sender: account, to, data, value, walletRef } = wanted;
     try {
       return await signAndKeep(db, wanted, {
         // What the contract would refuse is found out here, before a nonce is spent on it.
         async signing() {
           const [gas, fees, signer] = await Promise.all([
-            client.estimateGas({ account, to, data }),
+            client.estimateGas({ account, to, data, value }),
             suggestFees(client),
             seeds.account(walletRef),
           ]).catch((error: unknown) => {
@@ -102,11 +102,12 @@ function networkOf(networks: Networks, chain: ChainId): Network {
 }
 
 /** A key stands for one transaction: the same key with anything else in it is a mistake that must not pass. */
-function refuseOther(kept: KeyTransaction, wanted: { chain: ChainId; sender: Hex; to: Hex; data: Hex }): void {
+function refuseOther(kept: KeyTransaction, wanted: NewKeyTransaction): void {
   const same =
     kept.chain === wanted.chain &&
     getAddress(kept.sender) === getAddress(wanted.sender) &&
     getAddress(kept.to) === getAddress(wanted.to) &&
+    kept.value === wanted.value &&
     kept.data === wanted.data.toLowerCase();
   if (same) return;
   throw new ProviderError('This idempotency key was used for another transaction.', {

@@ -15,6 +15,7 @@ export interface KeyTransaction {
   readonly nonce: number | null;
   readonly to: Hex;
   readonly data: Hex;
+  readonly value: bigint;
   readonly gasLimit: bigint | null;
   readonly state: 'pending' | 'confirmed' | 'failed';
   readonly minedHash: Hex | null;
@@ -30,7 +31,7 @@ export interface Attempt extends GasFees {
   readonly ageMs: number;
 }
 
-export type NewKeyTransaction = Pick<KeyTransaction, 'id' | 'chain' | 'sender' | 'walletRef' | 'to' | 'data'>;
+export type NewKeyTransaction = Pick<KeyTransaction, 'id' | 'chain' | 'sender' | 'walletRef' | 'to' | 'data' | 'value'>;
 
 export async function findTransaction(db: Queryable, id: string): Promise<KeyTransaction | undefined> {
   const { rows } = await db.query<TransactionRow>(`${select} WHERE id = $1`, [id]);
@@ -58,15 +59,15 @@ export async function signAndKeep(
     readonly firstNonce: () => Promise<number>;
   },
 ): Promise<KeyTransaction> {
-  const { id, chain, sender, walletRef, to, data } = transaction;
+  const { id, chain, sender, walletRef, to, data, value } = transaction;
   return db.transaction(async (tx) => {
     await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`key transaction ${id}`]);
     const earlier = await findTransaction(tx, id);
     if (earlier !== undefined) return earlier;
     const insert = (nonce: number | null, gasLimit: bigint | null, reason: string | null) =>
       tx.query(
-        `INSERT INTO key_transactions (id, chain, sender, provider_ref, nonce, recipient, data, gas_limit, state, reason)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+        `INSERT INTO key_transactions (id, chain, sender, provider_ref, nonce, recipient, data, value, gas_limit, state, reason)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
         [
           id,
           chain,
@@ -75,6 +76,7 @@ export async function signAndKeep(
           nonce,
           to,
           toBytes(data),
+          value,
           gasLimit,
           nonce === null ? 'failed' : 'pending',
           reason,
@@ -173,7 +175,17 @@ async function drawNonce(
 
 async function keepAttempt(
   tx: Transaction,
-  { id, chain, nonce, to, data, gasLimit, account, fees }: NewKeyTransaction & Signing & { readonly nonce: number },
+  {
+    id,
+    chain,
+    nonce,
+    to,
+    data,
+    value,
+    gasLimit,
+    account,
+    fees,
+  }: NewKeyTransaction & Signing & { readonly nonce: number },
 ): Promise<void> {
   const raw = await account.signTransaction({
     type: 'eip1559',
@@ -181,6 +193,7 @@ async function keepAttempt(
     nonce,
     to,
     data,
+    value,
     gas: gasLimit,
     maxFeePerGas: fees.maxFee,
     maxPriorityFeePerGas: fees.priorityFee,
@@ -191,7 +204,7 @@ async function keepAttempt(
   );
 }
 
-const select = `SELECT id, chain, sender, provider_ref, nonce, recipient, data, gas_limit, state, mined_hash, block_number,
+const select = `SELECT id, chain, sender, provider_ref, nonce, recipient, data, value, gas_limit, state, mined_hash, block_number,
     gas_cost, reason FROM key_transactions`;
 
 interface TransactionRow {
@@ -202,6 +215,7 @@ interface TransactionRow {
   readonly nonce: bigint | null;
   readonly recipient: Hex;
   readonly data: Buffer;
+  readonly value: string;
   readonly gas_limit: bigint | null;
   readonly state: KeyTransaction['state'];
   readonly mined_hash: Hex | null;
@@ -227,6 +241,7 @@ function toTransaction(row: TransactionRow): KeyTransaction {
     nonce: row.nonce === null ? null : Number(row.nonce),
     to: row.recipient,
     data: toHex(row.data),
+    value: BigInt(row.value),
     gasLimit: row.gas_limit,
     state: row.state,
     minedHash: row.mined_hash,

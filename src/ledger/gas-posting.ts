@@ -1,0 +1,29 @@
+import { amountOf } from '../money/amount.ts';
+import type { Asset } from '../money/asset.ts';
+import { type Chain, houseAccount } from './account-id.ts';
+import type { Posting } from './posting.ts';
+
+/**
+ * What a transaction cost, as its receipt tells, paid in the chain's native coin. That coin is the operator's: `gas` says
+ * how much of what he put in is left. Nothing when it was free.
+ */
+export function gasSpent(spent: {
+  readonly chain: Chain;
+  readonly native: Asset;
+  readonly hash: string;
+  readonly cost: bigint;
+}): Posting[] {
+  const { chain, native, hash, cost } = spent;
+  if (cost === 0n) return [];
+  return [
+    {
+      type: 'gas',
+      amount: amountOf(native, cost),
+      entries: [
+        { account: houseAccount('gas_tank', native, chain), atomic: cost },
+        { account: houseAccount('gas', native, chain), atomic: -cost },
+      ],
+      reference: `gas:${chain}:${hash}`,
+    },
+  ];
+}
