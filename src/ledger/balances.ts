@@ -7,6 +7,8 @@ import {
   accountParts,
   accountRange,
   type Chain,
+  type HouseKind,
+  houseAccount,
   userAccount,
 } from './account-id.ts';
 
@@ -46,4 +48,17 @@ export async function spendableBalances(
     return [asset, balances.find((balance) => balance.account === account)?.balance ?? amountOf(asset, 0n)] as const;
   });
   return Object.fromEntries(entries) as Record<Asset, Amount>;
+}
+
+/** What stands in one account of the house. */
+export async function houseBalance(db: Queryable, kind: HouseKind, asset: Asset, chain: Chain): Promise<Amount> {
+  const { rows } = await db.query<BalanceRow>('SELECT id, balance FROM ledger.accounts WHERE id = $1', [
+    houseAccount(kind, asset, chain),
+  ]);
+  return amountOf(asset, BigInt(rows[0]?.balance ?? 0));
+}
+
+/** Every account of the house that was ever named in a posting. */
+export function houseBalances(db: Queryable): Promise<Balance[]> {
+  return balancesOf(db, 0n);
 }

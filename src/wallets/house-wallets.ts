@@ -20,16 +20,24 @@ export interface HouseWallet extends HeldWallet {
 export async function openHouseWallets(db: Database, provider: WalletProvider, networks: Networks): Promise<void> {
   for (const purpose of housePurposes) {
     for (const chain of networks.keys()) {
-      if ((await findHouseWallet(db, purpose, chain)) !== undefined) continue;
-      const wallet = await provider.createWallet({ chain });
-      // Of instances that start together one is first; what the others made stays unused.
-      await db.query(
-        `INSERT INTO house_wallets (id, purpose, chain, provider, provider_ref, address) VALUES ($1, $2, $3, $4, $5, $6)
-         ON CONFLICT (purpose, chain) WHERE retired_at IS NULL DO NOTHING`,
-        [newId('wal'), purpose, chain, provider.name, wallet.ref, wallet.address],
-      );
+      if ((await findHouseWallet(db, purpose, chain)) === undefined) await addHouseWallet(db, provider, purpose, chain);
     }
   }
+}
+
+/** Of instances that start together one is first; what the others made stays unused. */
+export async function addHouseWallet(
+  db: Queryable,
+  provider: WalletProvider,
+  purpose: HousePurpose,
+  chain: ChainId,
+): Promise<void> {
+  const wallet = await provider.createWallet({ chain });
+  await db.query(
+    `INSERT INTO house_wallets (id, purpose, chain, provider, provider_ref, address) VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (purpose, chain) WHERE retired_at IS NULL DO NOTHING`,
+    [newId('wal'), purpose, chain, provider.name, wallet.ref, wallet.address],
+  );
 }
 
 export async function houseWallet(db: Queryable, purpose: HousePurpose, chain: ChainId): Promise<HouseWallet> {

@@ -1,0 +1,155 @@
+import type { Command } from 'commander';
+import { getAddress, isAddress } from 'viem';
+import { type ChainId, chainIds } from '../chains/chains.ts';
+import type { Networks } from '../chains/network.ts';
+import type { Database, Transaction } from '../db/database.ts';
+import { houseBalance, houseBalances } from '../ledger/balances.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
+import { type Asset, assets } from '../money/asset.ts';
+import { amountFromText } from '../money/parse-amount.ts';
+import { Refusal } from '../refusal.ts';
+import type { WalletProvider } from '../wallets/provider.ts';
+import { openWithdrawal, refuseImpossible } from '../withdrawals/open-withdrawal.ts';
+import { addFloat } from './add-float.ts';
+import { treasuryOverview } from './overview.ts';
+import { rotateSeed } from './rotate-seed.ts';
+
+export interface TreasuryParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+  readonly provider: WalletProvider;
+  /** Only where the keys are our own. */
+  readonly addSeed: ((tx: Transaction) => Promise<number>) | undefined;
+}
+
+type WithTreasury = (work: (parts: TreasuryParts) => Promise<void>) => Promise<void>;
+type Say = (line: string) => void;
+
+/** `paywright treasury …`: the house's own money. */
+export function addTreasuryCommands(program: Command, withTreasury: WithTreasury, say: Say): void {
+  const treasury = program.command('treasury').description('look after the wallets and the money of the house');
+
+  treasury
+    .command('show')
+    .description('what each house wallet holds, the gas that is left, and what the house has earned')
+    .action(() => withTreasury((parts) => show(parts, say)));
+
+  treasury
+    .command('withdraw-fees')
+    .description('pay out earned fees; goes the way of every withdrawal')
+    .requiredOption('--to <address>', 'where to')
+    .option('--currency <currency>', 'USDC or EURC', 'USDC')
+    .option('--chain <chain>', chainIds.join(', '), 'MATIC')
+    .option('--amount <amount>', 'all of it when left out')
+    .action((options: FeeOptions) => withTreasury((parts) => withdrawFees(parts, options, say)));
+
+  treasury
+    .command('add-float')
+    .description('take money that you sent to a house wallet into the books as your own')
+    .requiredOption('--amount <amount>', 'how much')
+    .option('--currency <currency>', "USDC, EURC, or the chain's native coin for gas", 'USDC')
+    .option('--chain <chain>', chainIds.join(', '), 'MATIC')
+    .action((options: FloatOptions) =>
+      withTreasury(async (parts) => {
+        const chain = chainOrRefuse(options.chain);
+        const amount = amountOrRefuse(options.currency, options.amount);
+        await addFloat(parts, { chain, amount });
+        say(`${toDecimalText(amount)} ${amount.asset} on ${chain} is in the books as yours.`);
+      }),
+    );
+
+  treasury
+    .command('rotate-seed')
+    .description('give everybody wallets from a new seed; the old ones are swept and watched for ever')
+    .action(() => withTreasury((parts) => rotate(parts, say)));
+}
+
+interface FeeOptions {
+  readonly to: string;
+  readonly currency: string;
+  readonly chain: string;
+  readonly amount?: string;
+}
+
+interface FloatOptions {
+  readonly amount: string;
+  readonly currency: string;
+  readonly chain: string;
+}
+
+async function show({ db, networks }: TreasuryParts, say: Say): Promise<void> {
+  for (const { wallet, tokens, gas, gasIsLow } of await treasuryOverview(db, networks)) {
+    const held = [...tokens.map(text), `gas ${text(gas)}`].join('   ');
+    const remark = wallet.retired ? '   retired' : gasIsLow ? '   GAS IS LOW: send native coin to this address' : '';
+    say(`${wallet.chain.padEnd(6)}${wallet.purpose.padEnd(10)}${wallet.address}   ${held}${remark}`);
+  }
+  say('');
+  const own = (await houseBalances(db)).filter(({ kind, balance }) => kind !== 'custody' && balance.atomic !== 0n);
+  for (const { chain, kind, balance } of own) {
+    // What we hold stands below zero there; a person is told how much it is.
+    const shown = kind === 'gas_tank' ? amountOf(balance.asset, -balance.atomic) : balance;
+    say(`${chain.padEnd(6)}${kind.padEnd(24)}${text(shown)}`);
+  }
+  if (own.length === 0) say('The house has earned nothing yet.');
+}
+
+async function withdrawFees({ db, ledger, networks }: TreasuryParts, options: FeeOptions, say: Say): Promise<void> {
+  const chain = chainOrRefuse(options.chain);
+  const asset = assetOrRefuse(options.currency);
+  if (!isAddress(options.to, { strict: /[a-f]/.test(options.to) && /[A-F]/.test(options.to.slice(2)) })) {
+    throw new Refusal(
+      '--to must be "0x" followed by 40 hexadecimal characters, with a right checksum if in mixed case.',
+    );
+  }
+  const address = getAddress(options.to);
+  const earned = await houseBalance(db, 'fees', asset, chain);
+  const gross = options.amount === undefined ? earned : amountOrRefuse(options.currency, options.amount);
+  if (gross.atomic === 0n) throw new Refusal(`There are no earned fees in ${asset} on ${chain}.`);
+  const id = await db.transaction(async (tx) => {
+    await refuseImpossible(tx, networks, { chain, address, gross });
+    const opened = await openWithdrawal(tx, ledger, {
+      accountId: null,
+      chain,
+      address,
+      gross,
+      fee: amountOf(asset, 0n),
+    });
+    if (opened.outcome !== 'posted') throw new Refusal(`Only ${text(earned)} of fees is there.`);
+    return opened.id;
+  });
+  say(`${text(gross)} is on its way to ${address} on ${chain}: ${id}`);
+}
+
+async function rotate(parts: TreasuryParts, say: Say): Promise<void> {
+  const { addSeed } = parts;
+  if (addSeed === undefined) throw new Refusal('The wallet provider holds the keys: there is no seed here to rotate.');
+  const onProgress = (accounts: number) => say(`${accounts} accounts …`);
+  const { seedId, accounts, houseWallets } = await rotateSeed({ ...parts, addSeed, onProgress });
+  say(`Seed ${seedId} is in use: ${accounts} accounts and ${houseWallets} house wallets have new addresses.`);
+  say('The running service moves what the old house wallets hold, and sweeps and watches the old addresses.');
+  say('New house wallets need native coin for gas: see "paywright treasury show".');
+}
+
+function text(amount: Amount): string {
+  return `${toDecimalText(amount)} ${amount.asset}`;
+}
+
+function chainOrRefuse(chain: string): ChainId {
+  const found = chainIds.find((id) => id === chain.toUpperCase());
+  if (found === undefined) throw new Refusal(`The chain must be one of ${chainIds.join(', ')}, not "${chain}".`);
+  return found;
+}
+
+function assetOrRefuse(currency: string): Asset {
+  const found = assets.find((asset) => asset === currency.toUpperCase());
+  if (found === undefined) throw new Refusal(`The currency must be one of ${assets.join(', ')}, not "${currency}".`);
+  return found;
+}
+
+function amountOrRefuse(currency: string, given: string): Amount {
+  const parsed = amountFromText(assetOrRefuse(currency), given);
+  if (!parsed.ok) throw new Refusal(`--amount ${parsed.message}.`);
+  return parsed.amount;
+}

@@ -1,0 +1,73 @@
+import type { Command } from 'commander';
+import type { Database } from '../db/database.ts';
+import { enqueue } from '../jobs/define-job.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { toDecimalText } from '../money/amount.ts';
+import { Refusal } from '../refusal.ts';
+import { failWithdrawal } from './finish-withdrawal.ts';
+import { advanceWithdrawal } from './jobs.ts';
+import { findWithdrawal, selectWithdrawal, toWithdrawal, type Withdrawal, type WithdrawalRow } from './withdrawal.ts';
+
+type WithLedger = (work: (parts: { db: Database; ledger: Ledger }) => Promise<void>) => Promise<void>;
+type Say = (line: string) => void;
+
+/** `paywright withdrawals …`: what needs a person's eye, and the decision about what is held. */
+export function addWithdrawalCommands(program: Command, withLedger: WithLedger, say: Say): void {
+  const withdrawals = program.command('withdrawals').description('look at open withdrawals, decide about held ones');
+
+  withdrawals
+    .command('list')
+    .description('every withdrawal that is not finished, held ones first')
+    .action(() =>
+      withLedger(async ({ db }) => {
+        const { rows } = await db.query<WithdrawalRow>(
+          `${selectWithdrawal} WHERE finished_at IS NULL ORDER BY status = 'held' DESC, id LIMIT 1000`,
+        );
+        for (const row of rows) say(describe(toWithdrawal(row)));
+        if (rows.length === 0) say('No withdrawal is open.');
+      }),
+    );
+
+  withdrawals
+    .command('release <id>')
+    .description('send a held withdrawal after all')
+    .action((id: string) =>
+      withLedger(async ({ db }) => {
+        const { accountId } = await heldOrRefuse(db, id);
+        const { rows } = await db.query('SELECT FROM accounts WHERE id = $1 AND frozen_at IS NOT NULL', [accountId]);
+        if (rows.length > 0) throw new Refusal('Its account is frozen: run "paywright account unfreeze" first.');
+        await db.transaction(async (tx) => {
+          await tx.query(
+            "UPDATE withdrawals SET status = 'awaiting_liquidity', error = NULL, updated_at = now() WHERE id = $1 AND status = 'held'",
+            [id],
+          );
+          await enqueue(tx, advanceWithdrawal, { withdrawalId: id }, { key: id });
+        });
+        say(`${id} is released.`);
+      }),
+    );
+
+  withdrawals
+    .command('refund <id>')
+    .description('give the money of a held withdrawal back to the account')
+    .action((id: string) =>
+      withLedger(async (parts) => {
+        const withdrawal = await heldOrRefuse(parts.db, id);
+        await failWithdrawal(parts, withdrawal, { reason: 'The operator refused it.', gasCost: 0n });
+        say(`${id} is refunded.`);
+      }),
+    );
+}
+
+async function heldOrRefuse(db: Database, id: string): Promise<Withdrawal> {
+  const withdrawal = await findWithdrawal(db, id);
+  if (withdrawal === undefined) throw new Refusal(`There is no withdrawal ${id}.`);
+  if (withdrawal.status !== 'held') throw new Refusal(`${id} is not held: it is ${withdrawal.status}.`);
+  return withdrawal;
+}
+
+function describe({ id, status, net, chain, address, accountId, createdAt, error }: Withdrawal): string {
+  const owner = accountId === null ? 'the house' : `account ${accountId}`;
+  const reason = error === null ? '' : `   ${error}`;
+  return `${id}   ${status.padEnd(18)} ${toDecimalText(net)} ${net.asset} on ${chain} to ${address} from ${owner} since ${createdAt.toISOString()}${reason}`;
+}
