@@ -1,0 +1,42 @@
+import type { Database } from '../../db/database.ts';
+
+/** So that instances that start together do not create the same table at the same moment. */
+const setUpLock = 4_028_404;
+
+/** Beside the ledger, so that both are backed up, restored and thrown away together. */
+export async function createChainTables(db: Database): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.query('SELECT pg_advisory_xact_lock($1)', [setUpLock]);
+    await tx.query('CREATE SCHEMA IF NOT EXISTS sandbox');
+    await tx.query(`
+      CREATE TABLE IF NOT EXISTS sandbox.chains (
+        chain        text PRIMARY KEY,
+        genesis_time bigint NOT NULL,
+        -- Where it is served while the session with this process number holds the lock; and where it should be next.
+        url          text,
+        served_by    integer
+      )`);
+    await tx.query(`
+      CREATE TABLE IF NOT EXISTS sandbox.chain_journal (
+        chain      text NOT NULL,
+        seq        bigint NOT NULL,
+        block_time bigint,
+        method     text NOT NULL,
+        params     text NOT NULL,
+        PRIMARY KEY (chain, seq)
+      )`);
+    await tx.query(`
+      CREATE TABLE IF NOT EXISTS sandbox.mints (
+        id         text PRIMARY KEY,
+        chain      text NOT NULL,
+        asset      text NOT NULL,
+        recipient  text NOT NULL,
+        atomic     numeric NOT NULL,
+        nonce      bigint NOT NULL,
+        raw        text NOT NULL,
+        hash       text NOT NULL,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        UNIQUE (chain, nonce)
+      )`);
+  });
+}

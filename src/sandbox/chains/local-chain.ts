@@ -1,0 +1,137 @@
+import { type Hex, isHex, keccak256 } from 'viem';
+import { type ChainId, chains } from '../../chains/chains.ts';
+import type { Clock } from '../../clock.ts';
+import { type ChainState, followEntry, initialState, planEntry } from './chain-state.ts';
+import { createEvmNode, type EvmNode, type RpcOutcome } from './evm-node.ts';
+import { executeEntry } from './execute-entry.ts';
+import type { Journal, JournalEntry } from './journal.ts';
+import { canonicalMethod } from './rpc-methods.ts';
+
+export interface RpcCall {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+/** A chain that lives in this process and is written down before it changes. */
+export interface LocalChain {
+  readonly id: ChainId;
+  request(call: RpcCall): Promise<RpcOutcome>;
+  /** Several calls one after the other with nothing between them; all of them are written down, or none. */
+  requestAll(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]>;
+}
+
+export interface OpenLocalChainOptions {
+  readonly id: ChainId;
+  readonly genesisTime: number;
+  readonly richAccount: Hex;
+  readonly past: AsyncIterable<readonly JournalEntry[]>;
+  readonly journal: Journal;
+  readonly clock: Clock;
+}
+
+interface Waiting {
+  readonly calls: readonly RpcCall[];
+  readonly resolve: (outcomes: readonly RpcOutcome[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A call that is about to be made: what to write down, or an answer that is known without making it. */
+type Planned = { readonly entry: JournalEntry } | { readonly answer: RpcOutcome };
+
+export async function openLocalChain(options: OpenLocalChainOptions): Promise<LocalChain> {
+  const { id, genesisTime, richAccount, journal, clock } = options;
+  const node = await createEvmNode({ chainId: chains[id].chainId, genesisTime, richAccount });
+  const state = initialState(genesisTime);
+  const nowSeconds = () => Math.floor(clock.now() / 1000);
+  await replay(node, state, options.past);
+  // The node counts on from its last block. Calls that mine nothing, such as an estimate, should see today's time.
+  await node.call('evm_increaseTime', [Math.max(0, nowSeconds() - state.lastBlockTime)]);
+
+  const waiting: Waiting[] = [];
+  let working = false;
+
+  async function work(): Promise<void> {
+    if (working) return;
+    working = true;
+    // What arrives in the same moment is written down together.
+    await new Promise(setImmediate);
+    try {
+      while (waiting.length > 0) await workOff(waiting.splice(0));
+    } finally {
+      working = false;
+    }
+  }
+
+  async function workOff(group: readonly Waiting[]): Promise<void> {
+    try {
+      const plans: Planned[][] = [];
+      for (const { calls } of group) plans.push(await planAll(calls));
+      const entries = plans.flat().flatMap((plan) => ('entry' in plan ? [plan.entry] : []));
+      if (entries.length > 0) await journal.append(id, entries);
+      for (const [index, { resolve }] of group.entries()) {
+        const outcomes: RpcOutcome[] = [];
+        for (const plan of plans[index] ?? []) {
+          outcomes.push('answer' in plan ? plan.answer : await executeEntry(node, state, plan.entry));
+        }
+        resolve(outcomes);
+      }
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+  }
+
+  async function planAll(calls: readonly RpcCall[]): Promise<Planned[]> {
+    const plans: Planned[] = [];
+    for (const { method, params } of calls) {
+      try {
+        if (method === 'eth_sendRawTransaction' && (await isKnown(node, params[0]))) {
+          plans.push({ answer: { error: { code: -32_000, message: 'already known' } } });
+          continue;
+        }
+        const entry = planEntry(state, method, params, nowSeconds());
+        followEntry(state, entry);
+        plans.push({ entry });
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        plans.push({ answer: { error: { code: -32_602, message: error.message } } });
+      }
+    }
+    return plans;
+  }
+
+  function enqueue(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]> {
+    return new Promise((resolve, reject) => {
+      waiting.push({ calls, resolve, reject });
+      void work();
+    });
+  }
+
+  return {
+    id,
+    async request({ method, params }) {
+      const { name, kind } = canonicalMethod(method);
+      if (kind === 'unknown') return { error: { code: -32_601, message: `the method ${method} does not exist` } };
+      if (kind === 'read') return node.call(name, params);
+      const [outcome] = await enqueue([{ method: name, params }]);
+      if (outcome === undefined) throw new Error('a call was left without an answer');
+      return outcome;
+    },
+    requestAll: enqueue,
+  };
+}
+
+/** A transaction that was sent again changes nothing, and need not be written down again. */
+async function isKnown(node: EvmNode, raw: unknown): Promise<boolean> {
+  if (!isHex(raw)) throw new RangeError('a raw transaction must be hexadecimal');
+  const outcome = await node.call('eth_getTransactionByHash', [keccak256(raw)]);
+  return 'result' in outcome && outcome.result !== null;
+}
+
+async function replay(node: EvmNode, state: ChainState, past: AsyncIterable<readonly JournalEntry[]>): Promise<void> {
+  for await (const entries of past) {
+    for (const entry of entries) {
+      followEntry(state, entry);
+      await executeEntry(node, state, entry);
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ChainId, chainIds } from '../../chains/chains.ts';
+import type { NetworkSettings } from '../../chains/network.ts';
+import type { Database } from '../../db/database.ts';
+import type { Logger } from '../../logger.ts';
+import { Refusal } from '../../refusal.ts';
+import { createChainTables } from './chain-tables.ts';
+import { createFaucet, type Faucet } from './faucet.ts';
+import { keepChains } from './keep-chains.ts';
+import { type ChainUrls, findPublished } from './published-urls.ts';
+import { eurcOnPolygon } from './tokens.ts';
+
+/** The six chains of a sandbox, wherever they run. */
+export interface LocalChains {
+  readonly settings: ReadonlyMap<ChainId, NetworkSettings>;
+  readonly faucet: Faucet;
+  stop(): Promise<void>;
+}
+
+const servedWithinMs = 30_000;
+
+/** Runs the chains of this database, or stands by for the process that does. */
+export async function startLocalChains({ db, logger }: { db: Database; logger: Logger }): Promise<LocalChains> {
+  await createChainTables(db);
+  const keeper = await keepChains(db, logger);
+  return toLocalChains(db, keeper.urls, () => keeper.stop());
+}
+
+/** For a command that uses the chains while a server runs them. */
+export async function connectLocalChains({ db }: { db: Database }): Promise<LocalChains> {
+  await createChainTables(db);
+  const deadline = Date.now() + servedWithinMs;
+  for (;;) {
+    const { kept, urls } = await findPublished(db);
+    if (urls !== undefined) return toLocalChains(db, urls, async () => {});
+    if (!kept || Date.now() > deadline) {
+      throw new Refusal('The sandbox is not running: start it with npm start.');
+    }
+    await sleep(100);
+  }
+}
+
+function toLocalChains(db: Database, urls: ChainUrls, stop: () => Promise<void>): LocalChains {
+  const settings = new Map<ChainId, NetworkSettings>();
+  for (const id of chainIds) {
+    const url = urls.get(id);
+    if (url === undefined) continue;
+    settings.set(id, {
+      urls: [url],
+      confirmations: 1,
+      pollMs: 250,
+      ...(id === 'MATIC' && { tokens: [{ asset: 'EURC', address: eurcOnPolygon }] }),
+    });
+  }
+  return { settings, faucet: createFaucet(db, settings), stop };
+}

@@ -1,0 +1,113 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { ChainId } from '../../chains/chains.ts';
+import type { Logger } from '../../logger.ts';
+import type { RpcOutcome } from './evm-node.ts';
+import type { LocalChain } from './local-chain.ts';
+
+const mostBodyBytes = 1024 * 1024;
+const mostInBatch = 1_000;
+
+export interface RpcServer {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+export interface RpcServerOptions {
+  readonly chains: ReadonlyMap<ChainId, LocalChain>;
+  /** 0 for any free one. */
+  readonly port: number;
+  readonly logger: Logger;
+}
+
+/** Each chain has its own path on one port. */
+export function chainPath(id: ChainId): string {
+  return `/${id.toLowerCase()}`;
+}
+
+/** JSON-RPC over HTTP for every chain, on this machine only. */
+export async function startRpcServer({ chains, port, logger }: RpcServerOptions): Promise<RpcServer> {
+  const byPath = new Map([...chains.values()].map((chain) => [chainPath(chain.id), chain]));
+  const server = createServer((request, response) => {
+    answer(byPath, request, response).catch((err: unknown) => {
+      logger.error({ err }, 'a local chain could not answer');
+      if (!response.headersSent) send(response, 500, failure(null, -32_603, 'the chain could not answer'));
+      else response.destroy();
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host: '127.0.0.1', port }, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function answer(
+  byPath: ReadonlyMap<string, LocalChain>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const chain = byPath.get((request.url ?? '').replace(/\/?(\?.*)?$/, ''));
+  if (chain === undefined) return send(response, 404, failure(null, -32_600, `try ${[...byPath.keys()].join(', ')}`));
+  if (request.method !== 'POST') return send(response, 405, failure(null, -32_600, 'send JSON-RPC with POST'));
+  const text = await readBody(request);
+  if (text === undefined) return send(response, 413, failure(null, -32_600, 'a request may hold at most 1 MB'));
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return send(response, 400, failure(null, -32_700, 'this is not JSON'));
+  }
+  if (!Array.isArray(body)) return send(response, 200, await answerOne(chain, body));
+  if (body.length === 0 || body.length > mostInBatch) {
+    return send(response, 400, failure(null, -32_600, `a batch holds 1 to ${mostInBatch} requests`));
+  }
+  const answers = await Promise.all(body.map((one) => answerOne(chain, one)));
+  send(
+    response,
+    200,
+    answers.filter((one) => one !== undefined),
+  );
+}
+
+/** Undefined to a notification, which wants no answer. */
+async function answerOne(chain: LocalChain, body: unknown): Promise<object | undefined> {
+  if (typeof body !== 'object' || body === null) return failure(null, -32_600, 'a request must be an object');
+  const { id = null, method, params = [] } = body as { id?: unknown; method?: unknown; params?: unknown };
+  if (typeof method !== 'string' || !Array.isArray(params)) {
+    return failure(id, -32_600, 'a request needs a method, and params that are an array');
+  }
+  const outcome: RpcOutcome = await chain.request({ method, params });
+  if (!('id' in body)) return undefined;
+  return { jsonrpc: '2.0', id, ...outcome };
+}
+
+function failure(id: unknown, code: number, message: string): object {
+  return { jsonrpc: '2.0', id, error: { code, message } };
+}
+
+function send(response: ServerResponse, status: number, body: object | undefined): void {
+  if (body === undefined || (Array.isArray(body) && body.length === 0)) {
+    response.writeHead(204).end();
+    return;
+  }
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+/** Undefined when it is too long. The rest is still read, so that the caller gets to see the answer. */
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes <= mostBodyBytes) chunks.push(chunk);
+  }
+  return bytes > mostBodyBytes ? undefined : Buffer.concat(chunks).toString('utf8');
+}
