@@ -1,0 +1,42 @@
+import { getAddress, type Hex, isAddress } from 'viem';
+import { z } from 'zod';
+import { ProviderError } from '../../wallets/provider.ts';
+
+/** The parts of Circle's answers that we read. Everything else in them is left alone. */
+export const walletAnswer = z.object({
+  id: z.uuid(),
+  address: z
+    .string()
+    .refine((text) => isAddress(text, { strict: false }))
+    .transform((text) => getAddress(text)),
+});
+
+export const transactionAnswer = z.object({
+  id: z.uuid(),
+  /** Circle may have states that we do not know yet; none of them is final. */
+  state: z.string(),
+  txHash: z
+    .string()
+    .optional()
+    .transform((text) => (/^0x[0-9a-fA-F]{64}$/.test(text ?? '') ? (text as Hex) : undefined)),
+  blockHeight: z.number().int().nonnegative().optional().catch(undefined),
+  networkFee: z.string().optional(),
+  errorReason: z.string().optional(),
+  errorDetails: z.string().optional(),
+});
+
+export type CircleTransaction = z.output<typeof transactionAnswer>;
+
+/**
+ * An answer that is not as promised says nothing about what was done, so the same request is sent again later, with the
+ * same key.
+ */
+export function readAnswer<Schema extends z.ZodType>(schema: Schema, answer: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  const where = parsed.error.issues.map((issue) => issue.path.join('.') || 'the answer').join(', ');
+  throw new ProviderError(`Circle answered with something else than it promises (${where}).`, {
+    retryable: true,
+    code: 'provider_trouble',
+  });
+}

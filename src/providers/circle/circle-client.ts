@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type CircleDeveloperControlledWalletsClient,
+  initiateDeveloperControlledWalletsClient,
+} from '@circle-fin/developer-controlled-wallets';
+import { monotonicClock } from '../../clock.ts';
+import type { Logger } from '../../logger.ts';
+import { ProviderError } from '../../wallets/provider.ts';
+import { TimedOut, withinTime } from './deadline.ts';
+import { timedOut, toFailure } from './failures.ts';
+import { createTurnstile, type Turnstile } from './turnstile.ts';
+
+type Sdk = CircleDeveloperControlledWalletsClient;
+type Call<Data> = (sdk: Sdk) => Promise<{ readonly data?: Data }>;
+
+/** The one door to Circle: every call has a time-out, keeps to Circle's limits, and is repeated where that can help. */
+export interface CircleClient {
+  read<Data>(call: Call<Data>): Promise<Data | undefined>;
+  /** Only for what can be repeated: with an idempotency key that is written down, or without any effect. */
+  write<Data>(call: Call<Data>): Promise<Data | undefined>;
+}
+
+export interface CircleClientOptions {
+  readonly apiKey: string;
+  readonly entitySecret: string;
+  /** Circle's own servers unless a test stands in for them. */
+  readonly baseUrl?: string | undefined;
+  readonly logger: Logger;
+  readonly limits?: Partial<CallLimits>;
+}
+
+export interface CallLimits {
+  /** One try. */
+  readonly timeoutMs: number;
+  /** All tries of a call together, and what lies between them. */
+  readonly totalMs: number;
+  readonly tries: number;
+  /** How long the first pause between two tries is at most; each further one is twice as long. */
+  readonly pauseMs: number;
+  readonly writesPerSecond: number;
+  readonly readsPerSecond: number;
+  /** How long a call may wait for its turn. */
+  readonly maxWaitMs: number;
+}
+
+/** All of it is well below the time that a job may take. */
+const usualLimits: CallLimits = {
+  timeoutMs: 8_000,
+  totalMs: 20_000,
+  tries: 4,
+  pauseMs: 400,
+  writesPerSecond: 5,
+  readsPerSecond: 20,
+  maxWaitMs: 5_000,
+};
+
+export function createCircleClient({
+  apiKey,
+  entitySecret,
+  baseUrl,
+  logger,
+  limits,
+}: CircleClientOptions): CircleClient {
+  const usual = { ...usualLimits, ...limits };
+  const { timeoutMs, totalMs, tries, pauseMs, maxWaitMs } = usual;
+  const reads = createTurnstile({ perSecond: usual.readsPerSecond, maxWaitMs });
+  const writes = createTurnstile({ perSecond: usual.writesPerSecond, maxWaitMs });
+  const redact = (text: string) => text.replaceAll(apiKey, '[redacted]').replaceAll(entitySecret, '[redacted]');
+
+  /** Circle's public key, which the SDK seals the entity secret with, afresh for every write. */
+  let sealingKey: string | undefined;
+  const sdk = initiateDeveloperControlledWalletsClient({
+    apiKey,
+    entitySecret,
+    ...(baseUrl !== undefined && { baseUrl: baseUrl.replace(/\/+$/, '') }),
+    // By itself the SDK would ask for the key beside our limits and time-outs.
+    storage: { get: async () => sealingKey as never, set: async () => {} },
+  });
+
+  async function repeated<Data>(turnstile: Turnstile, call: Call<Data>): Promise<Data | undefined> {
+    const started = monotonicClock.now();
+    let outcomeUnknown = false;
+    for (let attempt = 1; ; attempt++) {
+      await turnstile.pass();
+      try {
+        return (await withinTime(timeoutMs, () => call(sdk))).data;
+      } catch (thrown) {
+        const { error, passing } = thrown instanceof TimedOut ? timedOut(timeoutMs) : toFailure(thrown, redact);
+        if (!passing) throw outcomeUnknown ? notForCertain(error) : error;
+        if (error.code === 'provider_busy') turnstile.hold(error.retryAfterMs ?? 1_000);
+        else outcomeUnknown = true;
+        const waitMs = pauseBefore(attempt + 1, pauseMs, error);
+        if (attempt === tries || monotonicClock.now() - started + waitMs > totalMs) throw error;
+        logger.debug({ errorCode: error.code, attempt }, 'Circle is asked again');
+        await sleep(waitMs);
+      }
+    }
+  }
+
+  const read = <Data>(call: Call<Data>) => repeated(reads, call);
+
+  async function write<Data>(call: Call<Data>): Promise<Data | undefined> {
+    sealingKey ??= (await read((circle) => circle.getPublicKey()))?.publicKey;
+    if (sealingKey === undefined) {
+      throw new ProviderError('Circle gave no public key.', { retryable: true, code: 'provider_trouble' });
+    }
+    return repeated(writes, call).catch((error: unknown) => {
+      // Perhaps Circle has another key by now.
+      if (error instanceof ProviderError && error.code === 'provider_misconfigured') sealingKey = undefined;
+      throw error;
+    });
+  }
+
+  return { read, write };
+}
+
+/** Up to twice as long before each further try, and never for all callers alike. */
+function pauseBefore(attempt: number, pauseMs: number, { retryAfterMs = 0 }: ProviderError): number {
+  const longest = pauseMs * 2 ** (attempt - 2);
+  return Math.max(retryAfterMs, longest * (0.5 + Math.random() / 2));
+}
+
+/**
+ * A refusal that follows a try without an answer proves nothing yet: that try may still be carried out. Whoever asks again
+ * later, with the same key, learns which it was.
+ */
+function notForCertain(error: ProviderError): ProviderError {
+  return error.retryable ? error : new ProviderError(error.message, { retryable: true, code: error.code });
+}

@@ -1,0 +1,150 @@
+import { HttpRequestError, HttpResponseError } from '@circle-fin/developer-controlled-wallets';
+import { ProviderError } from '../../wallets/provider.ts';
+
+/** A call that failed: what to tell our caller, and whether asking again at once can help. */
+export interface Failure {
+  readonly error: ProviderError;
+  readonly passing: boolean;
+}
+
+interface Meaning {
+  readonly code: string;
+  readonly text: string;
+  /** `refused`: for good. `later`: the same request may be taken later. `again`: it may be taken now. */
+  readonly when: 'refused' | 'later' | 'again';
+  readonly retryAfterMs?: number;
+}
+
+/** An operator has to do something first. */
+const operatorMs = 60_000;
+
+const noFunds: Meaning = {
+  code: 'insufficient_funds',
+  text: 'The wallet holds less than is to be sent',
+  when: 'refused',
+};
+const noGas: Meaning = {
+  code: 'insufficient_gas',
+  text: 'The wallet has not enough native coin to pay for gas',
+  when: 'later',
+  retryAfterMs: operatorMs,
+};
+const badSecret: Meaning = {
+  code: 'provider_misconfigured',
+  text: 'Circle does not accept our entity secret; check CIRCLE_ENTITY_SECRET',
+  when: 'later',
+  retryAfterMs: operatorMs,
+};
+const badKey: Meaning = {
+  code: 'provider_misconfigured',
+  text: 'Circle does not accept our API key for this; check CIRCLE_API_KEY',
+  when: 'later',
+  retryAfterMs: operatorMs,
+};
+
+/**
+ * Circle's own codes. What an operator can mend is not refused for good: an earlier try whose answer was lost may have
+ * been carried out, so nobody may conclude that nothing was sent.
+ */
+const meanings: Readonly<Record<number, Meaning>> = {
+  [-1]: { code: 'provider_trouble', text: 'Circle failed without a reason', when: 'again' },
+  3: badKey,
+  155201: noFunds,
+  155202: { code: 'nonce_conflict', text: 'Circle lost count of the wallet’s transactions', when: 'later' },
+  155204: noGas,
+  155207: noGas,
+  155208: { code: 'rejected', text: 'The contract refuses it', when: 'refused' },
+  155210: { code: 'estimate_failed', text: 'Circle could not estimate what it costs', when: 'later' },
+  155211: { code: 'gas_too_dear', text: 'Gas costs more at present than Circle allows', when: 'later' },
+  155219: { code: 'invalid_destination', text: 'Circle does not send to this address', when: 'refused' },
+  155258: noFunds,
+  155264: {
+    code: 'queue_full',
+    text: 'The wallet has as many transactions on their way as the chain allows',
+    when: 'later',
+    retryAfterMs: 15_000,
+  },
+  156001: { code: 'wallet_not_found', text: 'Circle does not know this wallet', when: 'refused' },
+  156003: { code: 'transaction_not_found', text: 'Circle does not know this transaction', when: 'refused' },
+  156004: { code: 'provider_trouble', text: 'Circle took an encrypted secret for a repeated one', when: 'again' },
+  156006: badKey,
+  156007: badKey,
+  156013: badSecret,
+  156016: badSecret,
+  156019: badSecret,
+};
+
+export type Redact = (text: string) => string;
+
+/**
+ * What the SDK throws carries the request with the API key in its headers: nothing of it is kept but numbers and Circle's
+ * own sentence.
+ */
+export function toFailure(thrown: unknown, redact: Redact): Failure {
+  if (thrown instanceof ProviderError) return { error: thrown, passing: false };
+  if (thrown instanceof HttpResponseError) return fromAnswer(thrown, redact);
+  if (thrown instanceof HttpRequestError) {
+    return passingFailure('provider_unreachable', `Circle cannot be reached (${shortCode(thrown.code)}).`);
+  }
+  // The SDK falls over an answer that is not Circle's, such as a proxy's page.
+  return passingFailure('provider_trouble', 'Circle answered with something else than it promises.');
+}
+
+export function timedOut(timeoutMs: number): Failure {
+  return passingFailure('provider_unreachable', `Circle did not answer within ${timeoutMs} ms.`);
+}
+
+function fromAnswer(thrown: HttpResponseError, redact: Redact): Failure {
+  const { status } = thrown;
+  // A body that is not JSON leaves the SDK with the status as the code.
+  const code = Number.isSafeInteger(thrown.code) ? thrown.code : status;
+  const known = meanings[code] ?? byStatus(status);
+  const said = redact(String(thrown.message ?? '')).slice(0, 200);
+  if (known === undefined) {
+    return failure({
+      code: 'rejected',
+      text: `Circle refuses it (code ${code}${said === '' ? '' : `: ${said}`})`,
+      when: 'refused',
+    });
+  }
+  const retryAfterMs = retryAfterOf(thrown) ?? known.retryAfterMs;
+  return failure({
+    ...known,
+    text: `${known.text} (status ${status}, code ${code})`,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+}
+
+function byStatus(status: number): Meaning | undefined {
+  if (status === 401 || status === 403) return badKey;
+  if (status === 429) return { code: 'provider_busy', text: 'Circle has had too many requests', when: 'again' };
+  if (status >= 500) return { code: 'provider_trouble', text: 'Circle has trouble', when: 'again' };
+  // The first request with this key may still be running.
+  if (status === 408 || status === 409 || status === 425) {
+    return { code: 'provider_trouble', text: 'Circle did not finish', when: 'again' };
+  }
+  return undefined;
+}
+
+function failure({ code, text, when, retryAfterMs }: Meaning): Failure {
+  return {
+    error: new ProviderError(`${text}.`, { code, retryable: when !== 'refused', retryAfterMs }),
+    passing: when === 'again',
+  };
+}
+
+function passingFailure(code: string, message: string): Failure {
+  return { error: new ProviderError(message, { code, retryable: true }), passing: true };
+}
+
+function shortCode(code: unknown): string {
+  return typeof code === 'string' && /^[A-Z_]{1,40}$/.test(code) ? code : 'no code';
+}
+
+/** Seconds or a date. What is absurdly long is somebody's mistake, and is cut. */
+function retryAfterOf({ error }: HttpResponseError): number | undefined {
+  const header: unknown = error?.response?.headers?.['retry-after'];
+  if (typeof header !== 'string' || header === '') return undefined;
+  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
+  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), 10 * 60_000) : undefined;
+}
