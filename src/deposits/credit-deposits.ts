@@ -1,0 +1,147 @@
+import { getAddress } from 'viem';
+import type { ChainId } from '../chains/chains.ts';
+import type { Database, Transaction } from '../db/database.ts';
+import { newId } from '../ids.ts';
+import { houseAccount, userAccount } from '../ledger/account-id.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Posting } from '../ledger/posting.ts';
+import { newPostingId } from '../ledger/posting-id.ts';
+import type { Logger } from '../logger.ts';
+import { amountOf } from '../money/amount.ts';
+import type { LocatedTransfer } from './read-transfers.ts';
+
+/** A transfer that came to us, and who it is for; the house when it is for nobody. */
+export interface Arrival extends LocatedTransfer {
+  readonly accountId: bigint | null;
+}
+
+export interface CreditParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly logger: Logger;
+}
+
+const depositsPerCommit = 200;
+
+/**
+ * Credits every arrival that was not credited before. The deposit's row and its posting are one commit, and the row is
+ * unique by (chain, transaction, place within it): whoever comes second finds it there and posts nothing. Answers how many
+ * were new.
+ */
+export async function creditDeposits(
+  { db, ledger, logger }: CreditParts,
+  chain: ChainId,
+  arrivals: readonly Arrival[],
+): Promise<number> {
+  // In one order, so that two processes at the same deposits wait for one another and never in a circle.
+  const sorted = arrivals.toSorted((a, b) => compare(a.txHash, b.txHash) || a.position - b.position);
+  let credited = 0;
+  for (let start = 0; start < sorted.length; start += depositsPerCommit) {
+    const deposits = sorted.slice(start, start + depositsPerCommit).map((arrival) => toDeposit(chain, arrival));
+    const known = await db.transaction(async (tx) => {
+      const { fresh, earlier } = await insertDeposits(tx, chain, deposits);
+      if (fresh.length > 0) await postDeposits(tx, ledger, fresh);
+      credited += fresh.length;
+      return earlier;
+    });
+    for (const { id, changed } of known) {
+      if (changed) {
+        logger.error({ chain, deposit: id }, 'a deposit that was credited reads otherwise on the chain now');
+      }
+    }
+  }
+  return credited;
+}
+
+interface Deposit {
+  readonly id: string;
+  readonly arrival: Arrival;
+  readonly posting: Posting & Required<Pick<Posting, 'id'>>;
+}
+
+function toDeposit(chain: ChainId, arrival: Arrival): Deposit {
+  const { accountId, asset, atomic, txHash, position, sender } = arrival;
+  const id = newId('dep');
+  return {
+    id,
+    arrival,
+    posting: {
+      id: newPostingId(),
+      type: 'deposit',
+      reference: `deposit:${chain}:${txHash}:${position}`,
+      amount: amountOf(asset, atomic),
+      entries: [
+        { account: houseAccount('custody', asset, chain), atomic: -atomic },
+        {
+          account: accountId === null ? houseAccount('surplus', asset, chain) : userAccount(accountId, asset, chain),
+          atomic,
+        },
+      ],
+      ...(accountId !== null && { recipientId: accountId, recipientEvent: 'deposit.received' }),
+      details: { depositId: id, chain, txHash, from: getAddress(sender) },
+    },
+  };
+}
+
+interface EarlierDeposit {
+  readonly id: string;
+  /** The chain has put something else in its place: only a reorganisation does that, and a person must look. */
+  readonly changed: boolean;
+}
+
+async function insertDeposits(
+  tx: Transaction,
+  chain: ChainId,
+  deposits: readonly Deposit[],
+): Promise<{ fresh: readonly Deposit[]; earlier: readonly EarlierDeposit[] }> {
+  const columns = [
+    deposits.map(({ id }) => id),
+    deposits.map(({ arrival }) => arrival.txHash),
+    deposits.map(({ arrival }) => arrival.position),
+    deposits.map(({ arrival }) => arrival.blockNumber),
+    deposits.map(({ arrival }) => arrival.accountId),
+    deposits.map(({ arrival }) => getAddress(arrival.recipient)),
+    deposits.map(({ arrival }) => getAddress(arrival.sender)),
+    deposits.map(({ arrival }) => arrival.asset),
+    deposits.map(({ arrival }) => arrival.atomic),
+    deposits.map(({ posting }) => posting.id),
+  ];
+  const given = `unnest($2::text[], $3::text[], $4::integer[], $5::bigint[], $6::bigint[], $7::text[], $8::text[],
+      $9::text[], $10::numeric[], $11::text[])
+    WITH ORDINALITY g (id, tx_hash, position, block_number, account_id, address, sender, asset, atomic, transfer_id, place)`;
+  const { rows } = await tx.query<{ id: string }>(
+    `INSERT INTO deposits (id, chain, tx_hash, position, block_number, account_id, address, sender, asset, atomic,
+        transfer_id)
+     SELECT id, $1, tx_hash, position, block_number, account_id, address, sender, asset, atomic, transfer_id
+       FROM ${given} ORDER BY place
+     ON CONFLICT (chain, tx_hash, position) DO NOTHING RETURNING id`,
+    [chain, ...columns],
+  );
+  const inserted = new Set(rows.map(({ id }) => id));
+  if (inserted.size === deposits.length) return { fresh: deposits, earlier: [] };
+  // The block may be another one than when it was credited.
+  const earlier = await tx.query<EarlierDeposit>(
+    `UPDATE deposits d SET block_number = g.block_number FROM ${given}
+      WHERE d.chain = $1 AND d.tx_hash = g.tx_hash AND d.position = g.position AND d.id <> g.id
+      RETURNING d.id, (d.address, d.asset, d.atomic) <> (g.address, g.asset, g.atomic) AS changed`,
+    [chain, ...columns],
+  );
+  return { fresh: deposits.filter(({ id }) => inserted.has(id)), earlier: earlier.rows };
+}
+
+async function postDeposits(tx: Transaction, ledger: Ledger, deposits: readonly Deposit[]): Promise<void> {
+  const outcomes = await ledger.postWithin(
+    tx,
+    deposits.map(({ posting }) => posting),
+  );
+  for (const [index, { outcome }] of outcomes.entries()) {
+    if (outcome === 'posted') continue;
+    const reference = deposits[index]?.posting.reference;
+    throw new Error(`the ledger answers ${outcome} to ${reference}, which has no deposit`);
+  }
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}

@@ -1,0 +1,166 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { BaseError, ContractFunctionRevertedError, getAddress, type Hex, type TypedDataDomain } from 'viem';
+import { tokenAbi } from '../chains/abi.ts';
+import type { Network } from '../chains/network.ts';
+import { noCheckpoint } from '../checkpoint.ts';
+import type { Database, Queryable } from '../db/database.ts';
+import { newId } from '../ids.ts';
+import { houseWallet } from '../wallets/house-wallets.ts';
+import { openWalletAt } from '../wallets/user-wallets.ts';
+import { type Authorization, readTokenDomain, type SignedAuthorization, toTypedData } from './authorization.ts';
+import type { DepositToken } from './deposit-tokens.ts';
+import { inParallel } from './in-parallel.ts';
+import type { SweepParts } from './sweep-parts.ts';
+
+export interface OpenSweepOptions {
+  /** A wallet is swept when this much was deposited to it. */
+  readonly threshold: bigint;
+  readonly mostWallets: number;
+  readonly validSeconds: bigint;
+  /** Wallets to leave alone, because they could not pay a while ago. */
+  readonly except: readonly Hex[];
+  /** Told of wallets that cannot pay. */
+  readonly onUnable: (address: Hex) => void;
+}
+
+const callsAtOnce = 4;
+
+/**
+ * Chooses wallets, lets each sign an authorization for exactly what was deposited to it, and writes everything down in one
+ * commit. Until that commit the signatures have left nobody's hands, so dying before it leaves nothing behind. Answers
+ * whether there was something to sweep.
+ */
+export async function openSweep(
+  parts: SweepParts,
+  network: Network,
+  token: DepositToken,
+  options: OpenSweepOptions,
+): Promise<boolean> {
+  const { db, checkpoint = noCheckpoint } = parts;
+  const treasury = await houseWallet(db, 'treasury', network.id);
+  const chosen = await chooseWallets(db, network, token, options);
+  if (chosen.length === 0) return false;
+  checkpoint('sweep.chosen');
+
+  const able = await inParallel(chosen, callsAtOnce, async (wallet) => {
+    if (await canPay(network, token, wallet, treasury.address)) return [wallet];
+    options.onUnable(wallet.address);
+    return [];
+  });
+  const [domain, { timestamp }] = await Promise.all([
+    readTokenDomain(network, token.address),
+    network.client.getBlock({ blockTag: 'latest' }),
+  ]);
+  const validBefore = timestamp + options.validSeconds;
+  const signed = await inParallel(able.flat(), callsAtOnce, async ({ address, atomic, depositIds }) => {
+    const nonce: Hex = `0x${randomBytes(32).toString('hex')}`;
+    const authorization = { from: address, to: treasury.address, atomic, nonce, validBefore };
+    const signature = await sign(parts, network, domain, authorization);
+    if (signature === undefined) options.onUnable(address);
+    return signature === undefined ? [] : [{ ...authorization, signature, depositIds }];
+  });
+  const items = signed.flat();
+  if (items.length === 0) return false;
+  checkpoint('sweep.signed');
+  await writeDown(db, network, token, items);
+  checkpoint('sweep.written');
+  return true;
+}
+
+interface ChosenWallet {
+  readonly address: Hex;
+  readonly atomic: bigint;
+  readonly depositIds: readonly string[];
+}
+
+async function chooseWallets(
+  db: Queryable,
+  { id: chain }: Network,
+  { asset }: DepositToken,
+  { threshold, mostWallets, except }: OpenSweepOptions,
+): Promise<ChosenWallet[]> {
+  const { rows } = await db.query<{ address: string; atomic: string; deposit_ids: string[] }>(
+    `SELECT address, sum(atomic) AS atomic, array_agg(id) AS deposit_ids FROM deposits
+      WHERE chain = $1 AND asset = $2 AND swept_at IS NULL AND sweep_id IS NULL AND account_id IS NOT NULL
+        AND address <> ALL ($5::text[])
+      GROUP BY address HAVING sum(atomic) >= $3 ORDER BY sum(atomic) DESC, address LIMIT $4`,
+    [chain, asset, threshold, mostWallets, except],
+  );
+  return rows.map(({ address, atomic, deposit_ids }) => ({
+    address: getAddress(address),
+    atomic: BigInt(atomic),
+    depositIds: deposit_ids,
+  }));
+}
+
+/** Asked without a signature, so that one which cannot be used is never made: the wallet may be blocked by the issuer. */
+async function canPay(network: Network, token: DepositToken, wallet: ChosenWallet, to: Hex): Promise<boolean> {
+  try {
+    await network.client.simulateContract({
+      account: wallet.address,
+      address: token.address,
+      abi: tokenAbi,
+      functionName: 'transfer',
+      args: [to, wallet.atomic],
+    });
+    return true;
+  } catch (error) {
+    const reverted =
+      error instanceof BaseError && error.walk((inner) => inner instanceof ContractFunctionRevertedError);
+    if (reverted) return false;
+    throw error;
+  }
+}
+
+/** Undefined when our provider does not hold the key of that address. */
+async function sign(
+  parts: SweepParts,
+  network: Network,
+  domain: TypedDataDomain,
+  authorization: Authorization,
+): Promise<Hex | undefined> {
+  const wallet = await openWalletAt(parts, authorization.from, network.id);
+  if (wallet === undefined || wallet.provider !== parts.provider.name) return undefined;
+  return parts.provider.signTypedData(wallet, toTypedData(domain, authorization));
+}
+
+interface ItemToWrite extends SignedAuthorization {
+  readonly depositIds: readonly string[];
+}
+
+/** All or nothing: a deposit that another process has taken meanwhile undoes it, and the signatures are thrown away. */
+async function writeDown(
+  db: Database,
+  { id: chain }: Network,
+  { asset }: DepositToken,
+  items: readonly ItemToWrite[],
+): Promise<void> {
+  const id = newId('swe');
+  const depositIds = items.flatMap((item) => item.depositIds);
+  await db.transaction(async (tx) => {
+    await tx.query("INSERT INTO sweeps (id, chain, asset, idempotency_key, status) VALUES ($1, $2, $3, $4, 'signed')", [
+      id,
+      chain,
+      asset,
+      randomUUID(),
+    ]);
+    await tx.query(
+      `INSERT INTO sweep_items (sweep_id, address, treasury, atomic, nonce, valid_before, signature)
+       SELECT $1, i.* FROM unnest($2::text[], $3::text[], $4::numeric[], $5::text[], $6::bigint[], $7::text[]) i`,
+      [
+        id,
+        items.map(({ from }) => from),
+        items.map(({ to }) => to),
+        items.map(({ atomic }) => atomic),
+        items.map(({ nonce }) => nonce),
+        items.map(({ validBefore }) => validBefore),
+        items.map(({ signature }) => signature),
+      ],
+    );
+    const { rowCount } = await tx.query(
+      'UPDATE deposits SET sweep_id = $1 WHERE id = ANY ($2) AND sweep_id IS NULL AND swept_at IS NULL',
+      [id, depositIds],
+    );
+    if (rowCount !== depositIds.length) throw new Error('another process sweeps these deposits already');
+  });
+}

@@ -1,0 +1,73 @@
+import { getAddress, type Hex } from 'viem';
+import type { ChainId } from '../chains/chains.ts';
+import type { Queryable } from '../db/database.ts';
+import type { SignedAuthorization } from './authorization.ts';
+import type { DepositToken } from './deposit-tokens.ts';
+
+/** A sweep that is not finished. */
+export interface Sweep {
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly asset: DepositToken['asset'];
+  readonly idempotencyKey: string;
+  readonly providerRef: string | null;
+  /** `sending` from the moment before the provider is first asked. */
+  readonly status: 'signed' | 'sending';
+  /** Always in the same order, because the provider must be asked for the same thing every time. */
+  readonly items: readonly SweepItem[];
+}
+
+export interface SweepItem extends SignedAuthorization {
+  readonly settled: boolean;
+}
+
+export async function listOpenSweeps(db: Queryable, chain: ChainId): Promise<readonly Sweep[]> {
+  const { rows } = await db.query<SweepRow>(
+    `SELECT s.id, s.chain, s.asset, s.idempotency_key, s.provider_ref, s.status, (
+        SELECT json_agg(json_build_object('address', i.address, 'treasury', i.treasury, 'atomic', i.atomic::text,
+            'nonce', i.nonce, 'validBefore', i.valid_before::text, 'signature', i.signature,
+            'settled', i.moved IS NOT NULL) ORDER BY i.address COLLATE "C")
+          FROM sweep_items i WHERE i.sweep_id = s.id) AS items
+       FROM sweeps s WHERE s.chain = $1 AND s.finished_at IS NULL ORDER BY s.id`,
+    [chain],
+  );
+  return rows.map(toSweep);
+}
+
+interface SweepRow {
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly asset: Sweep['asset'];
+  readonly idempotency_key: string;
+  readonly provider_ref: string | null;
+  readonly status: Sweep['status'];
+  readonly items: readonly {
+    readonly address: string;
+    readonly treasury: string;
+    readonly atomic: string;
+    readonly nonce: Hex;
+    readonly validBefore: string;
+    readonly signature: Hex;
+    readonly settled: boolean;
+  }[];
+}
+
+function toSweep(row: SweepRow): Sweep {
+  return {
+    id: row.id,
+    chain: row.chain,
+    asset: row.asset,
+    idempotencyKey: row.idempotency_key,
+    providerRef: row.provider_ref,
+    status: row.status,
+    items: row.items.map((item) => ({
+      from: getAddress(item.address),
+      to: getAddress(item.treasury),
+      atomic: BigInt(item.atomic),
+      nonce: item.nonce,
+      validBefore: BigInt(item.validBefore),
+      signature: item.signature,
+      settled: item.settled,
+    })),
+  };
+}

@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import type { ChainId } from '../chains/chains.ts';
+import type { Network, Networks } from '../chains/network.ts';
+import type { Checkpoint } from '../checkpoint.ts';
+import type { Database } from '../db/database.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Logger } from '../logger.ts';
+import { createAddressBook } from './address-book.ts';
+import { startLoop } from './loop.ts';
+import { type ChainReader, createChainReader } from './read-chain.ts';
+
+export interface WatcherOptions {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+  readonly logger: Logger;
+  /** After this long without a sign of life another process takes a chain over. */
+  readonly leaseMs?: number;
+  readonly mostBlocks?: bigint;
+  /** The first block ever to read, per chain; without one, what is confirmed from the first start on. */
+  readonly startBlocks?: ReadonlyMap<ChainId, bigint>;
+  readonly checkpoint?: Checkpoint;
+}
+
+export interface Watchers {
+  /** Whether this process reads the chain at this moment. */
+  holds(chain: ChainId): boolean;
+  /** What keeps a chain from being read at this moment. */
+  troubleOn(chain: ChainId): string | undefined;
+  stop(): Promise<void>;
+}
+
+/** How often to ask whether a chain that another process reads has become free. */
+const elsewhereMs = 1_000;
+
+/** Watches every chain for deposits. Any number of processes may do so: each chain is read by one of them at a time. */
+export function startWatchers({ networks, startBlocks, ...options }: WatcherOptions): Watchers {
+  const book = createAddressBook(options.db);
+  const holder = randomUUID();
+  const readers = new Map<ChainId, ChainReader>();
+  const loops = new Map<ChainId, ReturnType<typeof watch>>();
+  for (const network of networks.values()) {
+    const reader = createChainReader(
+      { leaseMs: 15_000, mostBlocks: 2_000n, ...options, book, holder, startBlock: startBlocks?.get(network.id) },
+      network,
+    );
+    readers.set(network.id, reader);
+    loops.set(network.id, watch(network, reader, options.logger));
+  }
+
+  return {
+    holds: (chain) => readers.get(chain)?.holds ?? false,
+    troubleOn: (chain) => loops.get(chain)?.trouble,
+    async stop() {
+      await Promise.all([...loops.values()].map((loop) => loop.stop()));
+      await Promise.all([...readers.values()].map((reader) => reader.release().catch(() => {})));
+    },
+  };
+}
+
+function watch(network: Network, reader: ChainReader, logger: Logger) {
+  return startLoop({
+    logger,
+    fields: { chain: network.id },
+    trouble: 'deposits cannot be read',
+    async run() {
+      const progress = await reader.step();
+      if (progress === 'more') return 0;
+      return progress === 'caught_up' ? network.pollMs : Math.max(network.pollMs, elsewhereMs);
+    },
+  });
+}
+
+/** How long a chain may go unread before the service is not ready. */
+const longestSilenceMs = 60_000;
+
+/** For /ready, in whichever process: fails when some chain has not answered to anybody who watches it. */
+export async function checkChains(db: Database, networks: Networks): Promise<void> {
+  const { rows } = await db.query<{ chain: ChainId }>(
+    'SELECT chain FROM chain_cursors WHERE read_at > now() - make_interval(secs => $1)',
+    [longestSilenceMs / 1_000],
+  );
+  const silent = [...networks.keys()].filter((id) => !rows.some(({ chain }) => chain === id));
+  if (silent.length > 0) throw new Error(`nothing was read for a minute from ${silent.join(', ')}`);
+}

@@ -1,0 +1,157 @@
+import { z } from 'zod';
+import { type ChainId, chainIds, homeChain } from '../chains/chains.ts';
+import type { Network, Networks } from '../chains/network.ts';
+import type { Database } from '../db/database.ts';
+import { depositTokens } from '../deposits/deposit-tokens.ts';
+import { depositRecord, listDeposits } from '../deposits/list-deposits.ts';
+import { currency } from '../http/amount-field.ts';
+import { defineRoute, ok, type Route } from '../http/define-route.ts';
+import { httpErrors } from '../http/errors.ts';
+import type { Once } from '../http/idempotency.ts';
+import { page, pageQuery } from '../http/paging.ts';
+import { walletErrors } from './errors.ts';
+import { ProviderError, type WalletProvider } from './provider.ts';
+import { openUserWallet, type UserWallet } from './user-wallets.ts';
+
+export interface WalletParts {
+  readonly db: Database;
+  readonly once: Once;
+  readonly provider: WalletProvider;
+  readonly networks: Networks;
+}
+
+const chain = z.enum(chainIds, { error: `must be one of ${chainIds.join(', ')}` });
+
+/** Where an account is paid into, and what has arrived there. */
+export function walletRoutes(parts: WalletParts): Route[] {
+  return [walletRoute(parts), depositAddressRoute(parts), depositsRoute(parts)];
+}
+
+function walletRoute(parts: WalletParts): Route {
+  return defineRoute(
+    {
+      id: 'createWallet',
+      method: 'POST',
+      path: '/circle/wallet',
+      tag: 'Wallets',
+      summary: 'Get your wallet',
+      description: 'Registration has made it already; calling this again changes nothing.',
+      auth: 'key',
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'Your wallet on Polygon',
+          schema: z.object({
+            walletId: z.string(),
+            existing: z.boolean().meta({ description: 'Whether it was there before this request.' }),
+          }),
+          example: { walletId: 'wal_01kp3v2m8rfk2s6y0e6v9q4w1x', existing: true },
+        },
+      },
+    },
+    async ({ caller, idempotency }) => {
+      const { wallet, existing } = await openWallet(parts, caller.accountId, homeChain);
+      return parts.once({ caller, idempotency }, async () => ok({ walletId: wallet.id, existing }));
+    },
+  );
+}
+
+function depositAddressRoute(parts: WalletParts): Route {
+  return defineRoute(
+    {
+      id: 'getDepositAddress',
+      method: 'GET',
+      path: '/circle/deposit-address',
+      tag: 'Wallets',
+      summary: 'Where to send you tokens',
+      description:
+        'What arrives is credited by itself, once the chain has confirmed it: on Polygon to the balance that you spend from, on another chain to your balance on that chain. Send only the currencies that are named; other tokens are not credited.',
+      auth: 'key',
+      query: z.strictObject({ chain: chain.default(homeChain) }),
+      examples: { query: { chain: 'MATIC' } },
+      returns: {
+        200: {
+          description: 'Your address on that chain',
+          schema: z.object({ chain, address: z.string(), currencies: z.array(currency) }),
+          example: {
+            chain: 'MATIC',
+            address: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+            currencies: ['USDC', 'EURC'],
+          },
+        },
+      },
+      errors: [walletErrors.chain_not_available],
+    },
+    async ({ caller, query }) => {
+      const network = reachable(parts.networks, query.chain);
+      const { wallet } = await openWallet(parts, caller.accountId, query.chain);
+      return ok({
+        chain: query.chain,
+        address: wallet.address,
+        currencies: depositTokens(network).map(({ asset }) => asset),
+      });
+    },
+  );
+}
+
+function depositsRoute({ db }: WalletParts): Route {
+  return defineRoute(
+    {
+      id: 'listDeposits',
+      method: 'GET',
+      path: '/circle/deposits',
+      tag: 'Wallets',
+      summary: 'What has arrived on chains',
+      description: 'Newest first.',
+      auth: 'key',
+      query: pageQuery,
+      examples: { query: { limit: '50' } },
+      returns: {
+        200: {
+          description: 'A page of your deposits',
+          schema: page('deposits', depositRecord),
+          example: {
+            deposits: [
+              {
+                depositId: 'dep_01kp3v2m8rfk2s6y0e6v9q4w1x',
+                chain: 'MATIC',
+                currency: 'USDC',
+                amount: '100.5',
+                txHash: '0x88df016429689c079f3b2f6ad39fa052532c56795b733da78a91ebe6a713944b',
+                from: '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359',
+                transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
+                createdAt: '2026-01-15T10:00:00.000Z',
+              },
+            ],
+            nextCursor: null,
+          },
+        },
+      },
+    },
+    async ({ caller: { accountId }, query: { limit, cursor } }) =>
+      ok(await listDeposits(db, { accountId, limit, cursor })),
+  );
+}
+
+function reachable(networks: Networks, id: ChainId): Network {
+  const network = networks.get(id);
+  if (network !== undefined) return network;
+  throw walletErrors.chain_not_available(
+    `This service does not reach ${id}. It reaches ${[...networks.keys()].join(', ')}.`,
+  );
+}
+
+/** A provider that is away for a moment is our trouble, not the caller's: they may ask again. */
+async function openWallet(
+  parts: WalletParts,
+  accountId: bigint,
+  id: ChainId,
+): Promise<{ readonly wallet: UserWallet; readonly existing: boolean }> {
+  try {
+    return await openUserWallet(parts, accountId, id);
+  } catch (error) {
+    if (!(error instanceof ProviderError && error.retryable)) throw error;
+    const seconds = Math.max(1, Math.ceil((error.retryAfterMs ?? 1_000) / 1_000));
+    throw httpErrors.unavailable(undefined, { headers: { 'Retry-After': String(seconds) } });
+  }
+}
