@@ -32,7 +32,7 @@ export async function readProfile(db: Queryable, accountId: bigint): Promise<Pro
               a.shipping_address AS "shippingAddress", a.created_at AS "createdAt",
               w.id AS "circleWalletId", w.address AS "depositAddress", c.target AS "pendingPhone"
          FROM accounts a
-         JOIN wallets w ON w.account_id = a.id AND w.chain = 'MATIC'
+         JOIN wallets w ON w.account_id = a.id AND w.chain = 'MATIC' AND w.retired_at IS NULL
          LEFT JOIN verification_codes c ON c.account_id = a.id AND c.kind = 'phone'
         WHERE a.id = $1`,
       [accountId],

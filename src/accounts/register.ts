@@ -76,7 +76,7 @@ interface Credentials {
 async function findCredentials(db: Database, email: string): Promise<Credentials | undefined> {
   const { rows } = await db.query<Credentials>(
     `SELECT a.id, a.handle, a.email, a.password_hash, w.id AS wallet_id, w.address
-       FROM accounts a JOIN wallets w ON w.account_id = a.id AND w.chain = 'MATIC'
+       FROM accounts a JOIN wallets w ON w.account_id = a.id AND w.chain = 'MATIC' AND w.retired_at IS NULL
       WHERE a.email = $1`,
     [email],
   );

@@ -37,6 +37,7 @@ export async function startWorker({ db, url, logger, handlers, schedules }: Work
   const runner: Runner = await run({
     pgPool: pool,
     concurrency: 4,
+    pollInterval: 500,
     noHandleSignals: true,
     logger: new WorkerLogger(() => (level, message) => {
       if (level === 'error' || level === 'warning') logger.warn({ job: true }, message);

@@ -1,10 +1,11 @@
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { afterAll, describe, expect, test } from 'vitest';
+import { createLogger } from '../../src/logger.ts';
 import { createKeysProvider } from '../../src/providers/keys/keys-provider.ts';
 import { createSmtpMailer } from '../../src/providers/smtp/smtp-mailer.ts';
 import { createTwilioSms } from '../../src/providers/twilio/twilio-sms.ts';
-import { createSecrets } from '../../src/secrets.ts';
+import { createSecrets, type Secrets } from '../../src/secrets.ts';
 import { useDatabase } from '../support/database.ts';
 
 const { db } = useDatabase();
@@ -20,9 +21,11 @@ function listen(server: Server): Promise<number> {
 
 describe('wallets from keys of our own', () => {
   const secrets = createSecrets('s'.repeat(32));
+  const open = (from: Secrets) =>
+    createKeysProvider({ db, secrets: from, networks: new Map(), logger: createLogger('silent') });
 
   test('every wallet has its own address, and a second instance derives from the same seed', async () => {
-    const [one, two] = await Promise.all([createKeysProvider(db, secrets), createKeysProvider(db, secrets)]);
+    const [one, two] = await Promise.all([open(secrets), open(secrets)]);
     const wallets = await Promise.all(
       Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).createWallet({ chain: 'MATIC' })),
     );
@@ -33,10 +36,8 @@ describe('wallets from keys of our own', () => {
   });
 
   test('another secret does not open the seed, and says so', async () => {
-    await createKeysProvider(db, secrets);
-    await expect(createKeysProvider(db, createSecrets('t'.repeat(32)))).rejects.toThrow(
-      /sealed with another PAYWRIGHT_SECRET/,
-    );
+    await open(secrets);
+    await expect(open(createSecrets('t'.repeat(32)))).rejects.toThrow(/sealed with another PAYWRIGHT_SECRET/);
   });
 });
 

@@ -1,0 +1,75 @@
+import { type Checkpoint, noCheckpoint } from './checkpoint.ts';
+import type { Config } from './config.ts';
+import { type Custody, openCustody } from './custody.ts';
+import { claimDatabase } from './db/claim-database.ts';
+import { type Database, openDatabase } from './db/database.ts';
+import { migrate } from './db/migrate.ts';
+import { createLedger, type Ledger } from './ledger/ledger.ts';
+import type { Logger } from './logger.ts';
+import type { LocalChains } from './sandbox/chains/local-chains.ts';
+import type { Secrets } from './secrets.ts';
+import { openSecrets, openStore, openStoreDatabase } from './store.ts';
+
+/** What every role stands on. */
+export interface Foundation {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly say: (line: string) => void;
+  readonly checkpoint: Checkpoint;
+  readonly url: string;
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly ledger: Ledger;
+  readonly custody: Custody;
+  /** Only in the sandbox. */
+  readonly localChains: LocalChains | undefined;
+  /** Run in reverse when the service stops. */
+  readonly closers: (() => Promise<unknown>)[];
+}
+
+export interface FoundationOptions {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly say: (line: string) => void;
+  /** Whether a server that runs in the same folder already may be joined. */
+  readonly mayJoin: boolean;
+  readonly checkpoint?: Checkpoint;
+  readonly closers: (() => Promise<unknown>)[];
+}
+
+/** Opens everything that both roles need, in order. What was opened is in `closers`, also when a later part fails. */
+export async function layFoundation(options: FoundationOptions): Promise<Foundation> {
+  const { config, logger, say, mayJoin, closers, checkpoint = noCheckpoint } = options;
+  const store = await openStore({ config, logger, say, mayJoin });
+  closers.push(() => store.close());
+  say('Preparing the database …');
+  await claimDatabase(store.url, config.mode);
+  await migrate(store.url);
+  const db = openStoreDatabase(store, config, logger);
+  closers.push(() => db.close());
+  const secrets = await openSecrets(config, db);
+
+  // Connections of its own, so that no slow query keeps postings waiting.
+  const ledgerDb = openDatabase({
+    url: store.url,
+    poolSize: 2,
+    logger,
+    applicationName: 'paywright-ledger',
+    statementTimeoutMs: 12_000,
+  });
+  closers.push(() => ledgerDb.close());
+  const ledger = createLedger({ db: ledgerDb, logger });
+  closers.push(() => ledger.stop());
+
+  const localChains = config.mode === 'sandbox' ? await startSandboxChains(db, logger, say) : undefined;
+  if (localChains !== undefined) closers.push(() => localChains.stop());
+  const custody = await openCustody({ config, db, secrets, logger, checkpoint, localChains: localChains?.settings });
+  return { config, logger, say, checkpoint, url: store.url, db, secrets, ledger, custody, localChains, closers };
+}
+
+/** Loaded only now: what the sandbox is made of need not be installed for live mode. */
+async function startSandboxChains(db: Database, logger: Logger, say: (line: string) => void): Promise<LocalChains> {
+  say('Starting six local chains …');
+  const { startLocalChains } = await import('./sandbox/chains/local-chains.ts');
+  return startLocalChains({ db, logger });
+}

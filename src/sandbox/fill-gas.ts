@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { chains } from '../chains/chains.ts';
+import type { Database } from '../db/database.ts';
+import { defineJob, handleJob } from '../jobs/define-job.ts';
+import type { Schedule } from '../jobs/worker.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { amountOf } from '../money/amount.ts';
+import { gasFloat } from '../treasury/add-float.ts';
+import { type HouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
+import type { Faucet } from './chains/faucet.ts';
+
+export interface FillGasParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly faucet: Faucet;
+}
+
+/** Enough for some hundred million transactions on a chain where gas costs next to nothing. */
+const fillAtomic = 10_000n * 10n ** 18n;
+
+const fillGasJob = defineJob({ name: 'fill_gas', payload: z.unknown(), maxAttempts: 1 });
+
+/** After a rotation of the seed there are new house wallets. */
+export function fillGasSchedule(parts: FillGasParts): Schedule {
+  return { at: '* * * * *', handler: handleJob(fillGasJob, () => fillGas(parts)) };
+}
+
+/** In the sandbox nobody has to send native coin to the house wallets: each new one is given some, and the books know. */
+export async function fillGas(parts: FillGasParts): Promise<void> {
+  const wallets = (await listHouseWallets(parts.db)).filter(({ retired }) => !retired);
+  await Promise.all(wallets.map((wallet) => fill(parts, wallet)));
+}
+
+/** The mint and its posting go by one name, so a start that was interrupted between them is finished by the next. */
+async function fill({ db, ledger, faucet }: FillGasParts, { chain, address }: HouseWallet): Promise<void> {
+  const name = `gas:${chain}:${address}`;
+  const { rows } = await db.query('SELECT FROM ledger.postings WHERE reference = $1', [name]);
+  if (rows.length > 0) return;
+  const { native } = chains[chain];
+  await faucet.mint({ id: name, chain, asset: native, to: address, atomic: fillAtomic });
+  const { outcome } = await ledger.post(gasFloat(chain, amountOf(native, fillAtomic), name));
+  if (outcome !== 'posted' && outcome !== 'duplicate') throw new Error(`a float was not posted: ${outcome}`);
+}

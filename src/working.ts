@@ -1,0 +1,64 @@
+import { systemClock } from './clock.ts';
+import type { Config } from './config.ts';
+import { startWatchers } from './deposits/watch-chains.ts';
+import type { Foundation } from './foundation.ts';
+import { expireIdempotencyKeys } from './http/expire-idempotency-keys.ts';
+import { startWorker, type Worker } from './jobs/worker.ts';
+import type { Notifier } from './messages/notifier.ts';
+import { sendMessageHandler } from './messages/outbox.ts';
+import { createDenyList } from './providers/deny-list/deny-list.ts';
+import { createSmtpMailer } from './providers/smtp/smtp-mailer.ts';
+import { createTwilioSms } from './providers/twilio/twilio-sms.ts';
+import { fillGas, fillGasSchedule } from './sandbox/fill-gas.ts';
+import { createConsoleNotifier } from './sandbox/notifier.ts';
+import { moveRetiredSchedule } from './treasury/move-retired.ts';
+import { watchGasSchedule } from './treasury/watch-gas.ts';
+import { advanceWithdrawalHandler } from './withdrawals/advance-withdrawal.ts';
+import { resumeAllWithdrawals, resumeWithdrawalsSchedule } from './withdrawals/jobs.ts';
+
+/** Everything that happens without a request: jobs, and the watch over the chains. */
+export async function startWorking(foundation: Foundation): Promise<Worker> {
+  const { config, logger, say, url, db, secrets, ledger, custody, localChains, checkpoint, closers } = foundation;
+  const { networks, provider } = custody;
+  const sandbox = localChains && { db, ledger, faucet: localChains.faucet };
+  if (sandbox !== undefined) await fillGas(sandbox);
+
+  const watchers = startWatchers({ db, ledger, networks, logger });
+  closers.push(() => watchers.stop());
+
+  await resumeAllWithdrawals(db);
+  const worker = await startWorker({
+    db,
+    url,
+    logger,
+    handlers: [
+      sendMessageHandler({ db, secrets, notifier: chooseNotifier(config, say), keepText: config.mode === 'sandbox' }),
+      advanceWithdrawalHandler({
+        db,
+        ledger,
+        networks,
+        provider,
+        screening: createDenyList(config.denyListFile),
+        logger,
+        checkpoint,
+      }),
+    ],
+    schedules: [
+      expireIdempotencyKeys(db, systemClock),
+      resumeWithdrawalsSchedule(db),
+      moveRetiredSchedule({ db, ledger, networks, provider, logger }),
+      watchGasSchedule({ db, networks, logger }),
+      ...(sandbox === undefined ? [] : [fillGasSchedule(sandbox)]),
+    ],
+  });
+  closers.push(() => worker.stop());
+  return worker;
+}
+
+function chooseNotifier({ mode, mail, sms }: Config, say: (line: string) => void): Notifier {
+  if (mode === 'sandbox') return createConsoleNotifier(say);
+  if (mail === undefined || sms === undefined) throw new Error('live mode has no way to send messages');
+  const mailer = createSmtpMailer(mail);
+  const texter = createTwilioSms(sms);
+  return { send: (message) => (message.channel === 'email' ? mailer : texter).send(message) };
+}
