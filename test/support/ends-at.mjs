@@ -1,0 +1,15 @@
+// Runs the built service and ends it, as a power cut would, at the checkpoint that END_AT names.
+import { readConfig } from '../../dist/config.js';
+import { createLogger } from '../../dist/logger.js';
+import { runPaywright } from '../../dist/main.js';
+
+await runPaywright({
+  config: readConfig(process.env),
+  logger: createLogger('error'),
+  roles: { serve: true, work: true },
+  say: () => {},
+  checkpoint(name) {
+    if (name === process.env.END_AT) process.kill(process.pid, 'SIGKILL');
+  },
+});
+process.stdout.write('ready\n');
