@@ -1,0 +1,45 @@
+/** How a request goes wrong. */
+export type Trouble =
+  | { readonly how: 'rate-limit'; readonly retryAfterSeconds?: number }
+  | { readonly how: 'server-error'; readonly status?: number }
+  | { readonly how: 'refuse'; readonly status: number; readonly code: number; readonly message?: string }
+  /** The connection breaks before anything is done. */
+  | { readonly how: 'drop' }
+  /** Everything is done, and the connection breaks before the answer. */
+  | { readonly how: 'lose-answer' }
+  /** Nothing is done, and no answer ever comes. */
+  | { readonly how: 'hang' }
+  /** A page of somebody in between. */
+  | { readonly how: 'nonsense' };
+
+export interface Fault {
+  readonly trouble: Trouble;
+  /** How many requests it hits. */
+  readonly times?: number;
+  /** Which requests; all of them when it is left out. */
+  readonly on?: (request: { readonly method: string; readonly path: string }) => boolean;
+}
+
+export interface Faults {
+  next(fault: Fault): void;
+  clear(): void;
+  take(request: { readonly method: string; readonly path: string }): Trouble | undefined;
+}
+
+export function createFaults(): Faults {
+  let waiting: { fault: Fault; left: number }[] = [];
+  return {
+    next(fault) {
+      waiting.push({ fault, left: fault.times ?? 1 });
+    },
+    clear() {
+      waiting = [];
+    },
+    take(request) {
+      const hit = waiting.find(({ fault, left }) => left > 0 && (fault.on?.(request) ?? true));
+      if (hit === undefined) return undefined;
+      hit.left--;
+      return hit.fault.trouble;
+    },
+  };
+}

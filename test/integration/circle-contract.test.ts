@@ -1,0 +1,19 @@
+import { createLogger } from '../../src/logger.ts';
+import { createCircleProvider } from '../../src/providers/circle/circle-provider.ts';
+import { describeWalletProvider } from '../contract/wallet-provider.ts';
+import { startCircleEmulator } from '../emulators/circle/emulator.ts';
+
+/** The limits of Circle have tests of their own; here they would only make everybody wait. */
+const limits = { writesPerSecond: 500, readsPerSecond: 2_000, pauseMs: 10 };
+
+describeWalletProvider('circle', async ({ database: { db }, chains }) => {
+  const emulator = await startCircleEmulator({ networks: () => chains.networks, tickMs: 10 });
+  const { apiKey, entitySecret, url: baseUrl } = emulator;
+  const parts = { apiKey, entitySecret, db, logger: createLogger('silent'), networks: chains.networks, limits };
+  return {
+    provider: await createCircleProvider({ ...parts, baseUrl }),
+    // A port that is never listened on.
+    unreachable: () => createCircleProvider({ ...parts, baseUrl: 'http://127.0.0.1:9' }),
+    stop: () => emulator.stop(),
+  };
+});
