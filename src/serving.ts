@@ -21,6 +21,7 @@ import { createRedisLimiter } from './rate-limit/redis-limiter.ts';
 import { sandboxRoutes } from './sandbox/routes.ts';
 import { createRecipientBook } from './transfers/recipient-book.ts';
 import { transferRoutes } from './transfers/routes.ts';
+import { walletRoutes } from './wallets/wallet-routes.ts';
 import { addPages } from './web/pages.ts';
 import { withdrawalRoutes } from './withdrawals/routes.ts';
 
@@ -86,6 +87,7 @@ function featureRoutes(foundation: Foundation, limiter: RateLimiter, changes: Ac
   return [
     ...accountRoutes({ db, once, register, changes, verification, rateLimits: config.rateLimits }),
     ...transferRoutes({ db, ledger, recipients: createRecipientBook(db) }),
+    ...walletRoutes({ db, once, provider, networks }),
     ...withdrawalRoutes({ db, once, ledger, networks, checkpoint }),
     ...(localChains === undefined ? [] : sandboxRoutes({ db, secrets, chains: localChains })),
   ];

@@ -1,5 +1,6 @@
 import { systemClock } from './clock.ts';
 import type { Config } from './config.ts';
+import { startSweeps } from './deposits/sweep.ts';
 import { startWatchers } from './deposits/watch-chains.ts';
 import type { Foundation } from './foundation.ts';
 import { expireIdempotencyKeys } from './http/expire-idempotency-keys.ts';
@@ -25,6 +26,18 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
 
   const watchers = startWatchers({ db, ledger, networks, logger });
   closers.push(() => watchers.stop());
+  const sweeps = startSweeps({
+    db,
+    ledger,
+    networks,
+    provider,
+    logger,
+    checkpoint,
+    mayAct: (chain) => watchers.holds(chain),
+    // Gas is free in the sandbox, and nobody wants to wait there.
+    ...(sandbox !== undefined && { threshold: 1n, gatherMs: 0, pollMs: 500 }),
+  });
+  closers.push(() => sweeps.stop());
 
   await resumeAllWithdrawals(db);
   const worker = await startWorker({
