@@ -30,7 +30,8 @@ export async function keepChains(db: Database, logger: Logger): Promise<ChainKee
   /** True once this process runs the chains; false when somebody else does. */
   async function tryToKeep(portPatienceMs: number): Promise<boolean> {
     session ??= await openSession(db);
-    const { client } = session;
+    const { client, running } = session;
+    if (running !== undefined) return true;
     const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [chainsLock]);
     if (rows[0]?.locked !== true) return false;
     session.running = await runChains({ db, client, logger, waitForPortMs: portPatienceMs });
@@ -94,7 +95,12 @@ async function startOrJoin(db: Database, tryToKeep: () => Promise<boolean>): Pro
 }
 
 async function openSession(db: Database): Promise<{ client: pg.Client; ended: Promise<void> }> {
-  const client = new pg.Client({ ...db.pool.options, application_name: keeperName, keepAlive: true });
+  const client = new pg.Client({
+    ...db.pool.options,
+    application_name: keeperName,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  });
   const ended = new Promise<void>((resolve) => {
     client.on('error', () => resolve());
     client.on('end', () => resolve());

@@ -5,6 +5,7 @@ import { type ChainState, followEntry, initialState, planEntry } from './chain-s
 import { createEvmNode, type EvmNode, type RpcOutcome } from './evm-node.ts';
 import { executeEntry } from './execute-entry.ts';
 import type { Journal, JournalEntry } from './journal.ts';
+import { orderSends } from './order-sends.ts';
 import { canonicalMethod } from './rpc-methods.ts';
 
 export interface RpcCall {
@@ -56,7 +57,7 @@ export async function openLocalChain(options: OpenLocalChainOptions): Promise<Lo
     // What arrives in the same moment is written down together.
     await new Promise(setImmediate);
     try {
-      while (waiting.length > 0) await workOff(waiting.splice(0));
+      while (waiting.length > 0) await workOff(orderSends(waiting.splice(0)));
     } finally {
       working = false;
     }

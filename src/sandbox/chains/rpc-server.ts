@@ -28,9 +28,10 @@ export function chainPath(id: ChainId): string {
 /** JSON-RPC over HTTP for every chain, on this machine only. */
 export async function startRpcServer({ chains, port, logger }: RpcServerOptions): Promise<RpcServer> {
   const byPath = new Map([...chains.values()].map((chain) => [chainPath(chain.id), chain]));
+  let stopping = false;
   const server = createServer((request, response) => {
     answer(byPath, request, response).catch((err: unknown) => {
-      logger.error({ err }, 'a local chain could not answer');
+      if (!stopping) logger.error({ err }, 'a local chain could not answer');
       if (!response.headersSent) send(response, 500, failure(null, -32_603, 'the chain could not answer'));
       else response.destroy();
     });
@@ -43,6 +44,7 @@ export async function startRpcServer({ chains, port, logger }: RpcServerOptions)
     port: (server.address() as AddressInfo).port,
     stop: () =>
       new Promise<void>((resolve) => {
+        stopping = true;
         server.close(() => resolve());
         server.closeAllConnections();
       }),
