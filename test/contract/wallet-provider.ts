@@ -307,12 +307,15 @@ export function describeWalletProvider(
       expect(await balance(to)).toBe(999_999n);
     });
 
-    it('may be asked again when there was no native coin for gas', async () => {
+    it('only waits when there is no native coin for gas, and sends once there is', async () => {
       const from = await newWallet();
       await chains.mint(home, 'USDC', from.address, 2_000_000n);
       const to = stranger();
       const send = usdcSend(from, to, 2_000_000n);
-      expect(await outcome(provider.sendToken(send))).toMatchObject({ name: 'ProviderError', retryable: true });
+      // An adapter may take it over and keep it, or ask to be asked again.
+      const early = await outcome(provider.sendToken(send).then((ref) => provider.lookUp(home, ref)));
+      if (early instanceof ProviderError) expect(early).toMatchObject({ retryable: true });
+      else expect(early).toMatchObject({ state: 'pending' });
       await fund(from, 0n);
       expect(await follow(await provider.sendToken(send))).toMatchObject({ state: 'confirmed' });
       expect(await balance(to)).toBe(2_000_000n);
