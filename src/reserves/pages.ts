@@ -1,0 +1,122 @@
+import { joinNodes, nodeBytes, readNode, type TreeNode, writeNode } from './tree-hash.ts';
+
+/** A page holds the nodes of five steps of a branch: 32 neighbours, from which the 31 nodes above them follow. */
+const stepsPerPage = 5;
+
+export interface Page {
+  readonly level: number;
+  readonly number: number;
+  readonly nodes: Buffer;
+}
+
+/** The pages of a tree, each as soon as its nodes are known, so that never more than one page of each level is held. */
+export function* pagesOf(leaves: Iterable<TreeNode>, depth: number): Generator<Page, TreeNode> {
+  const open: { nodes: TreeNode[]; number: number }[] = [];
+  for (const leaf of leaves) {
+    let top = leaf;
+    for (let level = 0; ; level++) {
+      const page = open[level] ?? { nodes: [], number: 0 };
+      open[level] = page;
+      page.nodes.push(top);
+      if (page.nodes.length < nodesOnPage(level, depth)) break;
+      yield { level, number: page.number, nodes: encode(page.nodes) };
+      top = topOf(layersOf(page.nodes));
+      if (level === topLevel(depth)) return top;
+      open[level] = { nodes: [], number: page.number + 1 };
+    }
+  }
+  throw new Error('a tree has as many leaves as its depth says');
+}
+
+/** The node beside each step of the way up, and on which side of it. */
+export interface BranchStep extends TreeNode {
+  readonly side: 'left' | 'right';
+}
+
+interface PageName {
+  readonly level: number;
+  readonly number: number;
+}
+
+/** The pages that the branch of a leaf is read from, lowest first. */
+export function pagesOnBranch(place: number, depth: number): PageName[] {
+  return Array.from({ length: topLevel(depth) + 1 }, (_, level) => ({
+    level,
+    number: Math.floor(place / 2 ** (stepsPerPage * (level + 1))),
+  }));
+}
+
+export interface BranchReader {
+  leaf(place: number): TreeNode;
+  branch(place: number): BranchStep[];
+}
+
+/** Reads branches from pages that have been fetched, and works every page out only once. */
+export function createBranchReader(pages: readonly Page[], depth: number): BranchReader {
+  const worked = new Map<string, TreeNode[][]>();
+  for (const { level, number, nodes } of pages) worked.set(`${level}:${number}`, layersOf(decode(nodes)));
+  const layersAt = ({ level, number }: PageName) => {
+    const layers = worked.get(`${level}:${number}`);
+    if (layers === undefined) throw new Error(`page ${number} of level ${level} is missing`);
+    return layers;
+  };
+
+  return {
+    leaf(place) {
+      const [leaves = []] = layersAt({ level: 0, number: place >>> stepsPerPage });
+      return known(leaves[place % leaves.length]);
+    },
+    branch: (place) =>
+      pagesOnBranch(place, depth).flatMap((name) => {
+        const within = Math.floor(place / 2 ** (stepsPerPage * name.level)) % nodesOnPage(name.level, depth);
+        return layersAt(name)
+          .slice(0, -1)
+          .map((layer, step) => siblingOf(layer, within >>> step));
+      }),
+  };
+}
+
+function siblingOf(layer: readonly TreeNode[], index: number): BranchStep {
+  return { ...known(layer[index ^ 1]), side: index % 2 === 0 ? 'right' : 'left' };
+}
+
+/** The nodes themselves, then the layer above them, and so on up to the one node that holds them all. */
+function layersOf(nodes: readonly TreeNode[]): TreeNode[][] {
+  const layers: TreeNode[][] = [[...nodes]];
+  for (let layer = layers[0] ?? []; layer.length > 1; ) {
+    const above: TreeNode[] = [];
+    for (let index = 0; index < layer.length; index += 2) {
+      above.push(joinNodes(layer[index] as TreeNode, layer[index + 1] as TreeNode));
+    }
+    layers.push(above);
+    layer = above;
+  }
+  return layers;
+}
+
+function topLevel(depth: number): number {
+  return Math.ceil(depth / stepsPerPage) - 1;
+}
+
+function nodesOnPage(level: number, depth: number): number {
+  return 2 ** Math.min(stepsPerPage, depth - stepsPerPage * level);
+}
+
+function encode(nodes: readonly TreeNode[]): Buffer {
+  const bytes = Buffer.alloc(nodes.length * nodeBytes);
+  for (const [index, node] of nodes.entries()) writeNode(bytes, node, index * nodeBytes);
+  return bytes;
+}
+
+function decode(bytes: Buffer): TreeNode[] {
+  return Array.from({ length: bytes.length / nodeBytes }, (_, index) => readNode(bytes, index * nodeBytes));
+}
+
+function topOf(layers: readonly TreeNode[][]): TreeNode {
+  return known(layers.at(-1)?.[0]);
+}
+
+function known(node: TreeNode | undefined): TreeNode {
+  if (node === undefined) throw new Error('the tree has no such node');
+  return node;
+}

@@ -1,0 +1,138 @@
+import type { Random } from './random.ts';
+
+/** So that even two owners have dozens of leaves each, and what one of them sees says nothing about the other. */
+const fewestLeaves = 128;
+/** Every balance is cut into at least so many parts of its own size, so that none of them comes near the whole … */
+const fewestPieces = 4;
+/** … and a large one into more, so that its parts stand out less. */
+const mostPieces = 16;
+/** Pieces and crumbs together, so that the proof of any balance is a short answer. */
+const mostParts = 64;
+/** The house's own claims are decoys of every size. Nobody asks for its leaves, but more than these hide nothing more. */
+const mostHouseParts = 256;
+
+export interface LeafPlan {
+  readonly depth: number;
+  /** What each part is worth. The parts of one owner lie side by side: users in the order given, the house, then nobody. */
+  readonly amounts: readonly bigint[];
+  /** Where each owner's parts begin. Two more than there are users: the house, and the zeros that belong to nobody. */
+  readonly firstPart: Uint32Array;
+  readonly placeOfPart: Uint32Array;
+  readonly partAtPlace: Uint32Array;
+}
+
+/**
+ * Cuts every balance into parts and gives each part a place among the leaves. A branch shows the sums beside it, and the
+ * lowest of them is one leaf: so no leaf is a whole balance, and whose parts lie beside whose is chance.
+ * A generator, so that its caller decides when to let others go first.
+ */
+export function* planLeaves(
+  { balances, house }: { readonly balances: readonly bigint[]; readonly house: bigint },
+  random: Random,
+): Generator<undefined, LeafPlan> {
+  const depth = Math.ceil(Math.log2(Math.max(fewestLeaves, (fewestPieces + 1) * (balances.length + 1))));
+  const size = 2 ** depth;
+  const shares = allotParts({ balances, house, size }, random);
+  const amounts: bigint[] = [];
+  const firstPart = new Uint32Array(balances.length + 2);
+  for (let owner = 0; owner <= balances.length; owner++) {
+    firstPart[owner] = amounts.length;
+    const balance = balances[owner] ?? house;
+    const [pieces, crumbs] = [shares.pieces[owner] as number, shares.crumbs[owner] as number];
+    if (pieces > 0) amounts.push(...cutBalance(balance, { pieces, crumbs }, random));
+    if (owner % 64 === 0) yield undefined;
+  }
+  firstPart[balances.length + 1] = amounts.length;
+  while (amounts.length < size) amounts.push(0n);
+
+  const partAtPlace = yield* shuffled(size, random);
+  const placeOfPart = new Uint32Array(size);
+  for (let place = 0; place < size; place++) placeOfPart[partAtPlace[place] as number] = place;
+  return { depth, amounts, firstPart, placeOfPart, partAtPlace };
+}
+
+/** The numbers below `size`, in an order that all orders are equally likely to be (Fisher and Yates). */
+function* shuffled(size: number, random: Random): Generator<undefined, Uint32Array> {
+  const items = new Uint32Array(size);
+  for (let last = 0; last < size; last++) {
+    const other = random.below(last + 1);
+    items[last] = items[other] as number;
+    items[other] = last;
+    if (last % 16_384 === 0) yield undefined;
+  }
+  return items;
+}
+
+interface Shares {
+  readonly pieces: Uint32Array;
+  readonly crumbs: Uint32Array;
+}
+
+/** How many parts each owner gets; the house is the last. What is left over when all have their most stays with nobody. */
+function allotParts(
+  { balances, house, size }: { readonly balances: readonly bigint[]; readonly house: bigint; readonly size: number },
+  random: Random,
+): Shares {
+  const users = balances.length;
+  const pieces = new Uint32Array(users + 1).fill(fewestPieces, 0, users);
+  const crumbs = new Uint32Array(users + 1);
+  if (house > 0n) {
+    pieces[users] = mostPieces;
+    crumbs[users] = Math.min(size / 8, mostHouseParts) - mostPieces;
+  }
+  let left = size - users * fewestPieces - (house > 0n ? Math.min(size / 8, mostHouseParts) : 0);
+
+  const total = balances.reduce((sum, balance) => sum + balance, 0n);
+  const byWealth = BigInt(left >> 1);
+  for (const [owner, balance] of balances.entries()) {
+    const more = Math.min(Number((byWealth * balance) / total), mostPieces - fewestPieces);
+    pieces[owner] = fewestPieces + more;
+    left -= more;
+  }
+
+  // The rest falls where it may, so that how many parts somebody has says nothing exact about anything.
+  let open = users;
+  while (left > 0 && open > 0) {
+    const owner = random.below(users);
+    const most = mostParts - (pieces[owner] as number);
+    const count = crumbs[owner] as number;
+    if (count === most) continue;
+    crumbs[owner] = count + 1;
+    left--;
+    if (count + 1 === most) open--;
+  }
+  if (house > 0n) crumbs[users] = (crumbs[users] as number) + left;
+  return { pieces, crumbs };
+}
+
+/**
+ * Cuts a balance, and again its largest part, anywhere; then breaks off crumbs that are as likely to be of one size as of
+ * another, down to nothing. A few leaves then tell how large a balance may be, but every size of leaf may be a crumb of
+ * any larger balance, so a small balance does not stand out among large ones.
+ */
+export function cutBalance(
+  balance: bigint,
+  { pieces, crumbs }: { readonly pieces: number; readonly crumbs: number },
+  random: Random,
+): bigint[] {
+  const parts = [balance];
+  while (parts.length < pieces + crumbs) {
+    const largest = indexOfLargest(parts);
+    const part = parts[largest] as bigint;
+    const cutOff = parts.length < pieces ? random.cut(part) : breakCrumb(part, random);
+    parts[largest] = part - cutOff;
+    parts.push(cutOff);
+  }
+  return parts;
+}
+
+function breakCrumb(part: bigint, random: Random): bigint {
+  const halvings = 1 + random.below(part.toString(2).length);
+  return random.cut(part >> BigInt(halvings));
+}
+
+function indexOfLargest(parts: readonly bigint[]): number {
+  let largest = 0;
+  for (const [index, part] of parts.entries()) if (part > (parts[largest] as bigint)) largest = index;
+  return largest;
+}

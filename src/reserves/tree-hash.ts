@@ -1,0 +1,119 @@
+import { hash } from 'node:crypto';
+
+/**
+ * What is hashed, byte for byte. Every message begins with what it is and has one length for its kind, so that none can
+ * be taken for another. Sums are 16 bytes without a sign: nothing can be below zero, and adding two is checked.
+ * scripts/verify-proof.mjs says the same in its own words.
+ */
+const kinds = { leaf: 0, node: 1, owner: 2, tree: 3, root: 4 } as const;
+
+export const hashBytes = 32;
+export const sumBytes = 16;
+/** A node as it is kept: its hash, then its sum. */
+export const nodeBytes = hashBytes + sumBytes;
+export const nonceBytes = 16;
+export const saltBytes = 16;
+
+/** The first sum that does not fit. */
+export const sumLimit = 1n << 128n;
+
+// Messages are written over one another: nothing waits between filling one and hashing it, and a tree has a million.
+const ownerMessage = Buffer.alloc(1 + hashBytes + saltBytes + hashBytes + sumBytes + 4, kinds.owner);
+const leafMessage = Buffer.alloc(1 + hashBytes + 4 + hashBytes + sumBytes + nonceBytes, kinds.leaf);
+const nodeMessage = Buffer.alloc(1 + 2 * nodeBytes, kinds.node);
+const rootMessage = Buffer.alloc(1 + hashBytes + nodeBytes, kinds.root);
+
+export interface TreeNode {
+  readonly hash: Buffer;
+  readonly sum: bigint;
+}
+
+export interface TreeName {
+  readonly snapshotId: string;
+  /** ISO 8601 in UTC with milliseconds, as it is published. */
+  readonly at: string;
+  readonly chain: string;
+  readonly asset: string;
+  readonly depth: number;
+}
+
+/** What every leaf of one tree has in common, so that no leaf can be shown as part of another tree. */
+export function treeTag({ snapshotId, at, chain, asset, depth }: TreeName): Buffer {
+  const texts = ['paywright reserves 1', snapshotId, at, chain, asset].map((text) => digest(Buffer.from(text)));
+  return digest(Buffer.concat([Buffer.of(kinds.tree), ...texts, Buffer.of(depth)]));
+}
+
+export interface OwnerOpening {
+  readonly tag: Buffer;
+  readonly salt: Buffer;
+  /** The account's handle, which only its owner is. No two accounts can be shown the same leaf. */
+  readonly owner: string;
+  /** All that the owner has in this tree, in so many leaves: none can be left out of a proof. */
+  readonly balance: bigint;
+  readonly leaves: number;
+}
+
+export function ownerHash({ tag, salt, owner, balance, leaves }: OwnerOpening): Buffer {
+  tag.copy(ownerMessage, 1);
+  salt.copy(ownerMessage, 33);
+  digest(Buffer.from(owner)).copy(ownerMessage, 49);
+  writeSum(ownerMessage, balance, 81);
+  ownerMessage.writeUInt32BE(leaves, 97);
+  return digest(ownerMessage);
+}
+
+export interface LeafOpening {
+  readonly tag: Buffer;
+  readonly place: number;
+  readonly owner: Buffer;
+  readonly amount: bigint;
+  readonly nonce: Buffer;
+}
+
+export function leafHash({ tag, place, owner, amount, nonce }: LeafOpening): Buffer {
+  tag.copy(leafMessage, 1);
+  leafMessage.writeUInt32BE(place, 33);
+  owner.copy(leafMessage, 37);
+  writeSum(leafMessage, amount, 69);
+  nonce.copy(leafMessage, 85);
+  return digest(leafMessage);
+}
+
+/** A node holds the sums of both its children, not only their total: otherwise a sum could be hidden behind a larger one. */
+export function joinNodes(left: TreeNode, right: TreeNode): TreeNode {
+  writeNode(nodeMessage, left, 1);
+  writeNode(nodeMessage, right, 1 + nodeBytes);
+  const sum = left.sum + right.sum;
+  if (sum >= sumLimit) throw new RangeError('the sum of a tree does not fit in 16 bytes');
+  return { hash: digest(nodeMessage), sum };
+}
+
+/** What is published: it holds the total itself, and which tree it is. */
+export function rootHash(tag: Buffer, top: TreeNode): Buffer {
+  tag.copy(rootMessage, 1);
+  writeNode(rootMessage, top, 33);
+  return digest(rootMessage);
+}
+
+export function writeNode(target: Buffer, { hash: nodeHash, sum }: TreeNode, offset: number): void {
+  nodeHash.copy(target, offset);
+  writeSum(target, sum, offset + hashBytes);
+}
+
+export function readNode(source: Buffer, offset: number): TreeNode {
+  const sumAt = offset + hashBytes;
+  return {
+    hash: source.subarray(offset, sumAt),
+    sum: (source.readBigUInt64BE(sumAt) << 64n) | source.readBigUInt64BE(sumAt + 8),
+  };
+}
+
+function writeSum(target: Buffer, sum: bigint, offset: number): void {
+  if (sum < 0n || sum >= sumLimit) throw new RangeError(`${sum} does not fit in 16 bytes`);
+  target.writeBigUInt64BE(sum >> 64n, offset);
+  target.writeBigUInt64BE(sum & 0xffff_ffff_ffff_ffffn, offset + 8);
+}
+
+function digest(message: Uint8Array): Buffer {
+  return hash('sha256', message, 'buffer');
+}
