@@ -1,13 +1,16 @@
 import { Command } from 'commander';
 import { addAccountCommands } from './accounts/commands.ts';
 import { readConfig } from './config.ts';
+import type { CustodyCommandParts } from './custody.ts';
 import { isUnavailable } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { createLogger, type Logger } from './logger.ts';
 import type { Roles, RunningPaywright } from './main.ts';
 import { Refusal } from './refusal.ts';
 import { openStore, openStoreDatabase } from './store.ts';
+import { addTreasuryCommands } from './treasury/commands.ts';
 import { welcome } from './welcome.ts';
+import { addWithdrawalCommands } from './withdrawals/commands.ts';
 
 const drainTimeoutMs = 15_000;
 
@@ -43,6 +46,8 @@ export async function main(argv: readonly string[], startedBy: number): Promise<
       }),
     );
   addAccountCommands(program, (work) => withStore(({ db }) => work(db)), say);
+  addWithdrawalCommands(program, withCustody, say);
+  addTreasuryCommands(program, withCustody, say);
 
   try {
     await program.parseAsync(argv);
@@ -106,6 +111,21 @@ async function withStore(
     await db.close();
     await store.close();
   }
+}
+
+/** For commands about money: with the ledger, the chains and whoever holds the keys. A sandbox has to be running. */
+async function withCustody(work: (parts: CustodyCommandParts) => Promise<void>): Promise<void> {
+  const config = readConfig(process.env);
+  const logger = createLogger('error');
+  await withStore(async ({ url, db }) => {
+    const { openCommandParts } = await import('./custody.ts');
+    const { parts, close } = await openCommandParts({ config, logger, url, db });
+    try {
+      await work(parts);
+    } finally {
+      await close();
+    }
+  });
 }
 
 function explain(error: unknown): string {

@@ -2,10 +2,13 @@ import { type ChainId, chains, homeChain } from './chains/chains.ts';
 import { createNetworks, type NetworkSettings, type Networks } from './chains/network.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { Config } from './config.ts';
-import type { Database } from './db/database.ts';
+import { type Database, openDatabase, type Transaction } from './db/database.ts';
+import { createLedger, type Ledger } from './ledger/ledger.ts';
 import type { Logger } from './logger.ts';
 import { createKeysProvider } from './providers/keys/keys-provider.ts';
+import { addSeed } from './providers/keys/seeds.ts';
 import type { Secrets } from './secrets.ts';
+import { openSecrets } from './store.ts';
 import { openHouseWallets } from './wallets/house-wallets.ts';
 import type { WalletProvider } from './wallets/provider.ts';
 
@@ -54,4 +57,46 @@ function liveChains({ rpcUrls, eurcOnPolygon }: Config): ReadonlyMap<ChainId, Ne
       },
     ]),
   );
+}
+
+/** What a command about money works with. */
+export interface CustodyCommandParts extends Custody {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  /** Only where the keys are our own. */
+  readonly addSeed: ((tx: Transaction) => Promise<number>) | undefined;
+}
+
+export interface CommandOptions {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly url: string;
+  readonly db: Database;
+}
+
+/** The same parts as the service's, for a command that runs beside it. */
+export async function openCommandParts({ config, logger, url, db }: CommandOptions) {
+  const secrets = await openSecrets(config, db);
+  const localChains = config.mode === 'sandbox' ? await connectSandbox(db) : undefined;
+  const custody = await openCustody({ config, db, secrets, logger, localChains });
+  const ledgerDb = openDatabase({ url, poolSize: 1, logger });
+  const ledger = createLedger({ db: ledgerDb, logger });
+  const parts: CustodyCommandParts = {
+    ...custody,
+    db,
+    ledger,
+    addSeed: config.wallets.provider === 'keys' ? (tx) => addSeed(tx, secrets) : undefined,
+  };
+  return {
+    parts,
+    async close() {
+      await ledger.stop();
+      await ledgerDb.close();
+    },
+  };
+}
+
+async function connectSandbox(db: Database): Promise<ReadonlyMap<ChainId, NetworkSettings>> {
+  const { connectLocalChains } = await import('./sandbox/chains/local-chains.ts');
+  return (await connectLocalChains({ db })).settings;
 }
