@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { withdrawalAddress } from '../accounts/fields.ts';
+import { chainIds } from '../chains/chains.ts';
+import { amountOrRefuse } from '../http/amount-field.ts';
+import { defineRoute, ok, type Route } from '../http/define-route.ts';
+import { httpErrors } from '../http/errors.ts';
+import { assets } from '../money/asset.ts';
+import type { Faucet } from './chains/faucet.ts';
+import { faucetAssets } from './chains/tokens.ts';
+import { mintOrRefuse } from './mint-or-refuse.ts';
+
+const address = withdrawalAddress.meta({
+  description: 'Any address. In mixed case its EIP-55 checksum must be right.',
+});
+const chain = z.enum(chainIds, { error: `must be one of ${chainIds.join(', ')}` });
+const asset = z.enum(assets, { error: `must be one of ${assets.join(', ')}` });
+const amount = z.number().meta({ description: 'More than 0, with at most as many decimals as the currency has.' });
+
+export function faucetRoute(faucet: Faucet): Route {
+  return defineRoute(
+    {
+      id: 'useSandboxFaucet',
+      method: 'POST',
+      path: '/sandbox/faucet',
+      tag: 'Sandbox',
+      summary: 'Play money for any address on a local chain',
+      description: 'The currency may also be the coin that the chain takes for gas: MATIC on Polygon, ETH on Ethereum.',
+      auth: 'none',
+      body: z.strictObject({ address, chain, currency: asset, amount }),
+      examples: {
+        body: {
+          address: '0x90F79bf6EB2c4f870365E785982E1f101E93b906',
+          chain: 'MATIC',
+          currency: 'USDC',
+          amount: 25,
+        },
+      },
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'It is on the chain',
+          schema: z.object({ txHash: z.string(), address: z.string(), chain, currency: asset, amount: z.number() }),
+          example: {
+            txHash: '0x5a1f0b5d8c1f4f2e7b7f4e4f4b8c9f2a6d3e1c0b9a8f7e6d5c4b3a291807f6e5',
+            address: '0x90F79bf6EB2c4f870365E785982E1f101E93b906',
+            chain: 'MATIC',
+            currency: 'USDC',
+            amount: 25,
+          },
+        },
+      },
+      errors: [httpErrors.unavailable],
+    },
+    async ({ body, idempotency, requestId }) => {
+      const offered = faucetAssets(body.chain);
+      if (!offered.includes(body.currency)) {
+        const message = `must be one of ${offered.join(', ')} on ${body.chain}`;
+        throw httpErrors.invalid_request(`currency ${message}.`, { errors: [{ path: 'currency', message }] });
+      }
+      const money = amountOrRefuse(body.currency, body.amount);
+      const txHash = await mintOrRefuse(faucet, {
+        // Nobody signs in here, so a key belongs to the address that is paid.
+        id: idempotency === undefined ? `faucet ${requestId}` : `faucet of ${body.address} ${idempotency.key}`,
+        chain: body.chain,
+        asset: body.currency,
+        to: body.address,
+        atomic: money.atomic,
+      });
+      return ok({ txHash, ...body });
+    },
+  );
+}
