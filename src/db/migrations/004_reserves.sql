@@ -15,10 +15,10 @@ CREATE TABLE reserve_trees (
   snapshot_id  text NOT NULL REFERENCES reserve_snapshots (id) ON DELETE CASCADE,
   chain        text NOT NULL,
   asset        text NOT NULL,
-  -- There are 2 ^ depth leaves.
-  depth        integer NOT NULL CHECK (depth BETWEEN 0 AND 40),
-  root         bytea NOT NULL CHECK (octet_length(root) = 32),
-  total        numeric NOT NULL CHECK (total >= 0),
+  -- All three are null until the snapshot is published. There are 2 ^ depth leaves.
+  depth        integer CHECK (depth BETWEEN 1 AND 32),
+  root         bytea CHECK (octet_length(root) = 32),
+  total        numeric CHECK (total >= 0),
   -- What the ledger owed in the same read. The total says the same unless the house itself owes less than nothing.
   owed         numeric NOT NULL,
   -- How far the chain had been read in the same read; null when it had not been read at all.
@@ -48,3 +48,7 @@ CREATE TABLE reserve_owners (
   places     bytea NOT NULL,
   PRIMARY KEY (tree_id, account_id)
 );
+
+-- What is ahead of the cursor is looked for with every report.
+CREATE INDEX deposits_by_block ON deposits (chain, block_number);
+CREATE INDEX withdrawals_by_block ON withdrawals (chain, block_number) WHERE status = 'complete';
