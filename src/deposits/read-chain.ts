@@ -103,7 +103,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
   async function readAgainFromFork(cursor: ChainCursor): Promise<ReadingProgress> {
     const fork = await findForkPoint(db, network);
     parts.logger.error(
-      { chain, depth: Number(cursor.number - fork.number), from: Number(fork.number), to: Number(cursor.number) },
+      { chain, depth: Number(cursor.number - fork.number), readTo: Number(cursor.number), backTo: Number(fork.number) },
       'the chain was reorganised deeper than its confirmations: it is read again from before',
     );
     await nameVanished(parts, network, fork);

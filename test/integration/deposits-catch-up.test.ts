@@ -1,0 +1,134 @@
+import { getAddress } from 'viem';
+import { describe, expect, test } from 'vitest';
+import type { ChainId } from '../../src/chains/chains.ts';
+import { createAddressBook } from '../../src/deposits/address-book.ts';
+import { startWatchers } from '../../src/deposits/watch-chains.ts';
+import { userAccount } from '../../src/ledger/account-id.ts';
+import { verifyLedger } from '../../src/ledger/verify.ts';
+import { readUp, type User, useDepositWorld } from '../support/deposits.ts';
+import { startUnrulyRpc } from '../support/unruly-rpc.ts';
+
+const world = useDepositWorld();
+const { chains } = world;
+const { db } = world.database;
+
+/** Deposits as much as their id to each of the users, with empty blocks after every tenth, while nobody looks. */
+async function depositUnseen(chain: ChainId, users: readonly User[], emptyBlocks: number): Promise<void> {
+  for (const [index, user] of users.entries()) {
+    await chains.mint(chain, 'USDC', user.address, user.id);
+    if (index % 10 === 9) await chains.mine(chain, emptyBlocks);
+  }
+}
+
+/** Everybody got what was sent to them, once. */
+async function expectCredited(chain: ChainId, users: readonly User[]): Promise<void> {
+  const { rows } = await db.query<{ id: bigint; balance: string }>(
+    'SELECT owner_id AS id, balance FROM ledger.accounts WHERE id = ANY ($1) ORDER BY owner_id',
+    [users.map(({ id }) => userAccount(id, 'USDC', chain))],
+  );
+  expect(rows).toEqual(users.map(({ id }) => ({ id, balance: String(id) })));
+}
+
+async function begin(chain: ChainId): Promise<void> {
+  const reader = world.reader(chain);
+  await readUp(reader);
+  await reader.release();
+}
+
+function settingsOf(chain: ChainId) {
+  const settings = chains.local.settings.get(chain);
+  if (settings === undefined) throw new Error(`${chain} is not running`);
+  return settings;
+}
+
+test('what came while nobody looked is credited afterwards, in bounded steps', async () => {
+  await begin('MATIC');
+  const users = await world.newUsers(200);
+  await depositUnseen('MATIC', users, 90);
+  const { network, asked } = await startUnrulyRpc('MATIC', settingsOf('MATIC'));
+  const reader = world.reader('MATIC', { network, mostBlocks: 250n });
+  await readUp(reader);
+  await expectCredited('MATIC', users);
+  expect(asked.get('eth_getLogs')).toBe(8);
+  const { rows } = await db.query<{ checkpoints: bigint }>(
+    "SELECT count(*) AS checkpoints FROM chain_checkpoints WHERE chain = 'MATIC'",
+  );
+  expect(rows[0]?.checkpoints).toBe(9n);
+  expect((await verifyLedger(db)).problems).toEqual([]);
+});
+
+test('a node that refuses wide ranges is asked for narrow ones', async () => {
+  await begin('ETH');
+  const users = await world.newUsers(20);
+  await depositUnseen('ETH', users, 190);
+  const { network, asked, misbehave } = await startUnrulyRpc('ETH', settingsOf('ETH'));
+  misbehave(({ method, params }) => {
+    if (method !== 'eth_getLogs') return undefined;
+    const [{ fromBlock, toBlock }] = params as [{ fromBlock: string; toBlock: string }];
+    return Number(toBlock) - Number(fromBlock) < 30
+      ? undefined
+      : { error: { code: -32_602, message: 'block range is too wide' } };
+  });
+  world.log.clear();
+  await readUp(world.reader('ETH', { network }));
+  await expectCredited('ETH', users);
+  expect(asked.get('eth_getLogs')).toBeLessThan(60);
+  expect(world.log.lines('error')).toEqual([]);
+});
+
+test('a node that is away for a while is told of once, without its address, and loses nothing', async () => {
+  await begin('ARB');
+  const { network, misbehave } = await startUnrulyRpc('ARB', settingsOf('ARB'));
+  const { ledger, log } = world;
+  misbehave(() => 'down');
+  log.clear();
+  const watchers = startWatchers({ db, ledger, logger: log.logger, networks: new Map([['ARB', network]]) });
+  try {
+    await expect.poll(() => watchers.troubleOn('ARB'), { timeout: 30_000 }).toBeDefined();
+    const user = await world.newUser();
+    await chains.mint('ARB', 'USDC', user.address, 17n);
+    misbehave(() => undefined);
+    await expect.poll(() => world.balance(user, 'USDC', 'ARB'), { timeout: 30_000 }).toBe(17n);
+    await expect.poll(() => watchers.troubleOn('ARB'), { timeout: 30_000 }).toBeUndefined();
+    expect(log.lines('error')).toEqual([expect.objectContaining({ chain: 'ARB' })]);
+    expect(JSON.stringify(log.lines('info'))).not.toContain('secret-path-key');
+  } finally {
+    await watchers.stop();
+  }
+});
+
+describe('with very many wallets', () => {
+  const count = 100_000;
+
+  test('each is known, new ones too, and a deposit finds its owner', async () => {
+    await begin('OP');
+    // Of one account only one wallet is in use; that the others are retired makes no difference here.
+    const owner = await world.newUser();
+    await db.query(
+      `INSERT INTO wallets (id, account_id, chain, provider, provider_ref, address, created_at, retired_at)
+         SELECT 'wal_many' || i, $1, 'MATIC', 'keys', 'many' || i, '0x' || md5('a' || i) || substr(md5('b' || i), 1, 8),
+             now() - interval '1 day', now() FROM generate_series(1, $2::int) i`,
+      [owner.id, count],
+    );
+    const book = createAddressBook(db);
+    await book.refresh();
+    expect(book.addresses.length).toBeGreaterThanOrEqual(count);
+
+    const late = await world.newUser();
+    const { rows } = await db.query<{ address: string }>("SELECT address FROM wallets WHERE id = 'wal_many777'");
+    const some = getAddress(rows[0]?.address ?? '');
+    await chains.mint('OP', 'USDC', some, 21n);
+    await chains.mint('OP', 'USDC', late.address, 22n);
+    const { network, asked } = await startUnrulyRpc('OP', settingsOf('OP'));
+    const reader = world.reader('OP', { network, book });
+    await readUp(reader);
+    // A few blocks are read whole: asking for each of the wallets would take hundreds of requests.
+    expect(asked.get('eth_getLogs')).toBe(1);
+    await chains.mine('OP', 2_000);
+    await chains.mint('OP', 'USDC', some, 30n);
+    await readUp(reader);
+    expect(await world.balance(owner, 'USDC', 'OP')).toBe(51n);
+    expect(await world.balance(late, 'USDC', 'OP')).toBe(22n);
+    expect(asked.get('eth_getLogs')).toBeLessThan(100);
+  });
+});

@@ -1,0 +1,68 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+import type { ChainId } from '../../src/chains/chains.ts';
+import { createNetworks, type Network, type NetworkSettings } from '../../src/chains/network.ts';
+
+interface RpcCall {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+export interface UnrulyRpc {
+  readonly network: Network;
+  /** How often each method was asked for. */
+  readonly asked: ReadonlyMap<string, number>;
+  /** From now on: an answer instead of the chain's, `down` for none at all, undefined for the chain's own. */
+  misbehave(how: (call: RpcCall) => unknown | 'down' | undefined): void;
+}
+
+/** Stands before a local chain and behaves as other people's nodes do. */
+export async function startUnrulyRpc(chain: ChainId, settings: NetworkSettings): Promise<UnrulyRpc> {
+  const [url = ''] = settings.urls;
+  const asked = new Map<string, number>();
+  let behaviour: (call: RpcCall) => unknown = () => undefined;
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const text = await bodyOf(request);
+    const call = JSON.parse(text) as RpcCall & { id: number };
+    asked.set(call.method, (asked.get(call.method) ?? 0) + 1);
+    const instead = behaviour(call);
+    if (instead === 'down') {
+      request.socket.destroy();
+      return;
+    }
+    response.setHeader('content-type', 'application/json');
+    if (instead !== undefined) {
+      response.end(JSON.stringify({ jsonrpc: '2.0', id: call.id, ...(instead as object) }));
+      return;
+    }
+    const reply = await fetch(url, { method: 'POST', body: text, headers: { 'content-type': 'application/json' } });
+    response.end(await reply.text());
+  }
+  const server = createServer((request, response) => {
+    answer(request, response).catch(() => request.socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const network = createNetworks(
+    new Map([[chain, { ...settings, urls: [`http://127.0.0.1:${port}/secret-path-key`] }]]),
+  ).get(chain);
+  if (network === undefined) throw new Error(`${chain} is not running`);
+  return {
+    network,
+    asked,
+    misbehave(how) {
+      behaviour = how;
+    },
+  };
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request) text += String(chunk);
+  return text;
+}
