@@ -258,7 +258,7 @@ test('many withdrawals at once all arrive, each exactly once', async () => {
   const addresses = Array.from({ length: 60 }, outside);
   const replies = await Promise.all(addresses.map((address) => withdraw(account, { amount: 10, address })));
   expect(replies.map(({ status }) => status)).toEqual(addresses.map(() => 200));
-  const ends = await until('all to finish', async () => {
+  const ends = await until<Finished[]>('all to finish', async () => {
     const { body } = await service.client.get('/circle/withdrawals?limit=100', account.key);
     return body.withdrawals.every((one: Finished) => one.finishedAt !== null) && (body.withdrawals as Finished[]);
   });

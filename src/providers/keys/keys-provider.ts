@@ -10,7 +10,7 @@ import { type ContractCall, ProviderError, type WalletProvider } from '../../wal
 import { suggestFees } from './fees.ts';
 import { broadcast, followTransaction } from './follow.ts';
 import { findTransaction, type KeyTransaction, listAttempts, type NewKeyTransaction, signAndKeep } from './outbox.ts';
-import { toProviderError } from './rpc-trouble.ts';
+import { gasTankEmpty, toProviderError } from './rpc-trouble.ts';
 import { openSeeds } from './seeds.ts';
 
 export interface KeysProviderParts {
@@ -52,14 +52,18 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Wall
       return await signAndKeep(db, wanted, {
         // What the contract would refuse is found out here, before a nonce is spent on it.
         async signing() {
-          const [gas, fees, signer] = await Promise.all([
+          const [gas, fees, balance, signer] = await Promise.all([
             client.estimateGas({ account, to, data, value }),
             suggestFees(client),
+            client.getBalance({ address: account }),
             seeds.account(walletRef),
           ]).catch((error: unknown) => {
             throw toProviderError(error);
           });
-          return { account: signer, fees, gasLimit: (gas * 3n) / 2n };
+          const gasLimit = (gas * 3n) / 2n;
+          // Without enough for it a nonce would be spent on what no node takes, and hold up all that come after.
+          if (balance < gasLimit * fees.maxFee + value) throw gasTankEmpty();
+          return { account: signer, fees, gasLimit };
         },
         firstNonce: () => client.getTransactionCount({ address: account, blockTag: 'pending' }),
       });

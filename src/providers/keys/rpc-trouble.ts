@@ -13,11 +13,7 @@ export function toProviderError(error: unknown): ProviderError {
     });
   }
   if (/insufficient funds|enough funds|gas required exceeds allowance/i.test(text)) {
-    return new ProviderError('The wallet has not enough native coin to pay for gas.', {
-      retryable: true,
-      code: 'insufficient_gas',
-      cause: error,
-    });
+    return gasTankEmpty(error);
   }
   if (/revert/i.test(text) || revertDataOf(error) !== undefined) {
     return new ProviderError(`The contract refuses it: ${reasonIn(text)}.`, {
@@ -30,6 +26,15 @@ export function toProviderError(error: unknown): ProviderError {
     retryable: true,
     code: 'chain_error',
     cause: error,
+  });
+}
+
+/** Once somebody has filled the wallet, the same call succeeds. */
+export function gasTankEmpty(cause?: unknown): ProviderError {
+  return new ProviderError('The wallet has not enough native coin to pay for gas.', {
+    retryable: true,
+    code: 'insufficient_gas',
+    cause,
   });
 }
 
