@@ -5,6 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { tokenAbi } from '../../src/chains/abi.ts';
 import { chainIds, chains } from '../../src/chains/chains.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
+import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
+import { fundRoute } from '../../src/sandbox/fund-route.ts';
 import type { TestAccount } from '../support/client.ts';
 import { useService } from '../support/service.ts';
 
@@ -113,6 +115,25 @@ describe('funding oneself', () => {
   ])('%j is refused', async (body, path) => {
     const reply = await fund(await service.client.register(), body);
     expect([reply.status, reply.body.code, reply.body.errors[0].path]).toEqual([400, 'invalid_request', path]);
+  });
+
+  test('says that the money is on its way when it takes too long, and does not send it twice', async () => {
+    const ada = await service.client.register();
+    const { db } = service.database;
+    const { rows } = await db.query<{ id: bigint }>('SELECT id FROM accounts WHERE handle = $1', [ada.handle]);
+    const impatient = fundRoute({ db, chains: await connectLocalChains({ db }), creditedWithinMs: 0 });
+    const request = {
+      caller: { accountId: rows[0]?.id },
+      body: { amount: 5, currency: 'USDC' },
+      idempotency: { key: 'late', requestHash: Buffer.alloc(32) },
+    };
+    await expect(impatient.handle(request)).rejects.toMatchObject({
+      status: 503,
+      code: 'unavailable',
+      message: expect.stringContaining('on its way'),
+    });
+    expect((await fund(ada, { amount: 5 }, 'late')).status).toBe(200);
+    expect(await balanceOf(ada)).toMatchObject({ USDC: '5' });
   });
 
   test('needs a key', async () => {

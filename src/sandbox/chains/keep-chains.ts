@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { homeChain } from '../../chains/chains.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
 import { type ChainUrls, chainsLock, findPublished } from './published-urls.ts';
@@ -46,7 +47,7 @@ export async function keepChains(db: Database, logger: Logger): Promise<ChainKee
   }
 
   /** Keeps when it can, stands by when it cannot, until it is stopped. */
-  async function watch(): Promise<void> {
+  async function watch(urls: ChainUrls): Promise<void> {
     while (!stopped) {
       try {
         if (session?.running !== undefined) {
@@ -56,6 +57,9 @@ export async function keepChains(db: Database, logger: Logger): Promise<ChainKee
           await closeSession();
         }
         if (!(await tryToKeep(waitForPortMs))) await sleep(askEveryMs, undefined, { signal: stopSignal.signal });
+        else if (session?.running?.urls.get(homeChain) !== urls.get(homeChain)) {
+          logger.error('the port of the local chains was taken; start the service again to use the new one');
+        }
       } catch (err) {
         if (stopped) return;
         logger.warn({ err }, 'the local chains could not be started; trying again');
@@ -67,7 +71,7 @@ export async function keepChains(db: Database, logger: Logger): Promise<ChainKee
 
   try {
     const urls = await startOrJoin(db, () => tryToKeep(0));
-    const watching = watch();
+    const watching = watch(urls);
     return {
       urls,
       async stop() {

@@ -36,6 +36,8 @@ export async function startRpcServer({ chains, port, logger }: RpcServerOptions)
       else response.destroy();
     });
   });
+  // A client that keeps a connection for later should find it open.
+  server.keepAliveTimeout = 120_000;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host: '127.0.0.1', port }, resolve);

@@ -7,9 +7,11 @@ import { deployContracts } from './deploy-contracts.ts';
 import { createJournal, type Journal, type JournalEntry, readJournal } from './journal.ts';
 import { type LocalChain, openLocalChain } from './local-chain.ts';
 import { mintAccount } from './mint-account.ts';
+import type { ChainUrls } from './published-urls.ts';
 import { chainPath, type RpcServer, startRpcServer } from './rpc-server.ts';
 
 export interface RunningChains {
+  readonly urls: ChainUrls;
   stop(): Promise<void>;
 }
 
@@ -48,13 +50,14 @@ export async function runChains({ db, client, logger, waitForPortMs }: RunChains
   const chains = new Map<ChainId, LocalChain>(opened);
   const published = rows.find(({ url }) => url !== null)?.url;
   const server = await serve({ chains, logger, port: Number(published && new URL(published).port), waitForPortMs });
+  const urls = new Map(chainIds.map((id) => [id, `http://127.0.0.1:${server.port}${chainPath(id)}`]));
   try {
-    await publish(client, chains, server.port);
+    await publish(client, urls);
   } catch (error) {
     await server.stop();
     throw error;
   }
-  return { stop: () => server.stop() };
+  return { urls, stop: () => server.stop() };
 }
 
 async function open(
@@ -102,11 +105,10 @@ async function serve({ chains, logger, port, waitForPortMs }: ServeOptions): Pro
   return startRpcServer({ chains, logger, port: 0 });
 }
 
-async function publish(client: pg.Client, chains: ReadonlyMap<ChainId, LocalChain>, port: number): Promise<void> {
-  const ids = [...chains.keys()];
+async function publish(client: pg.Client, urls: ChainUrls): Promise<void> {
   await client.query(
     `UPDATE sandbox.chains SET url = given.url, served_by = pg_backend_pid()
      FROM unnest($1::text[], $2::text[]) AS given (chain, url) WHERE chains.chain = given.chain`,
-    [ids, ids.map((id) => `http://127.0.0.1:${port}${chainPath(id)}`)],
+    [[...urls.keys()], [...urls.values()]],
   );
 }
