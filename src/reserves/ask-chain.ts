@@ -1,0 +1,86 @@
+import {
+  decodeEventLog,
+  type Hex,
+  isAddressEqual,
+  type TransactionReceipt,
+  TransactionReceiptNotFoundError,
+} from 'viem';
+import { tokenAbi } from '../chains/abi.ts';
+import type { Network, Token } from '../chains/network.ts';
+import type { Cursor } from './read-position.ts';
+
+/** The block that was read is no longer part of the chain: what was true at it cannot be asked. */
+export class BlockIsGone extends Error {
+  override readonly name = 'BlockIsGone';
+}
+
+export async function requireBlock({ id, client }: Network, { blockNumber, blockHash }: Cursor): Promise<void> {
+  const { hash } = await client.getBlock({ blockNumber });
+  if (hash !== blockHash) throw new BlockIsGone(`block ${blockNumber} of ${id} is not the one that was read`);
+}
+
+/** Balances that one request asks for. */
+const balancesPerRequest = 500;
+
+/** What each of the addresses holds of a token at a block, in the order of the addresses. */
+export async function readBalances(
+  { client }: Network,
+  { address: token }: Token,
+  addresses: readonly Hex[],
+  blockNumber: bigint,
+): Promise<bigint[]> {
+  const balances: bigint[] = [];
+  for (let start = 0; start < addresses.length; start += balancesPerRequest) {
+    const contracts = addresses.slice(start, start + balancesPerRequest).map((address) => ({
+      address: token,
+      abi: tokenAbi,
+      functionName: 'balanceOf' as const,
+      args: [address] as const,
+    }));
+    balances.push(...(await client.multicall({ contracts, blockNumber, allowFailure: false, batchSize: 0 })));
+  }
+  return balances;
+}
+
+export async function findReceipt({ client }: Network, hash: Hex): Promise<TransactionReceipt | undefined> {
+  try {
+    return await client.getTransactionReceipt({ hash });
+  } catch (error) {
+    if (error instanceof TransactionReceiptNotFoundError) return undefined;
+    throw error;
+  }
+}
+
+export interface TokenTransfer {
+  readonly from: Hex;
+  readonly to: Hex;
+  readonly atomic: bigint;
+}
+
+/** The transfer that a log tells of; undefined when it tells of something else, or of another token. */
+export function transferIn(
+  log: TransactionReceipt['logs'][number] | undefined,
+  token: Token,
+): TokenTransfer | undefined {
+  if (log === undefined || !isAddressEqual(log.address, token.address)) return undefined;
+  try {
+    const { eventName, args } = decodeEventLog({ abi: tokenAbi, data: log.data, topics: log.topics });
+    return eventName === 'Transfer' ? { from: args.from, to: args.to, atomic: args.value } : undefined;
+  } catch {
+    // An event that the token has besides.
+    return undefined;
+  }
+}
+
+/** Whether a transaction succeeded and paid exactly this much of a token to an address. */
+export function hasPaid(
+  { status, logs }: TransactionReceipt,
+  token: Token,
+  { address, net }: { readonly address: Hex; readonly net: bigint },
+): boolean {
+  if (status !== 'success') return false;
+  return logs.some((log) => {
+    const transfer = transferIn(log, token);
+    return transfer !== undefined && isAddressEqual(transfer.to, address) && transfer.atomic === net;
+  });
+}

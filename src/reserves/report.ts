@@ -1,0 +1,186 @@
+import type { ChainId } from '../chains/chains.ts';
+import type { Network, Networks, Token } from '../chains/network.ts';
+import type { Database } from '../db/database.ts';
+import { depositTokens } from '../deposits/deposit-tokens.ts';
+import { inParallel } from '../deposits/in-parallel.ts';
+import type { Logger } from '../logger.ts';
+import { amountOf, toDecimalText } from '../money/amount.ts';
+import type { Asset } from '../money/asset.ts';
+import { BlockIsGone, findReceipt, hasPaid, readBalances, requireBlock } from './ask-chain.ts';
+import { type Book, type OpenWithdrawal, type Position, readPosition } from './read-position.ts';
+
+/** What we hold and what we owe of one asset on one chain, at one block and one moment of the ledger. Decimal text. */
+export interface ReserveRow {
+  readonly chain: ChainId;
+  readonly asset: Asset;
+  /** Null, with the two that follow from it, while the chain cannot be asked. */
+  readonly onChain: string | null;
+  readonly owed: string;
+  readonly inFlight: string | null;
+  readonly difference: string | null;
+  readonly blockNumber: number | null;
+  /** Why the chain could not be asked. */
+  readonly unavailable?: string;
+}
+
+export interface ReservesReport {
+  readonly reserves: readonly ReserveRow[];
+  readonly at: string;
+}
+
+export interface ReportParts {
+  readonly db: Database;
+  readonly networks: Networks;
+  readonly logger: Logger;
+  /** A chain that has not answered by then is reported as unavailable. */
+  readonly chainTimeoutMs: number;
+}
+
+/**
+ * Compares the ledger with the chains. The ledger, how far each chain was read, and what is under way are read at one
+ * moment; then each chain is asked what our wallets held at exactly the block that it was read up to.
+ */
+export async function reportReserves(parts: ReportParts): Promise<ReservesReport> {
+  const position = await readPosition(parts.db);
+  const rows = await Promise.all([...parts.networks.values()].map((network) => reportChain(parts, network, position)));
+  return { reserves: rows.flat(), at: position.at.toISOString() };
+}
+
+async function reportChain(
+  { logger, chainTimeoutMs }: ReportParts,
+  network: Network,
+  position: Position,
+): Promise<ReserveRow[]> {
+  const books = heldTokens(network, position.books);
+  const cursor = position.cursors.get(network.id);
+  if (cursor === undefined) {
+    // Nothing was ever credited there, so there is nothing to compare, unless the ledger says otherwise.
+    return books
+      .filter(({ book }) => !isEmpty(book))
+      .map((held) => unavailable(held, null, 'The chain was not read yet.'));
+  }
+  const blockNumber = Number(cursor.blockNumber);
+  try {
+    return await within(chainTimeoutMs, async () => {
+      await requireBlock(network, cursor);
+      const holdings = await readHoldings(network, books, position, cursor.blockNumber);
+      return books.map((held, index) => toRow(held, holdings[index] as Holding, blockNumber));
+    });
+  } catch (error) {
+    logger.warn({ err: error, chain: network.id }, 'a chain could not be asked for its reserves');
+    const reason = error instanceof BlockIsGone ? 'The chain was reorganised.' : 'The chain does not answer.';
+    return books.map((held) => unavailable(held, blockNumber, reason));
+  }
+}
+
+interface HeldToken {
+  readonly token: Token;
+  readonly book: Book;
+}
+
+/** The tokens that are credited when they arrive, and whatever else the ledger has entries of. */
+export function heldTokens(network: Network, books: readonly Book[]): HeldToken[] {
+  const credited = new Set(depositTokens(network).map(({ asset }) => asset as Asset));
+  return network.tokens
+    .map((token) => ({ token, book: bookOf(books, network.id, token.asset) }))
+    .filter(({ token, book }) => credited.has(token.asset) || !isEmpty(book));
+}
+
+function bookOf(books: readonly Book[], chain: ChainId, asset: Asset): Book {
+  const found = books.find((book) => book.chain === chain && book.asset === asset);
+  return found ?? { chain, asset, users: 0n, owed: 0n, inTransit: 0n, ahead: 0n };
+}
+
+function isEmpty({ owed, inTransit, ahead, users }: Book): boolean {
+  return owed === 0n && inTransit === 0n && ahead === 0n && users === 0n;
+}
+
+export interface Holding {
+  readonly onChain: bigint;
+  /** The net of withdrawals that the ledger holds in transit and the chain has paid already. */
+  readonly paid: bigint;
+}
+
+async function readHoldings(
+  network: Network,
+  books: readonly HeldToken[],
+  { addresses, openWithdrawals }: Position,
+  blockNumber: bigint,
+): Promise<Holding[]> {
+  const wallets = [...(addresses.get(network.id) ?? [])];
+  const holdings: Holding[] = [];
+  for (const { token } of books) {
+    const balances = await readBalances(network, token, wallets, blockNumber);
+    const open = openWithdrawals.filter(({ chain, asset }) => chain === network.id && asset === token.asset);
+    holdings.push({ onChain: total(balances), paid: await readPaid(network, token, open, blockNumber) });
+  }
+  return holdings;
+}
+
+const receiptsAtOnce = 8;
+
+/** What of these withdrawals had left our wallets at a block. */
+export async function readPaid(
+  network: Network,
+  token: Token,
+  withdrawals: readonly OpenWithdrawal[],
+  blockNumber: bigint,
+): Promise<bigint> {
+  const paid = await inParallel(withdrawals, receiptsAtOnce, async (withdrawal) => {
+    for (const hash of withdrawal.hashes) {
+      const receipt = await findReceipt(network, hash);
+      if (receipt === undefined || receipt.blockNumber > blockNumber) continue;
+      if (hasPaid(receipt, token, withdrawal)) return withdrawal.net;
+    }
+    return 0n;
+  });
+  return total(paid);
+}
+
+function toRow({ token: { asset }, book }: HeldToken, { onChain, paid }: Holding, blockNumber: number): ReserveRow {
+  const { inFlight, difference } = compare(book, { onChain, paid });
+  const text = (atomic: bigint) => toDecimalText(amountOf(asset, atomic));
+  return {
+    chain: book.chain,
+    asset,
+    onChain: text(onChain),
+    owed: text(book.owed),
+    inFlight: text(inFlight),
+    difference: text(difference),
+    blockNumber,
+  };
+}
+
+/** What we hold is what we owe and what is in flight; the rest is the difference, and should be nothing. */
+export function compare(
+  { owed, inTransit, ahead }: Book,
+  { onChain, paid }: Holding,
+): { readonly inFlight: bigint; readonly difference: bigint } {
+  const inFlight = inTransit - paid + ahead;
+  return { inFlight, difference: onChain - owed - inFlight };
+}
+
+function unavailable({ token, book }: HeldToken, blockNumber: number | null, reason: string): ReserveRow {
+  return {
+    chain: book.chain,
+    asset: token.asset,
+    onChain: null,
+    owed: toDecimalText(amountOf(token.asset, book.owed)),
+    inFlight: null,
+    difference: null,
+    blockNumber,
+    unavailable: reason,
+  };
+}
+
+export function total(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((sum, amount) => sum + amount, 0n);
+}
+
+async function within<Result>(timeoutMs: number, work: () => Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+  });
+  return Promise.race([work(), tooLate]).finally(() => clearTimeout(timer));
+}
