@@ -363,7 +363,7 @@ describe('when the process ends nothing is lost or doubled', () => {
     const users = await world.newUsers(3);
     await deposit(users, ({ id }) => id);
     const total = users.reduce((sum, { id }) => sum + id, 0n);
-    const [before, held] = [await treasuryHolds(), await holdings('USDC')];
+    const [before, held, sent] = [await treasuryHolds(), await holdings('USDC'), await transactionsSent()];
     let ended = false;
     const checkpoint: Checkpoint = (reached) => {
       if (reached !== name || ended) return;
@@ -388,7 +388,13 @@ describe('when the process ends nothing is lost or doubled', () => {
       [users.map(({ address }) => address)],
     );
     expect(rows).toEqual([{ sweeps: 1n }]);
+    expect((await transactionsSent()) - sent).toBe(1n);
   });
+
+  async function transactionsSent(): Promise<bigint> {
+    const { rows } = await db.query<{ sent: bigint }>('SELECT count(*) AS sent FROM key_transactions');
+    return rows[0]?.sent ?? 0n;
+  }
 
   async function isSwept(users: readonly User[]): Promise<boolean> {
     const { rows } = await db.query('SELECT FROM deposits WHERE account_id = ANY ($1) AND swept_at IS NULL', [
