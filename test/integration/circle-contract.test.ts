@@ -1,7 +1,9 @@
+import { expect } from 'vitest';
 import { createLogger } from '../../src/logger.ts';
 import { createCircleProvider } from '../../src/providers/circle/circle-provider.ts';
 import { describeWalletProvider } from '../contract/wallet-provider.ts';
 import { startCircleEmulator } from '../emulators/circle/emulator.ts';
+import { complaintsAbout } from '../emulators/circle/published.ts';
 
 /** The limits of Circle have tests of their own; here they would only make everybody wait. */
 const limits = { writesPerSecond: 500, readsPerSecond: 2_000, pauseMs: 10 };
@@ -14,6 +16,9 @@ describeWalletProvider('circle', async ({ database: { db }, chains }) => {
     provider: await createCircleProvider({ ...parts, baseUrl }),
     // A port that is never listened on.
     unreachable: () => createCircleProvider({ ...parts, baseUrl: 'http://127.0.0.1:9' }),
-    stop: () => emulator.stop(),
+    async stop() {
+      await emulator.stop();
+      expect(complaintsAbout(emulator.exchanges)).toEqual([]);
+    },
   };
 });

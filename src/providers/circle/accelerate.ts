@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
 import { ProviderError } from '../../wallets/provider.ts';
@@ -18,7 +19,7 @@ export async function accelerate({ db, circle, logger, patienceMs }: AccelerateP
   if (request === undefined) return;
   const { round, idempotency_key: idempotencyKey } = request;
   try {
-    await circle.write((sdk) => sdk.accelerateTransaction({ id, idempotencyKey }));
+    await circle.write(z.unknown(), (sdk) => sdk.accelerateTransaction({ id, idempotencyKey }));
     logger.info({ transactionId: id, round }, 'a stuck transaction was given a higher fee');
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;

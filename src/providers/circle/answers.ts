@@ -1,6 +1,5 @@
 import { getAddress, type Hex, isAddress } from 'viem';
 import { z } from 'zod';
-import { ProviderError } from '../../wallets/provider.ts';
 
 /** The parts of Circle's answers that we read. Everything else in them is left alone. */
 export const walletAnswer = z.object({
@@ -27,16 +26,13 @@ export const transactionAnswer = z.object({
 
 export type CircleTransaction = z.output<typeof transactionAnswer>;
 
-/**
- * An answer that is not as promised says nothing about what was done, so the same request is sent again later, with the
- * same key.
- */
+/** An answer that is not as promised. It says nothing about what was done. */
+export class UnreadableAnswer extends Error {
+  override readonly name = 'UnreadableAnswer';
+}
+
 export function readAnswer<Schema extends z.ZodType>(schema: Schema, answer: unknown): z.output<Schema> {
   const parsed = schema.safeParse(answer);
   if (parsed.success) return parsed.data;
-  const where = parsed.error.issues.map((issue) => issue.path.join('.') || 'the answer').join(', ');
-  throw new ProviderError(`Circle answered with something else than it promises (${where}).`, {
-    retryable: true,
-    code: 'provider_trouble',
-  });
+  throw new UnreadableAnswer(parsed.error.issues.map((issue) => issue.path.join('.') || 'all of it').join(', '));
 }

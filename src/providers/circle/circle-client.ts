@@ -3,21 +3,25 @@ import {
   type CircleDeveloperControlledWalletsClient,
   initiateDeveloperControlledWalletsClient,
 } from '@circle-fin/developer-controlled-wallets';
+import { z } from 'zod';
 import { monotonicClock } from '../../clock.ts';
 import type { Logger } from '../../logger.ts';
 import { ProviderError } from '../../wallets/provider.ts';
-import { TimedOut, withinTime } from './deadline.ts';
-import { timedOut, toFailure } from './failures.ts';
+import { readAnswer } from './answers.ts';
+import { withDeparture } from './departures.ts';
+import { toFailure } from './failures.ts';
 import { createTurnstile, type Turnstile } from './turnstile.ts';
 
-type Sdk = CircleDeveloperControlledWalletsClient;
-type Call<Data> = (sdk: Sdk) => Promise<{ readonly data?: Data }>;
+type Call = (sdk: CircleDeveloperControlledWalletsClient) => Promise<{ readonly data?: unknown }>;
+
+/** Asks, and reads the answer as this schema says. */
+type Ask = <Schema extends z.ZodType>(schema: Schema, call: Call) => Promise<z.output<Schema>>;
 
 /** The one door to Circle: every call has a time-out, keeps to Circle's limits, and is repeated where that can help. */
 export interface CircleClient {
-  read<Data>(call: Call<Data>): Promise<Data | undefined>;
+  readonly read: Ask;
   /** Only for what can be repeated: with an idempotency key that is written down, or without any effect. */
-  write<Data>(call: Call<Data>): Promise<Data | undefined>;
+  readonly write: Ask;
 }
 
 export interface CircleClientOptions {
@@ -46,7 +50,7 @@ export interface CallLimits {
 /** All of it is well below the time that a job may take. */
 const usualLimits: CallLimits = {
   timeoutMs: 8_000,
-  totalMs: 20_000,
+  totalMs: 15_000,
   tries: 4,
   pauseMs: 400,
   writesPerSecond: 5,
@@ -63,8 +67,6 @@ export function createCircleClient({
 }: CircleClientOptions): CircleClient {
   const usual = { ...usualLimits, ...limits };
   const { timeoutMs, totalMs, tries, pauseMs, maxWaitMs } = usual;
-  const reads = createTurnstile({ perSecond: usual.readsPerSecond, maxWaitMs });
-  const writes = createTurnstile({ perSecond: usual.writesPerSecond, maxWaitMs });
   const redact = (text: string) => text.replaceAll(apiKey, '[redacted]').replaceAll(entitySecret, '[redacted]');
 
   /** Circle's public key, which the SDK seals the entity secret with, afresh for every write. */
@@ -77,15 +79,14 @@ export function createCircleClient({
     storage: { get: async () => sealingKey as never, set: async () => {} },
   });
 
-  async function repeated<Data>(turnstile: Turnstile, call: Call<Data>): Promise<Data | undefined> {
+  async function repeated<Schema extends z.ZodType>(turnstile: Turnstile, schema: Schema, call: Call) {
     const started = monotonicClock.now();
     let outcomeUnknown = false;
     for (let attempt = 1; ; attempt++) {
-      await turnstile.pass();
       try {
-        return (await withinTime(timeoutMs, () => call(sdk))).data;
+        return readAnswer(schema, (await withDeparture({ turnstile, timeoutMs }, () => call(sdk))).data);
       } catch (thrown) {
-        const { error, passing } = thrown instanceof TimedOut ? timedOut(timeoutMs) : toFailure(thrown, redact);
+        const { error, passing } = toFailure(thrown, redact);
         if (!passing) throw outcomeUnknown ? notForCertain(error) : error;
         if (error.code === 'provider_busy') turnstile.hold(error.retryAfterMs ?? 1_000);
         else outcomeUnknown = true;
@@ -97,22 +98,42 @@ export function createCircleClient({
     }
   }
 
-  const read = <Data>(call: Call<Data>) => repeated(reads, call);
-
-  async function write<Data>(call: Call<Data>): Promise<Data | undefined> {
-    sealingKey ??= (await read((circle) => circle.getPublicKey()))?.publicKey;
-    if (sealingKey === undefined) {
-      throw new ProviderError('Circle gave no public key.', { retryable: true, code: 'provider_trouble' });
-    }
-    return repeated(writes, call).catch((error: unknown) => {
-      // Perhaps Circle has another key by now.
-      if (error instanceof ProviderError && error.code === 'provider_misconfigured') sealingKey = undefined;
-      throw error;
-    });
+  /** No more calls at once than can have their turn and their answer in time, so that a flood is turned away unsealed. */
+  function asking(perSecond: number): Ask {
+    const turnstile = createTurnstile({ perSecond, maxWaitMs });
+    const most = Math.ceil((perSecond * (maxWaitMs + timeoutMs)) / 1000);
+    let inHand = 0;
+    return async (schema, call) => {
+      if (inHand >= most) {
+        throw new ProviderError('Too many requests to Circle are under way already.', {
+          retryable: true,
+          code: 'provider_busy',
+          retryAfterMs: maxWaitMs,
+        });
+      }
+      inHand++;
+      return repeated(turnstile, schema, call).finally(() => {
+        inHand--;
+      });
+    };
   }
 
-  return { read, write };
+  const read = asking(usual.readsPerSecond);
+  const writeSealed = asking(usual.writesPerSecond);
+  return {
+    read,
+    async write(schema, call) {
+      sealingKey ??= (await read(publicKeyAnswer, (circle) => circle.getPublicKey())).publicKey;
+      return writeSealed(schema, call).catch((error: unknown) => {
+        // Perhaps Circle has another key by now.
+        if (error instanceof ProviderError && error.code === 'provider_misconfigured') sealingKey = undefined;
+        throw error;
+      });
+    },
+  };
 }
+
+const publicKeyAnswer = z.object({ publicKey: z.string().includes('PUBLIC KEY') });
 
 /** Up to twice as long before each further try, and never for all callers alike. */
 function pauseBefore(attempt: number, pauseMs: number, { retryAfterMs = 0 }: ProviderError): number {

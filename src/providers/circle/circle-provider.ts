@@ -1,3 +1,4 @@
+import type { CircleDeveloperControlledWalletsClient } from '@circle-fin/developer-controlled-wallets';
 import { formatEther, formatUnits, getAddress, type Hex } from 'viem';
 import { z } from 'zod';
 import type { Networks } from '../../chains/network.ts';
@@ -6,7 +7,6 @@ import type { Logger } from '../../logger.ts';
 import { decimalsOf } from '../../money/asset.ts';
 import { type HeldWallet, ProviderError, type TokenSend, type WalletProvider } from '../../wallets/provider.ts';
 import { accelerate } from './accelerate.ts';
-import { readAnswer } from './answers.ts';
 import { type CallLimits, createCircleClient } from './circle-client.ts';
 import { lookUp } from './look-up.ts';
 import { fetchNotificationKey, type NotificationKey } from './notification-key.ts';
@@ -64,9 +64,11 @@ export async function createCircleProvider(parts: CircleProviderParts): Promise<
       idempotencyKey: requestKey(idempotencyKey),
     };
     // Circle's description asks for the chain of a token that is named by its address; the SDK's types do not know that.
-    type Request = Parameters<Parameters<Parameters<typeof circle.write>[0]>[0]['createTransaction']>[0];
-    const answer = await circle.write((sdk) => sdk.createTransaction(request as unknown as Request));
-    return readAnswer(transactionIdAnswer, answer).id;
+    type Request = Parameters<CircleDeveloperControlledWalletsClient['createTransaction']>[0];
+    const { id } = await circle.write(transactionIdAnswer, (sdk) =>
+      sdk.createTransaction(request as unknown as Request),
+    );
+    return id;
   }
 
   return {
@@ -83,7 +85,7 @@ export async function createCircleProvider(parts: CircleProviderParts): Promise<
       if (data === '0x') {
         return transfer({ from, tokenAddress: '', to: contract, amount: formatEther(value), idempotencyKey });
       }
-      const answer = await circle.write((sdk) =>
+      const { id } = await circle.write(transactionIdAnswer, (sdk) =>
         sdk.createContractExecutionTransaction({
           walletId: from.ref,
           contractAddress: contract,
@@ -93,13 +95,13 @@ export async function createCircleProvider(parts: CircleProviderParts): Promise<
           idempotencyKey: requestKey(idempotencyKey),
         }),
       );
-      return readAnswer(transactionIdAnswer, answer).id;
+      return id;
     },
 
     async signTypedData({ ref }, typedData) {
       const data = toTypedDataText(typedData);
-      const answer = await circle.write((sdk) => sdk.signTypedData({ walletId: ref, data }));
-      return toContractSignature(readAnswer(signatureAnswer, answer).signature as Hex);
+      const { signature } = await circle.write(signatureAnswer, (sdk) => sdk.signTypedData({ walletId: ref, data }));
+      return toContractSignature(signature as Hex);
     },
 
     lookUp: (chain, ref) =>

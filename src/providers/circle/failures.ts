@@ -1,5 +1,6 @@
 import { HttpRequestError, HttpResponseError } from '@circle-fin/developer-controlled-wallets';
 import { ProviderError } from '../../wallets/provider.ts';
+import { UnreadableAnswer } from './answers.ts';
 
 /** A call that failed: what to tell our caller, and whether asking again at once can help. */
 export interface Failure {
@@ -84,14 +85,12 @@ export function toFailure(thrown: unknown, redact: Redact): Failure {
   if (thrown instanceof ProviderError) return { error: thrown, passing: false };
   if (thrown instanceof HttpResponseError) return fromAnswer(thrown, redact);
   if (thrown instanceof HttpRequestError) {
-    return passingFailure('provider_unreachable', `Circle cannot be reached (${shortCode(thrown.code)}).`);
+    const why = thrown.code === 'ERR_CANCELED' ? 'did not answer in time' : `cannot be reached (${shortCode(thrown)})`;
+    return passingFailure('provider_unreachable', `Circle ${why}.`);
   }
-  // The SDK falls over an answer that is not Circle's, such as a proxy's page.
-  return passingFailure('provider_trouble', 'Circle answered with something else than it promises.');
-}
-
-export function timedOut(timeoutMs: number): Failure {
-  return passingFailure('provider_unreachable', `Circle did not answer within ${timeoutMs} ms.`);
+  // The SDK falls over some answers that are not Circle's, such as a proxy's page; others we cannot read.
+  const where = thrown instanceof UnreadableAnswer ? `: ${thrown.message}` : '';
+  return passingFailure('provider_trouble', `Circle answered with something else than it promises${where}.`);
 }
 
 function fromAnswer(thrown: HttpResponseError, redact: Redact): Failure {
@@ -137,7 +136,7 @@ function passingFailure(code: string, message: string): Failure {
   return { error: new ProviderError(message, { code, retryable: true }), passing: true };
 }
 
-function shortCode(code: unknown): string {
+function shortCode({ code }: HttpRequestError): string {
   return typeof code === 'string' && /^[A-Z_]{1,40}$/.test(code) ? code : 'no code';
 }
 

@@ -4,7 +4,7 @@ import type { ChainId } from '../../chains/chains.ts';
 import type { Network, Networks } from '../../chains/network.ts';
 import type { Logger } from '../../logger.ts';
 import { ProviderError, type TransactionReport } from '../../wallets/provider.ts';
-import { type CircleTransaction, readAnswer, transactionAnswer } from './answers.ts';
+import { type CircleTransaction, transactionAnswer } from './answers.ts';
 import type { CircleClient } from './circle-client.ts';
 import { parseNetworkFee } from './network-fee.ts';
 
@@ -16,14 +16,15 @@ export interface LookUpParts {
   readonly accelerate: (transactionId: string) => Promise<void>;
 }
 
+const lookUpAnswer = z.object({ transaction: transactionAnswer });
+
 /**
  * Where a transaction is. `COMPLETE` is Circle's word for final; `CONFIRMED` only means that it is in a block, which may
  * still be undone. Whatever goes wrong here tells nothing about the transaction, so asking again always may help.
  */
 export async function lookUp(parts: LookUpParts, chain: ChainId, ref: string): Promise<TransactionReport> {
   try {
-    const answer = await parts.circle.read((sdk) => sdk.getTransaction({ id: ref }));
-    const { transaction } = readAnswer(z.object({ transaction: transactionAnswer }), answer);
+    const { transaction } = await parts.circle.read(lookUpAnswer, (sdk) => sdk.getTransaction({ id: ref }));
     return await report(parts, chain, transaction);
   } catch (error) {
     if (!(error instanceof ProviderError) || error.retryable) throw error;

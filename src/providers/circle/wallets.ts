@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type ChainId, homeChain } from '../../chains/chains.ts';
 import { type Database, onlyRow } from '../../db/database.ts';
 import { type NewWallet, ProviderError } from '../../wallets/provider.ts';
-import { readAnswer, walletAnswer } from './answers.ts';
+import { walletAnswer } from './answers.ts';
 import type { CircleClient } from './circle-client.ts';
 import { requestKey } from './request-key.ts';
 
@@ -23,6 +23,7 @@ export interface CircleWallets {
 const abandonedAfterSeconds = 120;
 
 const walletSetAnswer = z.object({ walletSet: z.object({ id: z.uuid() }) });
+const derivedAnswer = z.object({ wallet: walletAnswer });
 const walletsAnswer = z.object({ wallets: z.array(walletAnswer) });
 
 export function createCircleWallets(db: Database, circle: CircleClient): CircleWallets {
@@ -36,7 +37,7 @@ export function createCircleWallets(db: Database, circle: CircleClient): CircleW
     async createWallets({ chain, count, idempotencyKey }) {
       walletSet ??= await openWalletSet(db, circle);
       const walletSetId = walletSet;
-      const answer = await circle.write((sdk) =>
+      const answer = await circle.write(walletsAnswer, (sdk) =>
         sdk.createWallets({
           walletSetId,
           blockchains: [homeChain],
@@ -45,7 +46,7 @@ export function createCircleWallets(db: Database, circle: CircleClient): CircleW
           idempotencyKey: requestKey(idempotencyKey),
         }),
       );
-      const made = readAnswer(walletsAnswer, answer).wallets.map(({ id, address }) => ({ ref: id, address }));
+      const made = answer.wallets.map(({ id, address }) => ({ ref: id, address }));
       return chain === homeChain ? made : Promise.all(made.map((wallet) => wallets.extendWallet(wallet, chain)));
     },
 
@@ -61,8 +62,9 @@ export function createCircleWallets(db: Database, circle: CircleClient): CircleW
     },
 
     async extendWallet({ ref, address }, chain) {
-      const answer = await circle.write((sdk) => sdk.deriveWallet({ id: ref, blockchain: chain }));
-      const derived = readAnswer(z.object({ wallet: walletAnswer }), answer).wallet;
+      const { wallet: derived } = await circle.write(derivedAnswer, (sdk) =>
+        sdk.deriveWallet({ id: ref, blockchain: chain }),
+      );
       if (derived.address !== getAddress(address)) {
         throw new ProviderError(`Circle derived ${derived.address} from the wallet ${address}.`, {
           retryable: false,
@@ -88,10 +90,10 @@ async function openWalletSet(db: Database, circle: CircleClient): Promise<string
     ),
   );
   if (row.wallet_set_id !== null) return row.wallet_set_id;
-  const answer = await circle.write((sdk) =>
+  const { walletSet } = await circle.write(walletSetAnswer, (sdk) =>
     sdk.createWalletSet({ name: 'Paywright', idempotencyKey: row.idempotency_key }),
   );
-  const { id } = readAnswer(walletSetAnswer, answer).walletSet;
+  const { id } = walletSet;
   await db.query('UPDATE circle_wallet_set SET wallet_set_id = $1', [id]);
   return id;
 }

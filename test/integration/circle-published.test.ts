@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto';
+import { encodeFunctionData } from 'viem';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tokenAbi } from '../../src/chains/abi.ts';
+import { chainIds, chains } from '../../src/chains/chains.ts';
+import { createNetworks } from '../../src/chains/network.ts';
+import { createLogger } from '../../src/logger.ts';
+import { type CircleProvider, createCircleProvider } from '../../src/providers/circle/circle-provider.ts';
+import type { HeldWallet } from '../../src/wallets/provider.ts';
+import { type CircleEmulator, type Exchange, startCircleEmulator } from '../emulators/circle/emulator.ts';
+import { publishedIsHere, readPublished } from '../emulators/circle/published.ts';
+import { useDatabase } from '../support/database.ts';
+
+const { db } = useDatabase();
+const token = chains.MATIC.tokens.USDC;
+const to = '0x000000000000000000000000000000000000dEaD';
+const networks = createNetworks(
+  new Map(chainIds.map((id) => [id, { urls: ['http://127.0.0.1:9'], confirmations: 1, pollMs: 100 }])),
+);
+
+let emulator: CircleEmulator;
+let provider: CircleProvider;
+
+beforeAll(async () => {
+  emulator = await startCircleEmulator({ tickMs: 5 });
+  provider = await connect({});
+});
+afterAll(() => emulator?.stop());
+
+function connect(wrong: { apiKey?: string; entitySecret?: string }): Promise<CircleProvider> {
+  const { apiKey, entitySecret, url: baseUrl } = emulator;
+  const limits = { writesPerSecond: 500, readsPerSecond: 500, tries: 2, pauseMs: 1 };
+  const logger = createLogger('silent');
+  return createCircleProvider({ apiKey, entitySecret, baseUrl, db, logger, networks, limits, ...wrong });
+}
+
+/** Everything that the adapter ever asks of Circle, and every way Circle answers it. */
+async function driveThroughEverything(): Promise<void> {
+  const wallet: HeldWallet = { ...(await provider.createWallet({ chain: 'MATIC' })), chain: 'MATIC' };
+  for (const chain of chainIds) await provider.extendWallet(wallet, chain);
+  const key = randomUUID();
+  for (let time = 0; time < 2; time++) {
+    await provider.createWallets({ chain: 'MATIC', count: 3, idempotencyKey: key });
+  }
+  const send = { from: wallet, token, to, atomic: 1_500_000n, idempotencyKey: randomUUID() } as const;
+  const ref = await provider.sendToken(send);
+  await provider.sendToken(send);
+  await follow(ref);
+  const native = { from: wallet, contract: to, data: '0x', value: 5n, idempotencyKey: randomUUID() } as const;
+  await follow(await provider.execute(native));
+  const data = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [to, 1n] });
+  await follow(
+    await provider.execute({ from: wallet, contract: token, data, value: 1n, idempotencyKey: randomUUID() }),
+  );
+  for (const fate of ['stuck', 'failed', 'denied', 'cancelled'] as const) {
+    emulator.transactions.fates.push(fate);
+    await follow(await provider.sendToken({ ...send, idempotencyKey: randomUUID() }));
+  }
+  await provider.signTypedData(wallet, {
+    domain: { name: 'Paywright', chainId: 137 },
+    types: { Note: [{ name: 'text', type: 'string' }] },
+    primaryType: 'Note',
+    message: { text: 'hello' },
+  });
+  await provider.notificationKey(emulator.signNotification(Buffer.alloc(0))['x-circle-key-id']);
+  await provider.notificationKey(randomUUID());
+
+  const refused = [
+    provider.sendToken({ ...send, atomic: 2n }),
+    provider.sendToken({ ...send, from: { ...wallet, ref: randomUUID() }, idempotencyKey: randomUUID() }),
+    provider.lookUp('MATIC', randomUUID()),
+    provider.extendWallet({ ...wallet, ref: randomUUID() }, 'ETH'),
+    connect({ apiKey: 'LIVE_API_KEY:a:b' }).then((stranger) => stranger.createWallet({ chain: 'MATIC' })),
+    connect({ entitySecret: '0'.repeat(64) }).then((stranger) => stranger.createWallet({ chain: 'MATIC' })),
+  ];
+  for (const { status } of await Promise.allSettled(refused)) expect(status).toBe('rejected');
+}
+
+async function follow(ref: string): Promise<void> {
+  while ((await provider.lookUp('MATIC', ref)).state === 'pending') await new Promise((next) => setTimeout(next, 5));
+}
+
+describe('the stand-in for Circle', () => {
+  it('is asked and answers as Circle published', async ({ skip }) => {
+    if (!publishedIsHere) skip('Circle’s description of its API is not beside this repository');
+    await driveThroughEverything();
+    const published = readPublished();
+    expect(emulator.exchanges.flatMap((exchange) => published.complaints(exchange))).toEqual([]);
+
+    // Every operation was met in each of its statuses, so that the check above was about something.
+    const met = new Set(
+      emulator.exchanges.map(({ method, operation, answer }) => `${method} ${operation} ${answer?.status}`),
+    );
+    for (const expected of [
+      'GET /v1/w3s/config/entity/publicKey 200',
+      'GET /v1/w3s/config/entity/publicKey 401',
+      'POST /v1/w3s/developer/walletSets 201',
+      'POST /v1/w3s/developer/wallets 201',
+      'POST /v1/w3s/developer/wallets 200',
+      'POST /v1/w3s/developer/wallets 400',
+      'PUT /v1/w3s/developer/wallets/{id}/blockchains/{blockchain} 201',
+      'PUT /v1/w3s/developer/wallets/{id}/blockchains/{blockchain} 200',
+      'PUT /v1/w3s/developer/wallets/{id}/blockchains/{blockchain} 404',
+      'POST /v1/w3s/developer/transactions/transfer 201',
+      'POST /v1/w3s/developer/transactions/transfer 200',
+      'POST /v1/w3s/developer/transactions/transfer 400',
+      'POST /v1/w3s/developer/transactions/transfer 404',
+      'POST /v1/w3s/developer/transactions/contractExecution 201',
+      'POST /v1/w3s/developer/transactions/{id}/accelerate 200',
+      'POST /v1/w3s/developer/sign/typedData 200',
+      'GET /v1/w3s/transactions/{id} 200',
+      'GET /v1/w3s/transactions/{id} 404',
+      'GET /v2/notifications/publicKey/{id} 200',
+      'GET /v2/notifications/publicKey/{id} 400',
+    ]) {
+      expect(met).toContain(expected);
+    }
+  });
+
+  it('would be found out if it were not', ({ skip }) => {
+    if (!publishedIsHere) skip('Circle’s description of its API is not beside this repository');
+    const { complaints } = readPublished();
+    const good = emulator.exchanges.find(({ path, answer }) => path.endsWith('/transfer') && answer?.status === 201);
+    if (good === undefined) throw new Error('nothing was sent');
+    expect(complaints(good)).toEqual([]);
+    const body = good.request as Record<string, unknown>;
+    const spoiled: Partial<Exchange>[] = [
+      { request: { ...body, idempotencyKey: 'tomorrow' } },
+      { request: { ...body, amounts: [] } },
+      { request: { ...body, blockchain: 'POLYGON' } },
+      { request: { ...body, walletId: undefined } },
+      { request: { ...body, colour: 'green' } },
+      { answer: { status: 201, body: { data: { id: 7 } } } },
+      { answer: { status: 400, body: { message: 'no code' } } },
+      { answer: { status: 418, body: {} } },
+      { operation: '/v1/w3s/developer/teapots', path: '/v1/w3s/developer/teapots' },
+    ];
+    for (const change of spoiled) expect(complaints({ ...good, ...change })).not.toEqual([]);
+  });
+});
