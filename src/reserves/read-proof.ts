@@ -11,12 +11,14 @@ import { atOneMoment } from './read-position.ts';
 export interface PublishedProof {
   readonly snapshotId: string;
   readonly at: string;
-  readonly roots: readonly {
-    readonly chain: ChainId;
-    readonly asset: Asset;
-    readonly root: string;
-    readonly total: string;
-  }[];
+  readonly roots: PublishedRoot[];
+}
+
+interface PublishedRoot {
+  readonly chain: ChainId;
+  readonly asset: Asset;
+  readonly root: string;
+  readonly total: string;
 }
 
 export interface Snapshot {

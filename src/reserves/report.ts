@@ -24,7 +24,7 @@ export interface ReserveRow {
 }
 
 export interface ReservesReport {
-  readonly reserves: readonly ReserveRow[];
+  readonly reserves: ReserveRow[];
   readonly at: string;
 }
 

@@ -84,11 +84,7 @@ function reservesRoute(reserves: Reserves): Route {
     async ({ query }) => {
       const [report, proof] = await Promise.all([reserves.report(), reserves.published(query.snapshotId)]);
       if (proof === null && query.snapshotId !== undefined) throw reserveErrors.snapshot_not_found();
-      return ok({
-        reserves: [...report.reserves],
-        at: report.at,
-        proof: proof && { ...proof, roots: [...proof.roots] },
-      });
+      return ok({ ...report, proof });
     },
   );
 }
