@@ -1,3 +1,4 @@
+import { toHex } from 'viem';
 import type { JournalEntry } from './journal.ts';
 
 /** What a chain remembers beside its node. It follows from the journal alone, so it is the same after a restart. */
@@ -20,33 +21,41 @@ export function initialState(genesisTime: number): ChainState {
 
 const sends = new Set(['eth_sendRawTransaction', 'eth_sendTransaction']);
 
-/** Turns a call into what is written down: with every choice made, so that making it again gives the same blocks. */
+/**
+ * Turns a call into what is written down: with every choice made, so that making it again gives the same blocks. What
+ * cannot be right is a RangeError, and not written down.
+ */
 export function planEntry(
   state: ChainState,
   method: string,
   given: readonly unknown[],
   nowSeconds: number,
 ): JournalEntry {
-  const now = nowSeconds + state.aheadSeconds;
-  const due = state.nextBlockTime ?? Math.max(state.lastBlockTime, now);
+  const due = state.nextBlockTime ?? Math.max(state.lastBlockTime, nowSeconds + state.aheadSeconds);
   switch (method) {
-    case 'evm_mine': {
-      const asked = given[0] === undefined ? due : toSeconds(given[0]);
-      if (asked < state.lastBlockTime) throw new RangeError('a block cannot be older than the one before it');
-      return { method, params: [], blockTime: asked };
-    }
-    case 'hardhat_mine':
+    case 'evm_mine':
+      return { method, params: [], blockTime: given[0] === undefined ? due : toBlockTime(state, given[0]) };
+    case 'hardhat_mine': {
       // Blocks of one moment, unless asked otherwise: a chain that runs ahead of the clock breaks what is signed for a time.
-      return { method, params: [toQuantity(given[0] ?? 1), toQuantity(given[1] ?? 0)], blockTime: due };
-    case 'evm_increaseTime':
-      return { method, params: [toSeconds(given[0])], blockTime: undefined };
-    case 'evm_setNextBlockTimestamp': {
-      const asked = toSeconds(given[0]);
-      if (asked < state.lastBlockTime) throw new RangeError('a block cannot be older than the one before it');
-      return { method, params: [asked, asked - nowSeconds], blockTime: undefined };
+      const [blocks, interval] = [toQuantity(given[0] ?? 1), toQuantity(given[1] ?? 0)];
+      if (blocks > mostBlocks) throw new RangeError(`at most ${mostBlocks} blocks can be mined at once`);
+      toBlockTime(state, due + Number(blocks * interval));
+      return { method, params: [toHex(blocks), toHex(interval)], blockTime: due };
     }
+    case 'evm_increaseTime': {
+      const seconds = Number(toQuantity(given[0]));
+      toBlockTime(state, due + seconds);
+      return { method, params: [seconds], blockTime: undefined };
+    }
+    case 'evm_setNextBlockTimestamp': {
+      const time = toBlockTime(state, given[0]);
+      return { method, params: [time, time - nowSeconds], blockTime: undefined };
+    }
+    case 'evm_setAutomine':
+      if (typeof given[0] !== 'boolean') throw new RangeError('automine is true or false');
+      return { method, params: [given[0]], blockTime: undefined };
     case 'hardhat_setStorageAt':
-      return { method, params: [given[0], toQuantity(given[1]), ...given.slice(2)], blockTime: undefined };
+      return { method, params: [given[0], toHex(toQuantity(given[1])), ...given.slice(2)], blockTime: undefined };
     default:
       return { method, params: given, blockTime: sends.has(method) && state.automine ? due : undefined };
   }
@@ -66,16 +75,19 @@ export function followEntry(state: ChainState, { method, params, blockTime }: Jo
   state.lastBlockTime = Math.max(state.lastBlockTime, blockTime + Math.max(0, further));
 }
 
-function toSeconds(value: unknown): number {
-  const seconds = typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN;
-  if (!Number.isSafeInteger(seconds) || seconds < 0) throw new RangeError('the time must be a whole number of seconds');
-  return seconds;
+/** Beyond any date that means something, and far from where numbers lose their last digits. */
+const latestBlockTime = 10_000_000_000;
+const mostBlocks = 1_000_000n;
+
+function toBlockTime({ lastBlockTime }: ChainState, value: unknown): number {
+  const time = Number(toQuantity(value));
+  if (time < lastBlockTime) throw new RangeError('a block cannot be older than the one before it');
+  if (time > latestBlockTime) throw new RangeError('this time is too far in the future');
+  return time;
 }
 
-/** As nodes want it: hexadecimal without leading zeros. */
-function toQuantity(value: unknown): string {
-  if (typeof value === 'number' || (typeof value === 'string' && /^(0x[0-9a-fA-F]+|\d+)$/.test(value))) {
-    return `0x${BigInt(value).toString(16)}`;
-  }
-  throw new RangeError('a quantity must be a number or hexadecimal');
+function toQuantity(value: unknown): bigint {
+  if (Number.isSafeInteger(value) && Number(value) >= 0) return BigInt(Number(value));
+  if (typeof value === 'string' && /^(0x[0-9a-fA-F]{1,64}|\d{1,78})$/.test(value)) return BigInt(value);
+  throw new RangeError('a quantity is a whole number, or hexadecimal');
 }
