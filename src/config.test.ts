@@ -12,6 +12,7 @@ const live = {
   TWILIO_ACCOUNT_SID: 'AC1',
   TWILIO_AUTH_TOKEN: 'hunter2',
   TWILIO_FROM: '+15005550006',
+  RPC_URLS_MATIC: 'https://polygon.example.com, https://other.example.com',
 };
 
 describe('the sandbox', () => {

@@ -174,6 +174,60 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.post('/sandbox/fund', { amount: 0 }, key),
     ];
   },
+  async getSandbox() {
+    return [await service.client.get('/sandbox'), await service.client.get('/sandbox?x=1')];
+  },
+  async useSandboxFaucet() {
+    const body = { address: outsideAddress, chain: 'BASE', currency: 'ETH', amount: 1 };
+    return [
+      await service.client.post('/sandbox/faucet', body),
+      await service.client.post('/sandbox/faucet', { ...body, currency: 'DAI' }),
+    ];
+  },
+  async createWallet() {
+    return [
+      await service.client.post('/circle/wallet', undefined, await newKey()),
+      await service.client.post('/circle/wallet'),
+    ];
+  },
+  async getDepositAddress() {
+    const key = await newKey();
+    return [
+      await service.client.get('/circle/deposit-address', key),
+      await service.client.get('/circle/deposit-address?chain=OP', key),
+      await service.client.get('/circle/deposit-address?chain=DOGE', key),
+    ];
+  },
+  async listDeposits() {
+    return [
+      await service.client.get('/circle/deposits', await newFundedKey()),
+      await service.client.get('/circle/deposits?limit=0', await newKey()),
+    ];
+  },
+  async withdraw() {
+    const key = await newFundedKey();
+    return [
+      await service.client.post('/circle/withdraw', { amount: 5, address: outsideAddress }, key),
+      await service.client.post('/circle/withdraw', { amount: 5 }, key),
+      await service.client.post('/circle/withdraw', { amount: 9_000, address: outsideAddress }, key),
+    ];
+  },
+  async listWithdrawals() {
+    const key = await newFundedKey();
+    await service.client.post('/circle/withdraw', { amount: 5, address: outsideAddress }, key);
+    return [
+      await service.client.get('/circle/withdrawals', key),
+      await service.client.get('/circle/withdrawals?status=lost', key),
+    ];
+  },
+  async getWithdrawal() {
+    const key = await newFundedKey();
+    const { body } = await service.client.post('/circle/withdraw', { amount: 5, address: outsideAddress }, key);
+    return [
+      await service.client.get(`/circle/withdrawals/${body.txId}`, key),
+      await service.client.get('/circle/withdrawals/wdr_x', key),
+    ];
+  },
   async getOpenApi() {
     return [await service.client.get('/openapi.json')];
   },
@@ -184,6 +238,8 @@ const walks: Record<string, () => Promise<Reply[]>> = {
     ];
   },
 };
+
+const outsideAddress = '0x8ba1f109551bD432803012645Ac136ddd64DBA72';
 
 function operations(): OpenApiOperation[] {
   return Object.values(document.paths).flatMap((methods) => Object.values(methods));

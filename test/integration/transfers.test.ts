@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import type { Reply, TestAccount } from '../support/client.ts';
 import { useService } from '../support/service.ts';
@@ -365,9 +365,12 @@ describe('the statement of a month', () => {
 test('a database that only reads is told apart from an unknown outcome', async () => {
   const [ada, grace] = [await funded(10), await service.client.register()];
   const { db, url } = service.database;
+  // A session from before, which may still write.
+  const admin = await db.pool.connect();
+  onTestFinished(() => admin.release());
   const setReadOnly = async (value: 'on' | 'off') => {
-    await db.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = ${value}`);
-    await db.query(
+    await admin.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = ${value}`);
+    await admin.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'paywright-ledger' AND datname = current_database()",
     );
     await sleep(100);
