@@ -31,7 +31,7 @@ export interface OpenWithdrawal {
   readonly hashes: readonly Hex[];
 }
 
-/** Everything the report needs from the database, at one moment. */
+/** Everything the report needs from the database. Read it at one moment. */
 export interface Position {
   readonly at: Date;
   readonly cursors: ReadonlyMap<ChainId, Cursor>;
@@ -49,14 +49,14 @@ export function atOneMoment<Result>(db: Database, work: (tx: Transaction) => Pro
   });
 }
 
-export function readPosition(db: Database): Promise<Position> {
-  return atOneMoment(db, async (tx) => ({
+export async function readPosition(tx: Transaction): Promise<Position> {
+  return {
     at: await readTime(tx),
     cursors: await readCursors(tx),
     books: await readBooks(tx),
     openWithdrawals: await readOpenWithdrawals(tx),
     addresses: await readAddresses(tx),
-  }));
+  };
 }
 
 /** In milliseconds, which is how times are told outside. */

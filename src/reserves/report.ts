@@ -7,7 +7,7 @@ import type { Logger } from '../logger.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import type { Asset } from '../money/asset.ts';
 import { BlockIsGone, findReceipt, hasPaid, readBalances, requireBlock } from './ask-chain.ts';
-import { type Book, type OpenWithdrawal, type Position, readPosition } from './read-position.ts';
+import { atOneMoment, type Book, type OpenWithdrawal, type Position, readPosition } from './read-position.ts';
 
 /** What we hold and what we owe of one asset on one chain, at one block and one moment of the ledger. Decimal text. */
 export interface ReserveRow {
@@ -41,7 +41,7 @@ export interface ReportParts {
  * moment; then each chain is asked what our wallets held at exactly the block that it was read up to.
  */
 export async function reportReserves(parts: ReportParts): Promise<ReservesReport> {
-  const position = await readPosition(parts.db);
+  const position = await atOneMoment(parts.db, readPosition);
   const rows = await Promise.all([...parts.networks.values()].map((network) => reportChain(parts, network, position)));
   return { reserves: rows.flat(), at: position.at.toISOString() };
 }

@@ -1,0 +1,118 @@
+import type { Database } from '../db/database.ts';
+import { amountOf, toDecimalText } from '../money/amount.ts';
+import type { Asset } from '../money/asset.ts';
+
+/** "12.5 USDC", from atomic units. */
+export function amountText(asset: Asset, atomic: bigint | string): string {
+  return `${toDecimalText(amountOf(asset, BigInt(atomic)))} ${asset}`;
+}
+
+/** What the ledger says and what the rows of deposits and withdrawals say: one line for each thing that does not agree. */
+export async function reconcileBooks(db: Database): Promise<string[]> {
+  return [
+    ...(await custodyAgainstClaims(db)),
+    ...(await transitAgainstWithdrawals(db)),
+    ...(await withdrawalsWithoutPostings(db)),
+    ...(await depositPostingsWithoutRows(db)),
+    ...(await paymentsCountedTwice(db)),
+    ...(await treesThatAreShort(db)),
+  ];
+}
+
+interface SumRow {
+  readonly chain: string;
+  readonly asset: Asset;
+  readonly expected: string;
+  readonly found: string;
+}
+
+/** On every chain by itself: what the ledger says we hold is what it says that somebody has or that is under way. */
+async function custodyAgainstClaims(db: Database): Promise<string[]> {
+  const { rows } = await db.query<SumRow>(
+    `SELECT c.id AS chain, a.symbol AS asset,
+            -coalesce(sum(balance) FILTER (WHERE ledger.kind_of(l.id) = 32), 0) AS found,
+            coalesce(sum(balance) FILTER (WHERE ledger.kind_of(l.id) <> 32), 0) AS expected
+       FROM ledger.accounts l JOIN ledger.chains c ON c.code = ledger.chain_of(l.id)
+       JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
+      GROUP BY 1, 2 HAVING sum(balance) <> 0 ORDER BY 1, 2`,
+  );
+  return rows.map(
+    ({ chain, asset, expected, found }) =>
+      `${chain}: the ledger holds ${amountText(asset, found)} in custody for claims of ${amountText(asset, expected)}.`,
+  );
+}
+
+async function transitAgainstWithdrawals(db: Database): Promise<string[]> {
+  const { rows } = await db.query<SumRow>(
+    `WITH booked AS (
+       SELECT c.id AS chain, a.symbol AS asset, l.balance FROM ledger.accounts l
+         JOIN ledger.chains c ON c.code = ledger.chain_of(l.id) JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
+        WHERE ledger.kind_of(l.id) = (SELECT code FROM ledger.kinds WHERE name = 'withdrawals_in_transit')
+     ), open AS (
+       SELECT chain, asset, sum(gross) AS gross FROM withdrawals WHERE finished_at IS NULL GROUP BY 1, 2
+     )
+     SELECT chain, asset, coalesce(open.gross, 0) AS expected, coalesce(booked.balance, 0) AS found
+       FROM booked FULL JOIN open USING (chain, asset)
+      WHERE coalesce(open.gross, 0) <> coalesce(booked.balance, 0) ORDER BY 1, 2`,
+  );
+  return rows.map(
+    ({ chain, asset, expected, found }) =>
+      `${chain}: ${amountText(asset, found)} is in transit, but open withdrawals come to ${amountText(asset, expected)}.`,
+  );
+}
+
+/** Each withdrawal is opened by one posting and, when it is finished, ended by one that says how. */
+async function withdrawalsWithoutPostings(db: Database): Promise<string[]> {
+  const { rows } = await db.query<{ id: string; asset: Asset; gross: string; status: string; wrong: string }>(
+    `SELECT * FROM (
+       SELECT w.id, w.asset, w.gross, w.status,
+              CASE
+                WHEN opened.id IS NULL OR opened.amount <> w.gross THEN 'was not taken from anybody'
+                WHEN w.finished_at IS NULL AND ended.id IS NOT NULL THEN 'is open, but the ledger has ended it'
+                WHEN w.status = 'complete' AND ended.type IS DISTINCT FROM 'withdrawal_completed'
+                  THEN 'is complete, but the ledger does not say so'
+                WHEN w.status = 'failed' AND ended.type IS DISTINCT FROM 'withdrawal_returned'
+                  THEN 'failed, but was not given back'
+              END AS wrong
+         FROM withdrawals w
+         LEFT JOIN ledger.postings opened ON opened.reference = 'withdrawal:' || w.id
+         LEFT JOIN ledger.postings ended ON ended.reference = 'withdrawal:' || w.id || ':end') checked
+      WHERE wrong IS NOT NULL ORDER BY id`,
+  );
+  return rows.map(({ id, asset, gross, wrong }) => `Withdrawal ${id} of ${amountText(asset, gross)} ${wrong}.`);
+}
+
+async function depositPostingsWithoutRows(db: Database): Promise<string[]> {
+  const { rows } = await db.query<{ reference: string; asset: Asset; amount: string }>(
+    `SELECT p.reference, a.symbol AS asset, p.amount FROM ledger.postings p JOIN ledger.assets a ON a.code = p.asset
+      WHERE p.type = 'deposit' AND NOT EXISTS (
+        SELECT FROM deposits d WHERE 'deposit:' || d.chain || ':' || d.tx_hash || ':' || d.position = p.reference)
+      ORDER BY p.id`,
+  );
+  return rows.map(
+    ({ reference, asset, amount }) =>
+      `The ledger credited ${amountText(asset, amount)} for ${reference}, which is no deposit.`,
+  );
+}
+
+/** One transaction pays one withdrawal. */
+async function paymentsCountedTwice(db: Database): Promise<string[]> {
+  const { rows } = await db.query<{ chain: string; tx_hash: string; ids: string[] }>(
+    `SELECT chain, tx_hash, array_agg(id ORDER BY id) AS ids FROM withdrawals
+      WHERE status = 'complete' GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2`,
+  );
+  return rows.map(
+    ({ chain, tx_hash, ids }) => `${chain}: transaction ${tx_hash} is taken as the payment of ${ids.join(' and ')}.`,
+  );
+}
+
+async function treesThatAreShort(db: Database): Promise<string[]> {
+  const { rows } = await db.query<{ snapshot_id: string; chain: string; asset: Asset; total: string; owed: string }>(
+    `SELECT snapshot_id, chain, asset, total, owed FROM reserve_trees t JOIN reserve_snapshots s ON s.id = t.snapshot_id
+      WHERE s.published_at IS NOT NULL AND t.key IS NOT NULL AND total <> owed ORDER BY 1, 2, 3`,
+  );
+  return rows.map(
+    ({ snapshot_id, chain, asset, total, owed }) =>
+      `${chain}: the tree of snapshot ${snapshot_id} holds ${amountText(asset, total)}, but ${amountText(asset, owed)} was owed.`,
+  );
+}

@@ -1,0 +1,83 @@
+import type { Hex } from 'viem';
+import type { ChainId } from '../chains/chains.ts';
+import type { Network } from '../chains/network.ts';
+import type { Transaction } from '../db/database.ts';
+import type { Asset } from '../money/asset.ts';
+import { readBalances } from './ask-chain.ts';
+import type { Cursor, Position } from './read-position.ts';
+import { amountText } from './reconcile-books.ts';
+import { compare, heldTokens, readPaid, total } from './report.ts';
+
+/** What was deposited to a user's wallet and not marked as swept, in blocks up to the cursor. */
+interface Unswept {
+  readonly chain: ChainId;
+  readonly asset: Asset;
+  readonly address: Hex;
+  readonly atomic: bigint;
+  /** As much of it as an open sweep carries: it may have gone already. */
+  readonly carried: bigint;
+}
+
+/** Every wallet we ever had, and what should be in those of users. Addresses are in lower case. */
+export interface Wallets {
+  readonly house: ReadonlySet<Hex>;
+  readonly users: readonly Hex[];
+  readonly unswept: readonly Unswept[];
+}
+
+/** Read it at the moment of the position. A key has the same address everywhere, so every chain is asked about each. */
+export async function readWallets(tx: Transaction): Promise<Wallets> {
+  const house = await tx.query<{ address: Hex }>('SELECT DISTINCT lower(address) AS address FROM house_wallets');
+  const ofHouse = new Set(house.rows.map(({ address }) => address));
+  const users = await tx.query<{ address: Hex }>(
+    'SELECT lower(address) AS address FROM wallets UNION SELECT lower(address) FROM deposits',
+  );
+  const unswept = await tx.query<Omit<Unswept, 'atomic' | 'carried'> & { atomic: string; carried: string }>(
+    `SELECT d.chain, d.asset, lower(d.address) AS address, sum(d.atomic) AS atomic,
+            coalesce(sum(d.atomic) FILTER (WHERE d.sweep_id IS NOT NULL), 0) AS carried
+       FROM deposits d JOIN chain_cursors c ON c.chain = d.chain AND d.block_number <= c.block_number
+      WHERE d.swept_at IS NULL GROUP BY 1, 2, 3`,
+  );
+  return {
+    house: ofHouse,
+    users: users.rows.map(({ address }) => address).filter((address) => !ofHouse.has(address)),
+    unswept: unswept.rows.map((row) => ({ ...row, atomic: BigInt(row.atomic), carried: BigInt(row.carried) })),
+  };
+}
+
+/** The comparison of the report over every wallet there ever was, and each user's wallet against its deposits. */
+export async function reconcileWallets(
+  network: Network,
+  position: Position,
+  { blockNumber }: Cursor,
+  wallets: Wallets,
+): Promise<string[]> {
+  const findings: string[] = [];
+  const house = [...wallets.house];
+  for (const { token, book } of heldTokens(network, position.books)) {
+    const { asset } = token;
+    const balances = await readBalances(network, token, [...wallets.users, ...house], blockNumber);
+    const open = position.openWithdrawals.filter((one) => one.chain === network.id && one.asset === asset);
+    const paid = await readPaid(network, token, open, blockNumber);
+    const onChain = total(balances);
+    const { inFlight, difference } = compare(book, { onChain, paid });
+    const text = (atomic: bigint) => amountText(asset, atomic);
+    if (difference !== 0n) {
+      findings.push(
+        `${network.id}: our wallets hold ${text(onChain)} at block ${blockNumber}, but ${text(book.owed)} is owed and ${text(inFlight)} in flight: a difference of ${text(difference)}.`,
+      );
+    }
+    const expected = new Map(
+      wallets.unswept.filter((one) => one.chain === network.id && one.asset === asset).map((one) => [one.address, one]),
+    );
+    for (const [index, address] of wallets.users.entries()) {
+      const held = balances[index] as bigint;
+      const { atomic = 0n, carried = 0n } = expected.get(address) ?? {};
+      if (held <= atomic && held >= atomic - carried) continue;
+      findings.push(
+        `${network.id}: wallet ${address} holds ${text(held)}, but its deposits that were not swept come to ${text(atomic)}.`,
+      );
+    }
+  }
+  return findings;
+}
