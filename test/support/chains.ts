@@ -20,7 +20,7 @@ export interface Outsider {
   sendToken(send: { chain?: ChainId; asset: Asset; to: Hex; atomic: bigint }): Promise<Hex>;
 }
 
-export interface OutsiderOptions {
+interface OutsiderOptions {
   /** Where they get a lot of native coin. */
   readonly chains?: readonly ChainId[];
   /** What they own besides. */

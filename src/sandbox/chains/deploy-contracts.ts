@@ -1,7 +1,8 @@
 import { encodeFunctionData, type Hex, keccak256, maxUint256, pad, parseAbi, stringToHex, toHex } from 'viem';
 import { multicallAddress } from '../../chains/abi.ts';
 import { contractCode, fiatTokenAddress, signatureCheckerAddress } from './contract-code.ts';
-import type { LocalChain, RpcCall } from './local-chain.ts';
+import type { RpcCall } from './evm-node.ts';
+import type { LocalChain } from './local-chain.ts';
 import { mintAccount } from './mint-account.ts';
 import { type MintedToken, mintedTokens, type WrappedCoin, wrappedCoins } from './tokens.ts';
 

@@ -2,10 +2,15 @@ import type { EdrContext, Provider } from '@nomicfoundation/edr';
 import { type Hex, hexToBytes } from 'viem';
 import { Refusal } from '../../refusal.ts';
 
+export interface RpcCall {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
 /** What a node says to one call. */
 export type RpcOutcome = { readonly result: unknown } | { readonly error: RpcError };
 
-export interface RpcError {
+interface RpcError {
   readonly code: number;
   readonly message: string;
   /** For a revert what the contract gave as its reason, as clients decode it. */

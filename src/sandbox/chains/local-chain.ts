@@ -2,16 +2,11 @@ import { type Hex, isHex, keccak256 } from 'viem';
 import { type ChainId, chains } from '../../chains/chains.ts';
 import type { Clock } from '../../clock.ts';
 import { type ChainState, followEntry, initialState, planEntry } from './chain-state.ts';
-import { createEvmNode, type EvmNode, type RpcOutcome } from './evm-node.ts';
+import { createEvmNode, type EvmNode, type RpcCall, type RpcOutcome } from './evm-node.ts';
 import { executeEntry } from './execute-entry.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 import { orderSends } from './order-sends.ts';
 import { canonicalMethod } from './rpc-methods.ts';
-
-export interface RpcCall {
-  readonly method: string;
-  readonly params: readonly unknown[];
-}
 
 /** A chain that lives in this process and is written down before it changes. */
 export interface LocalChain {

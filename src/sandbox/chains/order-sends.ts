@@ -1,5 +1,5 @@
 import { fromRlp, type Hex } from 'viem';
-import type { RpcCall } from './local-chain.ts';
+import type { RpcCall } from './evm-node.ts';
 
 /**
  * Transactions that arrive in the same moment come in no order, and each can be mined at once if those of one sender
