@@ -7,6 +7,7 @@ import { migrate } from './db/migrate.ts';
 import { createLogger, type Logger } from './logger.ts';
 import type { Roles, RunningPaywright } from './main.ts';
 import { Refusal } from './refusal.ts';
+import { addReserveCommands } from './reserves/commands.ts';
 import { openStore, openStoreDatabase } from './store.ts';
 import { addTreasuryCommands } from './treasury/commands.ts';
 import { welcome } from './welcome.ts';
@@ -48,6 +49,7 @@ export async function main(argv: readonly string[], startedBy: number): Promise<
   addAccountCommands(program, (work) => withStore(({ db }) => work(db)), say);
   addWithdrawalCommands(program, withCustody, say);
   addTreasuryCommands(program, withCustody, say);
+  addReserveCommands(program, withCustody, say);
 
   try {
     await program.parseAsync(argv);

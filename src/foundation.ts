@@ -1,4 +1,5 @@
 import { type Checkpoint, noCheckpoint } from './checkpoint.ts';
+import { systemClock } from './clock.ts';
 import type { Config } from './config.ts';
 import { type Custody, openCustody } from './custody.ts';
 import { claimDatabase } from './db/claim-database.ts';
@@ -6,6 +7,7 @@ import { type Database, openDatabase } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { createLedger, type Ledger } from './ledger/ledger.ts';
 import type { Logger } from './logger.ts';
+import { createReserves, type Reserves } from './reserves/reserves.ts';
 import type { LocalChains } from './sandbox/chains/local-chains.ts';
 import type { Secrets } from './secrets.ts';
 import { openSecrets, openStore, openStoreDatabase } from './store.ts';
@@ -21,6 +23,7 @@ export interface Foundation {
   readonly secrets: Secrets;
   readonly ledger: Ledger;
   readonly custody: Custody;
+  readonly reserves: Reserves;
   /** Only in the sandbox. */
   readonly localChains: LocalChains | undefined;
   /** Run in reverse when the service stops. */
@@ -64,7 +67,28 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   const localChains = config.mode === 'sandbox' ? await startSandboxChains(db, logger, say) : undefined;
   if (localChains !== undefined) closers.push(() => localChains.stop());
   const custody = await openCustody({ config, db, secrets, logger, checkpoint, localChains: localChains?.settings });
-  return { config, logger, say, checkpoint, url: store.url, db, secrets, ledger, custody, localChains, closers };
+  const reserves = createReserves({
+    db,
+    networks: custody.networks,
+    logger,
+    clock: systemClock,
+    // Whoever tries it out wants to see what he has just done.
+    ...(localChains !== undefined && { snapshotMinAgeMs: 2_000, reportMaxAgeMs: 500 }),
+  });
+  return {
+    config,
+    logger,
+    say,
+    checkpoint,
+    url: store.url,
+    db,
+    secrets,
+    ledger,
+    custody,
+    reserves,
+    localChains,
+    closers,
+  };
 }
 
 /** Loaded only now: what the sandbox is made of need not be installed for live mode. */

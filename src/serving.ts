@@ -18,6 +18,7 @@ import type { Worker } from './jobs/worker.ts';
 import type { RateLimiter } from './rate-limit/limiter.ts';
 import { createMemoryLimiter } from './rate-limit/memory-limiter.ts';
 import { createRedisLimiter } from './rate-limit/redis-limiter.ts';
+import { reserveRoutes } from './reserves/routes.ts';
 import { sandboxRoutes } from './sandbox/routes.ts';
 import { createRecipientBook } from './transfers/recipient-book.ts';
 import { transferRoutes } from './transfers/routes.ts';
@@ -72,7 +73,7 @@ export async function startServing(foundation: Foundation, worker: Worker | unde
 type AccountChanges = Awaited<ReturnType<typeof startAccountChanges>>;
 
 function featureRoutes(foundation: Foundation, limiter: RateLimiter, changes: AccountChanges): Route[] {
-  const { config, db, secrets, ledger, custody, localChains, checkpoint } = foundation;
+  const { config, db, secrets, ledger, custody, reserves, localChains, checkpoint } = foundation;
   const { networks, provider } = custody;
   const once = createOnce(db);
   const verification = createVerification({ db, secrets, limiter, automatic: config.autoVerify });
@@ -89,6 +90,7 @@ function featureRoutes(foundation: Foundation, limiter: RateLimiter, changes: Ac
     ...transferRoutes({ db, ledger, recipients: createRecipientBook(db) }),
     ...walletRoutes({ db, once, provider, networks }),
     ...withdrawalRoutes({ db, once, ledger, networks, checkpoint }),
+    ...reserveRoutes(reserves),
     ...(localChains === undefined ? [] : sandboxRoutes({ db, secrets, chains: localChains })),
   ];
 }

@@ -10,6 +10,7 @@ import { sendMessageHandler } from './messages/outbox.ts';
 import { createDenyList } from './providers/deny-list/deny-list.ts';
 import { createSmtpMailer } from './providers/smtp/smtp-mailer.ts';
 import { createTwilioSms } from './providers/twilio/twilio-sms.ts';
+import { snapshotSchedule } from './reserves/jobs.ts';
 import { fillGas, fillGasSchedule } from './sandbox/fill-gas.ts';
 import { createConsoleNotifier } from './sandbox/notifier.ts';
 import { moveRetiredSchedule } from './treasury/move-retired.ts';
@@ -19,7 +20,8 @@ import { resumeAllWithdrawals, resumeWithdrawalsSchedule } from './withdrawals/j
 
 /** Everything that happens without a request: jobs, and the watch over the chains. */
 export async function startWorking(foundation: Foundation): Promise<Worker> {
-  const { config, logger, say, url, db, secrets, ledger, custody, localChains, checkpoint, closers } = foundation;
+  const { config, logger, say, url, db, secrets, ledger, custody, reserves, localChains, checkpoint, closers } =
+    foundation;
   const { networks, provider } = custody;
   const sandbox = localChains && { db, ledger, faucet: localChains.faucet };
   if (sandbox !== undefined) await fillGas(sandbox);
@@ -61,6 +63,7 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
       resumeWithdrawalsSchedule(db),
       moveRetiredSchedule({ db, ledger, networks, provider, logger }),
       watchGasSchedule({ db, networks, logger }),
+      snapshotSchedule(reserves),
       ...(sandbox === undefined ? [] : [fillGasSchedule(sandbox)]),
     ],
   });

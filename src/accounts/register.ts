@@ -3,6 +3,7 @@ import { httpErrors } from '../http/errors.ts';
 import { newId, randomHandle } from '../ids.ts';
 import type { Secrets } from '../secrets.ts';
 import { assignWallet } from '../wallets/assign-wallet.ts';
+import { orUnavailable } from '../wallets/or-unavailable.ts';
 import type { NewWallet, WalletProvider } from '../wallets/provider.ts';
 import { newApiKey } from './api-key.ts';
 import { accountErrors } from './errors.ts';
@@ -34,7 +35,13 @@ export interface RegisterParts {
   readonly passwords: Passwords;
   readonly throttle: SignInThrottle;
   readonly verification: Verification;
-  readonly wallets: WalletProvider;
+  readonly wallets: WalletSource;
+}
+
+/** Where new wallets come from. */
+export interface WalletSource extends Pick<WalletProvider, 'name' | 'createWallet'> {
+  /** For a wallet that was not needed after all; a provider whose wallets cost nothing has no use for it. */
+  giveBack?(wallet: NewWallet): Promise<void>;
 }
 
 /** Registers a new account, or signs in to the one that has this email. Both give a fresh API key. */
@@ -53,9 +60,13 @@ export function createRegister(parts: RegisterParts): (registration: Registratio
       });
     }
     const passwordHash = await passwords.hash(registration.password);
-    const wallet = await wallets.createWallet({ chain: 'MATIC' });
-    const created = await createAccount(parts, { ...registration, name, passwordHash, wallet });
+    const wallet = await orUnavailable(wallets.createWallet({ chain: 'MATIC' }));
+    const created = await createAccount(parts, { ...registration, name, passwordHash, wallet }).catch(async (error) => {
+      await wallets.giveBack?.(wallet);
+      throw error;
+    });
     if (created !== undefined) return created;
+    await wallets.giveBack?.(wallet);
 
     // Somebody registered the same email in the meantime: then this is a sign-in.
     const winner = await findCredentials(db, registration.email);

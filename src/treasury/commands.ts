@@ -79,6 +79,8 @@ interface FloatOptions {
   readonly chain: string;
 }
 
+const mirrors: ReadonlySet<string> = new Set(['custody', 'gas_tank']);
+
 async function show({ db, networks }: TreasuryParts, say: Say): Promise<void> {
   for (const { wallet, tokens, gas, gasIsLow } of await treasuryOverview(db, networks)) {
     const held = [...tokens.map(text), `gas ${text(gas)}`].join('   ');
@@ -86,12 +88,9 @@ async function show({ db, networks }: TreasuryParts, say: Say): Promise<void> {
     say(`${wallet.chain.padEnd(6)}${wallet.purpose.padEnd(10)}${wallet.address}   ${held}${remark}`);
   }
   say('');
-  const own = (await houseBalances(db)).filter(({ kind, balance }) => kind !== 'custody' && balance.atomic !== 0n);
-  for (const { chain, kind, balance } of own) {
-    // What we hold stands below zero there; a person is told how much it is.
-    const shown = kind === 'gas_tank' ? amountOf(balance.asset, -balance.atomic) : balance;
-    say(`${chain.padEnd(6)}${kind.padEnd(24)}${text(shown)}`);
-  }
+  // What we hold is above; here is whose it is. Gas is what was put in for it and is not spent yet.
+  const own = (await houseBalances(db)).filter(({ kind, balance }) => !mirrors.has(kind) && balance.atomic !== 0n);
+  for (const { chain, kind, balance } of own) say(`${chain.padEnd(6)}${kind.padEnd(24)}${text(balance)}`);
   if (own.length === 0) say('The house has earned nothing yet.');
 }
 

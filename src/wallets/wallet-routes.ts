@@ -6,11 +6,11 @@ import { depositTokens } from '../deposits/deposit-tokens.ts';
 import { depositRecord, listDeposits } from '../deposits/list-deposits.ts';
 import { currency } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
-import { httpErrors } from '../http/errors.ts';
 import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery } from '../http/paging.ts';
 import { walletErrors } from './errors.ts';
-import { ProviderError, type WalletProvider } from './provider.ts';
+import { orUnavailable } from './or-unavailable.ts';
+import type { WalletProvider } from './provider.ts';
 import { openUserWallet, type UserWallet } from './user-wallets.ts';
 
 export interface WalletParts {
@@ -147,11 +147,5 @@ async function openWallet(
   accountId: bigint,
   id: ChainId,
 ): Promise<{ readonly wallet: UserWallet; readonly existing: boolean }> {
-  try {
-    return await openUserWallet(parts, accountId, id);
-  } catch (error) {
-    if (!(error instanceof ProviderError && error.retryable)) throw error;
-    const seconds = Math.max(1, Math.ceil((error.retryAfterMs ?? 1_000) / 1_000));
-    throw httpErrors.unavailable(undefined, { headers: { 'Retry-After': String(seconds) } });
-  }
+  return orUnavailable(openUserWallet(parts, accountId, id));
 }

@@ -174,6 +174,15 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.post('/sandbox/fund', { amount: 0 }, key),
     ];
   },
+  async getReserves() {
+    return [await service.client.get('/reserves'), await service.client.get('/reserves?x=1')];
+  },
+  async getAccountProof() {
+    return [
+      await service.client.get('/account/proof', await newFundedKey()),
+      await service.client.get('/account/proof?chain=DOGE', await newKey()),
+    ];
+  },
   async getSandbox() {
     return [await service.client.get('/sandbox'), await service.client.get('/sandbox?x=1')];
   },
