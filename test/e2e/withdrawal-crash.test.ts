@@ -46,7 +46,7 @@ async function start(endAt: string) {
   const ready = new Promise<'ready'>((resolve) => child.stdout.on('data', () => resolve('ready')));
   // A service that takes up an old withdrawal may be ended before it is ready.
   await Promise.race([ready, ended]);
-  return { child, ended, client: createClient(`http://127.0.0.1:${port}`) };
+  return { ended, client: createClient(`http://127.0.0.1:${port}`) };
 }
 
 test('a withdrawal survives the end of its process at every step, and is paid once', async () => {
@@ -105,6 +105,4 @@ test('a withdrawal survives the end of its process at every step, and is paid on
   expect(reserves.reserves.map((row: { difference: string }) => row.difference)).toEqual(
     reserves.reserves.map(() => '0'),
   );
-  last.child.kill('SIGTERM');
-  expect(await last.ended).toBe(0);
 }, 180_000);
