@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 /** The parts of Circle's answers that we read. Everything else in them is left alone. */
 export const walletAnswer = z.object({
-  id: z.uuid(),
+  id: z.guid(),
   address: z
     .string()
     .refine((text) => isAddress(text, { strict: false }))
@@ -11,7 +11,7 @@ export const walletAnswer = z.object({
 });
 
 export const transactionAnswer = z.object({
-  id: z.uuid(),
+  id: z.guid(),
   /** Circle may have states that we do not know yet; none of them is final. */
   state: z.string(),
   txHash: z

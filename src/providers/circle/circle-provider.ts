@@ -34,7 +34,7 @@ export interface CircleProvider extends WalletProvider {
   notificationKey(id: string): Promise<NotificationKey | undefined>;
 }
 
-const transactionIdAnswer = z.object({ id: z.uuid() });
+const transactionIdAnswer = z.object({ id: z.guid() });
 const signatureAnswer = z.object({ signature: z.string().regex(/^0x[0-9a-fA-F]{130}$/) });
 
 /** How eager Circle is to have a transaction mined. */

@@ -22,7 +22,7 @@ export interface CircleWallets {
 /** Whoever asked longer ago than this is not waiting any more. */
 const abandonedAfterSeconds = 120;
 
-const walletSetAnswer = z.object({ walletSet: z.object({ id: z.uuid() }) });
+const walletSetAnswer = z.object({ walletSet: z.object({ id: z.guid() }) });
 const derivedAnswer = z.object({ wallet: walletAnswer });
 const walletsAnswer = z.object({ wallets: z.array(walletAnswer) });
 
