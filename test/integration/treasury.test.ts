@@ -1,0 +1,201 @@
+import { randomUUID } from 'node:crypto';
+import { Command } from 'commander';
+import { parseEther, toHex } from 'viem';
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { openCommandParts } from '../../src/custody.ts';
+import { houseBalance } from '../../src/ledger/balances.ts';
+import { verifyLedger } from '../../src/ledger/verify.ts';
+import { createLogger } from '../../src/logger.ts';
+import { connectLocalChains, type LocalChains } from '../../src/sandbox/chains/local-chains.ts';
+import { fillGas } from '../../src/sandbox/fill-gas.ts';
+import { addTreasuryCommands } from '../../src/treasury/commands.ts';
+import { moveRetiredFunds } from '../../src/treasury/move-retired.ts';
+import { houseWallet, listHouseWallets } from '../../src/wallets/house-wallets.ts';
+import { addWithdrawalCommands } from '../../src/withdrawals/commands.ts';
+import { useService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+const service = useService();
+const { db, url } = service.database;
+let local: LocalChains;
+beforeAll(async () => {
+  local = await connectLocalChains({ db });
+});
+
+/** Runs a command as the operator would, beside the running service. */
+async function paywright(...args: string[]): Promise<string> {
+  const lines: string[] = [];
+  const config = readConfig({ DATABASE_URL: url });
+  const { parts, close } = await openCommandParts({ config, logger: createLogger('silent'), url, db });
+  const program = new Command('paywright').exitOverride();
+  const say = (line: string) => void lines.push(line);
+  addTreasuryCommands(program, (work) => work(parts), say);
+  addWithdrawalCommands(program, (work) => work(parts), say);
+  try {
+    await program.parseAsync(['node', 'paywright', ...args]);
+  } finally {
+    await close();
+  }
+  return lines.join('\n');
+}
+
+async function funded(amount: number) {
+  const account = await service.client.register();
+  expect((await service.client.post('/sandbox/fund', { amount }, account.key)).status).toBe(200);
+  return account;
+}
+
+const mint = (asset: 'USDC' | 'EURC' | 'MATIC', to: `0x${string}`, atomic: bigint) =>
+  local.faucet.mint({ id: randomUUID(), chain: 'MATIC', asset, to, atomic });
+
+async function expectNoDifference(): Promise<void> {
+  // A report may be half a second old.
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  const { body } = await service.client.get('/reserves');
+  const off = body.reserves.filter((row: { difference: string }) => row.difference !== '0');
+  expect(off).toEqual([]);
+  expect(body.reserves.length).toBeGreaterThan(5);
+}
+
+test('shows every house wallet, its gas, and what was earned', async () => {
+  const [ada, grace] = [await funded(100), await service.client.register()];
+  await service.client.post('/agent/transfer', { to: grace.handle, amount: 50, currency: 'USDC' }, ada.key);
+  const shown = await paywright('treasury', 'show');
+  const { address } = await houseWallet(db, 'treasury', 'MATIC');
+  expect(shown).toContain(`MATIC treasury  ${address}`);
+  expect(shown.split('\n').filter((line) => /0x[0-9a-fA-F]{40}/.test(line))).toHaveLength(12);
+  expect(shown).toMatch(/MATIC fees +0\.75 USDC/);
+  expect(shown).not.toContain('GAS IS LOW');
+});
+
+test('says which wallet runs out of gas', async () => {
+  const { address } = await houseWallet(db, 'gas', 'OP');
+  await fetch(local.settings.get('OP')?.urls[0] ?? '', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'hardhat_setBalance',
+      params: [address, toHex(parseEther('0.001'))],
+    }),
+  });
+  expect(await paywright('treasury', 'show')).toMatch(new RegExp(`${address}.*gas 0\\.001 ETH +GAS IS LOW`));
+});
+
+describe('fees', () => {
+  test('are paid out like any withdrawal, and no more than was earned', async () => {
+    const earned = await houseBalance(db, 'fees', 'USDC', 'MATIC');
+    expect(earned.atomic).toBe(750_000n);
+    const to = privateKeyToAddress(generatePrivateKey());
+    await expect(paywright('treasury', 'withdraw-fees', '--to', to, '--amount', '0.750001')).rejects.toThrow(
+      'Only 0.75 USDC of fees is there.',
+    );
+    const said = await paywright('treasury', 'withdraw-fees', '--to', to);
+    expect(said).toContain(`0.75 USDC is on its way to ${to} on MATIC: wdr_`);
+    const id = said.split(': ')[1] ?? '';
+    await until('the fees to arrive', async () => {
+      const { rows } = await db.query("SELECT FROM withdrawals WHERE id = $1 AND status = 'complete'", [id]);
+      return rows.length > 0;
+    });
+    expect((await houseBalance(db, 'fees', 'USDC', 'MATIC')).atomic).toBe(0n);
+    await expect(paywright('treasury', 'withdraw-fees', '--to', to)).rejects.toThrow('There are no earned fees');
+    await expectNoDifference();
+  });
+
+  test.each([
+    [['--to', '0x12'], '--to must be "0x"'],
+    [['--to', '0x8ba1f109551bD432803012645Ac136ddd64DBA73'], 'checksum'],
+    [['--to', '0x8ba1f109551bD432803012645Ac136ddd64DBA72', '--chain', 'DOGE'], 'The chain must be one of'],
+    [['--to', '0x8ba1f109551bD432803012645Ac136ddd64DBA72', '--currency', 'GBP'], 'The currency must be one of'],
+    [['--to', '0x8ba1f109551bD432803012645Ac136ddd64DBA72', '--amount', 'all'], '--amount must be'],
+  ])('%j is one clear sentence', async (args, sentence) => {
+    await expect(paywright('treasury', 'withdraw-fees', ...args)).rejects.toThrow(sentence);
+  });
+});
+
+test('a float is taken into the books once it has arrived, and not before', async () => {
+  const { address } = await houseWallet(db, 'treasury', 'MATIC');
+  const add = () => paywright('treasury', 'add-float', '--amount', '500');
+  await expect(add()).rejects.toThrow(`Only 0 USDC of yours has arrived on MATIC. Send it to ${address}`);
+  await mint('USDC', address, 500_000_000n);
+  await until('the surplus', async () => (await houseBalance(db, 'surplus', 'USDC', 'MATIC')).atomic === 500_000_000n);
+  await expectNoDifference();
+  expect(await add()).toBe('500 USDC on MATIC is in the books as yours.');
+  expect((await houseBalance(db, 'equity', 'USDC', 'MATIC')).atomic).toBe(500_000_000n);
+  await expect(add()).rejects.toThrow('Only 0 USDC');
+  await expectNoDifference();
+});
+
+test('native coin for gas is taken into the books up to what is there', async () => {
+  const { address } = await houseWallet(db, 'gas', 'MATIC');
+  const add = (amount: string) => paywright('treasury', 'add-float', '--currency', 'MATIC', '--amount', amount);
+  await expect(add('3')).rejects.toThrow(
+    `Only 0 MATIC is there beyond the books on MATIC. Send it to ${address} first.`,
+  );
+  await mint('MATIC', address, parseEther('3'));
+  expect(await add('3')).toBe('3 MATIC on MATIC is in the books as yours.');
+  await expect(add('0.000000000000000001')).rejects.toThrow('Only 0 MATIC');
+});
+
+test('a new seed gives everybody new wallets; old addresses are still credited and swept, and nothing is lost', async () => {
+  const ada = await funded(20);
+  const before = (await service.client.get('/account', ada.key)).body.depositAddress;
+  await service.client.get('/circle/deposit-address?chain=BASE', ada.key);
+  const oldTreasury = await houseWallet(db, 'treasury', 'MATIC');
+
+  const said = await paywright('treasury', 'rotate-seed');
+  expect(said).toContain('Seed 2 is in use');
+  expect(said).toContain('12 house wallets have new addresses');
+  const { body: account } = await service.client.get('/account', ada.key);
+  expect(account.depositAddress).not.toBe(before);
+  const onBase = (await service.client.get('/circle/deposit-address?chain=BASE', ada.key)).body.address;
+  expect(onBase).toBe(account.depositAddress);
+  const { rows } = await db.query("SELECT FROM wallets WHERE retired_at IS NULL AND provider_ref LIKE '1/%'");
+  expect(rows).toEqual([]);
+  expect((await listHouseWallets(db)).filter(({ retired }) => retired)).toHaveLength(12);
+
+  // Somebody has saved the old address and pays to it.
+  await mint('USDC', before, 7_000_000n);
+  await until('the deposit at the old address', async () => {
+    return (await service.client.get('/circle/balance', ada.key)).body.USDC === '27';
+  });
+  const { parts, close } = await openCommandParts({
+    config: readConfig({ DATABASE_URL: url }),
+    logger: createLogger('silent'),
+    url,
+    db,
+  });
+  // The service does this every minute.
+  await fillGas({ ...parts, faucet: local.faucet });
+  const newTreasury = await houseWallet(db, 'treasury', 'MATIC');
+  const usdcOf = (address: `0x${string}`) =>
+    paywright('treasury', 'show').then((shown) => new RegExp(`${address} +([\\d.]+) USDC`).exec(shown)?.[1]);
+  await until(
+    'the old treasury to be empty',
+    async () => {
+      await moveRetiredFunds({ ...parts, logger: createLogger('silent') });
+      const { rows: unswept } = await db.query(
+        'SELECT FROM deposits WHERE swept_at IS NULL AND account_id IS NOT NULL',
+      );
+      return (await usdcOf(oldTreasury.address)) === '0' && unswept.length === 0;
+    },
+    60_000,
+  );
+  await close();
+  expect(Number(await usdcOf(newTreasury.address))).toBeGreaterThan(500);
+  await expectNoDifference();
+
+  // And the new ones pay.
+  const to = privateKeyToAddress(generatePrivateKey());
+  const { body } = await service.client.post('/circle/withdraw', { amount: 27, address: to }, ada.key);
+  await until(
+    'the withdrawal',
+    async () => (await service.client.get(`/circle/withdrawals/${body.txId}`, ada.key)).body.status === 'complete',
+    90_000,
+  );
+  await expectNoDifference();
+  expect((await verifyLedger(db)).problems).toEqual([]);
+}, 180_000);
