@@ -1,3 +1,4 @@
+import type { WalletSource } from './accounts/register.ts';
 import { type ChainId, chains, homeChain } from './chains/chains.ts';
 import { createNetworks, type NetworkSettings, type Networks } from './chains/network.ts';
 import type { Checkpoint } from './checkpoint.ts';
@@ -5,17 +6,21 @@ import type { Config } from './config.ts';
 import { type Database, openDatabase, type Transaction } from './db/database.ts';
 import { createLedger, type Ledger } from './ledger/ledger.ts';
 import type { Logger } from './logger.ts';
+import { type CircleProvider, createCircleProvider } from './providers/circle/circle-provider.ts';
 import { createKeysProvider } from './providers/keys/keys-provider.ts';
 import { addSeed } from './providers/keys/seeds.ts';
 import type { Secrets } from './secrets.ts';
 import { openSecrets } from './store.ts';
 import { openHouseWallets } from './wallets/house-wallets.ts';
+import { createPooledProvider, type PooledProvider } from './wallets/pool.ts';
 import type { WalletProvider } from './wallets/provider.ts';
 
 /** What holds the money: the chains as we reach them, and whoever has the keys. */
 export interface Custody {
   readonly networks: Networks;
-  readonly provider: WalletProvider;
+  readonly provider: WalletProvider & Pick<WalletSource, 'giveBack'>;
+  /** Only where Circle holds the keys. */
+  readonly circle?: { readonly provider: CircleProvider; readonly pool: PooledProvider };
 }
 
 export interface CustodyParts {
@@ -29,17 +34,24 @@ export interface CustodyParts {
 }
 
 export async function openCustody(parts: CustodyParts): Promise<Custody> {
-  const { config, db, secrets, logger, localChains } = parts;
-  const networks = createNetworks(localChains ?? liveChains(config));
-  const provider = await createKeysProvider({
-    db,
-    secrets,
-    networks,
-    logger,
-    ...(parts.checkpoint !== undefined && { checkpoint: parts.checkpoint }),
-  });
-  await openHouseWallets(db, provider, networks);
-  return { networks, provider };
+  const networks = createNetworks(parts.localChains ?? liveChains(parts.config));
+  const custody = await chooseProvider(parts, networks);
+  await openHouseWallets(parts.db, custody.provider, networks);
+  return custody;
+}
+
+/** Wallets that wait for whoever registers next; Circle makes five a second. */
+const poolSize = 100;
+
+async function chooseProvider({ config, db, secrets, logger, checkpoint }: CustodyParts, networks: Networks) {
+  const { wallets } = config;
+  if (wallets.provider === 'keys') {
+    const provider = await createKeysProvider({ db, secrets, networks, logger, ...(checkpoint && { checkpoint }) });
+    return { networks, provider };
+  }
+  const circle = await createCircleProvider({ ...wallets, db, logger, networks });
+  const pool = createPooledProvider({ db, provider: circle, logger, size: poolSize });
+  return { networks, provider: pool, circle: { provider: circle, pool } };
 }
 
 /** How often a chain is looked at: about once a block, and never so often that a free RPC address would mind. */

@@ -15,6 +15,7 @@ import { closeServer, listen } from './http/listen.ts';
 import { describeRoutes } from './http/openapi-route.ts';
 import { createServer } from './http/server.ts';
 import type { Worker } from './jobs/worker.ts';
+import { addCircleNotifications } from './providers/circle/notifications.ts';
 import type { RateLimiter } from './rate-limit/limiter.ts';
 import { createMemoryLimiter } from './rate-limit/memory-limiter.ts';
 import { createRedisLimiter } from './rate-limit/redis-limiter.ts';
@@ -24,6 +25,7 @@ import { createRecipientBook } from './transfers/recipient-book.ts';
 import { transferRoutes } from './transfers/routes.ts';
 import { walletRoutes } from './wallets/wallet-routes.ts';
 import { addPages } from './web/pages.ts';
+import { wakeWithdrawal } from './withdrawals/jobs.ts';
 import { withdrawalRoutes } from './withdrawals/routes.ts';
 
 /** Answers requests. Returns the address that people reach the service at. */
@@ -61,6 +63,13 @@ export async function startServing(foundation: Foundation, worker: Worker | unde
         },
         chains: () => checkChains(db, custody.networks),
       });
+      if (custody.circle !== undefined) {
+        addCircleNotifications(pages, {
+          db,
+          provider: custody.circle.provider,
+          onTransaction: (transactionId, tx) => wakeWithdrawal(tx, transactionId),
+        });
+      }
       addPages(pages, { document: routes.document, mode: config.mode });
     },
   });

@@ -7,6 +7,7 @@ import { expireIdempotencyKeys } from './http/expire-idempotency-keys.ts';
 import { startWorker, type Worker } from './jobs/worker.ts';
 import type { Notifier } from './messages/notifier.ts';
 import { sendMessageHandler } from './messages/outbox.ts';
+import { forgetNotifications } from './providers/circle/notifications.ts';
 import { createDenyList } from './providers/deny-list/deny-list.ts';
 import { createSmtpMailer } from './providers/smtp/smtp-mailer.ts';
 import { createTwilioSms } from './providers/twilio/twilio-sms.ts';
@@ -64,6 +65,7 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
       moveRetiredSchedule({ db, ledger, networks, provider, logger }),
       watchGasSchedule({ db, networks, logger }),
       snapshotSchedule(reserves),
+      ...(custody.circle === undefined ? [] : [custody.circle.pool.schedule, forgetNotifications(db, systemClock)]),
       ...(sandbox === undefined ? [] : [fillGasSchedule(sandbox)]),
     ],
   });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Queryable } from '../db/database.ts';
+import type { Queryable, Transaction } from '../db/database.ts';
 import { defineJob, enqueue, handleJob } from '../jobs/define-job.ts';
 import type { Schedule } from '../jobs/worker.ts';
 
@@ -33,4 +33,13 @@ async function resume(db: Queryable, { idleSeconds }: { readonly idleSeconds: nu
     [idleSeconds],
   );
   for (const { id } of rows) await enqueue(db, advanceWithdrawal, { withdrawalId: id }, { key: id });
+}
+
+/** The provider says that something has happened to its transaction: then it is looked at now and not a while later. */
+export async function wakeWithdrawal(tx: Transaction, providerRef: string): Promise<void> {
+  const { rows } = await tx.query<{ id: string }>(
+    "SELECT id FROM withdrawals WHERE provider_ref = $1 AND status = 'sending' AND finished_at IS NULL",
+    [providerRef],
+  );
+  for (const { id } of rows) await enqueue(tx, advanceWithdrawal, { withdrawalId: id }, { key: id });
 }
