@@ -9,7 +9,7 @@ import type { Logger } from '../logger.ts';
 import { type NewWallet, ProviderError, type WalletProvider } from './provider.ts';
 
 /** A provider that makes many wallets in one call, and the same ones again for the same key. */
-export interface WalletMaker extends WalletProvider {
+interface WalletMaker extends WalletProvider {
   createWallets(request: {
     readonly chain: ChainId;
     readonly count: number;

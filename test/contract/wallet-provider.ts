@@ -1,29 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import {
-  encodeFunctionData,
-  getAddress,
-  type Hex,
-  isAddress,
-  keccak256,
-  parseEther,
-  parseSignature,
-  type TypedDataDefinition,
-  toHex,
-} from 'viem';
-import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
+import { encodeFunctionData, getAddress, type Hex, isAddress, keccak256, parseSignature } from 'viem';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { multicallAbi, multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
-import { type ChainId, chains as facts } from '../../src/chains/chains.ts';
-import { tokenOf } from '../../src/chains/network.ts';
-import {
-  type HeldWallet,
-  ProviderError,
-  type TokenSend,
-  type TransactionReport,
-  type WalletProvider,
-} from '../../src/wallets/provider.ts';
+import type { ChainId } from '../../src/chains/chains.ts';
+import { type HeldWallet, ProviderError, type WalletProvider } from '../../src/wallets/provider.ts';
 import { type TestChains, useChains } from '../support/chains.ts';
 import { type TestDatabase, useDatabase } from '../support/database.ts';
+import { abroad, createWorkbench, home, outcome, stranger } from './workbench.ts';
 
 /** An adapter, set up on a test file's own database and local chains. */
 export interface ProviderUnderTest {
@@ -37,10 +20,6 @@ export interface ProviderSetup {
   readonly database: TestDatabase;
   readonly chains: TestChains;
 }
-
-const home: ChainId = 'MATIC';
-const abroad: ChainId = 'BASE';
-const deadlineMs = 25_000;
 
 /** What every adapter of the wallet-provider port promises. A test file calls this once for each of them. */
 export function describeWalletProvider(
@@ -59,43 +38,8 @@ export function describeWalletProvider(
     });
     afterAll(() => subject?.stop?.());
 
-    async function newWallet(chain: ChainId = home): Promise<HeldWallet> {
-      return { ...(await provider.createWallet({ chain })), chain };
-    }
-
-    /** A wallet with native coin for gas, and USDC if asked for. */
-    async function fundedWallet({ usdc = 0n, chain = home }: { usdc?: bigint; chain?: ChainId } = {}) {
-      const wallet = await newWallet(chain);
-      await fund(wallet, usdc);
-      return wallet;
-    }
-
-    async function fund({ chain, address }: HeldWallet, usdc: bigint): Promise<void> {
-      await chains.rpc(chain, 'hardhat_setBalance', [address, toHex(parseEther('10'))]);
-      if (usdc > 0n) await chains.mint(chain, 'USDC', address, usdc);
-    }
-
-    function usdcSend(from: HeldWallet, to: Hex, atomic: bigint, idempotencyKey: string = randomUUID()): TokenSend {
-      return { from, to, atomic, token: usdcOn(from.chain), idempotencyKey };
-    }
-
-    function usdcOn(chain: ChainId): Hex {
-      const token = tokenOf(chains.network(chain), 'USDC');
-      if (token === undefined) throw new Error(`no USDC on ${chain}`);
-      return token.address;
-    }
-
-    const balance = (address: Hex, chain: ChainId = home) => chains.balanceOf(chain, 'USDC', address);
-
-    async function follow(ref: string, chain: ChainId = home): Promise<TransactionReport> {
-      const until = Date.now() + deadlineMs;
-      for (;;) {
-        const report = await provider.lookUp(chain, ref);
-        if (report.state !== 'pending') return report;
-        if (Date.now() > until) throw new Error(`${ref} is still pending`);
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
-    }
+    const bench = createWorkbench(chains, () => provider);
+    const { newWallet, fundedWallet, fund, usdcOn, usdcSend, balance, nativeBalance, follow } = bench;
 
     it('makes wallets that are all different and have valid addresses', async () => {
       const wallets = await Promise.all(Array.from({ length: 5 }, () => provider.createWallet({ chain: home })));
@@ -133,9 +77,9 @@ export function describeWalletProvider(
     it.each([1n, 1_000_000n, 1_234_567n, 123_456_789_012_345n])(
       'sends exactly %s atomic units and reports hash, block and cost',
       async (atomic) => {
-        const from = await fundedWallet({ usdc: atomic + 7n });
+        const from = await fundedWallet(atomic + 7n);
         const to = stranger();
-        const nativeBefore = await chains.balanceOf(home, facts[home].native, from.address);
+        const nativeBefore = await nativeBalance(from.address);
         const report = await follow(await provider.sendToken(usdcSend(from, to, atomic)));
 
         expect(report.state).toBe('confirmed');
@@ -145,13 +89,13 @@ export function describeWalletProvider(
         const receipt = await chains.network(home).client.getTransactionReceipt({ hash: report.hash });
         expect(receipt.blockNumber).toBe(report.blockNumber);
         expect(receipt.gasUsed * receipt.effectiveGasPrice).toBe(report.gasCost);
-        const nativeAfter = await chains.balanceOf(home, facts[home].native, from.address);
+        const nativeAfter = await nativeBalance(from.address);
         expect(nativeBefore - nativeAfter).toBe(report.gasCost);
       },
     );
 
     it('sends once for one key, however often and whenever it is asked', async () => {
-      const from = await fundedWallet({ usdc: 100_000_000n });
+      const from = await fundedWallet(100_000_000n);
       const to = stranger();
       const send = usdcSend(from, to, 10_000_000n);
       const first = await provider.sendToken(send);
@@ -165,7 +109,7 @@ export function describeWalletProvider(
     });
 
     it('sends once for one key that several use at the same time', async () => {
-      const from = await fundedWallet({ usdc: 100_000_000n });
+      const from = await fundedWallet(100_000_000n);
       const to = stranger();
       const send = usdcSend(from, to, 10_000_000n);
       const refs = await Promise.all(Array.from({ length: 8 }, () => provider.sendToken(send)));
@@ -176,12 +120,12 @@ export function describeWalletProvider(
     });
 
     it('never takes one key for two different sends', async () => {
-      const from = await fundedWallet({ usdc: 100_000_000n });
+      const from = await fundedWallet(100_000_000n);
       const [to, other] = [stranger(), stranger()];
       const key = randomUUID();
       const ref = await provider.sendToken(usdcSend(from, to, 1_000_000n, key));
       const refusal = await outcome(provider.sendToken(usdcSend(from, other, 2_000_000n, key)));
-      expect(refusal).toMatchObject({ name: 'ProviderError', retryable: false });
+      expect(refusal).toMatchObject({ name: 'ProviderError', code: 'idempotency_mismatch', retryable: false });
       await follow(ref);
       expect(await balance(to)).toBe(1_000_000n);
       expect(await balance(other)).toBe(0n);
@@ -189,7 +133,7 @@ export function describeWalletProvider(
 
     it('brings many sends from one wallet at once to everybody', async () => {
       const count = 25;
-      const from = await fundedWallet({ usdc: 1_000_000_000n });
+      const from = await fundedWallet(1_000_000_000n);
       const recipients = Array.from({ length: count }, stranger);
       const refs = await Promise.all(
         recipients.map((to, place) => provider.sendToken(usdcSend(from, to, BigInt(place + 1)))),
@@ -202,7 +146,7 @@ export function describeWalletProvider(
     });
 
     it('calls a contract, once for one key', async () => {
-      const from = await fundedWallet({ usdc: 9_000_000n });
+      const from = await fundedWallet(9_000_000n);
       const to = stranger();
       const data = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [to, 4_000_000n] });
       const call = { from, contract: usdcOn(home), data, idempotencyKey: randomUUID() };
@@ -224,13 +168,13 @@ export function describeWalletProvider(
         idempotencyKey: randomUUID(),
       } as const;
       expect(await follow(await provider.execute(bare))).toMatchObject({ state: 'confirmed' });
-      expect(await chains.balanceOf(home, facts[home].native, to)).toBe(1_000_000_000_000_000_001n);
+      expect(await nativeBalance(to)).toBe(1_000_000_000_000_000_001n);
 
       const data = encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3', args: [[]] });
-      const before = await chains.balanceOf(home, facts[home].native, multicallAddress);
+      const before = await nativeBalance(multicallAddress);
       const call = { from, contract: multicallAddress, data, value: 3n, idempotencyKey: randomUUID() } as const;
       expect(await follow(await provider.execute(call))).toMatchObject({ state: 'confirmed' });
-      expect(await chains.balanceOf(home, facts[home].native, multicallAddress)).toBe(before + 3n);
+      expect(await nativeBalance(multicallAddress)).toBe(before + 3n);
     });
 
     it('signs an authorization that the token contract accepts from somebody else', async () => {
@@ -239,7 +183,10 @@ export function describeWalletProvider(
       const to = stranger();
       const nonce = keccak256(randomBytes(32));
       const token = usdcOn(home);
-      const signature = await provider.signTypedData(from, await authorization({ from: from.address, to, nonce }));
+      const signature = await provider.signTypedData(
+        from,
+        await bench.authorization({ from: from.address, to, value: 8_000_000n, nonce }),
+      );
       const { r, s, yParity } = parseSignature(signature);
 
       const payer = await chains.outsider();
@@ -257,41 +204,8 @@ export function describeWalletProvider(
       expect(signature).toMatch(/(?:1b|1c)$/);
     });
 
-    async function authorization({
-      from,
-      to,
-      nonce,
-    }: {
-      from: Hex;
-      to: Hex;
-      nonce: Hex;
-    }): Promise<TypedDataDefinition> {
-      const contract = { abi: tokenAbi, address: usdcOn(home) } as const;
-      const { client } = chains.network(home);
-      return {
-        domain: {
-          name: await client.readContract({ ...contract, functionName: 'name' }),
-          version: await client.readContract({ ...contract, functionName: 'version' }),
-          chainId: facts[home].chainId,
-          verifyingContract: contract.address,
-        },
-        types: {
-          TransferWithAuthorization: [
-            { name: 'from', type: 'address' },
-            { name: 'to', type: 'address' },
-            { name: 'value', type: 'uint256' },
-            { name: 'validAfter', type: 'uint256' },
-            { name: 'validBefore', type: 'uint256' },
-            { name: 'nonce', type: 'bytes32' },
-          ],
-        },
-        primaryType: 'TransferWithAuthorization',
-        message: { from, to, value: 8_000_000n, validAfter: 0n, validBefore: 4_000_000_000n, nonce },
-      };
-    }
-
     it('fails for good, and moves nothing, when the wallet holds too few tokens', async () => {
-      const from = await fundedWallet({ usdc: 1_000_000n });
+      const from = await fundedWallet(1_000_000n);
       const to = stranger();
       const send = usdcSend(from, to, 1_000_001n);
       const result = await outcome(provider.sendToken(send).then((ref) => follow(ref)));
@@ -322,7 +236,7 @@ export function describeWalletProvider(
     });
 
     it('may be asked again when it could not be reached, and then sends once', async () => {
-      const from = await fundedWallet({ usdc: 5_000_000n });
+      const from = await fundedWallet(5_000_000n);
       const to = stranger();
       const send = usdcSend(from, to, 5_000_000n);
       const away = await subject.unreachable();
@@ -334,14 +248,4 @@ export function describeWalletProvider(
       expect(await balance(to)).toBe(5_000_000n);
     });
   });
-}
-
-/** An address that nobody has seen before. */
-function stranger(): Hex {
-  return privateKeyToAddress(generatePrivateKey());
-}
-
-/** What a promise gave, or what it threw. */
-function outcome(promise: Promise<unknown>): Promise<unknown> {
-  return promise.catch((error: unknown) => error);
 }

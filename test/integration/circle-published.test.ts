@@ -1,41 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { encodeFunctionData } from 'viem';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { tokenAbi } from '../../src/chains/abi.ts';
 import { chainIds, chains } from '../../src/chains/chains.ts';
-import { createNetworks } from '../../src/chains/network.ts';
-import { createLogger } from '../../src/logger.ts';
-import { type CircleProvider, createCircleProvider } from '../../src/providers/circle/circle-provider.ts';
 import type { HeldWallet } from '../../src/wallets/provider.ts';
-import { type CircleEmulator, type Exchange, startCircleEmulator } from '../emulators/circle/emulator.ts';
+import { type ConnectedCircle, useCircle } from '../emulators/circle/connect.ts';
+import type { Exchange } from '../emulators/circle/emulator.ts';
 import { publishedIsHere, readPublished } from '../emulators/circle/published.ts';
 import { useDatabase } from '../support/database.ts';
 
-const { db } = useDatabase();
+const circle = useCircle(useDatabase());
 const token = chains.MATIC.tokens.USDC;
 const to = '0x000000000000000000000000000000000000dEaD';
-const networks = createNetworks(
-  new Map(chainIds.map((id) => [id, { urls: ['http://127.0.0.1:9'], confirmations: 1, pollMs: 100 }])),
-);
-
-let emulator: CircleEmulator;
-let provider: CircleProvider;
-
-beforeAll(async () => {
-  emulator = await startCircleEmulator({ tickMs: 5 });
-  provider = await connect({});
-});
-afterAll(() => emulator?.stop());
-
-function connect(wrong: { apiKey?: string; entitySecret?: string }): Promise<CircleProvider> {
-  const { apiKey, entitySecret, url: baseUrl } = emulator;
-  const limits = { writesPerSecond: 500, readsPerSecond: 500, tries: 2, pauseMs: 1 };
-  const logger = createLogger('silent');
-  return createCircleProvider({ apiKey, entitySecret, baseUrl, db, logger, networks, limits, ...wrong });
-}
 
 /** Everything that the adapter ever asks of Circle, and every way Circle answers it. */
-async function driveThroughEverything(): Promise<void> {
+async function driveThroughEverything({ provider, emulator, connect }: ConnectedCircle): Promise<void> {
+  const follow = async (ref: string) => {
+    while ((await provider.lookUp('MATIC', ref)).state === 'pending') await new Promise((next) => setTimeout(next, 5));
+  };
   const wallet: HeldWallet = { ...(await provider.createWallet({ chain: 'MATIC' })), chain: 'MATIC' };
   for (const chain of chainIds) await provider.extendWallet(wallet, chain);
   const key = randomUUID();
@@ -76,21 +58,16 @@ async function driveThroughEverything(): Promise<void> {
   for (const { status } of await Promise.allSettled(refused)) expect(status).toBe('rejected');
 }
 
-async function follow(ref: string): Promise<void> {
-  while ((await provider.lookUp('MATIC', ref)).state === 'pending') await new Promise((next) => setTimeout(next, 5));
-}
-
 describe('the stand-in for Circle', () => {
   it('is asked and answers as Circle published', async ({ skip }) => {
     if (!publishedIsHere) skip('Circle’s description of its API is not beside this repository');
-    await driveThroughEverything();
+    await driveThroughEverything(circle);
+    const { exchanges } = circle.emulator;
     const published = readPublished();
-    expect(emulator.exchanges.flatMap((exchange) => published.complaints(exchange))).toEqual([]);
+    expect(exchanges.flatMap((exchange) => published.complaints(exchange))).toEqual([]);
 
     // Every operation was met in each of its statuses, so that the check above was about something.
-    const met = new Set(
-      emulator.exchanges.map(({ method, operation, answer }) => `${method} ${operation} ${answer?.status}`),
-    );
+    const met = new Set(exchanges.map(({ method, operation, answer }) => `${method} ${operation} ${answer?.status}`));
     for (const expected of [
       'GET /v1/w3s/config/entity/publicKey 200',
       'GET /v1/w3s/config/entity/publicKey 401',
@@ -120,7 +97,9 @@ describe('the stand-in for Circle', () => {
   it('would be found out if it were not', ({ skip }) => {
     if (!publishedIsHere) skip('Circle’s description of its API is not beside this repository');
     const { complaints } = readPublished();
-    const good = emulator.exchanges.find(({ path, answer }) => path.endsWith('/transfer') && answer?.status === 201);
+    const good = circle.emulator.exchanges.find(
+      ({ path, answer }) => path.endsWith('/transfer') && answer?.status === 201,
+    );
     if (good === undefined) throw new Error('nothing was sent');
     expect(complaints(good)).toEqual([]);
     const body = good.request as Record<string, unknown>;

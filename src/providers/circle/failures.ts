@@ -100,6 +100,14 @@ function fromAnswer(thrown: HttpResponseError, redact: Redact): Failure {
   const known = meanings[code] ?? byStatus(status);
   const said = redact(String(thrown.message ?? '')).slice(0, 200);
   if (known === undefined) {
+    // Not "nothing was sent": something was, with this key.
+    if (/idempoten/i.test(said)) {
+      return failure({
+        code: 'idempotency_mismatch',
+        text: 'Circle knows this idempotency key from another request',
+        when: 'refused',
+      });
+    }
     return failure({
       code: 'rejected',
       text: `Circle refuses it (code ${code}${said === '' ? '' : `: ${said}`})`,

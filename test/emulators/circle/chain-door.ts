@@ -10,7 +10,7 @@ export interface Payload {
   readonly value: bigint;
 }
 
-export interface Mined {
+interface Mined {
   readonly succeeded: boolean;
   readonly blockHeight: number;
   readonly blockHash: Hex;

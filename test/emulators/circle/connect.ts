@@ -15,7 +15,7 @@ import { type CircleEmulator, type EmulatorOptions, startCircleEmulator } from '
 export const fast: Partial<CallLimits> = { writesPerSecond: 500, readsPerSecond: 2_000, pauseMs: 5 };
 
 /** Chains whose tokens are known, and that nobody answers for. */
-export function silentNetworks(): Networks {
+function silentNetworks(): Networks {
   return createNetworks(
     new Map(chainIds.map((id) => [id, { urls: ['http://127.0.0.1:9'], confirmations: 1, pollMs: 100 }])),
   );

@@ -12,7 +12,7 @@ export type Trouble =
   /** A page of somebody in between. */
   | { readonly how: 'nonsense' };
 
-export interface Fault {
+interface Fault {
   readonly trouble: Trouble;
   /** How many requests it hits. */
   readonly times?: number;

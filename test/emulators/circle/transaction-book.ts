@@ -17,7 +17,7 @@ export type TransactionState =
   | 'CANCELLED';
 
 /** What becomes of a transaction. One that is stuck goes on once it is accelerated. */
-export type Fate = 'complete' | 'stuck' | 'failed' | 'denied' | 'cancelled';
+type Fate = 'complete' | 'stuck' | 'failed' | 'denied' | 'cancelled';
 
 export interface EmulatedTransaction {
   readonly id: string;
