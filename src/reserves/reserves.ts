@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Networks } from '../chains/network.ts';
 import type { Clock } from '../clock.ts';
 import type { Database } from '../db/database.ts';
@@ -96,7 +97,9 @@ export function createReserves(options: ReservesOptions): Reserves {
       proof = newest && (await readProof(db, newest, request));
       if (taken === 2) return proof;
       if (newest !== undefined && proof !== undefined && newest.ageMs < snapshotMaxAgeMs) {
-        if (newest.ageMs < snapshotMinAgeMs || (await isUpToDate(proof, request))) return proof;
+        const tooEarlyMs = snapshotMinAgeMs - newest.ageMs;
+        if (tooEarlyMs > patienceMs || (await isUpToDate(proof, request))) return proof;
+        if (tooEarlyMs > 0) await sleep(tooEarlyMs);
       }
       await waitForSnapshot(patienceMs);
     }
