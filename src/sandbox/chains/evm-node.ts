@@ -22,6 +22,8 @@ export interface EvmNode {
   call(method: string, params?: readonly unknown[]): Promise<RpcOutcome>;
   /** The same, with the time of the block that the call mines. */
   callAt(blockTime: number, method: string, params?: readonly unknown[]): Promise<RpcOutcome>;
+  /** Several of these one after the other, up to the first that is refused; whether none was. */
+  callAllAt(calls: readonly (RpcCall & { readonly blockTime: number })[]): Promise<boolean>;
 }
 
 export interface EvmNodeOptions {
@@ -103,6 +105,13 @@ export async function createEvmNode({ chainId, genesisTime, richAccount }: EvmNo
         { method, params },
       ]);
       return 'error' in answer ? toOutcome(answer) : { result: (answer.result as unknown[])[1] };
+    },
+    async callAllAt(calls) {
+      const requests = calls.flatMap(({ blockTime, method, params }) => [
+        { method: 'evm_setNextBlockTimestamp', params: [blockTime] },
+        { method, params },
+      ]);
+      return !('error' in (await ask(provider, requests)));
     },
   };
 }

@@ -1,11 +1,12 @@
 import { type Hex, isHex, keccak256 } from 'viem';
 import { type ChainId, chains } from '../../chains/chains.ts';
 import type { Clock } from '../../clock.ts';
-import { type ChainState, followEntry, initialState, planEntry } from './chain-state.ts';
+import { followEntry, initialState, planEntry } from './chain-state.ts';
 import { createEvmNode, type EvmNode, type RpcCall, type RpcOutcome } from './evm-node.ts';
 import { executeEntry } from './execute-entry.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 import { orderSends } from './order-sends.ts';
+import { replayJournal } from './replay-journal.ts';
 import { canonicalMethod } from './rpc-methods.ts';
 
 /** A chain that lives in this process and is written down before it changes. */
@@ -39,7 +40,7 @@ export async function openLocalChain(options: OpenLocalChainOptions): Promise<Lo
   const node = await createEvmNode({ chainId: chains[id].chainId, genesisTime, richAccount });
   const state = initialState(genesisTime);
   const nowSeconds = () => Math.floor(clock.now() / 1000);
-  await replay(node, state, options.past);
+  await replayJournal(node, state, options.past);
   // The node counts on from its last block. Calls that mine nothing, such as an estimate, should see today's time.
   await node.call('evm_increaseTime', [Math.max(0, nowSeconds() - state.lastBlockTime)]);
 
@@ -121,13 +122,4 @@ async function isKnown(node: EvmNode, raw: unknown): Promise<boolean> {
   if (!isHex(raw)) throw new RangeError('a raw transaction must be hexadecimal');
   const outcome = await node.call('eth_getTransactionByHash', [keccak256(raw)]);
   return 'result' in outcome && outcome.result !== null;
-}
-
-async function replay(node: EvmNode, state: ChainState, past: AsyncIterable<readonly JournalEntry[]>): Promise<void> {
-  for await (const entries of past) {
-    for (const entry of entries) {
-      followEntry(state, entry);
-      await executeEntry(node, state, entry);
-    }
-  }
 }
