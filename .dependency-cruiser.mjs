@@ -1,5 +1,5 @@
 // The import rule of ARCHITECTURE.md: everything points down, and nobody reaches around a door.
-const feature = '^src/(accounts|transfers|wallets|messages)/';
+const feature = '^src/(accounts|deposits|messages|reserves|transfers|treasury|wallets|withdrawals)/';
 
 export default {
   forbidden: [
@@ -23,6 +23,12 @@ export default {
       to: { path: '^src/', pathNot: '^src/(ledger|money|db|logger|typeid)' },
     },
     {
+      name: 'chains-know-money-only',
+      severity: 'error',
+      from: { path: '^src/chains/' },
+      to: { path: '^src/', pathNot: '^src/(chains|money)/|^src/ledger/account-id' },
+    },
+    {
       name: 'kernel-knows-no-feature',
       severity: 'error',
       from: { path: '^src/(http|jobs|rate-limit)/' },
@@ -37,8 +43,8 @@ export default {
     {
       name: 'only-the-root-composes',
       severity: 'error',
-      from: { pathNot: '^src/(main|cli)\\.ts$|^test/|\\.test\\.ts$' },
-      to: { path: '^src/(main|cli)\\.ts$' },
+      from: { pathNot: '^src/(main|cli|custody|foundation|serving|working)\\.ts$|^test/|\\.test\\.ts$' },
+      to: { path: '^src/(main|cli|custody|foundation|serving|working)\\.ts$' },
     },
     {
       name: 'no-dev-dependencies-in-production',

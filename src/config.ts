@@ -132,7 +132,7 @@ export interface Config {
 }
 
 /** Who holds the keys of wallets. */
-export type WalletConfig =
+type WalletConfig =
   | { readonly provider: 'keys' }
   | {
       readonly provider: 'circle';

@@ -15,7 +15,7 @@ import { addFloat } from './add-float.ts';
 import { treasuryOverview } from './overview.ts';
 import { rotateSeed } from './rotate-seed.ts';
 
-export interface TreasuryParts {
+interface TreasuryParts {
   readonly db: Database;
   readonly ledger: Ledger;
   readonly networks: Networks;

@@ -6,7 +6,7 @@ import { newId } from '../ids.ts';
 import type { HeldWallet, WalletProvider } from './provider.ts';
 
 /** What a wallet of our own is for. Each has its own queue, so that one that is stuck holds up nothing else. */
-export const housePurposes = ['treasury', 'gas'] as const;
+const housePurposes = ['treasury', 'gas'] as const;
 export type HousePurpose = (typeof housePurposes)[number];
 
 export interface HouseWallet extends HeldWallet {

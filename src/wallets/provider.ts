@@ -15,7 +15,7 @@ export interface HeldWallet extends NewWallet {
 }
 
 /** What a call is known by: a UUID that the caller wrote down before it called, so that calling again is the same call. */
-export interface Identified {
+interface Identified {
   readonly idempotencyKey: string;
 }
 

@@ -12,7 +12,7 @@ import type { Outcome } from '../ledger/posting.ts';
 import { type Amount, subtract } from '../money/amount.ts';
 import { withdrawalErrors } from './errors.ts';
 import { advanceWithdrawal } from './jobs.ts';
-import { sourceOf, type Withdrawal } from './withdrawal.ts';
+import { sourceOf } from './withdrawal.ts';
 
 export interface NewWithdrawal {
   /** Null when the operator pays out earned fees. */
@@ -82,5 +82,3 @@ export async function openWithdrawal(
   if (posted === undefined) throw new Error('the ledger gave no outcome');
   return { id, net, outcome: posted.outcome };
 }
-
-export type OpenedWithdrawal = Pick<Withdrawal, 'id' | 'net'>;

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
 
-export type Verdict = { readonly clear: true } | { readonly clear: false; readonly reason: string };
+type Verdict = { readonly clear: true } | { readonly clear: false; readonly reason: string };
 
 /** Asked about every outside address before money goes there. Adapters live in providers/. */
 export interface Screening {

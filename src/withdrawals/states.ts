@@ -1,10 +1,7 @@
-/**
- * What a withdrawal goes through. The diagram in the README and the tests are read off this table; the database refuses
- * any other status.
- */
+/** What a withdrawal goes through: each state with those that may come next. The database refuses any other step. */
 export const withdrawalStates = {
   /** The money has left the balance; nobody was asked yet. */
-  queued: ['awaiting_liquidity', 'held', 'failed'],
+  queued: ['awaiting_liquidity', 'held'],
   /** The address is suspicious or the account is frozen: a person decides. */
   held: ['awaiting_liquidity', 'failed'],
   /** Cleared, and sent as soon as the treasury holds enough. */

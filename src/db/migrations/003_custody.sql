@@ -140,6 +140,31 @@ CREATE TABLE withdrawals (
   CHECK (gross = fee + net),
   CHECK ((finished_at IS NOT NULL) = (status IN ('complete', 'failed')))
 );
+
+-- What was asked for never changes, what is finished is finished, and no step is taken that src/withdrawals/states.ts does
+-- not know.
+CREATE FUNCTION guard_withdrawal() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF (OLD.account_id, OLD.chain, OLD.asset, OLD.address, OLD.gross, OLD.fee, OLD.net, OLD.idempotency_key)
+    IS DISTINCT FROM
+     (NEW.account_id, NEW.chain, NEW.asset, NEW.address, NEW.gross, NEW.fee, NEW.net, NEW.idempotency_key)
+  THEN
+    RAISE EXCEPTION 'withdrawal % cannot become another one', OLD.id USING ERRCODE = 'check_violation';
+  END IF;
+  IF OLD.finished_at IS NOT NULL OR (NEW.status <> OLD.status AND NOT (NEW.status = ANY (CASE OLD.status
+      WHEN 'queued' THEN ARRAY['awaiting_liquidity', 'held']
+      WHEN 'held' THEN ARRAY['awaiting_liquidity', 'failed']
+      WHEN 'awaiting_liquidity' THEN ARRAY['sending', 'held']
+      WHEN 'sending' THEN ARRAY['complete', 'failed']
+      ELSE ARRAY[]::text[] END)))
+  THEN
+    RAISE EXCEPTION 'withdrawal % cannot go from % to %', OLD.id, OLD.status, NEW.status USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NEW;
+END $$;
+
+CREATE TRIGGER withdrawals_guard BEFORE UPDATE ON withdrawals FOR EACH ROW EXECUTE FUNCTION guard_withdrawal();
+
 CREATE INDEX withdrawals_by_account ON withdrawals (account_id, id DESC);
 CREATE INDEX withdrawals_open ON withdrawals (chain, asset) WHERE finished_at IS NULL;
 
