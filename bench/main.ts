@@ -3,13 +3,14 @@ import { openDatabase } from '../src/db/database.ts';
 import { verifyLedger } from '../src/ledger/verify.ts';
 import { createLogger } from '../src/logger.ts';
 import { startBenchServer } from './bench-database.ts';
+import { measureCustody } from './custody.ts';
 import { load, type Server, startEmptyHandler, startServer, watchMemory } from './http.ts';
 import { loadTransfers } from './load-transfers.ts';
 import { type Measured, median } from './measure.ts';
 import { measureOneAtATime, prepareOneAtATime } from './one-at-a-time.ts';
 import { createPeople, type Person } from './people.ts';
 import { measurePostingFunction } from './posting-function.ts';
-import { printTable, toRatios } from './report.ts';
+import { printCustody, printTable, toRatios } from './report.ts';
 
 /** One run, one PostgreSQL with its default durability, everything in turns: what is compared met the same machine. */
 const { values: options } = parseArgs({
@@ -21,6 +22,8 @@ const { values: options } = parseArgs({
     transfers: { type: 'string', default: '5000000' },
     /** How long memory is watched under load; 0 leaves it out. */
     'memory-seconds': { type: 'string', default: '120' },
+    /** Registrations, withdrawals and deposits alone; or left out. */
+    custody: { type: 'string', default: 'too' },
   },
 });
 const seconds = Number(options.seconds);
@@ -37,6 +40,18 @@ const pay = (server: Server, people: readonly Person[], connections: number) =>
 const postgres = await startBenchServer();
 const servers: Server[] = [];
 try {
+  if (options.custody !== 'none') {
+    const figures = await measureCustody((name) => postgres.createDatabase(name, 'migrated'), say);
+    if (options.json) process.stdout.write(`${JSON.stringify({ custody: figures })}\n`);
+    else printCustody(figures);
+  }
+  if (options.custody !== 'only') await measureTransfers();
+} finally {
+  for (const server of servers) await server.stop();
+  await postgres.stop();
+}
+
+async function measureTransfers(): Promise<void> {
   say('Preparing …');
   const plainUrl = await postgres.createDatabase('one_at_a_time', 'empty');
   await prepareOneAtATime(plainUrl, peopleCount);
@@ -84,9 +99,6 @@ try {
   if (options.json)
     process.stdout.write(`${JSON.stringify({ measured: { ...measured, ...growth }, ratios, memoryMb })}\n`);
   else printTable({ ...measured, ...growth }, ratios, memoryMb);
-} finally {
-  for (const server of servers) await server.stop();
-  await postgres.stop();
 }
 
 async function createPeopleIn(url: string): Promise<readonly Person[]> {

@@ -1,3 +1,4 @@
+import type { CustodyFigures } from './custody.ts';
 import { describeMeasured, type Measured } from './measure.ts';
 
 type Named = Readonly<Record<string, Measured>>;
@@ -35,6 +36,15 @@ export function printTable(
     ...(memoryMb.length > 0 ? ['', `memory of the server under load, MB: ${memoryMb.join(' ')}`] : []),
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+export function printCustody({ registrationBeyondHashMs, withdrawals, catchUp }: CustodyFigures): void {
+  const lines = [
+    ['registration beyond its password hash, p50', `${registrationBeyondHashMs.toFixed(0)} ms`],
+    [`${withdrawals.count} withdrawals at once, all complete`, `${withdrawals.seconds.toFixed(1)} s`],
+    [`${catchUp.deposits} deposits in ${catchUp.blocks} blocks, caught up`, `${catchUp.seconds.toFixed(1)} s`],
+  ] as const;
+  process.stdout.write(`${lines.map(([name, figure]) => `${name.padEnd(54)} ${figure.padStart(8)}`).join('\n')}\n\n`);
 }
 
 function mean(values: readonly number[]): number {
