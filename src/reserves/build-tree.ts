@@ -65,8 +65,8 @@ export function* buildTree({ claims, house, seed, key, ...name }: TreeInput): Ge
         const part = partAtPlace[place] as number;
         const amount = amounts[part] as bigint;
         const owner = ownerHashes[ownerOfPart[part] as number] as Buffer;
-        const nonce = nonces.subarray((place - first) * nonceBytes, (place - first + 1) * nonceBytes);
-        yield { hash: leafHash({ tag, place, owner, amount, nonce }), sum: amount };
+        const nonceAt = (place - first) * nonceBytes;
+        yield { hash: leafHash({ tag, place, owner, amount, nonces, nonceAt }), sum: amount };
       }
     }
   }

@@ -32,7 +32,7 @@ export function* planLeaves(
 ): Generator<undefined, LeafPlan> {
   const depth = Math.ceil(Math.log2(Math.max(fewestLeaves, (fewestPieces + 1) * (balances.length + 1))));
   const size = 2 ** depth;
-  const shares = allotParts({ balances, house, size }, random);
+  const shares = yield* allotParts({ balances, house, size }, random);
   const amounts: bigint[] = [];
   const firstPart = new Uint32Array(balances.length + 2);
   for (let owner = 0; owner <= balances.length; owner++) {
@@ -69,10 +69,10 @@ interface Shares {
 }
 
 /** How many parts each owner gets; the house is the last. What is left over when all have their most stays with nobody. */
-function allotParts(
+function* allotParts(
   { balances, house, size }: { readonly balances: readonly bigint[]; readonly house: bigint; readonly size: number },
   random: Random,
-): Shares {
+): Generator<undefined, Shares> {
   const users = balances.length;
   const pieces = new Uint32Array(users + 1).fill(fewestPieces, 0, users);
   const crumbs = new Uint32Array(users + 1);
@@ -88,6 +88,7 @@ function allotParts(
     const more = Math.min(Number((byWealth * balance) / total), mostPieces - fewestPieces);
     pieces[owner] = fewestPieces + more;
     left -= more;
+    if (owner % 8_192 === 0) yield undefined;
   }
 
   // The rest falls where it may, so that how many parts somebody has says nothing exact about anything.
@@ -100,6 +101,7 @@ function allotParts(
     crumbs[owner] = count + 1;
     left--;
     if (count + 1 === most) open--;
+    if (left % 8_192 === 0) yield undefined;
   }
   if (house > 0n) crumbs[users] = (crumbs[users] as number) + left;
   return { pieces, crumbs };
