@@ -13,7 +13,7 @@ import { createSecrets } from '../src/secrets.ts';
 import { assignWallet } from '../src/wallets/assign-wallet.ts';
 import { openHouseWallets } from '../src/wallets/house-wallets.ts';
 import { startServer } from './http.ts';
-import { median } from './measure.ts';
+import { middle } from './measure.ts';
 import { benchSecret, createPeople } from './people.ts';
 
 export interface CustodyFigures {
@@ -75,7 +75,7 @@ async function measureRegistration(api: string): Promise<number> {
     hashes.push(await time(() => hash('correct horse')));
     registrations.push(await time(() => register(api)));
   }
-  return median(registrations) - median(hashes);
+  return middle(registrations) - middle(hashes);
 }
 
 async function measureWithdrawals(api: string, count: number) {

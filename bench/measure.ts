@@ -24,3 +24,7 @@ export function describeMeasured({ transfersPerSecond, p50Ms, p99Ms }: Measured)
   const perSecond = transfersPerSecond.toLocaleString('en').padStart(8);
   return `${perSecond} transfers/s   p50 ${p50Ms.toFixed(2).padStart(7)} ms   p99 ${p99Ms.toFixed(2).padStart(7)} ms`;
 }
+
+export function middle(values: readonly number[]): number {
+  return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)] ?? 0;
+}
