@@ -44,7 +44,7 @@ async function showReserves({ db, networks }: ReserveCommandParts, say: Say): Pr
 const columns = ['chain', 'asset', 'onChain', 'owed', 'inFlight', 'difference', 'blockNumber'] as const;
 const headings = ['chain', 'asset', 'on chain', 'owed', 'in flight', 'difference', 'block'];
 
-export function toTable(reserves: readonly ReserveRow[]): string[] {
+function toTable(reserves: readonly ReserveRow[]): string[] {
   const cells = [headings, ...reserves.map((row) => columns.map((column) => String(row[column] ?? '-')))];
   const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
   return cells.map((row, index) => {

@@ -29,7 +29,7 @@ export function* pagesOf(leaves: Iterable<TreeNode>, depth: number): Generator<P
 }
 
 /** The node beside each step of the way up, and on which side of it. */
-export interface BranchStep extends TreeNode {
+interface BranchStep extends TreeNode {
   readonly side: 'left' | 'right';
 }
 
@@ -46,7 +46,7 @@ export function pagesOnBranch(place: number, depth: number): PageName[] {
   }));
 }
 
-export interface BranchReader {
+interface BranchReader {
   leaf(place: number): TreeNode;
   branch(place: number): BranchStep[];
 }

@@ -55,7 +55,7 @@ export async function readRoots(db: Queryable, { id, takenAt }: Snapshot): Promi
 }
 
 /** That one account's balance is part of a tree's total. */
-export interface BalanceProof {
+interface BalanceProof {
   readonly chain: ChainId;
   readonly asset: Asset;
   readonly balance: string;

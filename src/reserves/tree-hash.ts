@@ -7,8 +7,8 @@ import { hash } from 'node:crypto';
  */
 const kinds = { leaf: 0, node: 1, owner: 2, tree: 3, root: 4 } as const;
 
-export const hashBytes = 32;
-export const sumBytes = 16;
+const hashBytes = 32;
+const sumBytes = 16;
 /** A node as it is kept: its hash, then its sum. */
 export const nodeBytes = hashBytes + sumBytes;
 export const nonceBytes = 16;
@@ -43,7 +43,7 @@ export function treeTag({ snapshotId, at, chain, asset, depth }: TreeName): Buff
   return digest(Buffer.concat([Buffer.of(kinds.tree), ...texts, Buffer.of(depth)]));
 }
 
-export interface OwnerOpening {
+interface OwnerOpening {
   readonly tag: Buffer;
   readonly salt: Buffer;
   /** The account's handle, which only its owner is. No two accounts can be shown the same leaf. */
@@ -62,7 +62,7 @@ export function ownerHash({ tag, salt, owner, balance, leaves }: OwnerOpening): 
   return digest(ownerMessage);
 }
 
-export interface LeafOpening {
+interface LeafOpening {
   readonly tag: Buffer;
   readonly place: number;
   readonly owner: Buffer;
