@@ -45,7 +45,8 @@ export async function measureCustody(
   }
 }
 
-async function call(url: string, body?: object, key?: string) {
+// biome-ignore lint/suspicious/noExplicitAny: whoever calls names the fields that are expected
+async function call(url: string, body?: object, key?: string): Promise<any> {
   const reply = await fetch(url, {
     ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
     headers: {
