@@ -159,7 +159,7 @@ describe('an empty pool when Circle is away', () => {
     const error = await outcome(take(pool({ provider: away })));
     expect(error).toBeInstanceOf(ProviderError);
     expect(error).toMatchObject({ retryable: true });
-    expect(performance.now() - started).toBeLessThan(9_000);
+    expect(performance.now() - started).toBeLessThan(20_000);
   });
 
   it('does not keep anybody waiting for an answer that does not come, and keeps the wallet for the next', async () => {
@@ -179,8 +179,8 @@ describe('an empty pool when Circle is away', () => {
     const wallets = pool({ size: 1 });
     await take(wallets);
     circle.emulator.faults.next({ trouble: { how: 'hang' }, on: onWallets });
-    const slow = await circle.connect({ limits: { ...fast, timeoutMs: 1_000 } });
-    const waiting = take(pool({ provider: slow, size: 1, patienceMs: 10_000 }));
+    const slow = await circle.connect({ limits: { ...fast, timeoutMs: 3_000 } });
+    const waiting = take(pool({ provider: slow, size: 1, patienceMs: 25_000 }));
     await expect
       .poll(async () => (await db.query('SELECT FROM wallet_batches WHERE answered_at IS NULL')).rowCount)
       .toBe(1);

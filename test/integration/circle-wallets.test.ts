@@ -64,7 +64,7 @@ describe('wallets at Circle', () => {
     const slow = await circle.connect();
     await slow.createWallet({ chain: 'MATIC' });
     circle.emulator.faults.next({ trouble: { how: 'hang' }, on: onPath('/developer/wallets') });
-    const hanging = circle.connect({ limits: { timeoutMs: 1_000, pauseMs: 5, writesPerSecond: 500 } });
+    const hanging = circle.connect({ limits: { timeoutMs: 3_000, pauseMs: 5, writesPerSecond: 500 } });
     const first = hanging.then((provider) => provider.createWallet({ chain: 'MATIC' }));
     await expect.poll(() => asked('/developer/wallets').at(-1)?.answer).toBeUndefined();
     await database.db.query(

@@ -70,13 +70,13 @@ export function createCircleClient({
   const redact = (text: string) => text.replaceAll(apiKey, '[redacted]').replaceAll(entitySecret, '[redacted]');
 
   /** Circle's public key, which the SDK seals the entity secret with, afresh for every write. */
-  let sealingKey: string | undefined;
+  let sealingKey: Promise<string> | undefined;
   const sdk = initiateDeveloperControlledWalletsClient({
     apiKey,
     entitySecret,
     ...(baseUrl !== undefined && { baseUrl: baseUrl.replace(/\/+$/, '') }),
     // By itself the SDK would ask for the key beside our limits and time-outs.
-    storage: { get: async () => sealingKey as never, set: async () => {} },
+    storage: { get: async () => (await fetchSealingKey()) as never, set: async () => {} },
   });
 
   async function repeated<Schema extends z.ZodType>(turnstile: Turnstile, schema: Schema, call: Call) {
@@ -120,10 +120,22 @@ export function createCircleClient({
 
   const read = asking(usual.readsPerSecond);
   const writeSealed = asking(usual.writesPerSecond);
+
+  function fetchSealingKey(): Promise<string> {
+    sealingKey ??= read(publicKeyAnswer, (circle) => circle.getPublicKey()).then(
+      ({ publicKey }) => publicKey,
+      (error: unknown) => {
+        sealingKey = undefined;
+        throw error;
+      },
+    );
+    return sealingKey;
+  }
+
   return {
     read,
     async write(schema, call) {
-      sealingKey ??= (await read(publicKeyAnswer, (circle) => circle.getPublicKey())).publicKey;
+      await fetchSealingKey();
       return writeSealed(schema, call).catch((error: unknown) => {
         // Perhaps Circle has another key by now.
         if (error instanceof ProviderError && error.code === 'provider_misconfigured') sealingKey = undefined;
