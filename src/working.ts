@@ -38,7 +38,7 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
     checkpoint,
     mayAct: (chain) => watchers.holds(chain),
     // Gas is free in the sandbox, and nobody wants to wait there.
-    ...(sandbox !== undefined && { threshold: 1n, gatherMs: 0, pollMs: 500 }),
+    ...(sandbox !== undefined && { threshold: 1n, gatherMs: 0, pollMs: 1_000 }),
   });
   closers.push(() => sweeps.stop());
 
