@@ -57,13 +57,21 @@ async function withChange(table: string, id: string, set: string, look: () => Pr
   const { rows } = await db.query(`SELECT * FROM ${table} WHERE id = $1`, [id]);
   const [before] = rows as Record<string, unknown>[];
   const columns = set.split(/, (?=\w+ =)/).map((assignment) => assignment.split(' = ')[0] as string);
-  await db.query(`UPDATE ${table} SET ${set} WHERE id = $1`, [id]);
+  await tamper(`UPDATE ${table} SET ${set} WHERE id = $1`, [id]);
   try {
     await look();
   } finally {
     const back = columns.map((column, index) => `${column} = $${index + 2}`).join(', ');
-    await db.query(`UPDATE ${table} SET ${back} WHERE id = $1`, [id, ...columns.map((column) => before?.[column])]);
+    await tamper(`UPDATE ${table} SET ${back} WHERE id = $1`, [id, ...columns.map((column) => before?.[column])]);
   }
+}
+
+/** As somebody could who has the database to himself: its own guards do not look. */
+function tamper(sql: string, values: readonly unknown[]): Promise<void> {
+  return db.transaction(async (tx) => {
+    await tx.query('SET LOCAL session_replication_role = replica');
+    await tx.query(sql, values);
+  });
 }
 
 test('says nothing when nothing has drifted, also while money is under way', async () => {
