@@ -45,8 +45,8 @@ export async function releaseChain(db: Queryable, { chain, holder }: Hold): Prom
   ]);
 }
 
-/** Where the very first reading of a chain begins: after this block. Of processes that start together one is first. */
-export async function beginChain(db: Database, chain: ChainId, { number, hash }: ChainCursor): Promise<void> {
+/** The very first reading of a chain begins after this block. Of processes that start together one is first. */
+export async function insertCursor(db: Database, chain: ChainId, { number, hash }: ChainCursor): Promise<void> {
   await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       'INSERT INTO chain_cursors (chain, block_number, block_hash) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',

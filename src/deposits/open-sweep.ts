@@ -28,18 +28,18 @@ const callsAtOnce = 4;
 /**
  * Chooses wallets, lets each sign an authorization for exactly what was deposited to it, and writes everything down in one
  * commit. Until that commit the signatures have left nobody's hands, so dying before it leaves nothing behind. Answers
- * whether there was something to sweep.
+ * how many wallets are swept.
  */
 export async function openSweep(
   parts: SweepParts,
   network: Network,
   token: DepositToken,
   options: OpenSweepOptions,
-): Promise<boolean> {
+): Promise<number> {
   const { db, checkpoint = noCheckpoint } = parts;
   const treasury = await houseWallet(db, 'treasury', network.id);
   const chosen = await chooseWallets(db, network, token, options);
-  if (chosen.length === 0) return false;
+  if (chosen.length === 0) return 0;
   checkpoint('sweep.chosen');
 
   const able = await inParallel(chosen, callsAtOnce, async (wallet) => {
@@ -60,11 +60,11 @@ export async function openSweep(
     return signature === undefined ? [] : [{ ...authorization, signature, depositIds }];
   });
   const items = signed.flat();
-  if (items.length === 0) return false;
+  if (items.length === 0) return 0;
   checkpoint('sweep.signed');
   await writeDown(db, network, token, items);
   checkpoint('sweep.written');
-  return true;
+  return items.length;
 }
 
 interface ChosenWallet {

@@ -1,19 +1,11 @@
-import { chains } from '../chains/chains.ts';
 import type { Network } from '../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import type { AddressBook } from './address-book.ts';
-import {
-  beginChain,
-  type ChainCursor,
-  findCursor,
-  holdChain,
-  listCheckpoints,
-  moveCursor,
-  releaseChain,
-} from './chain-cursor.ts';
+import { beginChain, checkChain, confirmedBlock } from './begin-chains.ts';
+import { type ChainCursor, findCursor, holdChain, listCheckpoints, moveCursor, releaseChain } from './chain-cursor.ts';
 import { type Arrival, creditDeposits } from './credit-deposits.ts';
 import {
   type BlockRange,
@@ -54,11 +46,6 @@ export interface ChainReader {
   release(): Promise<void>;
 }
 
-/** The RPC serves another chain than the one it was named for. Nothing there is ours. */
-export class WrongChain extends Error {
-  override readonly name = 'WrongChain';
-}
-
 export function createChainReader(parts: ReaderParts, network: Network): ChainReader {
   const { db, holder, leaseMs, mostBlocks, checkpoint = noCheckpoint } = parts;
   const { id: chain, client } = network;
@@ -69,12 +56,12 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
   let held: { readonly cursor: ChainCursor; readonly untilMs: number; readonly floor: bigint } | undefined;
 
   /** What we hold is asked of the database only when the lease has used up a third of its time. */
-  async function takeHold(confirmed: bigint): Promise<ChainCursor | undefined> {
+  async function takeHold(): Promise<ChainCursor | undefined> {
     const now = performance.now();
     if (held !== undefined && now < held.untilMs - (leaseMs * 2) / 3) return held.cursor;
     let cursor = await holdChain(db, hold);
     if (cursor === undefined && (await findCursor(db, chain)) === undefined) {
-      await beginChain(db, chain, await firstCursor(confirmed));
+      await beginChain(db, network, parts.startBlock);
       cursor = await holdChain(db, hold);
     }
     if (cursor === undefined) {
@@ -84,13 +71,6 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     const floor = held?.floor ?? (await listCheckpoints(db, chain)).at(-1)?.number ?? cursor.number;
     held = { cursor, floor, untilMs: now + leaseMs };
     return cursor;
-  }
-
-  async function firstCursor(confirmed: bigint): Promise<ChainCursor> {
-    const { startBlock } = parts;
-    const wanted = startBlock === undefined ? confirmed : startBlock - 1n;
-    const { number, hash } = await client.getBlock({ blockNumber: wanted < 0n ? 0n : wanted });
-    return { number, hash };
   }
 
   async function move(from: ChainCursor, to: ChainCursor): Promise<ReadingProgress> {
@@ -126,10 +106,10 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
   }
 
   async function step(): Promise<ReadingProgress> {
-    if (!isRightChain) isRightChain = await checkChain(network);
-    const head = await client.getBlockNumber({ cacheTime: 0 });
-    const confirmed = larger(head - BigInt(network.confirmations) + 1n, 0n);
-    const cursor = await takeHold(confirmed);
+    if (!isRightChain) await checkChain(network);
+    isRightChain = true;
+    const confirmed = await confirmedBlock(network);
+    const cursor = await takeHold();
     if (cursor === undefined) return 'elsewhere';
     // A node that lags behind is waited for.
     if (confirmed <= cursor.number) return 'caught_up';
@@ -180,15 +160,6 @@ function arrivalsOf(transfers: readonly LocatedTransfer[], book: AddressBook): A
     arrivals.push({ ...transfer, accountId: owner.accountId });
   }
   return arrivals;
-}
-
-async function checkChain({ id, client }: Network): Promise<true> {
-  const { chainId } = chains[id];
-  const answered = await client.getChainId();
-  if (answered !== chainId) {
-    throw new WrongChain(`the RPC for ${id} serves chain ${answered} and not ${chainId}: nothing is read from it`);
-  }
-  return true;
 }
 
 function keyOf({ blockHash, logIndex }: TransferLog): string {

@@ -70,8 +70,8 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
   const { db, logger, threshold = 1_000_000n, gatherMs = 10 * 60_000, mostWallets = 50 } = options;
   const { validSeconds = 3_600n } = options;
   const waiting = new Map<string, Waiting>();
-  const unable = new Map<Hex, number>();
-  const openedAt = new Map<string, number>();
+  const unableUntil = new Map<DepositToken['asset'], Map<Hex, number>>();
+  const gatheringUntil = new Map<DepositToken['asset'], number>();
 
   async function advance(sweep: Sweep): Promise<void> {
     const wait = waiting.get(sweep.id) ?? {
@@ -95,13 +95,15 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
     }
   }
 
-  async function open(token: DepositToken): Promise<void> {
+  async function open(token: DepositToken): Promise<boolean> {
     const needed = await isNeeded(db, network.id, token.asset);
     const now = performance.now();
-    const last = openedAt.get(token.asset);
-    if (!needed && last !== undefined && now < last + gatherMs) return;
+    const gathering = gatheringUntil.get(token.asset) ?? 0;
+    if (!needed && now < gathering) return false;
+    const unable = unableUntil.get(token.asset) ?? new Map<Hex, number>();
+    unableUntil.set(token.asset, unable);
     for (const [address, untilMs] of unable) if (untilMs < now) unable.delete(address);
-    const opened = await openSweep(options, network, token, {
+    const wallets = await openSweep(options, network, token, {
       threshold: needed ? 1n : threshold,
       mostWallets,
       validSeconds,
@@ -114,21 +116,33 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
         );
       },
     });
-    if (opened) openedAt.set(token.asset, now);
+    // When it was full there are more, and they have gathered already.
+    if (wallets > 0 && wallets < mostWallets) gatheringUntil.set(token.asset, now + gatherMs);
+    return wallets > 0;
   }
 
   return {
     async step() {
-      for (const sweep of await listOpenSweeps(db, network.id)) await advance(sweep);
-      const unsent = (await listOpenSweeps(db, network.id)).some(({ providerRef }) => providerRef === null);
+      const underWay = await listOpenSweeps(db, network.id);
+      for (const sweep of underWay) await advance(sweep);
       // What cannot be sent now is not helped by more of the same.
-      if (unsent) return;
-      for (const token of depositTokens(network)) await open(token);
+      if (underWay.length > 0 && (await hasUnsent(db, network.id))) return;
+      let opened = false;
+      for (const token of depositTokens(network)) opened = (await open(token)) || opened;
+      if (!opened) return;
       for (const sweep of await listOpenSweeps(db, network.id)) {
         if (sweep.status === 'signed') await advance(sweep);
       }
     },
   };
+}
+
+async function hasUnsent(db: Queryable, chain: ChainId): Promise<boolean> {
+  const { rows } = await db.query(
+    'SELECT FROM sweeps WHERE chain = $1 AND finished_at IS NULL AND provider_ref IS NULL LIMIT 1',
+    [chain],
+  );
+  return rows.length > 0;
 }
 
 /** Somebody's withdrawal waits for tokens in the treasury: then every deposit is worth fetching, and at once. */

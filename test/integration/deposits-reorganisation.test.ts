@@ -2,9 +2,10 @@ import { encodeFunctionData, type Hex } from 'viem';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { tokenAbi } from '../../src/chains/abi.ts';
 import { type ChainId, chains as facts } from '../../src/chains/chains.ts';
+import { beginChains, WrongChain } from '../../src/deposits/begin-chains.ts';
 import type { ChainReader } from '../../src/deposits/read-chain.ts';
-import { WrongChain } from '../../src/deposits/read-chain.ts';
 import { UnknownChain } from '../../src/deposits/reorganisation.ts';
+import { Refusal } from '../../src/refusal.ts';
 import type { Outsider } from '../support/chains.ts';
 import { readUp, type User, useDepositWorld } from '../support/deposits.ts';
 import { startUnrulyRpc } from '../support/unruly-rpc.ts';
@@ -172,6 +173,17 @@ test('a node of another chain is not read', async () => {
   rpc.misbehave(({ method }) => (method === 'eth_chainId' ? { result: '0x1' } : undefined));
   await reader.release();
   await expect(world.reader(chain, { network: rpc.network }).step()).rejects.toThrow(WrongChain);
+  const networks = new Map([[chain, rpc.network]]);
+  await beginChains(db, networks);
+  await db.query('DELETE FROM chain_cursors WHERE chain = $1', [chain]);
+  await db.query('DELETE FROM chain_checkpoints WHERE chain = $1', [chain]);
+  await expect(beginChains(db, networks)).rejects.toThrow(Refusal);
+  rpc.misbehave(() => undefined);
+  await beginChains(db, networks);
+  await send(await signTransfer(50n, 0));
+  await chains.mine(chain, confirmations);
+  await readUp(reader);
+  expect(await world.balance(user)).toBe(50n);
 });
 
 test('a log that its transaction knows nothing of is not credited', async () => {

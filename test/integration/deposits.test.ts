@@ -1,14 +1,13 @@
-import { concat, encodeFunctionData, type Hex, pad, parseEventLogs, toHex, zeroAddress } from 'viem';
+import { concat, type Hex, pad, parseEventLogs, toHex, zeroAddress } from 'viem';
 import { describe, expect, test } from 'vitest';
-import { multicallAbi, multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
-import { chains as facts } from '../../src/chains/chains.ts';
+import { tokenAbi } from '../../src/chains/abi.ts';
 import { tokenOf } from '../../src/chains/network.ts';
 import { readingCheckpoints } from '../../src/deposits/read-chain.ts';
 import { checkChains, startWatchers } from '../../src/deposits/watch-chains.ts';
 import { houseAccount } from '../../src/ledger/account-id.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
-import { Ended, endAt, endLeases, liarCode, readUp, useDepositWorld } from '../support/deposits.ts';
+import { Ended, endAt, endLeases, liarCode, payAtOnce, readUp, useDepositWorld } from '../support/deposits.ts';
 
 const confirmations = 3;
 const world = useDepositWorld({ confirmations });
@@ -96,19 +95,12 @@ test('two deposits in one transaction are two deposits', async () => {
   const [one, two] = await world.newUsers(2);
   if (one === undefined || two === undefined) throw new Error('too few users');
   const ada = await chains.outsider();
-  await chains.mint('MATIC', 'USDC', multicallAddress, 100n);
-  const pay = (to: Hex, value: bigint) => ({
-    target: facts.MATIC.tokens.USDC,
-    allowFailure: false,
-    callData: encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [to, value] }),
-  });
-  await ada.wallet().writeContract({
-    abi: multicallAbi,
-    address: multicallAddress,
-    functionName: 'aggregate3',
-    args: [[pay(one.address, 10n), pay(one.address, 10n), pay(ada.address, 50n), pay(two.address, 30n)]],
-    chain: chains.network('MATIC').client.chain ?? null,
-  });
+  await payAtOnce(chains, 'MATIC', ada, [
+    [one.address, 10n],
+    [one.address, 10n],
+    [ada.address, 50n],
+    [two.address, 30n],
+  ]);
   await settle();
   expect([await world.balance(one), await world.balance(two)]).toEqual([20n, 30n]);
   const { rows } = await db.query('SELECT position FROM deposits WHERE account_id = ANY ($1) ORDER BY position', [
@@ -224,7 +216,7 @@ describe('each deposit is credited once', () => {
     const readers = Array.from({ length: 4 }, () => world.reader('MATIC', { leaseMs: 0, mostBlocks: 5n }));
     await Promise.all(
       readers.map(async (reader) => {
-        for (let left = 60; left > 0; left--) await reader.step();
+        for (let left = 15; left > 0; left--) await reader.step();
       }),
     );
     await endLeases(world.database);

@@ -157,6 +157,26 @@ test('little is left where it is, until a withdrawal waits for it', async () => 
   await db.query("DELETE FROM withdrawals WHERE id = 'wdr_waits'");
 });
 
+test('deposits gather for a while, but a full sweep is followed by the next at once', async () => {
+  const users = await world.newUsers(5);
+  await deposit(users, () => 100n);
+  const before = await treasuryHolds();
+  const sweeper = sweeperWith({ mostWallets: 2, gatherMs: 3_600_000 });
+  for (let round = 0; round < 4; round++) {
+    await sweeper.step();
+    await readChain();
+  }
+  expect((await treasuryHolds()) - before).toBe(500n);
+  await deposit(users.slice(0, 1), () => 100n);
+  for (let round = 0; round < 3; round++) {
+    await sweeper.step();
+    await readChain();
+  }
+  expect((await treasuryHolds()) - before).toBe(500n);
+  await sweepUp();
+  expect((await treasuryHolds()) - before).toBe(600n);
+});
+
 /** Submits a sweep's authorizations as a stranger would who has seen them. */
 async function frontRun(authorizations: readonly SignedAuthorization[]): Promise<void> {
   const mallory = await chains.outsider();

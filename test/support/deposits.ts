@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
-import { concat, type Hex, toEventSelector } from 'viem';
+import { concat, encodeFunctionData, type Hex, toEventSelector } from 'viem';
 import { afterAll, beforeAll } from 'vitest';
+import { multicallAbi, multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
 import type { ChainId } from '../../src/chains/chains.ts';
-import type { Network } from '../../src/chains/network.ts';
+import { type Network, tokenOf } from '../../src/chains/network.ts';
 import type { Checkpoint } from '../../src/checkpoint.ts';
 import { createAddressBook } from '../../src/deposits/address-book.ts';
 import { type ChainReader, createChainReader, type ReaderParts } from '../../src/deposits/read-chain.ts';
@@ -16,7 +17,7 @@ import { createSecrets } from '../../src/secrets.ts';
 import { assignWallet } from '../../src/wallets/assign-wallet.ts';
 import { openHouseWallets } from '../../src/wallets/house-wallets.ts';
 import type { WalletProvider } from '../../src/wallets/provider.ts';
-import { type ChainsOptions, type TestChains, useChains } from './chains.ts';
+import { type ChainsOptions, type Outsider, type TestChains, useChains } from './chains.ts';
 import { type TestDatabase, useDatabase } from './database.ts';
 import { createOwners } from './ledger.ts';
 
@@ -123,6 +124,32 @@ export async function readUp(reader: ChainReader): Promise<void> {
     if (progress === 'caught_up') return;
     if (progress === 'elsewhere') throw new Error('somebody else reads this chain');
   }
+}
+
+/** Pays several people in one transaction, out of tokens that are minted for it. */
+export async function payAtOnce(
+  chains: TestChains,
+  chain: ChainId,
+  payer: Outsider,
+  payments: readonly (readonly [to: Hex, atomic: bigint])[],
+): Promise<void> {
+  const network = chains.network(chain);
+  const token = tokenOf(network, 'USDC')?.address;
+  if (token === undefined) throw new Error(`there is no USDC on ${chain}`);
+  const total = payments.reduce((sum, [, atomic]) => sum + atomic, 0n);
+  await chains.mint(chain, 'USDC', multicallAddress, total);
+  const calls = payments.map((args) => ({
+    target: token,
+    allowFailure: false,
+    callData: encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args }),
+  }));
+  await payer.wallet(chain).writeContract({
+    abi: multicallAbi,
+    address: multicallAddress,
+    functionName: 'aggregate3',
+    args: [calls],
+    chain: network.client.chain ?? null,
+  });
 }
 
 /** Lets the next process take over at once, as if this one's lease had run out. */
