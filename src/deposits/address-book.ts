@@ -2,7 +2,7 @@ import type { Hex } from 'viem';
 import type { Queryable } from '../db/database.ts';
 
 /** Whose wallet it is. The house has no account: what strangers send it is surplus. */
-export interface AddressOwner {
+interface AddressOwner {
   readonly accountId: bigint | null;
 }
 

@@ -14,7 +14,7 @@ import type { SweepParts } from './sweep-parts.ts';
 import type { Sweep, SweepItem } from './sweep-row.ts';
 
 /** The gas wallet cannot pay for a sweep: the operator has to fill it. */
-export class GasTankEmpty extends Error {
+class GasTankEmpty extends Error {
   override readonly name = 'GasTankEmpty';
 }
 

@@ -36,7 +36,7 @@ export interface ReaderParts {
 }
 
 /** What a step found: more blocks to read at once, nothing new, or that another process reads this chain. */
-export type ReadingProgress = 'more' | 'caught_up' | 'elsewhere';
+type ReadingProgress = 'more' | 'caught_up' | 'elsewhere';
 
 export interface ChainReader {
   /** Reads the next blocks and credits what came in them. May fail at any point and be called again. */

@@ -37,7 +37,7 @@ export interface LocatedTransfer extends TransferLog {
 }
 
 /** The chain says two things at once. Reading again later tells which is true; until then nothing is credited. */
-export class ChainDisagrees extends Error {
+class ChainDisagrees extends Error {
   override readonly name = 'ChainDisagrees';
 }
 

@@ -20,11 +20,7 @@ export interface UserWalletParts {
 }
 
 /** The wallet that an account is paid into on a chain. */
-export async function findUserWallet(
-  db: Queryable,
-  accountId: bigint,
-  chain: ChainId,
-): Promise<UserWallet | undefined> {
+async function findUserWallet(db: Queryable, accountId: bigint, chain: ChainId): Promise<UserWallet | undefined> {
   const { rows } = await db.query<UserWalletRow>(
     `${selectWallet} WHERE account_id = $1 AND chain = $2 AND retired_at IS NULL`,
     [accountId, chain],

@@ -169,7 +169,7 @@ export function endAt(name: string): Checkpoint {
   };
 }
 
-export interface TestLog {
+interface TestLog {
   readonly logger: Logger;
   /** Lines of this level or above, as they were written. */
   lines(level: 'info' | 'warn' | 'error'): readonly Readonly<Record<string, unknown>>[];
@@ -178,7 +178,7 @@ export interface TestLog {
 
 const ranks = ['info', 'warn', 'error', 'fatal'];
 
-export function createTestLog(): TestLog {
+function createTestLog(): TestLog {
   const lines: Record<string, unknown>[] = [];
   const destination = new Writable({
     write(chunk: Buffer, _encoding, done) {
