@@ -4,6 +4,7 @@ import { createNetworks, type NetworkSettings, type Networks } from './chains/ne
 import type { Checkpoint } from './checkpoint.ts';
 import type { Config } from './config.ts';
 import { type Database, openDatabase, type Transaction } from './db/database.ts';
+import { beginChains } from './deposits/begin-chains.ts';
 import { createLedger, type Ledger } from './ledger/ledger.ts';
 import type { Logger } from './logger.ts';
 import { type CircleProvider, createCircleProvider } from './providers/circle/circle-provider.ts';
@@ -37,6 +38,7 @@ export async function openCustody(parts: CustodyParts): Promise<Custody> {
   const networks = createNetworks(parts.localChains ?? liveChains(parts.config));
   const custody = await chooseProvider(parts, networks);
   await openHouseWallets(parts.db, custody.provider, networks);
+  await beginChains(parts.db, networks);
   return custody;
 }
 

@@ -27,7 +27,9 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
   const sandbox = localChains && { db, ledger, faucet: localChains.faucet };
   if (sandbox !== undefined) await fillGas(sandbox);
 
-  const watchers = startWatchers({ db, ledger, networks, logger });
+  // A process that was killed leaves its lease behind; in the sandbox the next one should not wait for it.
+  const lease = sandbox === undefined ? {} : { leaseMs: 3_000 };
+  const watchers = startWatchers({ db, ledger, networks, logger, checkpoint, ...lease });
   closers.push(() => watchers.stop());
   const sweeps = startSweeps({
     db,

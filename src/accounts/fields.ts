@@ -61,7 +61,7 @@ export function toE164(text: string): string | undefined {
 
 export const withdrawalAddress = z
   .string()
-  .regex(/^0x[0-9a-fA-F]{40}$/, 'must be "0x" followed by 40 hexadecimal characters')
+  .regex(/^0x[0-9a-fA-F]{40}$/, { error: 'must be "0x" followed by 40 hexadecimal characters', abort: true })
   .refine(hasRightChecksum, 'has a wrong checksum: a letter is mistyped')
   .transform((text) => getAddress(text))
   .meta({ description: 'A Polygon (EVM) address. In mixed case its EIP-55 checksum must be right.' });

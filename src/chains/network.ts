@@ -1,7 +1,8 @@
-import { createPublicClient, defineChain, fallback, http, type PublicClient } from 'viem';
+import { createPublicClient, defineChain, fallback, type PublicClient } from 'viem';
 import type { Asset } from '../money/asset.ts';
 import { multicallAddress } from './abi.ts';
 import { type ChainId, chainIds, chains } from './chains.ts';
+import { discreetHttp } from './discreet-transport.ts';
 
 export interface Token {
   readonly asset: Asset;
@@ -32,7 +33,8 @@ export interface NetworkSettings {
   readonly tokens?: readonly Token[];
 }
 
-const requestTimeoutMs = 10_000;
+/** With every address tried twice a question is answered or given up well before a job's time is over. */
+const requestTimeoutMs = 5_000;
 
 export function createNetworks(settings: ReadonlyMap<ChainId, NetworkSettings>): Networks {
   const networks = new Map<ChainId, Network>();
@@ -52,8 +54,11 @@ function createNetwork(id: ChainId, { urls, confirmations, pollMs, tokens = [] }
     rpcUrls: { default: { http: urls } },
     contracts: { multicall3: { address: multicallAddress } },
   });
-  const transports = urls.map((url) => http(url, { timeout: requestTimeoutMs, retryCount: 2, retryDelay: 150 }));
-  const client = createPublicClient({ chain, transport: fallback(transports), pollingInterval: pollMs, cacheTime: 0 });
+  const transport = fallback(
+    urls.map((url) => discreetHttp(url, requestTimeoutMs)),
+    { retryCount: 1, retryDelay: 150 },
+  );
+  const client = createPublicClient({ chain, transport, pollingInterval: pollMs, cacheTime: 0 });
   const known = Object.entries(own).map(([asset, address]) => ({ asset: asset as Asset, address }));
   return {
     id,

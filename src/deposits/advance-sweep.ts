@@ -3,9 +3,9 @@ import { multicallAddress } from '../chains/abi.ts';
 import { chains } from '../chains/chains.ts';
 import { type Network, tokenOf } from '../chains/network.ts';
 import { noCheckpoint } from '../checkpoint.ts';
-import type { Queryable, Transaction } from '../db/database.ts';
+import { onlyRow, type Queryable, type Transaction } from '../db/database.ts';
 import { gasSpent } from '../ledger/gas-posting.ts';
-import { houseWallet } from '../wallets/house-wallets.ts';
+import { findHouseWalletById, type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
 import { ProviderError, type TransactionReport } from '../wallets/provider.ts';
 import { encodeSubmission, type Fate, judge, readUsed } from './authorization.ts';
 import { findCursor } from './chain-cursor.ts';
@@ -67,14 +67,8 @@ async function send(
   sweep: Sweep,
 ): Promise<{ readonly ref: string } | { readonly refused: ProviderError }> {
   const { db, provider, checkpoint = noCheckpoint } = parts;
-  const gas = await houseWallet(db, 'gas', network.id);
   const data = encodeSubmission(tokenAddress(network, sweep), sweep.items);
-  if (sweep.status === 'signed') {
-    await requireGas(network, gas.address, data);
-    // Written before the provider is asked: from here on it may have taken the sweep, whatever becomes of us.
-    await db.query("UPDATE sweeps SET status = 'sending' WHERE id = $1 AND status = 'signed'", [sweep.id]);
-    checkpoint('sweep.sending');
-  }
+  const gas = await chooseGasWallet(parts, network, sweep, data);
   const call = { idempotencyKey: sweep.idempotencyKey, from: gas, contract: multicallAddress, data } as const;
   try {
     const ref = await provider.execute(call);
@@ -83,9 +77,39 @@ async function send(
     checkpoint('sweep.sent');
     return { ref };
   } catch (error) {
-    if (!(error instanceof ProviderError) || error.retryable) throw error;
+    // Under another transaction's key nothing can be said about ours.
+    if (!(error instanceof ProviderError) || error.retryable || error.code === 'idempotency_mismatch') throw error;
     return { refused: error };
   }
+}
+
+/**
+ * Written before the provider is asked: from here on it may have taken the sweep, whatever becomes of us, and it is that
+ * wallet's transaction even when a rotation has put another one in its place.
+ */
+async function chooseGasWallet(
+  { db, checkpoint = noCheckpoint }: SweepParts,
+  network: Network,
+  { id, status, gasWalletId }: Sweep,
+  data: Hex,
+): Promise<HouseWallet> {
+  let chosen = gasWalletId;
+  if (status === 'signed' || chosen === null) {
+    const current = await houseWallet(db, 'gas', network.id);
+    await requireGas(network, current.address, data);
+    const { gas_wallet_id } = onlyRow(
+      await db.query<{ gas_wallet_id: string }>(
+        `UPDATE sweeps SET status = 'sending', gas_wallet_id = coalesce(gas_wallet_id, $2) WHERE id = $1
+         RETURNING gas_wallet_id`,
+        [id, current.id],
+      ),
+    );
+    chosen = gas_wallet_id;
+    checkpoint('sweep.sending');
+  }
+  const wallet = await findHouseWalletById(db, chosen);
+  if (wallet === undefined) throw new Error(`sweep ${id} is paid by a wallet that is not there`);
+  return wallet;
 }
 
 async function requireGas({ id, client }: Network, gasWallet: Hex, data: Hex): Promise<void> {

@@ -11,6 +11,8 @@ export interface Sweep {
   readonly asset: DepositToken['asset'];
   readonly idempotencyKey: string;
   readonly providerRef: string | null;
+  /** The gas wallet that pays, from the moment before the provider is first asked. */
+  readonly gasWalletId: string | null;
   /** `sending` from the moment before the provider is first asked. */
   readonly status: 'signed' | 'sending';
   /** Always in the same order, because the provider must be asked for the same thing every time. */
@@ -23,7 +25,7 @@ export interface SweepItem extends SignedAuthorization {
 
 export async function listOpenSweeps(db: Queryable, chain: ChainId): Promise<readonly Sweep[]> {
   const { rows } = await db.query<SweepRow>(
-    `SELECT s.id, s.chain, s.asset, s.idempotency_key, s.provider_ref, s.status, (
+    `SELECT s.id, s.chain, s.asset, s.idempotency_key, s.provider_ref, s.gas_wallet_id, s.status, (
         SELECT json_agg(json_build_object('address', i.address, 'treasury', i.treasury, 'atomic', i.atomic::text,
             'nonce', i.nonce, 'validBefore', i.valid_before::text, 'signature', i.signature,
             'settled', i.moved IS NOT NULL) ORDER BY i.address COLLATE "C")
@@ -40,6 +42,7 @@ interface SweepRow {
   readonly asset: Sweep['asset'];
   readonly idempotency_key: string;
   readonly provider_ref: string | null;
+  readonly gas_wallet_id: string | null;
   readonly status: Sweep['status'];
   readonly items: readonly {
     readonly address: string;
@@ -59,6 +62,7 @@ function toSweep(row: SweepRow): Sweep {
     asset: row.asset,
     idempotencyKey: row.idempotency_key,
     providerRef: row.provider_ref,
+    gasWalletId: row.gas_wallet_id,
     status: row.status,
     items: row.items.map((item) => ({
       from: getAddress(item.address),

@@ -43,9 +43,12 @@ export async function addFloat(
 
 async function addGas({ db, ledger, networks }: FloatParts, chain: ChainId, amount: Amount): Promise<void> {
   const { asset } = amount;
-  const held = (await treasuryOverview(db, networks))
-    .filter(({ wallet }) => wallet.chain === chain)
-    .reduce((sum, { gas }) => sum + gas.atomic, 0n);
+  let held = 0n;
+  for (const { wallet, content } of await treasuryOverview(db, networks)) {
+    if (wallet.chain !== chain) continue;
+    if (content === undefined) throw new Refusal(`${chain} does not answer at the moment.`);
+    held += content.gas.atomic;
+  }
   // What we hold stands below zero in the tank.
   const booked = -(await houseBalance(db, 'gas_tank', asset, chain)).atomic;
   if (held - booked < amount.atomic) {

@@ -3,6 +3,7 @@ import { getAddress, isAddress } from 'viem';
 import { type ChainId, chainIds } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Database, Transaction } from '../db/database.ts';
+import { Problem } from '../http/problem.ts';
 import { houseBalance, houseBalances } from '../ledger/balances.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
@@ -82,10 +83,12 @@ interface FloatOptions {
 const mirrors: ReadonlySet<string> = new Set(['custody', 'gas_tank']);
 
 async function show({ db, networks }: TreasuryParts, say: Say): Promise<void> {
-  for (const { wallet, tokens, gas, gasIsLow } of await treasuryOverview(db, networks)) {
-    const held = [...tokens.map(text), `gas ${text(gas)}`].join('   ');
-    const remark = wallet.retired ? '   retired' : gasIsLow ? '   GAS IS LOW: send native coin to this address' : '';
-    say(`${wallet.chain.padEnd(6)}${wallet.purpose.padEnd(10)}${wallet.address}   ${held}${remark}`);
+  for (const { wallet, content } of await treasuryOverview(db, networks)) {
+    const held =
+      content === undefined ? ['the chain does not answer'] : [...content.tokens.map(text), `gas ${text(content.gas)}`];
+    if (wallet.retired) held.push('retired');
+    if (content?.gasIsLow) held.push('GAS IS LOW: send native coin to this address');
+    say(`${wallet.chain.padEnd(6)}${wallet.purpose.padEnd(10)}${wallet.address}   ${held.join('   ')}`);
   }
   say('');
   // What we hold is above; here is whose it is. Gas is what was put in for it and is not spent yet.
@@ -107,7 +110,9 @@ async function withdrawFees({ db, ledger, networks }: TreasuryParts, options: Fe
   const gross = options.amount === undefined ? earned : amountOrRefuse(options.currency, options.amount);
   if (gross.atomic === 0n) throw new Refusal(`There are no earned fees in ${asset} on ${chain}.`);
   const id = await db.transaction(async (tx) => {
-    await refuseImpossible(tx, networks, { chain, address, gross });
+    await refuseImpossible(tx, networks, { chain, address, gross }).catch((error: unknown) => {
+      throw error instanceof Problem ? new Refusal(error.message) : error;
+    });
     const opened = await openWithdrawal(tx, ledger, {
       accountId: null,
       chain,

@@ -39,9 +39,9 @@ export async function moveRetiredFunds(parts: MoveParts): Promise<void> {
 async function tryTo({ logger }: MoveParts, chain: ChainId, work: () => Promise<void>): Promise<void> {
   try {
     await work();
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    logger.warn({ chain, code: error.code }, `moving what a retired wallet holds waits: ${error.message}`);
+  } catch (err) {
+    // One wallet's trouble, or one chain's, is no reason to leave the others.
+    logger.warn({ chain, err }, 'moving what a retired wallet holds waits');
   }
 }
 
@@ -92,12 +92,12 @@ async function beginMoves({ db, networks }: MoveParts, wallet: HouseWallet): Pro
   if (spare > 0n) await begin(null, spare);
 }
 
-async function isBusy(db: Database, { id, purpose, chain }: HouseWallet): Promise<boolean> {
+async function isBusy(db: Database, { id }: HouseWallet): Promise<boolean> {
   const { rows } = await db.query(
     `SELECT FROM withdrawals WHERE house_wallet_id = $1 AND finished_at IS NULL
       UNION ALL SELECT FROM house_moves WHERE from_wallet = $1 AND finished_at IS NULL
-      UNION ALL SELECT FROM sweeps WHERE $2 = 'gas' AND chain = $3 AND finished_at IS NULL LIMIT 1`,
-    [id, purpose, chain],
+      UNION ALL SELECT FROM sweeps WHERE gas_wallet_id = $1 AND finished_at IS NULL LIMIT 1`,
+    [id],
   );
   return rows.length > 0;
 }
@@ -132,7 +132,7 @@ async function askOrGiveUp(parts: MoveParts, move: Move): Promise<string> {
   try {
     return await ask(parts, move);
   } catch (error) {
-    if (error instanceof ProviderError && !error.retryable) {
+    if (error instanceof ProviderError && !error.retryable && error.code !== 'idempotency_mismatch') {
       await parts.db.query('UPDATE house_moves SET finished_at = now() WHERE id = $1', [move.id]);
     }
     throw error;

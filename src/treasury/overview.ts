@@ -9,6 +9,11 @@ import { isGasLow } from './gas-level.ts';
 /** A house wallet and what is in it now. */
 export interface WalletOverview {
   readonly wallet: HouseWallet;
+  /** Undefined while its chain does not answer. */
+  readonly content: WalletContent | undefined;
+}
+
+export interface WalletContent {
   readonly tokens: readonly Amount[];
   readonly gas: Amount;
   /** It is in use and will soon not be able to pay for its transactions. */
@@ -20,12 +25,16 @@ export async function treasuryOverview(db: Queryable, networks: Networks): Promi
   const wallets = await listHouseWallets(db);
   const looks = wallets.flatMap((wallet) => {
     const network = networks.get(wallet.chain);
-    return network === undefined ? [] : [lookInto(network, wallet)];
+    return network === undefined ? [] : [{ wallet, content: lookInto(network, wallet) }];
   });
-  return Promise.all(looks);
+  const contents = await Promise.allSettled(looks.map(({ content }) => content));
+  return looks.map(({ wallet }, index) => {
+    const content = contents[index];
+    return { wallet, content: content?.status === 'fulfilled' ? content.value : undefined };
+  });
 }
 
-async function lookInto(network: Network, wallet: HouseWallet): Promise<WalletOverview> {
+async function lookInto(network: Network, wallet: HouseWallet): Promise<WalletContent> {
   const { client, tokens } = network;
   const [native, ...balances] = await Promise.all([
     client.getBalance({ address: wallet.address }),
@@ -39,7 +48,6 @@ async function lookInto(network: Network, wallet: HouseWallet): Promise<WalletOv
     ),
   ]);
   return {
-    wallet,
     tokens: tokens.map(({ asset }, index) => amountOf(asset, balances[index] ?? 0n)),
     gas: amountOf(chains[wallet.chain].native, native),
     gasIsLow: !wallet.retired && isGasLow(wallet.chain, native),

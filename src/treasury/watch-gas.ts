@@ -18,9 +18,10 @@ export function watchGasSchedule(parts: {
   return {
     at: '*/10 * * * *',
     handler: handleJob(watchGas, async () => {
-      for (const { wallet, gas, gasIsLow } of await treasuryOverview(parts.db, parts.networks)) {
-        if (!gasIsLow) continue;
+      for (const { wallet, content } of await treasuryOverview(parts.db, parts.networks)) {
+        if (!content?.gasIsLow) continue;
         const { purpose, chain, address } = wallet;
+        const { gas } = content;
         parts.logger.error({ purpose, chain, address }, `gas is low: ${toDecimalText(gas)} ${gas.asset} left`);
       }
     }),

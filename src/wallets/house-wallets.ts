@@ -3,6 +3,7 @@ import type { ChainId } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { newId } from '../ids.ts';
+import { Refusal } from '../refusal.ts';
 import type { HeldWallet, WalletProvider } from './provider.ts';
 
 /** What a wallet of our own is for. Each has its own queue, so that one that is stuck holds up nothing else. */
@@ -12,6 +13,7 @@ export type HousePurpose = (typeof housePurposes)[number];
 export interface HouseWallet extends HeldWallet {
   readonly id: string;
   readonly purpose: HousePurpose;
+  readonly provider: string;
   /** It belongs to an earlier seed: nothing is sent there any more, but it is still ours. */
   readonly retired: boolean;
 }
@@ -20,7 +22,13 @@ export interface HouseWallet extends HeldWallet {
 export async function openHouseWallets(db: Database, provider: WalletProvider, networks: Networks): Promise<void> {
   for (const purpose of housePurposes) {
     for (const chain of networks.keys()) {
-      if ((await findHouseWallet(db, purpose, chain)) === undefined) await addHouseWallet(db, provider, purpose, chain);
+      const wallet = await findHouseWallet(db, purpose, chain);
+      if (wallet === undefined) await addHouseWallet(db, provider, purpose, chain);
+      else if (wallet.provider !== provider.name) {
+        throw new Refusal(
+          `The house wallets in this database are held by "${wallet.provider}": start with WALLET_PROVIDER=${wallet.provider}.`,
+        );
+      }
     }
   }
 }
@@ -66,17 +74,18 @@ async function findHouseWallet(db: Queryable, purpose: HousePurpose, chain: Chai
 }
 
 const selectHouseWallet =
-  'SELECT id, purpose, chain, provider_ref, address, retired_at IS NOT NULL AS retired FROM house_wallets';
+  'SELECT id, purpose, chain, provider, provider_ref, address, retired_at IS NOT NULL AS retired FROM house_wallets';
 
 interface HouseWalletRow {
   readonly id: string;
   readonly purpose: HousePurpose;
   readonly chain: ChainId;
+  readonly provider: string;
   readonly provider_ref: string;
   readonly address: string;
   readonly retired: boolean;
 }
 
-function toHouseWallet({ id, purpose, chain, provider_ref, address, retired }: HouseWalletRow): HouseWallet {
-  return { id, purpose, chain, ref: provider_ref, address: getAddress(address) as Hex, retired };
+function toHouseWallet({ provider_ref, address, ...wallet }: HouseWalletRow): HouseWallet {
+  return { ...wallet, ref: provider_ref, address: getAddress(address) as Hex };
 }

@@ -24,19 +24,23 @@ export interface WithdrawalSagaParts {
 }
 
 /** What a step comes to: go on with the next one, look again later, or there is nothing left to do. */
-type Step = 'go_on' | 'look_again' | 'done';
+type Step = 'go_on' | 'done' | { readonly lookAgainInMs: number };
 
 /** How long to wait for what takes its time, such as money to arrive in the treasury. */
 const patienceMs = 2_000;
 
+/** How long at least to leave a provider or a chain alone that is in trouble. */
+const troubleMs = 5_000;
+
 export function advanceWithdrawalHandler(parts: WithdrawalSagaParts): JobHandler {
+  const sayOnce = createSayOnce(parts.logger);
   return handleJob(advanceWithdrawal, async ({ withdrawalId }) => {
     for (;;) {
       const withdrawal = await findWithdrawal(parts.db, withdrawalId);
       if (withdrawal === undefined) throw new Error(`there is no withdrawal ${withdrawalId}`);
-      const step = await advance(parts, withdrawal);
+      const step = await advance(parts, withdrawal).catch((error: unknown) => waitOut(error, sayOnce));
       if (step === 'go_on') continue;
-      if (step === 'look_again') await lookAgain(parts, withdrawal);
+      if (step !== 'done') await lookAgain(parts.db, withdrawal, step.lookAgainInMs);
       return;
     }
   });
@@ -44,34 +48,40 @@ export function advanceWithdrawalHandler(parts: WithdrawalSagaParts): JobHandler
 
 /** One step. It may be taken any number of times, by any process, with the same result. */
 async function advance(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<Step> {
-  try {
-    switch (withdrawal.status) {
-      case 'queued':
-        return await screen(parts, withdrawal);
-      case 'awaiting_liquidity':
-        return await reserve(parts, withdrawal);
-      case 'sending':
-        return await send(parts, withdrawal);
-      case 'held':
-      case 'complete':
-      case 'failed':
-        return 'done';
-    }
-  } catch (error) {
-    if (!(error instanceof ProviderError && error.retryable)) throw error;
-    parts.logger.warn({ withdrawal: withdrawal.id, code: error.code }, `a withdrawal waits: ${error.message}`);
-    return 'look_again';
+  switch (withdrawal.status) {
+    case 'queued':
+      return screen(parts, withdrawal);
+    case 'awaiting_liquidity':
+      return reserve(parts, withdrawal);
+    case 'sending':
+      return send(parts, withdrawal);
+    case 'held':
+    case 'complete':
+    case 'failed':
+      return 'done';
   }
 }
 
+function waitOut(error: unknown, sayOnce: (code: string, sentence: string) => void): Step {
+  if (!(error instanceof ProviderError && error.retryable)) throw error;
+  sayOnce(error.code, `withdrawals wait: ${error.message}`);
+  return { lookAgainInMs: Math.max(error.retryAfterMs ?? 0, troubleMs) };
+}
+
+/** However many withdrawals wait for the same thing, the log says it once a minute. */
+function createSayOnce(logger: Logger): (code: string, sentence: string) => void {
+  const saidAt = new Map<string, number>();
+  return (code, sentence) => {
+    const now = performance.now();
+    if (now - (saidAt.get(code) ?? Number.NEGATIVE_INFINITY) < 60_000) return;
+    saidAt.set(code, now);
+    logger.warn({ code }, sentence);
+  };
+}
+
 async function screen(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<Step> {
-  const { db, screening, logger, checkpoint = noCheckpoint } = parts;
-  const verdict = await screening.check({ chain: withdrawal.chain, address: withdrawal.address });
-  if (!verdict.clear) {
-    await holdWithdrawal(db, withdrawal, { reason: verdict.reason, freeze: true });
-    logger.error({ withdrawal: withdrawal.id }, `a withdrawal is held and its account frozen: ${verdict.reason}`);
-    return 'done';
-  }
+  const { db, checkpoint = noCheckpoint } = parts;
+  if (await isHeldByScreening(parts, withdrawal)) return 'done';
   await db.query(
     "UPDATE withdrawals SET status = 'awaiting_liquidity', updated_at = now() WHERE id = $1 AND status = 'queued'",
     [withdrawal.id],
@@ -80,13 +90,27 @@ async function screen(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promi
   return 'go_on';
 }
 
+async function isHeldByScreening(
+  { db, screening, logger }: WithdrawalSagaParts,
+  withdrawal: Withdrawal,
+): Promise<boolean> {
+  const { id, chain, address, released } = withdrawal;
+  const verdict = released ? { clear: true as const } : await screening.check({ chain, address });
+  if (verdict.clear) return false;
+  await holdWithdrawal(db, withdrawal, { reason: verdict.reason, freeze: true });
+  logger.error({ withdrawal: id }, `a withdrawal is held and its account frozen: ${verdict.reason}`);
+  return true;
+}
+
+/** It may have waited here for long, so the screening is asked once more. */
 async function reserve(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<Step> {
+  if (await isHeldByScreening(parts, withdrawal)) return 'done';
   const reserved = await reserveLiquidity(parts, withdrawal);
   if (reserved === 'frozen') {
     await holdWithdrawal(parts.db, withdrawal, { reason: 'the account is frozen', freeze: false });
     return 'done';
   }
-  if (reserved === 'not_enough') return 'look_again';
+  if (reserved === 'not_enough') return { lookAgainInMs: patienceMs * (0.5 + Math.random()) };
   parts.checkpoint?.('withdrawal.reserved');
   return 'go_on';
 }
@@ -105,7 +129,7 @@ async function send(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise
   switch (report.state) {
     case 'pending':
       await noteHash(db, withdrawal, report.hash);
-      return 'look_again';
+      return lookNextBlock(parts, withdrawal);
     case 'confirmed':
       return complete(parts, withdrawal, report);
     case 'failed':
@@ -122,6 +146,8 @@ async function ask(
   const token = networks.get(chain)?.tokens.find(({ asset }) => asset === net.asset);
   if (from === undefined || token === undefined)
     throw new Error(`withdrawal ${id} has no wallet or no token to pay with`);
+  // Perhaps its own provider has paid it: another one cannot know.
+  if (from.provider !== provider.name) throw new Error(`withdrawal ${id} is in the hands of ${from.provider}`);
   try {
     return {
       ref: await provider.sendToken({ idempotencyKey, from, token: token.address, to: address, atomic: net.atomic }),
@@ -144,7 +170,7 @@ async function complete(
   const { rows } = await db.query<{ block_number: bigint }>('SELECT block_number FROM chain_cursors WHERE chain = $1', [
     withdrawal.chain,
   ]);
-  if (rows[0] === undefined || rows[0].block_number < report.blockNumber) return 'look_again';
+  if (rows[0] === undefined || rows[0].block_number < report.blockNumber) return lookNextBlock(parts, withdrawal);
   checkpoint('withdrawal.confirmed');
   await completeWithdrawal(parts, withdrawal, report);
   checkpoint('withdrawal.completed');
@@ -169,7 +195,10 @@ async function noteHash(db: Database, { id, txHash }: Withdrawal, hash: string |
   ]);
 }
 
-async function lookAgain({ db, networks }: WithdrawalSagaParts, { id, chain, status }: Withdrawal): Promise<void> {
-  const delayMs = status === 'sending' ? (networks.get(chain)?.pollMs ?? patienceMs) : patienceMs;
+function lookNextBlock({ networks }: WithdrawalSagaParts, { chain }: Withdrawal): Step {
+  return { lookAgainInMs: networks.get(chain)?.pollMs ?? patienceMs };
+}
+
+async function lookAgain(db: Database, { id }: Withdrawal, delayMs: number): Promise<void> {
   await enqueue(db, advanceWithdrawal, { withdrawalId: id }, { key: id, delayMs });
 }

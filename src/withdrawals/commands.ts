@@ -37,10 +37,12 @@ export function addWithdrawalCommands(program: Command, withLedger: WithLedger, 
         const { rows } = await db.query('SELECT FROM accounts WHERE id = $1 AND frozen_at IS NOT NULL', [accountId]);
         if (rows.length > 0) throw new Refusal('Its account is frozen: run "paywright account unfreeze" first.');
         await db.transaction(async (tx) => {
-          await tx.query(
-            "UPDATE withdrawals SET status = 'awaiting_liquidity', error = NULL, updated_at = now() WHERE id = $1 AND status = 'held'",
+          const { rowCount } = await tx.query(
+            `UPDATE withdrawals SET status = 'awaiting_liquidity', error = NULL, released_at = now(), updated_at = now()
+              WHERE id = $1 AND status = 'held'`,
             [id],
           );
+          if (rowCount === 0) throw new Refusal(`${id} is not held any more.`);
           await enqueue(tx, advanceWithdrawal, { withdrawalId: id }, { key: id });
         });
         say(`${id} is released.`);
@@ -53,7 +55,9 @@ export function addWithdrawalCommands(program: Command, withLedger: WithLedger, 
     .action((id: string) =>
       withLedger(async (parts) => {
         const withdrawal = await heldOrRefuse(parts.db, id);
-        await failWithdrawal(parts, withdrawal, { reason: 'The operator refused it.', gasCost: 0n });
+        if (!(await failWithdrawal(parts, withdrawal, { reason: 'The operator refused it.', gasCost: 0n }))) {
+          throw new Refusal(`${id} is not held any more.`);
+        }
         say(`${id} is refunded.`);
       }),
     );
@@ -66,8 +70,8 @@ async function heldOrRefuse(db: Database, id: string): Promise<Withdrawal> {
   return withdrawal;
 }
 
-function describe({ id, status, net, chain, address, accountId, createdAt, error }: Withdrawal): string {
+function describe({ id, status, net, chain, address, accountId, createdAt, heldBecause }: Withdrawal): string {
   const owner = accountId === null ? 'the house' : `account ${accountId}`;
-  const reason = error === null ? '' : `   ${error}`;
+  const reason = heldBecause === null ? '' : `   ${heldBecause}`;
   return `${id}   ${status.padEnd(18)} ${toDecimalText(net)} ${net.asset} on ${chain} to ${address} from ${owner} since ${createdAt.toISOString()}${reason}`;
 }

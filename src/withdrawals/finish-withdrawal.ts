@@ -46,21 +46,21 @@ export async function completeWithdrawal(
   });
 }
 
-/** It will never arrive: everything goes back where it came from, the fee too. One commit. */
+/** It will never arrive: everything goes back where it came from, the fee too. One commit. False when it was over before. */
 export async function failWithdrawal(
   { db, ledger }: FinishParts,
   withdrawal: Withdrawal,
   { reason, hash, gasCost }: { readonly reason: string; readonly hash?: Hex; readonly gasCost: bigint },
-): Promise<void> {
+): Promise<boolean> {
   const { id, accountId, chain, gross, status } = withdrawal;
-  await db.transaction(async (tx) => {
+  return db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE withdrawals SET status = 'failed', tx_hash = coalesce($2, tx_hash), error = $3, updated_at = now(),
               finished_at = now()
         WHERE id = $1 AND status = $4`,
       [id, hash ?? null, reason, status],
     );
-    if (rowCount === 0) return;
+    if (rowCount === 0) return false;
     await post(tx, ledger, [
       {
         type: 'withdrawal_returned',
@@ -76,6 +76,7 @@ export async function failWithdrawal(
       },
       ...(hash === undefined ? [] : gasSpent({ chain, native: chains[chain].native, hash, cost: gasCost })),
     ]);
+    return true;
   });
 }
 

@@ -3,6 +3,9 @@ import type { Database } from '../db/database.ts';
 import { lockOwner } from '../ledger/lock-owner.ts';
 import type { Withdrawal } from './withdrawal.ts';
 
+/** What its owner is told; the reason is the operator's. */
+const underReview = 'It is under review. Ask the operator.';
+
 /** Stops a withdrawal until a person decides. After a hit of the screening its account can send nothing more either. */
 export async function holdWithdrawal(
   db: Database,
@@ -10,15 +13,15 @@ export async function holdWithdrawal(
   { reason, freeze }: { readonly reason: string; readonly freeze: boolean },
 ): Promise<void> {
   await db.transaction(async (tx) => {
-    if (freeze && accountId !== null) {
-      await lockOwner(tx, accountId);
-      await tx.query('UPDATE accounts SET frozen_at = coalesce(frozen_at, now()) WHERE id = $1', [accountId]);
-      await announceAccountChange(tx, accountId);
-    }
-    await tx.query(
-      `UPDATE withdrawals SET status = 'held', error = $2, updated_at = now()
+    // The withdrawal before its owner, as whoever finishes one does.
+    const { rowCount } = await tx.query(
+      `UPDATE withdrawals SET status = 'held', error = $2, held_because = $3, updated_at = now()
         WHERE id = $1 AND status IN ('queued', 'awaiting_liquidity')`,
-      [id, reason],
+      [id, underReview, reason],
     );
+    if (rowCount === 0 || !freeze || accountId === null) return;
+    await lockOwner(tx, accountId);
+    await tx.query('UPDATE accounts SET frozen_at = coalesce(frozen_at, now()) WHERE id = $1', [accountId]);
+    await announceAccountChange(tx, accountId);
   });
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { getAddress, type Hex, zeroAddress } from 'viem';
+import { getAddress, type Hex } from 'viem';
 import { multicallAddress } from '../chains/abi.ts';
-import { type ChainId, chains } from '../chains/chains.ts';
+import { type ChainFacts, type ChainId, chains } from '../chains/chains.ts';
 import { type Network, type Networks, tokenOf } from '../chains/network.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
@@ -39,9 +39,19 @@ export async function refuseImpossible(
   if (await isOurs(db, network, address)) throw withdrawalErrors.withdrawal_address_refused();
 }
 
+/** Where people burn what nobody should ever have. */
+const deadAddress = '0x000000000000000000000000000000000000dEaD';
+
+function tokensOf({ tokens }: ChainFacts): Hex[] {
+  return Object.values(tokens);
+}
+
 /** Another user's deposit address is not ours in this sense: what arrives there is a deposit for them. */
 async function isOurs(db: Queryable, network: Network, address: Hex): Promise<boolean> {
-  const never: readonly Hex[] = [zeroAddress, multicallAddress, ...network.tokens.map((token) => token.address)];
+  // The lowest addresses are part of the chain itself, and nobody has a key to them.
+  if (BigInt(address) <= 0xffffn) return true;
+  const tokens = [...network.tokens.map((token) => token.address), ...Object.values(chains).flatMap(tokensOf)];
+  const never: readonly Hex[] = [multicallAddress, deadAddress, ...tokens];
   if (never.some((one) => getAddress(one) === getAddress(address))) return true;
   const { rows } = await db.query('SELECT FROM house_wallets WHERE lower(address) = lower($1) LIMIT 1', [address]);
   return rows.length > 0;

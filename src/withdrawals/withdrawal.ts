@@ -24,6 +24,10 @@ export interface Withdrawal {
   readonly providerRef: string | null;
   readonly txHash: Hex | null;
   readonly error: string | null;
+  /** For the operator alone. */
+  readonly heldBecause: string | null;
+  /** The operator let it go after it was held. */
+  readonly released: boolean;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
 }
@@ -39,7 +43,8 @@ export async function findWithdrawal(db: Queryable, id: string): Promise<Withdra
 }
 
 export const selectWithdrawal = `SELECT id, account_id, chain, asset, address, gross, fee, net, status, idempotency_key,
-    house_wallet_id, provider_ref, tx_hash, error, created_at, finished_at FROM withdrawals`;
+    house_wallet_id, provider_ref, tx_hash, error, held_because, released_at IS NOT NULL AS released, created_at, finished_at
+  FROM withdrawals`;
 
 export interface WithdrawalRow {
   readonly id: string;
@@ -56,6 +61,8 @@ export interface WithdrawalRow {
   readonly provider_ref: string | null;
   readonly tx_hash: Hex | null;
   readonly error: string | null;
+  readonly held_because: string | null;
+  readonly released: boolean;
   readonly created_at: Date;
   readonly finished_at: Date | null;
 }
@@ -76,6 +83,8 @@ export function toWithdrawal(row: WithdrawalRow): Withdrawal {
     providerRef: row.provider_ref,
     txHash: row.tx_hash,
     error: row.error,
+    heldBecause: row.held_because,
+    released: row.released,
     createdAt: row.created_at,
     finishedAt: row.finished_at,
   };

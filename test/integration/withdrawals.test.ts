@@ -140,6 +140,13 @@ describe('what is refused', () => {
     ],
     ['the zero address', { amount: 5, address: `0x${'0'.repeat(40)}` }, 'withdrawal_address_refused', 'lost'],
     ['the token itself', { amount: 5, address: usdc }, 'withdrawal_address_refused', 'lost'],
+    ["another chain's token", { amount: 5, address: chains.OP.tokens.USDC }, 'withdrawal_address_refused', 'lost'],
+    [
+      'a precompiled contract',
+      { amount: 5, address: `0x${'1'.padStart(40, '0')}` },
+      'withdrawal_address_refused',
+      'lost',
+    ],
     ['more than there is', { amount: 20.000001, address: good }, 'insufficient_balance', 'balance'],
     ['what is on another chain', { amount: 5, address: good, chain: 'ETH' }, 'insufficient_balance', 'balance'],
   ])('%s', async (_name, body, code, words) => {
@@ -166,6 +173,7 @@ describe('what is refused', () => {
     expect((await service.client.get('/circle/withdrawals/wdr_nothing', other.key)).body.code).toBe(
       'withdrawal_not_found',
     );
+    expect((await service.client.get('/circle/withdrawals/%00', other.key)).body.code).toBe('invalid_request');
     await finished(account, body.txId);
   });
 });
@@ -240,7 +248,10 @@ test('a suspicious address holds the withdrawal and freezes the account', async 
     const { body: found } = await service.client.get(`/circle/withdrawals/${body.txId}`, account.key);
     return found.status === 'held' ? found : undefined;
   });
-  expect(held.error).toBe('the address is on the deny list, line 2');
+  // Its owner is told no more than that; the operator sees why.
+  expect(held.error).toBe('It is under review. Ask the operator.');
+  const { rows } = await service.database.db.query('SELECT held_because FROM withdrawals WHERE id = $1', [body.txId]);
+  expect(rows).toEqual([{ held_because: 'the address is on the deny list, line 2' }]);
   expect(await usdcOf(getAddress(denied))).toBe(0n);
   expect((await withdraw(account, { amount: 1, address: outside() })).body.code).toBe('account_frozen');
 });

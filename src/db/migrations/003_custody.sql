@@ -51,6 +51,8 @@ CREATE TABLE sweeps (
   asset           text NOT NULL,
   -- What the provider knows our request by, written before it is asked.
   idempotency_key uuid NOT NULL UNIQUE,
+  -- The gas wallet that pays, chosen when it is sent.
+  gas_wallet_id   text REFERENCES house_wallets (id),
   provider_ref    text,
   status          text NOT NULL CHECK (status IN ('signed', 'sending', 'complete', 'failed')),
   tx_hash         text,
@@ -134,6 +136,10 @@ CREATE TABLE withdrawals (
   block_number    bigint,
   -- Why it is held, or why it failed, in words for the user.
   error           text,
+  -- Why it is held, in words for the operator alone.
+  held_because    text,
+  -- When the operator let it go in spite of that: nobody is asked again.
+  released_at     timestamptz,
   created_at      timestamptz NOT NULL DEFAULT now(),
   updated_at      timestamptz NOT NULL DEFAULT now(),
   finished_at     timestamptz,

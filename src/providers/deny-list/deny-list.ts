@@ -15,7 +15,10 @@ export function createDenyList(file: string | undefined): Screening {
   function refresh(path: string): void {
     const { mtimeMs } = statSync(path);
     if (mtimeMs === readAt) return;
-    denied = parse(readFileSync(path, 'utf8'));
+    const read = parse(readFileSync(path, 'utf8'));
+    // Somebody is in the middle of writing it, or has lost it: nobody is cleared by accident.
+    if (read.size === 0 && denied.size > 0) throw new Error('the deny list has become empty');
+    denied = read;
     readAt = mtimeMs;
   }
 

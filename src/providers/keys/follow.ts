@@ -4,7 +4,7 @@ import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
 import type { TransactionReport } from '../../wallets/provider.ts';
 import { bumpFees, suggestFees } from './fees.ts';
-import { type Attempt, isFirstInLine, type KeyTransaction, listAttempts, settle, signReplacement } from './outbox.ts';
+import { type Attempt, findByNonce, type KeyTransaction, listAttempts, settle, signReplacement } from './outbox.ts';
 import { isAlreadyKnown } from './rpc-trouble.ts';
 import type { Seeds } from './seeds.ts';
 
@@ -49,7 +49,7 @@ async function reportMined(
   const { transactionHash: hash, blockNumber } = receipt;
   const head = await network.client.getBlockNumber();
   if (head - blockNumber + 1n < BigInt(network.confirmations)) return { state: 'pending', hash };
-  const gasCost = receipt.gasUsed * receipt.effectiveGasPrice;
+  const gasCost = receipt.gasUsed * receipt.effectiveGasPrice + l1FeeOf(receipt);
   const succeeded = receipt.status === 'success';
   const reason = succeeded ? null : 'The transaction was undone by the contract.';
   await settle(db, transaction.id, { state: succeeded ? 'confirmed' : 'failed', hash, blockNumber, gasCost, reason });
@@ -65,6 +65,10 @@ function finalReport({ state, minedHash: hash, blockNumber, gasCost, reason }: K
   return { state: 'confirmed', hash, blockNumber, gasCost };
 }
 
+/**
+ * Nothing of it was mined. The chain says whose turn it is: first in line it is sent again, or replaced when it has waited
+ * too long; behind others, the one whose turn it is goes again too, for whoever it belongs to may believe it mined.
+ */
 async function pushOn(
   parts: FollowParts,
   network: Network,
@@ -72,11 +76,31 @@ async function pushOn(
   attempts: readonly Attempt[],
   newest: Attempt,
 ): Promise<void> {
-  const { db, seeds, logger, stuckAfterMs } = parts;
-  if (newest.ageMs < stuckAfterMs || attempts.length >= mostAttempts || !(await isFirstInLine(db, transaction))) {
-    await broadcast(network, newest.raw, logger);
+  const { db, logger, stuckAfterMs } = parts;
+  const { chain, sender, nonce } = transaction;
+  if (nonce === null) throw new Error(`transaction ${transaction.id} was refused`);
+  const turn = await network.client.getTransactionCount({ address: sender, blockTag: 'latest' });
+  if (turn > nonce) {
+    // A node that lags behind its sisters looks like this as well, so nothing is decided here.
+    logger.error({ chain, sender, nonce }, 'a nonce was used, and by none of our transactions: a person has to look');
     return;
   }
+  if (turn < nonce) {
+    const first = await findByNonce(db, chain, sender, turn);
+    if (first === undefined) logger.error({ chain, sender, nonce: turn }, 'no transaction of ours has the next nonce');
+    else await broadcast(network, first.raw, logger);
+  } else if (newest.ageMs >= stuckAfterMs && attempts.length < mostAttempts) {
+    return replace(parts, network, transaction, newest);
+  }
+  await broadcast(network, newest.raw, logger);
+}
+
+async function replace(
+  { db, seeds, logger }: FollowParts,
+  network: Network,
+  transaction: KeyTransaction,
+  newest: Attempt,
+): Promise<void> {
   const fees = bumpFees(newest, await suggestFees(network.client));
   const account = await seeds.account(transaction.walletRef);
   await signReplacement(db, transaction, { account, fees, insteadOf: newest.hash });
@@ -96,6 +120,12 @@ export async function broadcast(network: Network, raw: Hex, logger: Logger): Pro
     if (!isAlreadyKnown(error))
       logger.warn({ err: error, chain: network.id }, 'a transaction was not taken by the chain');
   }
+}
+
+/** On Optimism and Base a transaction also pays for its place on Ethereum, which its receipt tells apart. */
+function l1FeeOf(receipt: TransactionReceipt & { readonly l1Fee?: unknown }): bigint {
+  const { l1Fee } = receipt;
+  return typeof l1Fee === 'string' || typeof l1Fee === 'bigint' ? BigInt(l1Fee) : 0n;
 }
 
 async function findReceipt(network: Network, hash: Hex): Promise<TransactionReceipt | undefined> {

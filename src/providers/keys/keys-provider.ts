@@ -1,4 +1,5 @@
-import { encodeFunctionData, getAddress } from 'viem';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { encodeFunctionData, getAddress, type Hex } from 'viem';
 import { tokenAbi } from '../../chains/abi.ts';
 import type { ChainId } from '../../chains/chains.ts';
 import type { Network, Networks } from '../../chains/network.ts';
@@ -9,7 +10,15 @@ import type { Secrets } from '../../secrets.ts';
 import { type ContractCall, ProviderError, type WalletProvider } from '../../wallets/provider.ts';
 import { suggestFees } from './fees.ts';
 import { broadcast, followTransaction } from './follow.ts';
-import { findTransaction, type KeyTransaction, listAttempts, type NewKeyTransaction, signAndKeep } from './outbox.ts';
+import {
+  findTransaction,
+  hasNonces,
+  type KeyTransaction,
+  listAttempts,
+  type NewKeyTransaction,
+  type Signing,
+  signAndKeep,
+} from './outbox.ts';
 import { gasTankEmpty, toProviderError } from './rpc-trouble.ts';
 import { openSeeds } from './seeds.ts';
 
@@ -46,30 +55,49 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Wall
     return id;
   }
 
-  async function sign({ client }: Network, wanted: NewKeyTransaction): Promise<KeyTransaction> {
-    const { sender: account, to, data, value, walletRef } = wanted;
-    try {
-      return await signAndKeep(db, wanted, {
-        // What the contract would refuse is found out here, before a nonce is spent on it.
-        async signing() {
-          const [gas, fees, balance, signer] = await Promise.all([
-            client.estimateGas({ account, to, data, value }),
-            suggestFees(client),
-            client.getBalance({ address: account }),
-            seeds.account(walletRef),
-          ]).catch((error: unknown) => {
-            throw toProviderError(error);
-          });
-          const gasLimit = (gas * 3n) / 2n;
-          // Without enough for it a nonce would be spent on what no node takes, and hold up all that come after.
-          if (balance < gasLimit * fees.maxFee + value) throw gasTankEmpty();
-          return { account: signer, fees, gasLimit };
-        },
-        firstNonce: () => client.getTransactionCount({ address: account, blockTag: 'pending' }),
-      });
-    } catch (error) {
-      throw toProviderError(error);
+  async function sign(network: Network, wanted: NewKeyTransaction): Promise<KeyTransaction> {
+    // Everything that is asked of the chain comes before the commit: no connection waits for a node that is slow.
+    const [signing, firstNonce] = await Promise.all([
+      prepareOrRefuse(network, wanted),
+      firstNonceOf(network, wanted.sender),
+    ]);
+    return signAndKeep(db, wanted, signing, firstNonce);
+  }
+
+  /** Undefined once the wallet has a row of its own to draw from. */
+  async function firstNonceOf({ id, client }: Network, sender: Hex): Promise<number | undefined> {
+    if (await hasNonces(db, id, sender)) return undefined;
+    return client.getTransactionCount({ address: sender, blockTag: 'pending' }).catch((error: unknown) => {
+      throw retryable(toProviderError(error));
+    });
+  }
+
+  /** What the contract would refuse is found out here, before a nonce is spent on it; a node may lag, so it is asked twice. */
+  async function prepareOrRefuse(network: Network, wanted: NewKeyTransaction): Promise<Signing | ProviderError> {
+    for (const isLast of [false, true]) {
+      try {
+        return await prepare(network, wanted);
+      } catch (error) {
+        const trouble = toProviderError(error);
+        if (trouble.retryable) throw trouble;
+        if (isLast) return trouble;
+        await sleep(network.pollMs);
+      }
     }
+    throw new Error('unreachable');
+  }
+
+  async function prepare({ client }: Network, { sender, to, data, value, walletRef }: NewKeyTransaction) {
+    const [gas, fees, balance, account] = await Promise.all([
+      client.estimateGas({ account: sender, to, data, value }),
+      suggestFees(client),
+      client.getBalance({ address: sender }),
+      seeds.account(walletRef),
+    ]);
+    const gasLimit = (gas * 3n) / 2n;
+    // Without enough for it a nonce would be spent on what no node takes, and hold up all that come after.
+    if (balance < gasLimit * fees.maxFee + value) throw gasTankEmpty();
+    return { account, fees, gasLimit };
   }
 
   return {
@@ -93,16 +121,23 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Wall
       try {
         return await followTransaction({ db, seeds, logger, stuckAfterMs }, networkOf(networks, chain), transaction);
       } catch (error) {
-        throw toProviderError(error);
+        throw retryable(toProviderError(error));
       }
     },
   };
 }
 
+/** Outside the question whether it would be refused, no trouble is final. */
+function retryable(trouble: ProviderError): ProviderError {
+  if (trouble.retryable) return trouble;
+  return new ProviderError(trouble.message, { retryable: true, code: 'chain_error', cause: trouble });
+}
+
 function networkOf(networks: Networks, chain: ChainId): Network {
   const network = networks.get(chain);
   if (network !== undefined) return network;
-  throw new ProviderError(`${chain} is off.`, { retryable: false, code: 'chain_not_available' });
+  // Not a refusal for good: perhaps it was sent while the chain was on, and it may be on again.
+  throw new ProviderError(`${chain} is off.`, { retryable: true, code: 'chain_not_available' });
 }
 
 /** A key stands for one transaction: the same key with anything else in it is a mistake that must not pass. */

@@ -53,50 +53,43 @@ export interface Signing {
 export async function signAndKeep(
   db: Database,
   transaction: NewKeyTransaction,
-  prepare: {
-    /** Throws a ProviderError that is not retryable when the chain would refuse it. */
-    readonly signing: () => Promise<Signing>;
-    readonly firstNonce: () => Promise<number>;
-  },
+  signing: Signing | ProviderError,
+  firstNonce: number | undefined,
 ): Promise<KeyTransaction> {
   const { id, chain, sender, walletRef, to, data, value } = transaction;
   return db.transaction(async (tx) => {
     await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`key transaction ${id}`]);
     const earlier = await findTransaction(tx, id);
     if (earlier !== undefined) return earlier;
-    const insert = (nonce: number | null, gasLimit: bigint | null, reason: string | null) =>
-      tx.query(
-        `INSERT INTO key_transactions (id, chain, sender, provider_ref, nonce, recipient, data, value, gas_limit, state, reason)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-        [
-          id,
-          chain,
-          sender,
-          walletRef,
-          nonce,
-          to,
-          toBytes(data),
-          value,
-          gasLimit,
-          nonce === null ? 'failed' : 'pending',
-          reason,
-        ],
-      );
-    const signing = await prepare.signing().catch((error: unknown) => {
-      if (error instanceof ProviderError && !error.retryable) return error;
-      throw error;
-    });
-    if (signing instanceof ProviderError) {
-      await insert(null, null, signing.message);
-    } else {
-      const nonce = await drawNonce(tx, chain, sender, prepare.firstNonce);
-      await insert(nonce, signing.gasLimit, null);
-      await keepAttempt(tx, { ...transaction, ...signing, nonce });
-    }
+    const refused = signing instanceof ProviderError;
+    const nonce = refused ? null : await drawNonce(tx, chain, sender, firstNonce);
+    await tx.query(
+      `INSERT INTO key_transactions (id, chain, sender, provider_ref, nonce, recipient, data, value, gas_limit, state, reason)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+      [
+        id,
+        chain,
+        sender,
+        walletRef,
+        nonce,
+        to,
+        toBytes(data),
+        value,
+        refused ? null : signing.gasLimit,
+        refused ? 'failed' : 'pending',
+        refused ? signing.message : null,
+      ],
+    );
+    if (!refused && nonce !== null) await keepAttempt(tx, { ...transaction, ...signing, nonce });
     const kept = await findTransaction(tx, id);
     if (kept === undefined) throw new Error('a transaction that was just written is not there');
     return kept;
   });
+}
+
+export async function hasNonces(db: Queryable, chain: ChainId, sender: Hex): Promise<boolean> {
+  const { rows } = await db.query('SELECT FROM key_nonces WHERE chain = $1 AND sender = $2', [chain, sender]);
+  return rows.length > 0;
 }
 
 /** Signs the transaction again with other fees, unless somebody has just done so. */
@@ -130,13 +123,19 @@ export async function listAttempts(db: Queryable, id: string): Promise<readonly 
   }));
 }
 
-/** A transaction behind another one of the same wallet is not stuck itself: it waits its turn. */
-export async function isFirstInLine(db: Queryable, { chain, sender, nonce }: KeyTransaction): Promise<boolean> {
-  const { rows } = await db.query(
-    "SELECT FROM key_transactions WHERE chain = $1 AND sender = $2 AND nonce < $3 AND state = 'pending' LIMIT 1",
+/** The newest signature of whichever transaction of a wallet has this nonce, whatever has become of it. */
+export async function findByNonce(
+  db: Queryable,
+  chain: ChainId,
+  sender: Hex,
+  nonce: number,
+): Promise<{ readonly raw: Hex } | undefined> {
+  const { rows } = await db.query<{ raw: Buffer }>(
+    `SELECT a.raw FROM key_transactions t JOIN key_transaction_attempts a ON a.transaction_id = t.id
+      WHERE t.chain = $1 AND t.sender = $2 AND t.nonce = $3 ORDER BY a.max_fee DESC LIMIT 1`,
     [chain, sender, nonce],
   );
-  return rows.length === 0;
+  return rows[0] && { raw: toHex(rows[0].raw) };
 }
 
 export async function settle(
@@ -156,21 +155,23 @@ async function drawNonce(
   tx: Transaction,
   chain: ChainId,
   sender: Hex,
-  firstNonce: () => Promise<number>,
+  firstNonce: number | undefined,
 ): Promise<number> {
-  const draw = () =>
-    tx.query<{ drawn: bigint }>(
-      'UPDATE key_nonces SET next = next + 1 WHERE chain = $1 AND sender = $2 RETURNING next - 1 AS drawn',
-      [chain, sender],
-    );
-  const { rows } = await draw();
-  if (rows[0] !== undefined) return Number(rows[0].drawn);
-  await tx.query('INSERT INTO key_nonces (chain, sender, next) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
-    chain,
-    sender,
-    await firstNonce(),
-  ]);
-  return Number(onlyRow(await draw()).drawn);
+  if (firstNonce !== undefined) {
+    await tx.query('INSERT INTO key_nonces (chain, sender, next) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
+      chain,
+      sender,
+      firstNonce,
+    ]);
+  }
+  return Number(
+    onlyRow(
+      await tx.query<{ drawn: bigint }>(
+        'UPDATE key_nonces SET next = next + 1 WHERE chain = $1 AND sender = $2 RETURNING next - 1 AS drawn',
+        [chain, sender],
+      ),
+    ).drawn,
+  );
 }
 
 async function keepAttempt(

@@ -1,4 +1,4 @@
-import { BaseError, HttpRequestError, RpcRequestError, TimeoutError } from 'viem';
+import { BaseError, HttpRequestError, isHex, RpcRequestError, TimeoutError } from 'viem';
 import { ProviderError } from '../../wallets/provider.ts';
 
 /** What a chain's answer means for us. Nodes differ in codes and words, so both are looked at. */
@@ -15,7 +15,15 @@ export function toProviderError(error: unknown): ProviderError {
   if (/insufficient funds|enough funds|gas required exceeds allowance/i.test(text)) {
     return gasTankEmpty(error);
   }
-  if (/revert/i.test(text) || revertDataOf(error) !== undefined) {
+  if (isBusy(error, text)) {
+    return new ProviderError('The chain is asked too often.', {
+      retryable: true,
+      code: 'chain_busy',
+      retryAfterMs: 10_000,
+      cause: error,
+    });
+  }
+  if (isRevert(error, text)) {
     return new ProviderError(`The contract refuses it: ${reasonIn(text)}.`, {
       retryable: false,
       code: 'rejected',
@@ -43,10 +51,26 @@ function isUnreachable(error: unknown): boolean {
   return error.walk((inner) => inner instanceof HttpRequestError || inner instanceof TimeoutError) !== null;
 }
 
-function revertDataOf(error: unknown): unknown {
+/** Nodes that limit their callers say so in many ways, some of them with `data` as a contract has it. */
+function isBusy(error: unknown, text: string): boolean {
+  const code = rpcErrorIn(error)?.code;
+  return (
+    code === -32_005 ||
+    code === -32_007 ||
+    code === 429 ||
+    /rate.?limit|too many requests|limit exceeded|\b429\b/i.test(text)
+  );
+}
+
+/** Only what the contract itself has said: its own code, its bytes, or the words that every node uses for it. */
+function isRevert(error: unknown, text: string): boolean {
+  const rpc = rpcErrorIn(error);
+  return rpc?.code === 3 || isHex(rpc?.data) || /execution reverted|reverted with/i.test(text);
+}
+
+function rpcErrorIn(error: unknown): RpcRequestError | undefined {
   if (!(error instanceof BaseError)) return undefined;
-  const request = error.walk((inner) => inner instanceof RpcRequestError) as RpcRequestError | null;
-  return request?.data;
+  return (error.walk((inner) => inner instanceof RpcRequestError) as RpcRequestError | null) ?? undefined;
 }
 
 function reasonIn(text: string): string {
@@ -55,10 +79,10 @@ function reasonIn(text: string): string {
   );
 }
 
-/** Asked to take a transaction that it has, or whose nonce is used up: no news, and no trouble. */
+/** Asked to take a transaction that it has already: no news, and no trouble. */
 export function isAlreadyKnown(error: unknown): boolean {
   const text = error instanceof BaseError ? `${error.shortMessage} ${error.details}` : String(error);
-  return /already known|already imported|known transaction|nonce too low|nonce has already been used|replacement.*underpriced|AlreadyKnown/i.test(
+  return /already known|already imported|known transaction|nonce too low|replacement.*underpriced|AlreadyKnown/i.test(
     text,
   );
 }
