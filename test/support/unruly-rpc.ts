@@ -13,8 +13,8 @@ export interface UnrulyRpc {
   readonly network: Network;
   /** How often each method was asked for. */
   readonly asked: ReadonlyMap<string, number>;
-  /** From now on: an answer instead of the chain's, `down` for none at all, undefined for the chain's own. */
-  misbehave(how: (call: RpcCall) => unknown | 'down' | undefined): void;
+  /** From now on: an answer instead of the chain's, `down` for a lost connection, `silent` for none, undefined for its own. */
+  misbehave(how: (call: RpcCall) => unknown | 'down' | 'silent' | undefined): void;
 }
 
 /** Stands before a local chain and behaves as other people's nodes do. */
@@ -31,6 +31,7 @@ export async function startUnrulyRpc(chain: ChainId, settings: NetworkSettings):
       request.socket.destroy();
       return;
     }
+    if (instead === 'silent') return;
     response.setHeader('content-type', 'application/json');
     if (instead !== undefined) {
       response.end(JSON.stringify({ jsonrpc: '2.0', id: call.id, ...(instead as object) }));

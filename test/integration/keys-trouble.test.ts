@@ -1,0 +1,136 @@
+import { randomUUID } from 'node:crypto';
+import { Writable } from 'node:stream';
+import { toHex } from 'viem';
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { chains as facts } from '../../src/chains/chains.ts';
+import { createLogger } from '../../src/logger.ts';
+import { createKeysProvider } from '../../src/providers/keys/keys-provider.ts';
+import { createSecrets } from '../../src/secrets.ts';
+import type { HeldWallet } from '../../src/wallets/provider.ts';
+import { useChains } from '../support/chains.ts';
+import { useDatabase } from '../support/database.ts';
+import { startUnrulyRpc, type UnrulyRpc } from '../support/unruly-rpc.ts';
+
+const database = useDatabase();
+const { db } = database;
+const chains = useChains(database);
+const secrets = createSecrets('s'.repeat(32));
+
+let logged = '';
+const logger = createLogger(
+  'debug',
+  new Writable({
+    write(chunk, _encoding, done) {
+      logged += chunk;
+      done();
+    },
+  }),
+);
+beforeEach(() => {
+  logged = '';
+});
+
+/** A wallet with gas and a USDC, whose provider reaches the chain through a node that may be told to misbehave. */
+async function begin() {
+  const settings = chains.local.settings.get('MATIC');
+  if (settings === undefined) throw new Error('there is no Polygon');
+  const rpc: UnrulyRpc = await startUnrulyRpc('MATIC', { ...settings, pollMs: 20 });
+  const networks = new Map([['MATIC', rpc.network] as const]);
+  const provider = await createKeysProvider({ db, secrets, networks, logger, stuckAfterMs: 60_000 });
+  const from: HeldWallet = { ...(await provider.createWallet({ chain: 'MATIC' })), chain: 'MATIC' };
+  await chains.rpc('MATIC', 'hardhat_setBalance', [from.address, toHex(10n ** 18n)]);
+  await chains.mint('MATIC', 'USDC', from.address, 1_000_000n);
+  const to = privateKeyToAddress(generatePrivateKey());
+  const send = (atomic: bigint, idempotencyKey: string = randomUUID()) =>
+    provider.sendToken({ idempotencyKey, from, token: facts.MATIC.tokens.USDC, to, atomic });
+  const received = () => chains.balanceOf('MATIC', 'USDC', to);
+  return { rpc, provider, from, to, send, received };
+}
+
+const rateLimited = {
+  error: { code: -32_005, message: 'daily request count exceeded', data: { rate: { allowed: 1 } } },
+};
+
+describe('a node that limits its callers', () => {
+  test.each(['eth_estimateGas', 'eth_getBalance', 'eth_getTransactionCount', 'eth_getBlockByNumber'])(
+    'is asked again later when it refuses %s, and pays then',
+    async (method) => {
+      const { rpc, send, received } = await begin();
+      const key = randomUUID();
+      rpc.misbehave((call) => (call.method === method ? rateLimited : undefined));
+      await expect(send(5n, key)).rejects.toMatchObject({ name: 'ProviderError', retryable: true });
+      rpc.misbehave(() => undefined);
+      await send(5n, key);
+      expect(await received()).toBe(5n);
+    },
+  );
+});
+
+test('a node that lags behind by one question refuses nothing for good', async () => {
+  const { rpc, send, received } = await begin();
+  let asked = 0;
+  rpc.misbehave((call) =>
+    call.method === 'eth_estimateGas' && ++asked === 1
+      ? { error: { code: 3, message: 'execution reverted: ERC20: transfer amount exceeds balance', data: '0x' } }
+      : undefined,
+  );
+  await send(5n);
+  expect(await received()).toBe(5n);
+});
+
+test('a node that never answers holds no connection to the database', async () => {
+  const { rpc, send } = await begin();
+  rpc.misbehave((call) => (call.method === 'eth_estimateGas' ? 'silent' : undefined));
+  // More than the pool has connections.
+  const sends = Array.from({ length: 15 }, () => send(1n).catch((error: unknown) => error));
+  await expect.poll(() => rpc.asked.get('eth_estimateGas') ?? 0).toBeGreaterThanOrEqual(15);
+  const { rows } = await db.query<{ busy: bigint }>(
+    `SELECT count(*) AS busy FROM pg_stat_activity
+      WHERE datname = current_database() AND state LIKE 'idle in transaction%' AND application_name = 'paywright'`,
+  );
+  expect(rows[0]?.busy).toBe(0n);
+  for (const outcome of await Promise.all(sends)) expect(outcome).toMatchObject({ retryable: true });
+}, 60_000);
+
+test('the node’s address, which may hold a key, is in no error and no log', async () => {
+  const { rpc, provider, send } = await begin();
+  const ref = await send(1n);
+  rpc.misbehave(() => 'down');
+  const outcomes = await Promise.allSettled([send(1n), provider.lookUp('MATIC', ref)]);
+  rpc.misbehave((call) => (call.method === 'eth_sendRawTransaction' ? 'down' : undefined));
+  await send(2n);
+  for (const outcome of outcomes) {
+    for (let error = outcome.status === 'rejected' ? outcome.reason : undefined; error; error = error.cause) {
+      expect(`${error.message} ${error.stack} ${JSON.stringify(error)}`).not.toContain('secret-path-key');
+    }
+  }
+  expect(outcomes.some(({ status }) => status === 'rejected')).toBe(true);
+  expect(logged).toContain('a transaction was not taken by the chain');
+  expect(logged).not.toContain('secret-path-key');
+});
+
+describe('a wallet’s queue has no hole', () => {
+  test('what a deep reorganisation has undone is sent again by whoever comes after', async () => {
+    const { provider, send, received } = await begin();
+    const before = await chains.rpc('MATIC', 'evm_snapshot');
+    const first = await send(3n);
+    expect((await provider.lookUp('MATIC', first)).state).toBe('confirmed');
+    await chains.rpc('MATIC', 'evm_revert', [before]);
+    expect(await received()).toBe(0n);
+    const second = await send(4n);
+    await expect.poll(async () => (await provider.lookUp('MATIC', second)).state).toBe('confirmed');
+    expect(await received()).toBe(7n);
+  });
+
+  test('a nonce that somebody else has used is told, and nothing is decided', async () => {
+    const { rpc, provider, from, send } = await begin();
+    rpc.misbehave((call) =>
+      call.method === 'eth_sendRawTransaction' ? { error: { code: -32_000, message: 'nonce too low' } } : undefined,
+    );
+    const ref = await send(1n);
+    await chains.rpc('MATIC', 'hardhat_setNonce', [from.address, '0x1']);
+    expect((await provider.lookUp('MATIC', ref)).state).toBe('pending');
+    expect(logged).toContain('by none of our transactions');
+  });
+});
