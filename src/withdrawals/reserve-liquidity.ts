@@ -67,7 +67,7 @@ async function isFrozen(tx: Transaction, { accountId, released }: Withdrawal): P
   return rows.length > 0;
 }
 
-/** What is under way from this wallet, and what has been finished since its balance was read. */
+/** What is under way from this wallet, and what has been finished since its balance was read: that may still be in it. */
 async function promisedSince(
   tx: Transaction,
   { chain, net }: Withdrawal,
@@ -79,7 +79,7 @@ async function promisedSince(
       `SELECT coalesce(sum(net), 0) AS promised FROM withdrawals
         WHERE chain = $1 AND asset = $2 AND house_wallet_id = $3
           AND ((status = 'sending' AND finished_at IS NULL)
-            OR (status = 'complete' AND finished_at >= $4::timestamptz - interval '1 second'))`,
+            OR (status = 'complete' AND finished_at >= $4))`,
       [chain, net.asset, treasury.id, readAt],
     ),
   );
