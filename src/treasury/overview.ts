@@ -13,7 +13,7 @@ export interface WalletOverview {
   readonly content: WalletContent | undefined;
 }
 
-export interface WalletContent {
+interface WalletContent {
   readonly tokens: readonly Amount[];
   readonly gas: Amount;
   /** It is in use and will soon not be able to pay for its transactions. */
