@@ -2,6 +2,7 @@ import { chains } from '../chains/chains.ts';
 import type { Network } from '../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database } from '../db/database.ts';
+import { wasRefused, wasTooSlow } from '../jobs/trouble.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import type { AddressBook } from './address-book.ts';
@@ -23,7 +24,6 @@ import {
   type TransferLog,
 } from './read-transfers.ts';
 import { findForkPoint, isOnChain, nameVanished } from './reorganisation.ts';
-import { wasRefused, wasTooSlow } from './trouble.ts';
 
 /** The checkpoints of a step. */
 export const readingCheckpoints = ['deposits.read', 'deposits.credited', 'deposits.cursor_moved'] as const;
