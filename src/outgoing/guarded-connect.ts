@@ -1,0 +1,87 @@
+import { isIP } from 'node:net';
+import { buildConnector } from 'undici';
+import { type DestinationRules, findDestination } from './destination.ts';
+import { type Lookup, lookUpLikeTheSystem } from './lookup.ts';
+import { OutgoingError } from './outgoing-error.ts';
+import { isPublicAddress } from './public-address.ts';
+
+export interface GuardedConnectOptions {
+  readonly rules: DestinationRules;
+  readonly lookup: Lookup;
+  /** Certificates to trust instead of the well-known ones. */
+  readonly ca?: string;
+}
+
+const mostAddresses = 4;
+
+/**
+ * Opens every connection of the guard. The name is resolved once, all its addresses are checked, and one of exactly these
+ * is dialled as a number: there is no second resolution that could answer differently.
+ */
+export function createGuardedConnect({ rules, lookup, ca }: GuardedConnectOptions): buildConnector.connector {
+  const dialWithin = (timeout: number) =>
+    buildConnector({
+      timeout,
+      allowH2: false,
+      // A resumed TLS session is not compared with the host's name again, so none is kept.
+      maxCachedSessions: 0,
+      ...(ca !== undefined && { ca }),
+    });
+  const dialLast = dialWithin(10_000);
+  const dialFirst = dialWithin(3_000);
+
+  async function open({ hostname: bare, protocol, port: digits }: buildConnector.Options): Promise<Socket> {
+    const hostname = isIP(bare) === 6 ? `[${bare}]` : bare;
+    const port = digits === '' ? (protocol === 'https:' ? 443 : 80) : Number(digits);
+    const destination = findDestination({ protocol, hostname, port }, rules);
+    if (destination.refusal !== undefined) throw new OutgoingError('refused', destination.refusal);
+
+    const addresses = await findAddresses(destination, lookup);
+    const servername = isIP(bare) === 0 ? bare : '';
+    for (const [index, address] of addresses.entries()) {
+      const last = index === addresses.length - 1;
+      const options = { protocol, port: String(destination.port), hostname: address, servername };
+      try {
+        return await dial(last ? dialLast : dialFirst, options);
+      } catch (error) {
+        if (last) throw error;
+      }
+    }
+    throw new OutgoingError('unreachable', 'The host name has no address.');
+  }
+
+  return (options, callback) => {
+    open(options).then(
+      (socket) => callback(null, socket),
+      (error: Error) => callback(error, null),
+    );
+  };
+}
+
+async function findAddresses(
+  { host, publicOnly }: { host: string; publicOnly: boolean },
+  lookup: Lookup,
+): Promise<readonly string[]> {
+  const literal = host.startsWith('[') ? host.slice(1, -1) : host;
+  const addresses = isIP(literal) === 0 ? await resolve(host, publicOnly ? lookup : lookUpLikeTheSystem) : [literal];
+  // One that is not public spoils all: an honest host has no reason for such a mixture.
+  if (publicOnly && !addresses.every(isPublicAddress)) {
+    throw new OutgoingError('refused', 'The host name leads to an address that is not public.');
+  }
+  // IPv4 first: where a machine has only one of the two, it is usually this.
+  return [...new Set(addresses)].sort((a, b) => isIP(a) - isIP(b)).slice(0, mostAddresses);
+}
+
+async function resolve(host: string, lookup: Lookup): Promise<readonly string[]> {
+  const addresses = await lookup(host).catch(() => []);
+  if (addresses.length === 0) throw new OutgoingError('unreachable', 'The host name has no address.');
+  return addresses;
+}
+
+type Socket = Extract<Parameters<buildConnector.Callback>, [null, unknown]>[1];
+
+function dial(connect: buildConnector.connector, options: buildConnector.Options): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    connect(options, (error, socket) => (error === null ? resolve(socket) : reject(error)));
+  });
+}
