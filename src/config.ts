@@ -2,6 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { type ChainId, chainIds } from './chains/chains.ts';
+import { type HostAndPort, parsePrivateHosts } from './outgoing/private-hosts.ts';
 import { Refusal } from './refusal.ts';
 
 /**
@@ -78,6 +79,7 @@ const environment = z.object({
   RATE_LIMIT_FREE_PER_MINUTE: perMinute(60),
   RATE_LIMIT_PRO_PER_MINUTE: perMinute(300),
   RATE_LIMIT_ANONYMOUS_PER_MINUTE: perMinute(30),
+  ALLOW_PRIVATE_HOSTS: z.string().default('').transform(toPrivateHosts),
   TRUSTED_PROXIES: z.string().default('').transform(toBlockList),
   SANDBOX_AUTO_VERIFY: z
     .enum(['true', 'false'], { error: 'must be true or false' })
@@ -99,6 +101,7 @@ const harmless = new Set([
   'RATE_LIMIT_FREE_PER_MINUTE',
   'RATE_LIMIT_PRO_PER_MINUTE',
   'RATE_LIMIT_ANONYMOUS_PER_MINUTE',
+  'ALLOW_PRIVATE_HOSTS',
   'TRUSTED_PROXIES',
   'SANDBOX_AUTO_VERIFY',
 ]);
@@ -127,6 +130,8 @@ export interface Config {
   readonly denyListFile: string | undefined;
   readonly rateLimits: RateLimitConfig;
   readonly trustedProxies: BlockList;
+  /** What outgoing requests may reach although it is private or http. Only ever filled in the sandbox. */
+  readonly allowPrivateHosts: readonly HostAndPort[];
   /** Emails and phone numbers count as verified at once. Only ever true in the sandbox. */
   readonly autoVerify: boolean;
 }
@@ -189,6 +194,7 @@ function toConfig(env: Environment): Config {
       anonymous: env.RATE_LIMIT_ANONYMOUS_PER_MINUTE,
     },
     trustedProxies: env.TRUSTED_PROXIES,
+    allowPrivateHosts: sandbox ? env.ALLOW_PRIVATE_HOSTS : [],
     autoVerify: sandbox && env.SANDBOX_AUTO_VERIFY,
   };
 }
@@ -262,6 +268,12 @@ function describeIssues(
     return `${name} ${issue.message}${value}.`;
   });
   return [...new Set(sentences)].join('\n');
+}
+
+function toPrivateHosts(text: string, context: z.RefinementCtx): readonly HostAndPort[] {
+  const places = parsePrivateHosts(text);
+  if (places === undefined) context.addIssue('must be a comma-separated list of exact places such as 127.0.0.1:9000');
+  return places ?? [];
 }
 
 function toBlockList(text: string, context: z.RefinementCtx): BlockList {
