@@ -54,7 +54,8 @@ function refuseHost(hostname: string): string | undefined {
   if (hostname.endsWith('.')) return 'The host must not end with a dot.';
   if (!hostname.includes('.')) return 'The host must be a full name with a dot in it, or a public address.';
   if (innerName.test(hostname)) return 'The host must be public: names like this belong to a private network.';
-  if (hostname.length > 253 || !hostname.split('.').every((part) => label.test(part))) {
+  const labels = hostname.split('.');
+  if (hostname.length > 253 || !labels.every((part) => label.test(part)) || !/^[a-z]/.test(labels.at(-1) ?? '')) {
     return 'The host is not a valid name.';
   }
   return undefined;
