@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddress } from './client-address.ts';
 import type { IdempotencyClaim, Route, TextAnswer } from './define-route.ts';
 import { httpErrors } from './errors.ts';
+import { refuseUnstorableText } from './parse-body.ts';
 import { parseQuery } from './parse-query.ts';
 import { validate } from './validate.ts';
 
@@ -17,7 +18,7 @@ export async function runRoute(route: Route, request: FastifyRequest, reply: Fas
   const answer = await route.handle({
     body,
     query: spec.query && validate('query', spec.query, parseQuery(request.url)),
-    params: spec.params && validate('params', spec.params, request.params),
+    params: spec.params && validate('params', spec.params, storable(request.params)),
     caller: request.caller,
     idempotency: spec.idempotent && readClaim(spec.id, request, body),
     requestId: request.id,
@@ -28,6 +29,12 @@ export async function runRoute(route: Route, request: FastifyRequest, reply: Fas
   if ('replayed' in answer) reply.header('Idempotency-Replayed', 'true');
   if ('text' in answer) return reply.type(declaredType(route, answer)).send(answer.text.content);
   return reply.code(answer.status).type('application/json; charset=utf-8').send(checkedJson(route, answer));
+}
+
+/** Bodies and queries are read by parsers of our own, which see to this; the parts of a path are not. */
+function storable(params: unknown): unknown {
+  for (const text of Object.values(params as Record<string, string>)) refuseUnstorableText(text);
+  return params;
 }
 
 function declaredType({ spec }: Route, { status, text }: TextAnswer): string {
