@@ -4,6 +4,7 @@ import type { Chapter } from './openapi.ts';
 export const chapters: readonly Chapter[] = [
   { name: 'Accounts', description: 'Register, sign in, look others up, and look after your own account.' },
   { name: 'Transfers', description: 'Pay somebody, see what you have and where it went.' },
+  { name: 'Invoices', description: 'Ask somebody to pay you, and pay what you are asked for.' },
   { name: 'Wallets', description: 'Where you are paid into from outside, and what has arrived.' },
   { name: 'Withdrawals', description: 'Send money to an address outside, and follow it.' },
   { name: 'Reserves', description: 'Proof that the service holds what it owes.' },

@@ -46,6 +46,16 @@ async function walkTransfer(path: string): Promise<Reply[]> {
   ];
 }
 
+async function newInvoice(): Promise<{ id: string; sender: string; payer: string }> {
+  const [sender, payer] = [await newKey(), await service.client.register()];
+  const { body } = await service.client.post(
+    '/invoices',
+    { toHandle: payer.handle, amount: 5, currency: 'USDC', description: 'Lunch' },
+    sender,
+  );
+  return { id: body.id, sender, payer: payer.key };
+}
+
 async function latestCode(key: string): Promise<string> {
   const { body } = await service.client.get('/sandbox/messages', key);
   return body.messages[0].text.slice(0, 6);
@@ -235,6 +245,52 @@ const walks: Record<string, () => Promise<Reply[]>> = {
     return [
       await service.client.get(`/circle/withdrawals/${body.txId}`, key),
       await service.client.get('/circle/withdrawals/wdr_x', key),
+    ];
+  },
+  async createInvoice() {
+    const { key, handle } = await service.client.register();
+    const other = await newKey();
+    const body = { toHandle: handle, amount: 5, currency: 'USDC', description: 'Lunch' };
+    return [
+      await service.client.post('/invoices', body, other),
+      await service.client.post('/invoices', body, key),
+      await service.client.post('/invoices', { ...body, toHandle: 'PA-00000000' }, key),
+      await service.client.post('/invoices', { ...body, toEmail: freshEmail() }, key),
+    ];
+  },
+  async listInvoices() {
+    const { id, sender } = await newInvoice();
+    await service.client.post(`/invoices/${id}/cancel`, undefined, sender);
+    return [
+      await service.client.get('/invoices', sender),
+      await service.client.get('/invoices?overdue=perhaps', sender),
+    ];
+  },
+  async getInvoice() {
+    const { id, sender } = await newInvoice();
+    return [
+      await service.client.get(`/invoices/${id}`, sender),
+      await service.client.get(`/invoices/${id}`, await newKey()),
+    ];
+  },
+  async payInvoice() {
+    const { id, sender, payer } = await newInvoice();
+    const poor = await service.client.post(`/invoices/${id}/pay`, undefined, payer);
+    await service.client.post('/sandbox/fund', { amount: 100 }, payer);
+    return [
+      poor,
+      await service.client.post(`/invoices/${id}/pay`, undefined, sender),
+      await service.client.post(`/invoices/${id}/pay`, undefined, await newKey()),
+      await service.client.post(`/invoices/${id}/pay`, undefined, payer),
+      await service.client.post(`/invoices/${id}/pay`, undefined, payer),
+    ];
+  },
+  async cancelInvoice() {
+    const { id, sender, payer } = await newInvoice();
+    return [
+      await service.client.post(`/invoices/${id}/cancel`, undefined, payer),
+      await service.client.post(`/invoices/${id}/cancel`, undefined, sender),
+      await service.client.post(`/invoices/${id}/cancel`, undefined, sender),
     ];
   },
   async getOpenApi() {
