@@ -30,6 +30,16 @@ const urlList = z
 
 const perMinute = (fallback: number) => wholeNumber(0, 1_000_000, fallback);
 
+/** Seconds before each retry of a webhook: one to three of them, fractions too. */
+const retrySeconds = z
+  .string()
+  .regex(/^\s*\d{1,5}(\.\d{1,3})?\s*(,\s*\d{1,5}(\.\d{1,3})?\s*){0,2}$/, {
+    error: 'must be one to three numbers of seconds, comma-separated',
+  })
+  .transform((text) => text.split(',').map(Number))
+  .refine((list) => list.every((seconds) => seconds <= 86_400), 'must hold no more than 86400 seconds each')
+  .default([10, 60, 360]);
+
 const environment = z.object({
   PAYWRIGHT_MODE: z.enum(['sandbox', 'live'], { error: 'must be sandbox or live' }).default('sandbox'),
   HOST: z.string().max(255, 'must be an address of this machine').default('127.0.0.1'),
@@ -80,6 +90,7 @@ const environment = z.object({
   RATE_LIMIT_PRO_PER_MINUTE: perMinute(300),
   RATE_LIMIT_ANONYMOUS_PER_MINUTE: perMinute(30),
   ALLOW_PRIVATE_HOSTS: z.string().default('').transform(toPrivateHosts),
+  WEBHOOK_RETRY_SECONDS: retrySeconds,
   TRUSTED_PROXIES: z.string().default('').transform(toBlockList),
   SANDBOX_AUTO_VERIFY: z
     .enum(['true', 'false'], { error: 'must be true or false' })
@@ -102,6 +113,7 @@ const harmless = new Set([
   'RATE_LIMIT_PRO_PER_MINUTE',
   'RATE_LIMIT_ANONYMOUS_PER_MINUTE',
   'ALLOW_PRIVATE_HOSTS',
+  'WEBHOOK_RETRY_SECONDS',
   'TRUSTED_PROXIES',
   'SANDBOX_AUTO_VERIFY',
 ]);
@@ -129,6 +141,8 @@ export interface Config {
   /** Addresses that no money may go to, one a line. */
   readonly denyListFile: string | undefined;
   readonly rateLimits: RateLimitConfig;
+  /** How long to wait before each retry of a webhook delivery. */
+  readonly webhookRetrySeconds: readonly number[];
   readonly trustedProxies: BlockList;
   /** What outgoing requests may reach although it is private or http. Only ever filled in the sandbox. */
   readonly allowPrivateHosts: readonly HostAndPort[];
@@ -193,6 +207,7 @@ function toConfig(env: Environment): Config {
       pro: env.RATE_LIMIT_PRO_PER_MINUTE,
       anonymous: env.RATE_LIMIT_ANONYMOUS_PER_MINUTE,
     },
+    webhookRetrySeconds: env.WEBHOOK_RETRY_SECONDS,
     trustedProxies: env.TRUSTED_PROXIES,
     allowPrivateHosts: sandbox ? env.ALLOW_PRIVATE_HOSTS : [],
     autoVerify: sandbox && env.SANDBOX_AUTO_VERIFY,

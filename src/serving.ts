@@ -28,6 +28,7 @@ import { transferRoutes } from './transfers/routes.ts';
 import { walletRoutes } from './wallets/wallet-routes.ts';
 import { addInvoicePage } from './web/invoice-page.ts';
 import { addPages } from './web/pages.ts';
+import { webhookRoutes } from './webhooks/routes.ts';
 import { wakeWithdrawal } from './withdrawals/jobs.ts';
 import { withdrawalRoutes } from './withdrawals/routes.ts';
 
@@ -94,7 +95,7 @@ function featureRoutes(
   changes: AccountChanges,
   publicUrl: () => string,
 ): Route[] {
-  const { config, db, secrets, ledger, custody, reserves, localChains, checkpoint } = foundation;
+  const { config, db, secrets, ledger, custody, reserves, outgoing, localChains, checkpoint } = foundation;
   const { networks, provider } = custody;
   const once = createOnce(db);
   const verification = createVerification({ db, secrets, limiter, automatic: config.autoVerify });
@@ -112,6 +113,7 @@ function featureRoutes(
     ...invoiceRoutes({ db, once, ledger, clock: systemClock, publicUrl }),
     ...walletRoutes({ db, once, provider, networks }),
     ...withdrawalRoutes({ db, once, ledger, networks, checkpoint }),
+    ...webhookRoutes({ db, once, secrets, outgoing }),
     ...reserveRoutes(reserves),
     ...(localChains === undefined ? [] : sandboxRoutes({ db, secrets, chains: localChains })),
   ];
