@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP, Socket } from 'node:net';
 import { buildConnector } from 'undici';
 import { type DestinationRules, findDestination } from './destination.ts';
 import { type Lookup, lookUpLikeTheSystem } from './lookup.ts';
@@ -8,6 +8,8 @@ import { isPublicAddress } from './public-address.ts';
 export interface GuardedConnectOptions {
   readonly rules: DestinationRules;
   readonly lookup: Lookup;
+  /** Ends what is still being opened. */
+  readonly signal: AbortSignal;
   /** Certificates to trust instead of the well-known ones. */
   readonly ca?: string;
 }
@@ -18,7 +20,7 @@ const mostAddresses = 4;
  * Opens every connection of the guard. The name is resolved once, all its addresses are checked, and one of exactly these
  * is dialled as a number: there is no second resolution that could answer differently.
  */
-export function createGuardedConnect({ rules, lookup, ca }: GuardedConnectOptions): buildConnector.connector {
+export function createGuardedConnect({ rules, lookup, signal, ca }: GuardedConnectOptions): buildConnector.connector {
   const dialWithin = (timeout: number) =>
     buildConnector({
       timeout,
@@ -36,15 +38,15 @@ export function createGuardedConnect({ rules, lookup, ca }: GuardedConnectOption
     const destination = findDestination({ protocol, hostname, port }, rules);
     if (destination.refusal !== undefined) throw new OutgoingError('refused', destination.refusal);
 
-    const addresses = await findAddresses(destination, lookup);
+    const addresses = await findAddresses(destination, lookup, signal);
     const servername = isIP(bare) === 0 ? bare : '';
     for (const [index, address] of addresses.entries()) {
       const last = index === addresses.length - 1;
       const options = { protocol, port: String(destination.port), hostname: address, servername };
       try {
-        return await dial(last ? dialLast : dialFirst, options);
+        return await dial(last ? dialLast : dialFirst, options, signal);
       } catch (error) {
-        if (last) throw error;
+        if (last || signal.aborted) throw error;
       }
     }
     throw new OutgoingError('unreachable', 'The host name has no address.');
@@ -61,9 +63,11 @@ export function createGuardedConnect({ rules, lookup, ca }: GuardedConnectOption
 async function findAddresses(
   { host, publicOnly }: { host: string; publicOnly: boolean },
   lookup: Lookup,
+  signal: AbortSignal,
 ): Promise<readonly string[]> {
   const literal = host.startsWith('[') ? host.slice(1, -1) : host;
-  const addresses = isIP(literal) === 0 ? await resolve(host, publicOnly ? lookup : lookUpLikeTheSystem) : [literal];
+  const ask = publicOnly ? lookup : lookUpLikeTheSystem;
+  const addresses = isIP(literal) === 0 ? await ask(host, signal).catch(() => []) : [literal];
   // One that is not public spoils all: an honest host has no reason for such a mixture.
   if (publicOnly && !addresses.every(isPublicAddress)) {
     throw new OutgoingError('refused', 'The host name leads to an address that is not public.');
@@ -72,16 +76,21 @@ async function findAddresses(
   return [...new Set(addresses)].sort((a, b) => isIP(a) - isIP(b)).slice(0, mostAddresses);
 }
 
-async function resolve(host: string, lookup: Lookup): Promise<readonly string[]> {
-  const addresses = await lookup(host).catch(() => []);
-  if (addresses.length === 0) throw new OutgoingError('unreachable', 'The host name has no address.');
-  return addresses;
-}
-
-type Socket = Extract<Parameters<buildConnector.Callback>, [null, unknown]>[1];
-
-function dial(connect: buildConnector.connector, options: buildConnector.Options): Promise<Socket> {
+function dial(
+  connect: buildConnector.connector,
+  options: buildConnector.Options,
+  signal: AbortSignal,
+): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    connect(options, (error, socket) => (error === null ? resolve(socket) : reject(error)));
+    // It returns the socket before there is a connection, though its type does not say so.
+    const opening: unknown = connect(options, (error, socket) => {
+      signal.removeEventListener('abort', giveUp);
+      if (error === null) resolve(socket);
+      else reject(error);
+    });
+    const giveUp = () => {
+      if (opening instanceof Socket) opening.destroy(new OutgoingError('unreachable', 'The service is stopping.'));
+    };
+    signal.addEventListener('abort', giveUp);
   });
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Agent } from 'undici';
 import { monotonicClock } from '../clock.ts';
 import { checkUrl } from './check-url.ts';
@@ -20,7 +21,7 @@ export interface Outgoing {
   close(): Promise<void>;
 }
 
-export interface OutgoingRequest {
+interface OutgoingRequest {
   readonly method: 'GET' | 'POST';
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -70,8 +71,11 @@ const ownHeaders = new Set([
 export function createOutgoing(options: OutgoingOptions): Outgoing {
   const { allowPrivateHosts, names = new Map(), forbiddenPorts = () => [], lookup = createDnsLookup(), ca } = options;
   const rules: DestinationRules = { allowPrivateHosts, names, forbiddenPorts };
+  const stopping = new AbortController();
+  // Every connection that is being opened listens to it.
+  setMaxListeners(0, stopping.signal);
   const agent = new Agent({
-    connect: createGuardedConnect({ rules, lookup, ...(ca !== undefined && { ca }) }),
+    connect: createGuardedConnect({ rules, lookup, signal: stopping.signal, ...(ca !== undefined && { ca }) }),
     connections: 128,
     maxHeaderSize: 16_384,
     // A connection stays with the address that was checked, so it must not outlive the answer of DNS for long.
@@ -94,16 +98,15 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
     }
 
     const startedAt = monotonicClock.now();
-    const timeUp = new AbortController();
-    const timer = setTimeout(() => timeUp.abort(), timeoutMs);
-    try {
+    const over = new AbortController();
+    async function exchange({ url }: { url: URL }): Promise<OutgoingAnswer> {
       const answer = await agent.request({
-        origin: checked.url.origin,
-        path: checked.url.pathname + checked.url.search,
+        origin: url.origin,
+        path: url.pathname + url.search,
         method,
         headers: { ...headers, 'accept-encoding': 'identity' },
         body: body ?? null,
-        signal: timeUp.signal,
+        signal: over.signal,
       });
       return {
         status: answer.statusCode,
@@ -111,13 +114,13 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
         body: await readBody(answer.body, { maxBytes: maxBodyBytes, truncate: truncateBody }),
         durationMs: Math.round(monotonicClock.now() - startedAt),
       };
+    }
+    try {
+      return await within(timeoutMs, exchange(checked));
     } catch (error) {
-      if (timeUp.signal.aborted) {
-        throw new OutgoingError('timeout', `The host did not answer within ${timeoutMs / 1_000} seconds.`);
-      }
+      // Nothing is sent any more, even if a connection that was too slow is opened after all.
+      over.abort();
       throw toOutgoingError(error);
-    } finally {
-      clearTimeout(timer);
     }
   }
 
@@ -134,9 +137,20 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
     async close() {
       closed = true;
       await Promise.allSettled(underWay);
+      stopping.abort();
       await agent.destroy();
     },
   };
+}
+
+/** The signal alone would not do: the client looks at it only once it has a connection. */
+async function within<Result>(timeoutMs: number, work: Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeUp = new Promise<never>((_, reject) => {
+    const sentence = `The host did not answer within ${timeoutMs / 1_000} seconds.`;
+    timer = setTimeout(() => reject(new OutgoingError('timeout', sentence)), timeoutMs);
+  });
+  return Promise.race([work, timeUp]).finally(() => clearTimeout(timer));
 }
 
 function lowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {
