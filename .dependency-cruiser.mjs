@@ -29,6 +29,18 @@ export default {
       to: { path: '^src/', pathNot: '^src/(chains|money)/|^src/ledger/account-id' },
     },
     {
+      name: 'the-guard-of-outgoing-requests-stands-alone',
+      severity: 'error',
+      from: { path: '^src/outgoing/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/', pathNot: '^src/(outgoing/|clock)' },
+    },
+    {
+      name: 'one-door-to-the-urls-of-others',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/outgoing/' },
+      to: { path: 'node_modules/undici' },
+    },
+    {
       name: 'kernel-knows-no-feature',
       severity: 'error',
       from: { path: '^src/(http|jobs|rate-limit)/' },
