@@ -39,7 +39,7 @@ interface InvoicePageContext extends PageContext {
   readonly pageUrl: string;
 }
 
-export function invoicePage(invoice: InvoicePageView, context: InvoicePageContext): Html {
+function invoicePage(invoice: InvoicePageView, context: InvoicePageContext): Html {
   const { amount, fromName, fromHandle } = invoice;
   return layout(
     {
@@ -50,13 +50,13 @@ export function invoicePage(invoice: InvoicePageView, context: InvoicePageContex
       unlisted: true,
       body: html`
 <main id="main">
-<article class="invoice">
+<article class="card">
 <div class="asked">
 <p class="status ${stateOf(invoice)}">${stateWords[stateOf(invoice)]}</p>
-<h1><span class="who">${fromName} asks for</span> <span class="amount">${amountText(amount)} <span class="unit">${amount.asset}</span></span></h1>
-<p class="what">${invoice.description}</p>
+<h1><span class="who"><bdi>${fromName}</bdi> ${askWords[invoice.status]}</span> <span class="amount${amountText(amount).length > roomyLength && ' long'}">${amountText(amount)} <span class="unit">${amount.asset}</span></span></h1>
+<p class="what" dir="auto">${invoice.description}</p>
 <dl>
-<div><dt>From</dt><dd>${fromName} <code>${fromHandle}</code></dd></div>
+<div><dt>From</dt><dd><bdi>${fromName}</bdi> <code>${fromHandle}</code></dd></div>
 ${invoice.dueAt !== null && html`<div><dt>Due</dt><dd>${moment(invoice.dueAt)}</dd></div>`}
 <div><dt>Issued</dt><dd>${moment(invoice.createdAt)}</dd></div>
 ${invoice.paidAt !== null && html`<div><dt>Paid</dt><dd>${moment(invoice.paidAt)}</dd></div>`}
@@ -64,7 +64,7 @@ ${invoice.cancelledAt !== null && html`<div><dt>Cancelled</dt><dd>${moment(invoi
 <div><dt>Invoice</dt><dd><code>${invoice.id}</code></dd></div>
 </dl>
 </div>
-<div class="code-to-scan">${qrCode(context.pageUrl, 'QR code with the address of this page')}<p>Scan to open this page elsewhere.</p></div>
+<div class="code-to-scan">${qrCode(context.pageUrl, 'QR code with the address of this page')}<p>Scan to open it on another device</p></div>
 </article>
 ${whatNow(invoice, context)}
 </main>`,
@@ -72,6 +72,9 @@ ${whatNow(invoice, context)}
     context,
   );
 }
+
+/** A longer amount is set smaller, so that it stays on one line. */
+const roomyLength = 12;
 
 type PageState = InvoicePageView['status'] | 'overdue';
 
@@ -84,6 +87,12 @@ const stateWords: Readonly<Record<PageState, string>> = {
   overdue: 'Overdue',
   paid: 'Paid',
   cancelled: 'Cancelled',
+};
+
+const askWords: Readonly<Record<InvoicePageView['status'], string>> = {
+  pending: 'asks for',
+  paid: 'was paid',
+  cancelled: 'asked for',
 };
 
 function whatNow({ status, id }: InvoicePageView, { base, publicUrl }: InvoicePageContext): Html {
