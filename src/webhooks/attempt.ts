@@ -7,8 +7,6 @@ import type { Attempted } from './record-results.ts';
 import { nextStep, type RetrySeconds } from './retry-plan.ts';
 import { signatureHeaders } from './sign.ts';
 
-export const attemptTimeoutMs = 10_000;
-
 /** Of the answer's body this much is kept. */
 const keptBytes = 1_024;
 
@@ -17,6 +15,7 @@ export interface AttemptParts {
   readonly secrets: Secrets;
   readonly clock: Clock;
   readonly retrySeconds: RetrySeconds;
+  readonly timeoutMs: number;
 }
 
 /** One request to a receiver, and what is to become of the delivery. Never throws. */
@@ -36,7 +35,7 @@ export async function attemptDelivery(parts: AttemptParts, webhook: DueWebhook, 
 }
 
 async function send(
-  { outgoing, secrets }: AttemptParts,
+  { outgoing, secrets, timeoutMs }: AttemptParts,
   { url, sealedSecret }: DueWebhook,
   { eventId: id, body }: Claimed,
   timestampSeconds: number,
@@ -53,7 +52,7 @@ async function send(
       ...(secret !== undefined && signatureHeaders(secret, { id, timestampSeconds, body })),
     },
     body,
-    timeoutMs: attemptTimeoutMs,
+    timeoutMs,
     maxBodyBytes: keptBytes,
     truncateBody: true,
   });

@@ -5,7 +5,7 @@ import { startLoop } from '../jobs/loop.ts';
 import type { Logger } from '../logger.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
 import type { Secrets } from '../secrets.ts';
-import { attemptDelivery, attemptTimeoutMs } from './attempt.ts';
+import { attemptDelivery } from './attempt.ts';
 import { claimDeliveries, closeDeliveries, type DueWebhook, findDueWebhooks, releaseClaims } from './claim.ts';
 import { createCourier } from './courier.ts';
 import { fanOut } from './fan-out.ts';
@@ -20,6 +20,8 @@ export interface DeliveryOptions {
   readonly logger: Logger;
   readonly retrySeconds: RetrySeconds;
   readonly checkpoint?: Checkpoint;
+  /** A receiver that has not answered by then has failed. */
+  readonly timeoutMs?: number;
   /** After this long without a result a delivery is anybody's again. Longer than an attempt can take. */
   readonly leaseMs?: number;
 }
@@ -40,7 +42,8 @@ const mostUnrecorded = 2_000;
  * written down. Any number of processes may do so at once.
  */
 export function startDeliveries(options: DeliveryOptions): Deliveries {
-  const { db, secrets, outgoing, logger, retrySeconds, checkpoint = noCheckpoint, leaseMs = 30_000 } = options;
+  const { db, secrets, outgoing, logger, retrySeconds, checkpoint = noCheckpoint } = options;
+  const { timeoutMs = 10_000, leaseMs = 30_000 } = options;
 
   const recorder = createRecorder({
     write: (results) => recordResults(db, results),
@@ -50,14 +53,14 @@ export function startDeliveries(options: DeliveryOptions): Deliveries {
   });
   const courier = createCourier({
     attempt: (webhook, delivery) =>
-      attemptDelivery({ outgoing, secrets, clock: systemClock, retrySeconds }, webhook, delivery),
+      attemptDelivery({ outgoing, secrets, clock: systemClock, retrySeconds, timeoutMs }, webhook, delivery),
     onResult(result) {
       checkpoint('webhook.attempted');
       recorder.add(result);
     },
     onReturn: (delivery) => void releaseClaims(db, [delivery]).catch(() => {}),
     onRoom: () => claims.wake(),
-    patienceMs: Math.max(0, leaseMs - attemptTimeoutMs - recordMs),
+    patienceMs: Math.max(0, leaseMs - timeoutMs - recordMs),
     clock: monotonicClock,
   });
 

@@ -31,9 +31,15 @@ interface Subscriber {
   readonly id: string;
   readonly account_id: bigint;
   readonly events: readonly string[];
+  readonly ended_at: Date | null;
+}
+
+function wants({ events, ended_at }: Subscriber, event: LedgerEvent): boolean {
+  return events.includes(event.type) && (ended_at === null || ended_at >= event.createdAt);
 }
 
 async function insertDeliveries(tx: Transaction, events: readonly LedgerEvent[]): Promise<number> {
+  if (events.length === 0) return 0;
   const webhooks = await webhooksOf(tx, events);
   const told = events.filter(({ accountId }) => webhooks.has(accountId));
   const parties = await namesOf(
@@ -41,7 +47,7 @@ async function insertDeliveries(tx: Transaction, events: readonly LedgerEvent[])
     told.flatMap(({ posting }) => [posting?.senderId ?? null, posting?.recipientId ?? null]),
   );
   const deliveries = told.flatMap((event) => {
-    const subscribed = webhooks.get(event.accountId)?.filter((webhook) => webhook.events.includes(event.type)) ?? [];
+    const subscribed = webhooks.get(event.accountId)?.filter((webhook) => wants(webhook, event)) ?? [];
     if (subscribed.length === 0) return [];
     const body = buildBody(event, (accountId) => (accountId === null ? undefined : parties.get(accountId)));
     return subscribed.map((webhook) => ({ id: newId('dlv'), webhook, event, body }));
@@ -63,11 +69,18 @@ async function insertDeliveries(tx: Transaction, events: readonly LedgerEvent[])
   return deliveries.length;
 }
 
-/** Also webhooks that were registered after the event: who asks in that instant may hear of it. */
+/**
+ * Whose events these are for. A webhook that has ended since is among them, so that what happened before its end is seen to
+ * have failed rather than not at all; one that was registered since may hear of it too.
+ */
 async function webhooksOf(tx: Transaction, events: readonly LedgerEvent[]): Promise<Map<bigint, Subscriber[]>> {
+  const oldest = Math.min(...events.map(({ createdAt }) => createdAt.getTime()));
   const { rows } = await tx.query<Subscriber>(
-    "SELECT id, account_id, events FROM webhooks WHERE account_id = ANY ($1) AND status = 'active' ORDER BY id",
-    [[...new Set(events.map(({ accountId }) => accountId))]],
+    `SELECT id, account_id, events, ended_at FROM webhooks WHERE account_id = ANY ($1) AND status <> 'deleted'
+     UNION ALL
+     SELECT id, account_id, events, ended_at FROM webhooks
+      WHERE account_id = ANY ($1) AND status = 'deleted' AND ended_at >= $2`,
+    [[...new Set(events.map(({ accountId }) => accountId))], new Date(oldest)],
   );
   const byAccount = new Map<bigint, Subscriber[]>();
   for (const row of rows) byAccount.set(row.account_id, [...(byAccount.get(row.account_id) ?? []), row]);
