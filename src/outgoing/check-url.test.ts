@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { hostileUrls } from '../../test/support/hostile-urls.ts';
+import { createLoopbackDial } from '../../test/support/loopback-dial.ts';
 import { createOutgoing } from './outgoing.ts';
 
 const rows = Object.entries(hostileUrls).flatMap(([refusal, urls]) =>
@@ -8,7 +9,9 @@ const rows = Object.entries(hostileUrls).flatMap(([refusal, urls]) =>
 
 describe('by its form', () => {
   const asked: string[] = [];
+  const { dial, dialled } = createLoopbackDial();
   const outgoing = createOutgoing({
+    dial,
     allowPrivateHosts: [],
     lookup: async (hostname) => {
       asked.push(hostname);
@@ -31,6 +34,7 @@ describe('by its form', () => {
         message: refusal,
       });
       expect(asked, 'nobody was asked for the name').toEqual([]);
+      expect(dialled).toEqual([]);
     },
   );
 
@@ -70,7 +74,9 @@ describe('by its form', () => {
 });
 
 describe('places that the operator has named', () => {
+  const { dial, dialled } = createLoopbackDial();
   const outgoing = createOutgoing({
+    dial,
     allowPrivateHosts: [
       { host: 'localhost', port: 9000 },
       { host: '127.0.0.1', port: 9001 },
@@ -128,5 +134,6 @@ describe('places that the operator has named', () => {
   ])('%s is not: %s', async (url) => {
     expect(outgoing.explainRefusal(url)).toBeTypeOf('string');
     await expect(outgoing.request({ method: 'GET', url })).rejects.toMatchObject({ code: 'refused' });
+    expect(dialled).toEqual([]);
   });
 });

@@ -12,7 +12,11 @@ export interface GuardedConnectOptions {
   readonly signal: AbortSignal;
   /** Certificates to trust instead of the well-known ones. */
   readonly ca?: string;
+  /** Opens the connection to an address that was checked; a test sees here what would be dialled. */
+  readonly dial?: Dial;
 }
+
+export type Dial = buildConnector.connector;
 
 const mostAddresses = 4;
 
@@ -20,8 +24,15 @@ const mostAddresses = 4;
  * Opens every connection of the guard. The name is resolved once, all its addresses are checked, and one of exactly these
  * is dialled as a number: there is no second resolution that could answer differently.
  */
-export function createGuardedConnect({ rules, lookup, signal, ca }: GuardedConnectOptions): buildConnector.connector {
+export function createGuardedConnect({
+  rules,
+  lookup,
+  signal,
+  ca,
+  dial,
+}: GuardedConnectOptions): buildConnector.connector {
   const dialWithin = (timeout: number) =>
+    dial ??
     buildConnector({
       timeout,
       allowH2: false,
@@ -44,7 +55,7 @@ export function createGuardedConnect({ rules, lookup, signal, ca }: GuardedConne
       const last = index === addresses.length - 1;
       const options = { protocol, port: String(destination.port), hostname: address, servername };
       try {
-        return await dial(last ? dialLast : dialFirst, options, signal);
+        return await openSocket(last ? dialLast : dialFirst, options, signal);
       } catch (error) {
         if (last || signal.aborted) throw error;
       }
@@ -76,11 +87,7 @@ async function findAddresses(
   return [...new Set(addresses)].sort((a, b) => isIP(a) - isIP(b)).slice(0, mostAddresses);
 }
 
-function dial(
-  connect: buildConnector.connector,
-  options: buildConnector.Options,
-  signal: AbortSignal,
-): Promise<Socket> {
+function openSocket(connect: Dial, options: buildConnector.Options, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     // It returns the socket before there is a connection, though its type does not say so.
     const opening: unknown = connect(options, (error, socket) => {

@@ -3,7 +3,7 @@ import { Agent } from 'undici';
 import { monotonicClock } from '../clock.ts';
 import { checkUrl } from './check-url.ts';
 import type { DestinationRules } from './destination.ts';
-import { createGuardedConnect } from './guarded-connect.ts';
+import { createGuardedConnect, type Dial } from './guarded-connect.ts';
 import { createDnsLookup, type Lookup } from './lookup.ts';
 import { OutgoingError, toOutgoingError } from './outgoing-error.ts';
 import type { HostAndPort } from './private-hosts.ts';
@@ -53,6 +53,8 @@ export interface OutgoingOptions {
   readonly lookup?: Lookup;
   /** Certificates to trust instead of the well-known ones. */
   readonly ca?: string;
+  /** Opens a connection to an address that was checked. */
+  readonly dial?: Dial;
 }
 
 /** What the guard decides; a caller that sets them could make the connection mean something else. */
@@ -69,13 +71,26 @@ const ownHeaders = new Set([
 ]);
 
 export function createOutgoing(options: OutgoingOptions): Outgoing {
-  const { allowPrivateHosts, names = new Map(), forbiddenPorts = () => [], lookup = createDnsLookup(), ca } = options;
+  const {
+    allowPrivateHosts,
+    names = new Map(),
+    forbiddenPorts = () => [],
+    lookup = createDnsLookup(),
+    ca,
+    dial,
+  } = options;
   const rules: DestinationRules = { allowPrivateHosts, names, forbiddenPorts };
   const stopping = new AbortController();
   // Every connection that is being opened listens to it.
   setMaxListeners(0, stopping.signal);
   const agent = new Agent({
-    connect: createGuardedConnect({ rules, lookup, signal: stopping.signal, ...(ca !== undefined && { ca }) }),
+    connect: createGuardedConnect({
+      rules,
+      lookup,
+      signal: stopping.signal,
+      ...(ca !== undefined && { ca }),
+      ...(dial && { dial }),
+    }),
     connections: 128,
     maxHeaderSize: 16_384,
     // A connection stays with the address that was checked, so it must not outlive the answer of DNS for long.
