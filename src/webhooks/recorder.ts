@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
+import { isUnavailable } from '../db/database.ts';
 import { createTrouble } from '../jobs/trouble.ts';
 import type { Logger } from '../logger.ts';
 import type { Attempted } from './record-results.ts';
@@ -42,10 +43,20 @@ export function createRecorder({ write, logger, clock, keepMs }: RecorderOptions
         trouble.over();
       } catch (error) {
         trouble.report(error);
-        await sleep(retryMs);
+        if (isUnavailable(error)) await sleep(retryMs);
+        else await writeOneByOne(gathered.splice(0, taken));
       }
     }
     writing = undefined;
+  }
+
+  /** One that the database will not take must not keep the others from being written. */
+  async function writeOneByOne(batch: readonly { readonly result: Attempted }[]): Promise<void> {
+    for (const { result } of batch) {
+      await write([result]).catch((err: unknown) => {
+        logger.error({ err, delivery: result.delivery.id }, 'what became of a delivery could not be written down');
+      });
+    }
   }
 
   return {
