@@ -1,5 +1,5 @@
 // The import rule of ARCHITECTURE.md: everything points down, and nobody reaches around a door.
-const feature = '^src/(accounts|deposits|messages|reserves|transfers|treasury|wallets|withdrawals)/';
+const feature = '^src/(accounts|deposits|invoices|messages|reserves|transfers|treasury|wallets|webhooks|withdrawals)/';
 
 export default {
   forbidden: [
@@ -27,6 +27,18 @@ export default {
       severity: 'error',
       from: { path: '^src/chains/' },
       to: { path: '^src/', pathNot: '^src/(chains|money)/|^src/ledger/account-id' },
+    },
+    {
+      name: 'the-guard-of-outgoing-requests-stands-alone',
+      severity: 'error',
+      from: { path: '^src/outgoing/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/', pathNot: '^src/(outgoing/|clock)' },
+    },
+    {
+      name: 'one-door-to-the-urls-of-others',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/outgoing/' },
+      to: { path: 'node_modules/undici' },
     },
     {
       name: 'kernel-knows-no-feature',

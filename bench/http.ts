@@ -16,7 +16,10 @@ export interface Server {
 }
 
 /** The service as an operator runs it, in a process of its own, with every check on. */
-export async function startServer(databaseUrl: string): Promise<Server> {
+export async function startServer(
+  databaseUrl: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Server> {
   const child = fork(here('./server-process.js'), {
     execArgv: process.env['BENCH_PROFILE'] ? ['--cpu-prof', '--cpu-prof-dir', process.env['BENCH_PROFILE']] : [],
     env: {
@@ -27,6 +30,7 @@ export async function startServer(databaseUrl: string): Promise<Server> {
       // Limits are counted, and never reached.
       RATE_LIMIT_FREE_PER_MINUTE: '1000000',
       RATE_LIMIT_ANONYMOUS_PER_MINUTE: '1000000',
+      ...settings,
     },
   });
   return started(child);

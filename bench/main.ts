@@ -10,7 +10,8 @@ import { type Measured, median } from './measure.ts';
 import { measureOneAtATime, prepareOneAtATime } from './one-at-a-time.ts';
 import { createPeople, type Person } from './people.ts';
 import { measurePostingFunction } from './posting-function.ts';
-import { printCustody, printTable, toRatios } from './report.ts';
+import { printCustody, printTable, printWebhooks, toRatios } from './report.ts';
+import { measureWebhooks } from './webhooks.ts';
 
 /** One run, one PostgreSQL with its default durability, everything in turns: what is compared met the same machine. */
 const { values: options } = parseArgs({
@@ -24,6 +25,8 @@ const { values: options } = parseArgs({
     'memory-seconds': { type: 'string', default: '120' },
     /** Registrations, withdrawals and deposits alone; or left out. */
     custody: { type: 'string', default: 'too' },
+    /** Webhook deliveries alone; or left out. */
+    webhooks: { type: 'string', default: 'too' },
   },
 });
 const seconds = Number(options.seconds);
@@ -40,12 +43,17 @@ const pay = (server: Server, people: readonly Person[], connections: number) =>
 const postgres = await startBenchServer();
 const servers: Server[] = [];
 try {
-  if (options.custody !== 'none') {
+  if (options.webhooks !== 'none' && options.custody !== 'only') {
+    const figures = await measureWebhooks((name) => postgres.createDatabase(name, 'migrated'), { seconds, say });
+    if (options.json) process.stdout.write(`${JSON.stringify({ webhooks: figures })}\n`);
+    else printWebhooks(figures);
+  }
+  if (options.custody !== 'none' && options.webhooks !== 'only') {
     const figures = await measureCustody((name) => postgres.createDatabase(name, 'migrated'), say);
     if (options.json) process.stdout.write(`${JSON.stringify({ custody: figures })}\n`);
     else printCustody(figures);
   }
-  if (options.custody !== 'only') await measureTransfers();
+  if (options.custody !== 'only' && options.webhooks !== 'only') await measureTransfers();
 } finally {
   for (const server of servers) await server.stop();
   await postgres.stop();

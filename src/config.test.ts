@@ -32,6 +32,15 @@ describe('the sandbox', () => {
     expect(config).toMatchObject({ port: 8402, rateLimits: { free: 0, pro: 300 } });
   });
 
+  test('webhooks are retried up to three times, when the operator says', () => {
+    expect(readConfig({}).webhookRetrySeconds).toEqual([10, 60, 360]);
+    expect(readConfig({ WEBHOOK_RETRY_SECONDS: '' }).webhookRetrySeconds).toEqual([10, 60, 360]);
+    expect(readConfig({ WEBHOOK_RETRY_SECONDS: '0.5, 1' }).webhookRetrySeconds).toEqual([0.5, 1]);
+    for (const text of ['x', '1,', '1,2,3,4', '-1', '1e3', '99999', '1;2']) {
+      expect(() => readConfig({ WEBHOOK_RETRY_SECONDS: text }), text).toThrow('WEBHOOK_RETRY_SECONDS must');
+    }
+  });
+
   test('the public address follows the port unless it is given', () => {
     expect(readConfig({ PORT: '9000' }).publicUrl).toBe('http://127.0.0.1:9000');
     expect(readConfig({ PORT: '9000', PUBLIC_URL: 'https://pay.example.com/' }).publicUrl).toBe(
@@ -54,6 +63,10 @@ describe('a wrong value', () => {
     [
       { TRUSTED_PROXIES: '10.0.0.0/99' },
       'TRUSTED_PROXIES must be a comma-separated list of IP addresses and CIDR ranges (it is "10.0.0.0/99").',
+    ],
+    [
+      { ALLOW_PRIVATE_HOSTS: 'localhost' },
+      'ALLOW_PRIVATE_HOSTS must be a comma-separated list of exact places such as 127.0.0.1:9000 (it is "localhost").',
     ],
     [{ SANDBOX_AUTO_VERIFY: 'yes' }, 'SANDBOX_AUTO_VERIFY must be true or false (it is "yes").'],
     [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL must be trace, debug, info, warn, error, fatal or silent (it is "loud").'],
@@ -98,4 +111,12 @@ test('trusted proxies are addresses and ranges of both families', () => {
   expect(trustedProxies.check('192.0.2.1')).toBe(true);
   expect(trustedProxies.check('192.0.2.2')).toBe(false);
   expect(trustedProxies.check('2001:db8::1', 'ipv6')).toBe(true);
+});
+
+test('the sandbox may reach the private places that are named, and no others', () => {
+  expect(readConfig({}).allowPrivateHosts).toEqual([]);
+  expect(readConfig({ ALLOW_PRIVATE_HOSTS: 'Localhost:9000, [::1]:9001' }).allowPrivateHosts).toEqual([
+    { host: 'localhost', port: 9000 },
+    { host: '[::1]', port: 9001 },
+  ]);
 });

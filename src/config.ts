@@ -2,6 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { type ChainId, chainIds } from './chains/chains.ts';
+import { type HostAndPort, parsePrivateHosts } from './outgoing/private-hosts.ts';
 import { Refusal } from './refusal.ts';
 
 /**
@@ -28,6 +29,16 @@ const urlList = z
   });
 
 const perMinute = (fallback: number) => wholeNumber(0, 1_000_000, fallback);
+
+/** Seconds before each retry of a webhook: one to three of them, fractions too. */
+const retrySeconds = z
+  .string()
+  .regex(/^\s*\d{1,5}(\.\d{1,3})?\s*(,\s*\d{1,5}(\.\d{1,3})?\s*){0,2}$/, {
+    error: 'must be one to three numbers of seconds, comma-separated',
+  })
+  .transform((text) => text.split(',').map(Number))
+  .refine((list) => list.every((seconds) => seconds <= 86_400), 'must hold no more than 86400 seconds each')
+  .default([10, 60, 360]);
 
 const environment = z.object({
   PAYWRIGHT_MODE: z.enum(['sandbox', 'live'], { error: 'must be sandbox or live' }).default('sandbox'),
@@ -78,6 +89,8 @@ const environment = z.object({
   RATE_LIMIT_FREE_PER_MINUTE: perMinute(60),
   RATE_LIMIT_PRO_PER_MINUTE: perMinute(300),
   RATE_LIMIT_ANONYMOUS_PER_MINUTE: perMinute(30),
+  ALLOW_PRIVATE_HOSTS: z.string().default('').transform(toPrivateHosts),
+  WEBHOOK_RETRY_SECONDS: retrySeconds,
   TRUSTED_PROXIES: z.string().default('').transform(toBlockList),
   SANDBOX_AUTO_VERIFY: z
     .enum(['true', 'false'], { error: 'must be true or false' })
@@ -99,6 +112,8 @@ const harmless = new Set([
   'RATE_LIMIT_FREE_PER_MINUTE',
   'RATE_LIMIT_PRO_PER_MINUTE',
   'RATE_LIMIT_ANONYMOUS_PER_MINUTE',
+  'ALLOW_PRIVATE_HOSTS',
+  'WEBHOOK_RETRY_SECONDS',
   'TRUSTED_PROXIES',
   'SANDBOX_AUTO_VERIFY',
 ]);
@@ -126,7 +141,11 @@ export interface Config {
   /** Addresses that no money may go to, one a line. */
   readonly denyListFile: string | undefined;
   readonly rateLimits: RateLimitConfig;
+  /** How long to wait before each retry of a webhook delivery. */
+  readonly webhookRetrySeconds: readonly number[];
   readonly trustedProxies: BlockList;
+  /** What outgoing requests may reach although it is private or http. Only ever filled in the sandbox. */
+  readonly allowPrivateHosts: readonly HostAndPort[];
   /** Emails and phone numbers count as verified at once. Only ever true in the sandbox. */
   readonly autoVerify: boolean;
 }
@@ -188,7 +207,9 @@ function toConfig(env: Environment): Config {
       pro: env.RATE_LIMIT_PRO_PER_MINUTE,
       anonymous: env.RATE_LIMIT_ANONYMOUS_PER_MINUTE,
     },
+    webhookRetrySeconds: env.WEBHOOK_RETRY_SECONDS,
     trustedProxies: env.TRUSTED_PROXIES,
+    allowPrivateHosts: sandbox ? env.ALLOW_PRIVATE_HOSTS : [],
     autoVerify: sandbox && env.SANDBOX_AUTO_VERIFY,
   };
 }
@@ -262,6 +283,12 @@ function describeIssues(
     return `${name} ${issue.message}${value}.`;
   });
   return [...new Set(sentences)].join('\n');
+}
+
+function toPrivateHosts(text: string, context: z.RefinementCtx): readonly HostAndPort[] {
+  const places = parsePrivateHosts(text);
+  if (places === undefined) context.addIssue('must be a comma-separated list of exact places such as 127.0.0.1:9000');
+  return places ?? [];
 }
 
 function toBlockList(text: string, context: z.RefinementCtx): BlockList {

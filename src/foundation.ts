@@ -7,6 +7,8 @@ import { type Database, openDatabase } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { createLedger, type Ledger } from './ledger/ledger.ts';
 import type { Logger } from './logger.ts';
+import { portsOf } from './outgoing/inner-ports.ts';
+import { createOutgoing, type Outgoing } from './outgoing/outgoing.ts';
 import { createReserves, type Reserves } from './reserves/reserves.ts';
 import type { LocalChains } from './sandbox/chains/local-chains.ts';
 import type { Secrets } from './secrets.ts';
@@ -24,6 +26,8 @@ export interface Foundation {
   readonly ledger: Ledger;
   readonly custody: Custody;
   readonly reserves: Reserves;
+  /** For every request to a URL that somebody else has chosen. */
+  readonly outgoing: Outgoing;
   /** Only in the sandbox. */
   readonly localChains: LocalChains | undefined;
   /** Run in reverse when the service stops. */
@@ -66,6 +70,16 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
 
   const localChains = config.mode === 'sandbox' ? await startSandboxChains(db, logger, say) : undefined;
   if (localChains !== undefined) closers.push(() => localChains.stop());
+  const innerPorts = portsOf([
+    store.url,
+    ...(config.redisUrl === undefined ? [] : [config.redisUrl]),
+    ...[...(localChains?.settings.values() ?? [])].flatMap(({ urls }) => urls),
+  ]);
+  const outgoing = createOutgoing({
+    allowPrivateHosts: config.allowPrivateHosts,
+    forbiddenPorts: () => innerPorts,
+  });
+  closers.push(() => outgoing.close());
   const custody = await openCustody({ config, db, secrets, logger, checkpoint, localChains: localChains?.settings });
   const reserves = createReserves({
     db,
@@ -86,6 +100,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     ledger,
     custody,
     reserves,
+    outgoing,
     localChains,
     closers,
   };

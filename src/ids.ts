@@ -2,7 +2,20 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { newUuid, toTypeId } from './typeid.ts';
 
 /** Ids are prefixed and sort by the time they were made (TypeID). */
-export type IdPrefix = 'req' | 'key' | 'wal' | 'msg' | 'dep' | 'wdr' | 'swe' | 'rsv' | 'mov';
+export type IdPrefix =
+  | 'req'
+  | 'key'
+  | 'wal'
+  | 'msg'
+  | 'dep'
+  | 'wdr'
+  | 'swe'
+  | 'rsv'
+  | 'mov'
+  | 'whk'
+  | 'dlv'
+  | 'evt'
+  | 'inv';
 
 export function newId<Prefix extends IdPrefix>(prefix: Prefix): `${Prefix}_${string}` {
   return toTypeId(prefix, newUuid(Date.now()));

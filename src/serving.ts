@@ -5,7 +5,7 @@ import { createRegister } from './accounts/register.ts';
 import { accountRoutes } from './accounts/routes.ts';
 import { createSignInThrottle } from './accounts/sign-in-throttle.ts';
 import { createVerification } from './accounts/verification.ts';
-import { monotonicClock } from './clock.ts';
+import { monotonicClock, systemClock } from './clock.ts';
 import { checkChains } from './deposits/watch-chains.ts';
 import type { Foundation } from './foundation.ts';
 import type { Route } from './http/define-route.ts';
@@ -14,6 +14,8 @@ import { createOnce } from './http/idempotency.ts';
 import { closeServer, listen } from './http/listen.ts';
 import { describeRoutes } from './http/openapi-route.ts';
 import { createServer } from './http/server.ts';
+import { findPageView } from './invoices/page-view.ts';
+import { invoiceRoutes } from './invoices/routes.ts';
 import type { Worker } from './jobs/worker.ts';
 import { addCircleNotifications } from './providers/circle/notifications.ts';
 import type { RateLimiter } from './rate-limit/limiter.ts';
@@ -24,7 +26,9 @@ import { sandboxRoutes } from './sandbox/routes.ts';
 import { createRecipientBook } from './transfers/recipient-book.ts';
 import { transferRoutes } from './transfers/routes.ts';
 import { walletRoutes } from './wallets/wallet-routes.ts';
+import { addInvoicePage } from './web/invoice-page.ts';
 import { addPages } from './web/pages.ts';
+import { webhookRoutes } from './webhooks/routes.ts';
 import { wakeWithdrawal } from './withdrawals/jobs.ts';
 import { withdrawalRoutes } from './withdrawals/routes.ts';
 
@@ -46,7 +50,10 @@ export async function startServing(foundation: Foundation, worker: Worker | unde
   });
   closers.push(() => changes.stop());
 
-  const routes = describeRoutes(featureRoutes(foundation, limiter, changes), () => publicUrl);
+  const routes = describeRoutes(
+    featureRoutes(foundation, limiter, changes, () => publicUrl),
+    () => publicUrl,
+  );
   const app = createServer({
     config,
     publicUrl: () => publicUrl,
@@ -70,7 +77,8 @@ export async function startServing(foundation: Foundation, worker: Worker | unde
           onTransaction: (transactionId, tx) => wakeWithdrawal(tx, transactionId),
         });
       }
-      addPages(pages, { document: routes.document, mode: config.mode });
+      const context = addPages(pages, { document: routes.document, mode: config.mode });
+      addInvoicePage(pages, { context, publicUrl: () => publicUrl, find: (token) => findPageView(db, token) });
     },
   });
   closers.push(() => closeServer(app));
@@ -81,8 +89,13 @@ export async function startServing(foundation: Foundation, worker: Worker | unde
 
 type AccountChanges = Awaited<ReturnType<typeof startAccountChanges>>;
 
-function featureRoutes(foundation: Foundation, limiter: RateLimiter, changes: AccountChanges): Route[] {
-  const { config, db, secrets, ledger, custody, reserves, localChains, checkpoint } = foundation;
+function featureRoutes(
+  foundation: Foundation,
+  limiter: RateLimiter,
+  changes: AccountChanges,
+  publicUrl: () => string,
+): Route[] {
+  const { config, db, secrets, ledger, custody, reserves, outgoing, localChains, checkpoint } = foundation;
   const { networks, provider } = custody;
   const once = createOnce(db);
   const verification = createVerification({ db, secrets, limiter, automatic: config.autoVerify });
@@ -97,8 +110,10 @@ function featureRoutes(foundation: Foundation, limiter: RateLimiter, changes: Ac
   return [
     ...accountRoutes({ db, once, register, changes, verification, rateLimits: config.rateLimits }),
     ...transferRoutes({ db, ledger, recipients: createRecipientBook(db) }),
+    ...invoiceRoutes({ db, once, ledger, clock: systemClock, publicUrl }),
     ...walletRoutes({ db, once, provider, networks }),
     ...withdrawalRoutes({ db, once, ledger, networks, checkpoint }),
+    ...webhookRoutes({ db, once, secrets, outgoing }),
     ...reserveRoutes(reserves),
     ...(localChains === undefined ? [] : sandboxRoutes({ db, secrets, chains: localChains })),
   ];

@@ -16,13 +16,28 @@ import { fillGas, fillGasSchedule } from './sandbox/fill-gas.ts';
 import { createConsoleNotifier } from './sandbox/notifier.ts';
 import { moveRetiredSchedule } from './treasury/move-retired.ts';
 import { watchGasSchedule } from './treasury/watch-gas.ts';
+import { startDeliveries } from './webhooks/deliver.ts';
+import { forgetDeliveriesSchedule } from './webhooks/forget-deliveries.ts';
 import { advanceWithdrawalHandler } from './withdrawals/advance-withdrawal.ts';
 import { resumeAllWithdrawals, resumeWithdrawalsSchedule } from './withdrawals/jobs.ts';
 
 /** Everything that happens without a request: jobs, and the watch over the chains. */
 export async function startWorking(foundation: Foundation): Promise<Worker> {
-  const { config, logger, say, url, db, secrets, ledger, custody, reserves, localChains, checkpoint, closers } =
-    foundation;
+  const {
+    config,
+    logger,
+    say,
+    url,
+    db,
+    secrets,
+    ledger,
+    custody,
+    reserves,
+    outgoing,
+    localChains,
+    checkpoint,
+    closers,
+  } = foundation;
   const { networks, provider } = custody;
   const sandbox = localChains && { db, ledger, faucet: localChains.faucet };
   if (sandbox !== undefined) await fillGas(sandbox);
@@ -43,6 +58,16 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
     ...(sandbox !== undefined && { threshold: 1n, gatherMs: 0, pollMs: 1_000 }),
   });
   closers.push(() => sweeps.stop());
+
+  const deliveries = startDeliveries({
+    db,
+    secrets,
+    outgoing,
+    logger,
+    retrySeconds: config.webhookRetrySeconds,
+    checkpoint,
+  });
+  closers.push(() => deliveries.stop());
 
   await resumeAllWithdrawals(db);
   const worker = await startWorker({
@@ -67,6 +92,7 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
       moveRetiredSchedule({ db, ledger, networks, provider, logger }),
       watchGasSchedule({ db, networks, logger }),
       snapshotSchedule(reserves),
+      forgetDeliveriesSchedule(db, systemClock),
       ...(custody.circle === undefined ? [] : [custody.circle.pool.schedule, forgetNotifications(db, systemClock)]),
       ...(sandbox === undefined ? [] : [fillGasSchedule(sandbox)]),
     ],

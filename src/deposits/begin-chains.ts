@@ -1,9 +1,9 @@
 import { type ChainId, chains } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
+import { describeTrouble } from '../jobs/trouble.ts';
 import { Refusal } from '../refusal.ts';
 import { findCursor, insertCursor } from './chain-cursor.ts';
-import { describeTrouble } from './trouble.ts';
 
 /** The RPC serves another chain than the one it was named for. Nothing there is ours. */
 export class WrongChain extends Error {

@@ -1,6 +1,7 @@
 import type { Network } from '../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database } from '../db/database.ts';
+import { wasRefused, wasTooSlow } from '../jobs/trouble.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import type { AddressBook } from './address-book.ts';
@@ -15,7 +16,6 @@ import {
   type TransferLog,
 } from './read-transfers.ts';
 import { findForkPoint, isOnChain, nameVanished } from './reorganisation.ts';
-import { wasRefused, wasTooSlow } from './trouble.ts';
 
 /** The checkpoints of a step. */
 export const readingCheckpoints = ['deposits.read', 'deposits.credited', 'deposits.cursor_moved'] as const;

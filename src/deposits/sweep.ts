@@ -2,14 +2,14 @@ import type { Hex } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
 import type { Network } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
+import { startLoop } from '../jobs/loop.ts';
+import { backOffMs, createTrouble, type Trouble } from '../jobs/trouble.ts';
 import { ProviderError } from '../wallets/provider.ts';
 import { advanceSweep } from './advance-sweep.ts';
 import { type DepositToken, depositTokens } from './deposit-tokens.ts';
-import { startLoop } from './loop.ts';
 import { openSweep } from './open-sweep.ts';
 import type { SweepParts } from './sweep-parts.ts';
 import { listOpenSweeps, type Sweep } from './sweep-row.ts';
-import { backOffMs, createTrouble, type Trouble } from './trouble.ts';
 
 export interface SweepOptions extends SweepParts {
   /** Atomic units of USDC or EURC: a wallet is swept when this much was deposited to it. One token when left out. */

@@ -3,10 +3,10 @@ import type { ChainId } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
 import type { Checkpoint } from '../checkpoint.ts';
 import type { Database } from '../db/database.ts';
+import { startLoop } from '../jobs/loop.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { createAddressBook } from './address-book.ts';
-import { startLoop } from './loop.ts';
 import { type ChainReader, createChainReader } from './read-chain.ts';
 
 export interface WatcherOptions {

@@ -31,7 +31,7 @@ export async function runRoute(route: Route, request: FastifyRequest, reply: Fas
   return reply.code(answer.status).type('application/json; charset=utf-8').send(checkedJson(route, answer));
 }
 
-/** A path may spell what a text column cannot hold, just as a body may. */
+/** Bodies and queries are read by parsers of our own, which see to this; the parts of a path are not. */
 function storable(params: unknown): unknown {
   for (const text of Object.values(params as Record<string, string>)) refuseUnstorableText(text);
   return params;

@@ -11,7 +11,9 @@ export interface PageContext {
 interface Page {
   readonly title: string;
   readonly description: string;
-  readonly name: 'home' | 'docs';
+  readonly name: 'home' | 'docs' | 'invoice';
+  /** Only for those who were given its address: no search engine is to list it. */
+  readonly unlisted?: true;
   /** Beside the style that all pages share. */
   readonly styles: readonly string[];
   /** Stands in the bar at the top, beside the links. */
@@ -29,7 +31,11 @@ export function layout(page: Page, { base, mode, assetUrl }: PageContext): Html 
 <meta name="color-scheme" content="light dark">
 <title>${page.title}</title>
 <meta name="description" content="${page.description}">
-<link rel="icon" type="image/svg+xml" href="${assetUrl('mark.svg')}">
+${
+  page.unlisted === true &&
+  html`<meta name="robots" content="noindex, nofollow">
+`
+}<link rel="icon" type="image/svg+xml" href="${assetUrl('mark.svg')}">
 ${['base.css', ...page.styles].map(
   (name) => html`<link rel="stylesheet" href="${assetUrl(name)}">
 `,

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { OpenApiDocument } from '../http/openapi.ts';
 import { addAssets } from './assets.ts';
+import { contentPolicy } from './content-policy.ts';
 import { docsPage } from './docs/docs-page.ts';
 import { homePage } from './home-page.ts';
 import type { Html } from './html.ts';
@@ -12,32 +13,23 @@ export interface PageParts {
   readonly mode: 'sandbox' | 'live';
 }
 
-/** Styles, the script and the mark come from here; everything else, and anything inline, is refused by the browser. */
-const contentPolicy = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "script-src 'self'",
-  "img-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
-/** The pages that people see. */
-export function addPages(app: FastifyInstance, { document, mode }: PageParts): void {
+/** The pages that are the same for everybody. Returns what further pages need to know about where they stand. */
+export function addPages(app: FastifyInstance, { document, mode }: PageParts): () => PageContext {
   const assetPath = addAssets(app);
+  const context = () => contextOf(document(), mode, assetPath);
 
   const addPage = (path: string, render: (document: OpenApiDocument, context: PageContext) => Html) => {
     // The document names the public address, which is known only once the server listens: hence on first request.
     let rendered: Content | undefined;
     app.get(path, async (request, reply) => {
-      rendered ??= toContent(render(document(), contextOf(document(), mode, assetPath)));
+      rendered ??= toContent(render(document(), context()));
       return sendContent(request, reply.header('Content-Security-Policy', contentPolicy), rendered, 'no-cache');
     });
   };
 
   addPage('/', homePage);
   addPage('/docs', docsPage);
+  return context;
 }
 
 function toContent(page: Html): Content {

@@ -15,7 +15,7 @@ interface FinishParts {
 /** It arrived: the money leaves the books as it has left the chain, and the fee is earned. One commit. */
 export async function completeWithdrawal(
   { db, ledger }: FinishParts,
-  { id, accountId, chain, gross, fee, net }: Withdrawal,
+  { id, accountId, chain, address, gross, fee, net }: Withdrawal,
   { hash, blockNumber, gasCost }: { readonly hash: Hex; readonly blockNumber: bigint; readonly gasCost: bigint },
 ): Promise<void> {
   const { asset } = gross;
@@ -38,7 +38,7 @@ export async function completeWithdrawal(
           { account: houseAccount('custody', asset, chain), atomic: net.atomic },
         ],
         reference: `withdrawal:${id}:end`,
-        details: { withdrawalId: id, txHash: hash },
+        details: { withdrawalId: id, chain, address, txHash: hash },
         ...(accountId !== null && { senderId: accountId, senderEvent: 'withdrawal.completed' }),
       },
       ...gasSpent({ chain, native: chains[chain].native, hash, cost: gasCost }),
@@ -52,7 +52,7 @@ export async function failWithdrawal(
   withdrawal: Withdrawal,
   { reason, hash, gasCost }: { readonly reason: string; readonly hash?: Hex; readonly gasCost: bigint },
 ): Promise<boolean> {
-  const { id, accountId, chain, gross, status } = withdrawal;
+  const { id, accountId, chain, address, gross, status } = withdrawal;
   return db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE withdrawals SET status = 'failed', tx_hash = coalesce($2, tx_hash), error = $3, updated_at = now(),
@@ -71,7 +71,7 @@ export async function failWithdrawal(
         ],
         reference: `withdrawal:${id}:end`,
         description: 'A withdrawal could not be paid out.',
-        details: { withdrawalId: id },
+        details: { withdrawalId: id, chain, address, error: reason },
         ...(accountId !== null && { recipientId: accountId, recipientEvent: 'withdrawal.failed' }),
       },
       ...(hash === undefined ? [] : gasSpent({ chain, native: chains[chain].native, hash, cost: gasCost })),

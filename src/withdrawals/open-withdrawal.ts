@@ -84,7 +84,7 @@ export async function openWithdrawal(
         { account: houseAccount('withdrawals_in_transit', gross.asset, chain), atomic: gross.atomic },
       ],
       reference: `withdrawal:${id}`,
-      details: { withdrawalId: id },
+      details: { withdrawalId: id, chain, address },
       ...(accountId !== null && { senderId: accountId, senderEvent: 'withdrawal.created' }),
       ...(keyId !== undefined && { keyId }),
     },

@@ -7,7 +7,7 @@ import type { Reply } from '../support/client.ts';
 import { freshEmail } from '../support/client.ts';
 import { useService } from '../support/service.ts';
 
-const service = useService({ env: { SANDBOX_AUTO_VERIFY: 'false' } });
+const service = useService({ env: { SANDBOX_AUTO_VERIFY: 'false', ALLOW_PRIVATE_HOSTS: '127.0.0.1:9' } });
 let document: OpenApiDocument;
 beforeAll(async () => {
   document = (await service.client.get('/openapi.json')).body;
@@ -44,6 +44,25 @@ async function walkTransfer(path: string): Promise<Reply[]> {
     await pay({}),
     await pay({ amount: 11 }),
   ];
+}
+
+async function newInvoice(): Promise<{ id: string; sender: string; payer: string }> {
+  const [sender, payer] = [await newKey(), await service.client.register()];
+  const { body } = await service.client.post(
+    '/invoices',
+    { toHandle: payer.handle, amount: 5, currency: 'USDC', description: 'Lunch' },
+    sender,
+  );
+  return { id: body.id, sender, payer: payer.key };
+}
+
+/** Nobody answers there. */
+const webhookBody = { url: 'http://127.0.0.1:9/hook', events: ['payment.sent'] };
+
+async function newWebhook(): Promise<{ key: string; id: string }> {
+  const key = await newKey();
+  const { body } = await service.client.post('/webhooks', webhookBody, key);
+  return { key, id: body.id };
 }
 
 async function latestCode(key: string): Promise<string> {
@@ -174,6 +193,58 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.post('/sandbox/fund', { amount: 0 }, key),
     ];
   },
+  async createWebhook() {
+    const key = await newKey();
+    return [
+      await service.client.post('/webhooks', webhookBody, key),
+      await service.client.post('/webhooks', { ...webhookBody, url: 'https://10.0.0.1/' }, key),
+      await service.client.post('/webhooks', { ...webhookBody, events: ['x'] }, key),
+    ];
+  },
+  async listWebhooks() {
+    const { key } = await newWebhook();
+    return [await service.client.get('/webhooks', key), await service.client.get('/webhooks?limit=0', key)];
+  },
+  async deleteWebhook() {
+    const { key, id } = await newWebhook();
+    const remove = () => service.client.request('DELETE', `/webhooks/${id}`, { key });
+    return [await remove(), await remove()];
+  },
+  async testWebhook() {
+    const { key, id } = await newWebhook();
+    return [
+      await service.client.post(`/webhooks/${id}/test`, undefined, key),
+      await service.client.post('/webhooks/whk_x/test', undefined, key),
+    ];
+  },
+  async listWebhookDeliveries() {
+    const { key, id } = await newWebhook();
+    await service.client.post(`/webhooks/${id}/test`, undefined, key);
+    return [
+      await service.client.get('/webhooks/deliveries', key),
+      await service.client.get('/webhooks/deliveries?status=lost', key),
+    ];
+  },
+  async getWebhookDelivery() {
+    const { key, id } = await newWebhook();
+    const { body } = await service.client.post(`/webhooks/${id}/test`, undefined, key);
+    return [
+      await service.client.get(`/webhooks/deliveries/${body.id}`, key),
+      await service.client.get('/webhooks/deliveries/dlv_x', key),
+    ];
+  },
+  async retryWebhookDelivery() {
+    const { key, id } = await newWebhook();
+    const { body } = await service.client.post(`/webhooks/${id}/test`, undefined, key);
+    const retry = () => service.client.post(`/webhooks/deliveries/${body.id}/retry`, undefined, key);
+    const pending = await retry();
+    // As if every attempt had failed.
+    await service.database.db.query(
+      "UPDATE webhook_deliveries SET status = 'failed', finished_at = now() WHERE id = $1",
+      [body.id],
+    );
+    return [pending, await retry(), await service.client.post('/webhooks/deliveries/dlv_x/retry', undefined, key)];
+  },
   async getReserves() {
     return [await service.client.get('/reserves'), await service.client.get('/reserves?x=1')];
   },
@@ -235,6 +306,52 @@ const walks: Record<string, () => Promise<Reply[]>> = {
     return [
       await service.client.get(`/circle/withdrawals/${body.txId}`, key),
       await service.client.get('/circle/withdrawals/wdr_x', key),
+    ];
+  },
+  async createInvoice() {
+    const { key, handle } = await service.client.register();
+    const other = await newKey();
+    const body = { toHandle: handle, amount: 5, currency: 'USDC', description: 'Lunch' };
+    return [
+      await service.client.post('/invoices', body, other),
+      await service.client.post('/invoices', body, key),
+      await service.client.post('/invoices', { ...body, toHandle: 'PA-00000000' }, key),
+      await service.client.post('/invoices', { ...body, toEmail: freshEmail() }, key),
+    ];
+  },
+  async listInvoices() {
+    const { id, sender } = await newInvoice();
+    await service.client.post(`/invoices/${id}/cancel`, undefined, sender);
+    return [
+      await service.client.get('/invoices', sender),
+      await service.client.get('/invoices?overdue=perhaps', sender),
+    ];
+  },
+  async getInvoice() {
+    const { id, sender } = await newInvoice();
+    return [
+      await service.client.get(`/invoices/${id}`, sender),
+      await service.client.get(`/invoices/${id}`, await newKey()),
+    ];
+  },
+  async payInvoice() {
+    const { id, sender, payer } = await newInvoice();
+    const poor = await service.client.post(`/invoices/${id}/pay`, undefined, payer);
+    await service.client.post('/sandbox/fund', { amount: 100 }, payer);
+    return [
+      poor,
+      await service.client.post(`/invoices/${id}/pay`, undefined, sender),
+      await service.client.post(`/invoices/${id}/pay`, undefined, await newKey()),
+      await service.client.post(`/invoices/${id}/pay`, undefined, payer),
+      await service.client.post(`/invoices/${id}/pay`, undefined, payer),
+    ];
+  },
+  async cancelInvoice() {
+    const { id, sender, payer } = await newInvoice();
+    return [
+      await service.client.post(`/invoices/${id}/cancel`, undefined, payer),
+      await service.client.post(`/invoices/${id}/cancel`, undefined, sender),
+      await service.client.post(`/invoices/${id}/cancel`, undefined, sender),
     ];
   },
   async getOpenApi() {

@@ -13,6 +13,8 @@ export interface LoopOptions {
 export interface Loop {
   /** What the last run failed with. */
   readonly trouble: string | undefined;
+  /** There is something to do: the next run begins at once, after the one under way. */
+  wake(): void;
   /** Waits for the run that is under way, but not for ever. */
   stop(): Promise<void>;
 }
@@ -24,7 +26,8 @@ const longestStopMs = 3_000;
 export function startLoop({ logger, fields, trouble: what, run }: LoopOptions): Loop {
   const trouble = createTrouble(logger, fields, what);
   let stopped = false;
-  let wake = () => {};
+  let endPause = () => {};
+  let awake = false;
   let failures = 0;
 
   async function runOnce(): Promise<number> {
@@ -42,15 +45,17 @@ export function startLoop({ logger, fields, trouble: what, run }: LoopOptions): 
 
   async function runOn(): Promise<void> {
     while (!stopped) {
+      awake = false;
       const pauseMs = await runOnce();
-      if (!stopped && pauseMs > 0) await pause(pauseMs);
+      // Whoever failed waits, however much there is to do.
+      if (!stopped && pauseMs > 0 && !(awake && failures === 0)) await pause(pauseMs);
     }
   }
 
   function pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
-      wake = () => {
+      endPause = () => {
         clearTimeout(timer);
         resolve();
       };
@@ -62,9 +67,13 @@ export function startLoop({ logger, fields, trouble: what, run }: LoopOptions): 
     get trouble() {
       return trouble.last;
     },
+    wake() {
+      awake = true;
+      if (failures === 0) endPause();
+    },
     async stop() {
       stopped = true;
-      wake();
+      endPause();
       let timer: NodeJS.Timeout | undefined;
       const tooLate = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, longestStopMs);

@@ -1,0 +1,78 @@
+import type { Queryable, Transaction } from '../db/database.ts';
+import { newUuid, toTypeId } from '../typeid.ts';
+import { asEarlier, type EarlierPosting } from './post-batch.ts';
+import type { Posted } from './posting.ts';
+
+/** Known outside as evt_…, however often it is told and to whomever. */
+type EventId = `evt_${string}`;
+
+/** Something that happened to an account, and that somebody who looks after it asked to be told. */
+export interface LedgerEvent {
+  readonly id: EventId;
+  readonly accountId: bigint;
+  readonly type: string;
+  readonly createdAt: Date;
+  /** What caused it, unless it brought its own data. */
+  readonly posting: Posted | undefined;
+  readonly data: unknown;
+}
+
+export interface NewEvent {
+  readonly accountId: bigint;
+  readonly type: string;
+  /** What a webhook is told of it: plain JSON. */
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Records an event that no posting causes, in the caller's commit, if the account asked for that type. A posting records
+ * its own (`senderEvent`, `recipientEvent`). Call it before posting: the posting comes last.
+ */
+export async function recordEvent(tx: Transaction, { accountId, type, data }: NewEvent): Promise<void> {
+  await tx.query(
+    `INSERT INTO ledger.events (id, account_id, type, data, created_at)
+     SELECT $1, s.account_id, s.type, $4, clock_timestamp() FROM ledger.event_subscriptions s
+      WHERE s.account_id = $2 AND s.type = $3`,
+    [newUuid(Date.now()), accountId, type, JSON.stringify(data)],
+  );
+}
+
+/** The columns of ledger.events, and the posting as ledger.describe gives it. */
+interface EventRow {
+  readonly id: string;
+  readonly account_id: bigint;
+  readonly type: string;
+  readonly created_at: Date;
+  readonly data: unknown;
+  readonly posting: EarlierPosting | null;
+}
+
+/**
+ * Takes waiting events away, oldest first: whoever commits has them, and nobody else ever will. What another transaction
+ * is taking is left to it.
+ */
+export async function takeEvents(tx: Transaction, most: number): Promise<LedgerEvent[]> {
+  const { rows } = await tx.query<EventRow>(
+    `WITH taken AS (
+       DELETE FROM ledger.events WHERE id = ANY (ARRAY(
+         SELECT id FROM ledger.events ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING *)
+     SELECT id, account_id, type, created_at, data,
+            CASE WHEN posting_id IS NOT NULL THEN ledger.describe(0, posting_id) END AS posting
+       FROM taken ORDER BY id`,
+    [most],
+  );
+  return rows.map((row) => ({
+    id: toTypeId('evt', row.id),
+    accountId: row.account_id,
+    type: row.type,
+    createdAt: row.created_at,
+    posting: row.posting === null ? undefined : asEarlier(row.posting),
+    data: row.data,
+  }));
+}
+
+/** Whether anything waits to be taken. */
+export async function eventsWait(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query('SELECT FROM ledger.events LIMIT 1');
+  return rows.length > 0;
+}

@@ -1,0 +1,160 @@
+import type { FastifyInstance } from 'fastify';
+import type { InvoicePageView } from '../invoices/page-view.ts';
+import { type Amount, toDecimalText } from '../money/amount.ts';
+import { codeBlock, shellCode } from './code.ts';
+import { contentPolicy } from './content-policy.ts';
+import { type Html, html } from './html.ts';
+import { layout, type PageContext } from './layout.ts';
+import { qrCode } from './qr-code.ts';
+
+export interface InvoicePageParts {
+  readonly context: () => PageContext;
+  /** Where the service is reached; known for certain only once it listens. */
+  readonly publicUrl: () => string;
+  readonly find: (token: string) => Promise<InvoicePageView | undefined>;
+}
+
+/** The page of an invoice, for whoever has its address. */
+export function addInvoicePage(app: FastifyInstance, { context, publicUrl, find }: InvoicePageParts): void {
+  app.get<{ Params: { token: string } }>('/invoice/:token', async ({ params: { token } }, reply) => {
+    const invoice = await find(token);
+    const page =
+      invoice === undefined
+        ? missingPage(context())
+        : invoicePage(invoice, { ...context(), publicUrl: publicUrl(), pageUrl: `${publicUrl()}/invoice/${token}` });
+    return reply
+      .code(invoice === undefined ? 404 : 200)
+      .headers({
+        'Content-Security-Policy': contentPolicy,
+        'Cache-Control': 'no-store',
+        'X-Robots-Tag': 'noindex, nofollow',
+      })
+      .type('text/html; charset=utf-8')
+      .send(page.toString());
+  });
+}
+
+interface InvoicePageContext extends PageContext {
+  readonly publicUrl: string;
+  readonly pageUrl: string;
+}
+
+function invoicePage(invoice: InvoicePageView, context: InvoicePageContext): Html {
+  const { amount, fromName, fromHandle } = invoice;
+  return layout(
+    {
+      title: `${amountText(amount)} ${amount.asset} for ${fromName}`,
+      description: `An invoice from ${fromName} (${fromHandle}).`,
+      name: 'invoice',
+      styles: ['invoice.css'],
+      unlisted: true,
+      body: html`
+<main id="main">
+<article class="card">
+<div class="asked">
+<p class="status ${stateOf(invoice)}">${stateWords[stateOf(invoice)]}</p>
+<h1><span class="who"><bdi>${fromName}</bdi> ${askWords[invoice.status]}</span> <span class="amount${amountText(amount).length > roomyLength && ' long'}">${amountText(amount)} <span class="unit">${amount.asset}</span></span></h1>
+<p class="what" dir="auto">${invoice.description}</p>
+<dl>
+<div><dt>From</dt><dd><bdi>${fromName}</bdi> <code>${fromHandle}</code></dd></div>
+${invoice.dueAt !== null && html`<div><dt>Due</dt><dd>${moment(invoice.dueAt)}</dd></div>`}
+<div><dt>Issued</dt><dd>${moment(invoice.createdAt)}</dd></div>
+${invoice.paidAt !== null && html`<div><dt>Paid</dt><dd>${moment(invoice.paidAt)}</dd></div>`}
+${invoice.cancelledAt !== null && html`<div><dt>Cancelled</dt><dd>${moment(invoice.cancelledAt)}</dd></div>`}
+<div><dt>Invoice</dt><dd><code>${invoice.id}</code></dd></div>
+</dl>
+</div>
+<div class="code-to-scan">${qrCode(context.pageUrl, 'QR code with the address of this page')}<p>Scan to open it on another device</p></div>
+</article>
+${whatNow(invoice, context)}
+</main>`,
+    },
+    context,
+  );
+}
+
+/** A longer amount is set smaller, so that it stays on one line. */
+const roomyLength = 12;
+
+type PageState = InvoicePageView['status'] | 'overdue';
+
+function stateOf({ status, overdue }: InvoicePageView): PageState {
+  return overdue ? 'overdue' : status;
+}
+
+const stateWords: Readonly<Record<PageState, string>> = {
+  pending: 'Waiting for payment',
+  overdue: 'Overdue',
+  paid: 'Paid',
+  cancelled: 'Cancelled',
+};
+
+const askWords: Readonly<Record<InvoicePageView['status'], string>> = {
+  pending: 'asks for',
+  paid: 'was paid',
+  cancelled: 'asked for',
+};
+
+function whatNow({ status, id }: InvoicePageView, { base, publicUrl }: InvoicePageContext): Html {
+  if (status === 'paid') return html`<section><h2>Nothing left to do</h2><p>This invoice is paid.</p></section>`;
+  if (status === 'cancelled') {
+    return html`<section><h2>Nothing to pay</h2><p>Its sender has cancelled this invoice, and it can no longer be paid.</p></section>`;
+  }
+  const command = [
+    `curl -X POST ${publicUrl}/api/invoices/${id}/pay`,
+    '-H "Authorization: Bearer $PAYWRIGHT_API_KEY"',
+    `-H "Idempotency-Key: ${id}"`,
+  ].join(' \\\n  ');
+  return html`<section>
+<h2>Pay it</h2>
+<p>The account that this invoice is addressed to pays it from its balance, with one request. Sent twice, it pays once.</p>
+${codeBlock('Terminal', shellCode(command))}
+<p class="note">No account yet? <a href="${base}/docs#registerAgent">Register</a> with the email address that the invoice was sent to and verify it. A name is whatever its owner chose; a handle belongs to one account for ever.</p>
+</section>`;
+}
+
+function missingPage(context: PageContext): Html {
+  return layout(
+    {
+      title: 'No such invoice',
+      description: 'There is no invoice at this address.',
+      name: 'invoice',
+      styles: ['invoice.css'],
+      unlisted: true,
+      body: html`
+<main id="main">
+<section class="missing"><h1>There is no invoice here</h1>
+<p class="lead">The address may have been cut short on its way. Ask whoever sent it to you for the whole of it.</p></section>
+</main>`,
+    },
+    context,
+  );
+}
+
+/** As money is written: thousands apart, and never fewer than two decimals. */
+function amountText(amount: Amount): string {
+  const [whole = '', decimals = ''] = toDecimalText(amount).split('.');
+  return `${whole.replace(/\B(?=(?:\d{3})+$)/g, ',')}.${decimals.padEnd(2, '0')}`;
+}
+
+const months = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+];
+
+/** Where the reader is nobody knows, so the zone is said. */
+function moment(date: Date): Html {
+  const iso = date.toISOString();
+  const day = `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+  return html`<time datetime="${iso}">${day}, ${iso.slice(11, 16)} UTC</time>`;
+}

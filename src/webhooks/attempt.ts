@@ -1,0 +1,78 @@
+import type { Clock } from '../clock.ts';
+import type { Outgoing, OutgoingAnswer } from '../outgoing/outgoing.ts';
+import { OutgoingError } from '../outgoing/outgoing-error.ts';
+import type { Secrets } from '../secrets.ts';
+import type { Claimed, DueWebhook } from './claim.ts';
+import type { Attempted } from './record-results.ts';
+import { nextStep, type RetrySeconds } from './retry-plan.ts';
+import { signatureHeaders } from './sign.ts';
+
+/** Of the answer's body this much is kept. */
+const keptBytes = 1_024;
+
+export interface AttemptParts {
+  readonly outgoing: Outgoing;
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+  readonly retrySeconds: RetrySeconds;
+  readonly timeoutMs: number;
+}
+
+/** One request to a receiver, and what is to become of the delivery. Never throws. */
+export async function attemptDelivery(parts: AttemptParts, webhook: DueWebhook, delivery: Claimed): Promise<Attempted> {
+  const { clock, retrySeconds } = parts;
+  const startedMs = clock.now();
+  const answer = await send(parts, webhook, delivery, Math.floor(startedMs / 1_000)).catch(asFailure);
+  const result = 'status' in answer ? asAnswered(answer) : answer;
+  const attemptOfCycle = delivery.attemptsMade + 1;
+  return {
+    delivery,
+    attemptedAt: new Date(startedMs),
+    durationMs: 'status' in answer ? answer.durationMs : Math.max(0, clock.now() - startedMs),
+    ...result,
+    next: nextStep({ responseCode: result.responseCode, attemptOfCycle }, retrySeconds),
+  };
+}
+
+async function send(
+  { outgoing, secrets, timeoutMs }: AttemptParts,
+  { url, sealedSecret }: DueWebhook,
+  { eventId: id, body }: Claimed,
+  timestampSeconds: number,
+): Promise<OutgoingAnswer> {
+  const secret = sealedSecret === null ? undefined : secrets.open('webhook-secrets', sealedSecret);
+  return outgoing.request({
+    method: 'POST',
+    url,
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': 'Paywright',
+      'webhook-id': id,
+      'webhook-timestamp': String(timestampSeconds),
+      ...(secret !== undefined && signatureHeaders(secret, { id, timestampSeconds, body })),
+    },
+    body,
+    timeoutMs,
+    maxBodyBytes: keptBytes,
+    truncateBody: true,
+  });
+}
+
+type Result = Pick<Attempted, 'responseCode' | 'error' | 'responseBody'>;
+
+function asAnswered({ status, body }: OutgoingAnswer): Result {
+  const failed = status < 200 || status > 299;
+  const redirect = status >= 300 && status < 400;
+  return {
+    responseCode: status,
+    error: failed ? `The receiver answered ${status}${redirect ? ', and redirects are not followed' : ''}.` : null,
+    // PostgreSQL has no text with a zero character; whatever is no UTF-8 has become a replacement character.
+    responseBody: body.length === 0 ? null : body.toString('utf8').replaceAll('\0', '\ufffd'),
+  };
+}
+
+/** Only the guard's own sentences are shown; any other error might name what is none of the user's business. */
+function asFailure(error: unknown): Result {
+  const sentence = error instanceof OutgoingError ? error.message : 'The request could not be made.';
+  return { responseCode: null, error: sentence, responseBody: null };
+}

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+import type { Queryable } from '../db/database.ts';
+import type { WebhookStatus } from './webhook.ts';
+
+/** A webhook that something waits for. */
+export interface DueWebhook {
+  readonly id: string;
+  readonly accountId: bigint;
+  readonly url: string;
+  readonly sealedSecret: Buffer | null;
+  readonly status: WebhookStatus;
+}
+
+export interface DueWebhooks {
+  readonly due: readonly DueWebhook[];
+  /** Where to look on; undefined when everything was seen. */
+  readonly next: string | undefined;
+}
+
+/** Webhooks looked at in one step. */
+const webhooksPerStep = 500;
+
+/**
+ * Which webhooks have something due, from one on in the order of their ids. The index is asked for the next webhook, and
+ * again for the next, so that the number of deliveries that wait does not matter: a million for one are one step.
+ */
+export async function findDueWebhooks(db: Queryable, after: string): Promise<DueWebhooks> {
+  const { rows } = await db.query<{
+    id: string;
+    account_id: bigint | null;
+    url: string;
+    sealed_secret: Buffer | null;
+    status: WebhookStatus;
+    act: boolean;
+  }>(
+    `WITH RECURSIVE waiting (webhook_id, step) AS (
+       SELECT (SELECT d.webhook_id FROM webhook_deliveries d WHERE d.status = 'pending' AND d.webhook_id > $1
+                ORDER BY d.webhook_id LIMIT 1), 1
+       UNION ALL
+       SELECT (SELECT d.webhook_id FROM webhook_deliveries d WHERE d.status = 'pending' AND d.webhook_id > w.webhook_id
+                ORDER BY d.webhook_id LIMIT 1), w.step + 1
+         FROM waiting w WHERE w.webhook_id IS NOT NULL AND w.step < $2)
+     SELECT n.webhook_id AS id, w.account_id, w.url, w.sealed_secret, coalesce(w.status, 'deleted') AS status,
+            w.status IS DISTINCT FROM 'active' OR EXISTS (
+              SELECT FROM webhook_deliveries d
+               WHERE d.webhook_id = n.webhook_id AND d.status = 'pending' AND d.due_at <= now()) AS act
+       FROM waiting n LEFT JOIN webhooks w ON w.id = n.webhook_id
+      WHERE n.webhook_id IS NOT NULL ORDER BY n.step`,
+    [after, webhooksPerStep],
+  );
+  const due = rows
+    .filter(({ act }) => act)
+    .map(({ id, account_id, url, sealed_secret, status }) => ({
+      id,
+      accountId: account_id ?? 0n,
+      url,
+      sealedSecret: sealed_secret,
+      status,
+    }));
+  return { due, next: rows.length === webhooksPerStep ? rows.at(-1)?.id : undefined };
+}
+
+/** A delivery that this process holds. */
+export interface Claimed {
+  readonly id: string;
+  readonly accountId: bigint;
+  readonly webhookId: string;
+  readonly claimId: string;
+  readonly eventId: string;
+  readonly body: string;
+  /** Since it was created or replayed; the one to be made is the next. */
+  readonly attemptsMade: number;
+}
+
+interface ClaimedRow {
+  readonly id: string;
+  readonly account_id: bigint;
+  readonly webhook_id: string;
+  readonly event_id: string;
+  readonly body: string;
+  readonly attempts_made: number;
+}
+
+/**
+ * Takes hold of deliveries that are due, of each webhook up to a number of its own. Whoever holds one may try it until the
+ * lease ends; then it is anybody's again, for its holder must have died.
+ */
+export async function claimDeliveries(
+  db: Queryable,
+  wanted: readonly { readonly webhookId: string; readonly most: number }[],
+  leaseMs: number,
+): Promise<Claimed[]> {
+  const claimId = randomUUID();
+  const { rows } = await db.query<ClaimedRow>(
+    `UPDATE webhook_deliveries d
+        SET claim_id = $1, claimed_at = now(), claimed_until = now() + make_interval(secs => $2)
+       FROM (SELECT p.account_id, p.id
+               FROM unnest($3::text[], $4::integer[]) w (webhook_id, most)
+              CROSS JOIN LATERAL (
+                SELECT p.account_id, p.id FROM webhook_deliveries p
+                 WHERE p.webhook_id = w.webhook_id AND p.status = 'pending' AND p.due_at <= now()
+                   AND (p.claimed_until IS NULL OR p.claimed_until <= now())
+                 ORDER BY p.due_at LIMIT w.most FOR UPDATE SKIP LOCKED) p) c
+      WHERE d.account_id = c.account_id AND d.id = c.id
+      RETURNING d.id, d.account_id, d.webhook_id, d.event_id, d.body, d.attempts - d.attempts_before AS attempts_made`,
+    [claimId, leaseMs / 1_000, wanted.map(({ webhookId }) => webhookId), wanted.map(({ most }) => most)],
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    accountId: row.account_id,
+    webhookId: row.webhook_id,
+    claimId,
+    eventId: row.event_id,
+    body: row.body,
+    attemptsMade: row.attempts_made,
+  }));
+}
+
+/** Gives back what was not tried, so that nobody has to wait for the lease to end. */
+export async function releaseClaims(db: Queryable, claimed: readonly Claimed[]): Promise<void> {
+  if (claimed.length === 0) return;
+  await db.query(
+    `UPDATE webhook_deliveries d SET claim_id = NULL, claimed_at = NULL, claimed_until = NULL
+       FROM unnest($1::bigint[], $2::text[], $3::uuid[]) c (account_id, id, claim_id)
+      WHERE d.account_id = c.account_id AND d.id = c.id AND d.claim_id = c.claim_id`,
+    [claimed.map(({ accountId }) => accountId), claimed.map(({ id }) => id), claimed.map(({ claimId }) => claimId)],
+  );
+}
+
+const closedPerStep = 1_000;
+
+/** Ends what waits for a webhook that is no more, a bounded number at a time. What is under way ends by itself. */
+export async function closeDeliveries(db: Queryable, { id, status }: DueWebhook): Promise<{ readonly more: boolean }> {
+  const reason = status === 'disabled' ? 'The receiver answered 410 Gone.' : 'The webhook was deleted.';
+  const { rowCount } = await db.query(
+    `UPDATE webhook_deliveries d
+        SET status = 'failed', finished_at = now(), error = $2, claim_id = NULL, claimed_at = NULL, claimed_until = NULL
+       FROM (SELECT account_id, id FROM webhook_deliveries
+              WHERE webhook_id = $1 AND status = 'pending' AND (claimed_until IS NULL OR claimed_until <= now())
+              LIMIT ${closedPerStep} FOR UPDATE SKIP LOCKED) c
+      WHERE d.account_id = c.account_id AND d.id = c.id`,
+    [id, reason],
+  );
+  return { more: rowCount === closedPerStep };
+}

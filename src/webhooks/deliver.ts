@@ -1,0 +1,122 @@
+import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
+import { monotonicClock, systemClock } from '../clock.ts';
+import type { Database } from '../db/database.ts';
+import { startLoop } from '../jobs/loop.ts';
+import type { Logger } from '../logger.ts';
+import type { Outgoing } from '../outgoing/outgoing.ts';
+import type { Secrets } from '../secrets.ts';
+import { attemptDelivery } from './attempt.ts';
+import { claimDeliveries, closeDeliveries, type DueWebhook, findDueWebhooks, releaseClaims } from './claim.ts';
+import { createCourier } from './courier.ts';
+import { fanOut } from './fan-out.ts';
+import { recordResults } from './record-results.ts';
+import { createRecorder } from './recorder.ts';
+import type { RetrySeconds } from './retry-plan.ts';
+
+export interface DeliveryOptions {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly outgoing: Outgoing;
+  readonly logger: Logger;
+  readonly retrySeconds: RetrySeconds;
+  readonly checkpoint?: Checkpoint;
+  /** A receiver that has not answered by then has failed. */
+  readonly timeoutMs?: number;
+  /** After this long without a result a delivery is anybody's again. Longer than an attempt can take. */
+  readonly leaseMs?: number;
+}
+
+export interface Deliveries {
+  stop(): Promise<void>;
+}
+
+const fanOutPollMs = 100;
+const claimPollMs = 250;
+const graceMs = 3_000;
+/** Between the end of an attempt and its record in the database. */
+const recordMs = 3_000;
+const mostUnrecorded = 2_000;
+
+/**
+ * Carries events to webhooks: events become deliveries, deliveries that are due are claimed and attempted, and results are
+ * written down. Any number of processes may do so at once.
+ */
+export function startDeliveries(options: DeliveryOptions): Deliveries {
+  const { db, secrets, outgoing, logger, retrySeconds, checkpoint = noCheckpoint } = options;
+  const { timeoutMs = 10_000, leaseMs = 30_000 } = options;
+
+  const recorder = createRecorder({
+    write: (results) => recordResults(db, results),
+    logger,
+    clock: monotonicClock,
+    keepMs: leaseMs,
+  });
+  const courier = createCourier({
+    attempt: (webhook, delivery) =>
+      attemptDelivery({ outgoing, secrets, clock: systemClock, retrySeconds, timeoutMs }, webhook, delivery),
+    onResult(result) {
+      checkpoint('webhook.attempted');
+      recorder.add(result);
+    },
+    onReturn: (delivery) => void releaseClaims(db, [delivery]).catch(() => {}),
+    onRoom: () => claims.wake(),
+    patienceMs: Math.max(0, leaseMs - timeoutMs - recordMs),
+    clock: monotonicClock,
+  });
+
+  const fanning = startLoop({
+    logger,
+    fields: {},
+    trouble: 'events cannot be turned into deliveries',
+    async run() {
+      const { deliveries, more } = await fanOut(db);
+      if (deliveries > 0) claims.wake();
+      return more ? 0 : fanOutPollMs;
+    },
+  });
+
+  let after = '';
+  const claims = startLoop({
+    logger,
+    fields: {},
+    trouble: 'deliveries cannot be claimed',
+    async run() {
+      if (recorder.waiting > mostUnrecorded) return claimPollMs;
+      const { due, next } = await findDueWebhooks(db, after);
+      after = next ?? '';
+      await claimFor(due.filter(({ status }) => status === 'active'));
+      const closedAll = await close(due.filter(({ status }) => status !== 'active'));
+      return next === undefined && closedAll ? claimPollMs : 0;
+    },
+  });
+
+  async function claimFor(webhooks: readonly DueWebhook[]): Promise<void> {
+    const wanted = courier.plan(webhooks);
+    if (wanted.length === 0) return;
+    const claimed = await claimDeliveries(db, wanted, leaseMs);
+    const got = new Map<string, number>();
+    for (const { webhookId } of claimed) got.set(webhookId, (got.get(webhookId) ?? 0) + 1);
+    const full = new Set(
+      wanted.filter(({ webhookId, most }) => got.get(webhookId) === most).map((one) => one.webhookId),
+    );
+    courier.take(new Map(webhooks.map((webhook) => [webhook.id, webhook])), claimed, full);
+  }
+
+  async function close(webhooks: readonly DueWebhook[]): Promise<boolean> {
+    let closedAll = true;
+    for (const webhook of webhooks) {
+      const { more } = await closeDeliveries(db, webhook);
+      if (more) closedAll = false;
+    }
+    return closedAll;
+  }
+
+  return {
+    async stop() {
+      await Promise.all([fanning.stop(), claims.stop()]);
+      const unbegun = await courier.stop(graceMs);
+      await recorder.drain(graceMs);
+      await releaseClaims(db, unbegun).catch(() => {});
+    },
+  };
+}

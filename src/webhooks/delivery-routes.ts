@@ -1,0 +1,199 @@
+import { z } from 'zod';
+import type { Database, Queryable } from '../db/database.ts';
+import { defineRoute, ok, type Route } from '../http/define-route.ts';
+import type { Once } from '../http/idempotency.ts';
+import { page, pageQuery, toPage } from '../http/paging.ts';
+import { type AttemptRow, type DeliveryRow, deliveryStatuses, findDelivery, listDeliveries } from './delivery.ts';
+import { webhookErrors } from './errors.ts';
+import { retryDelivery } from './retry-delivery.ts';
+
+/** One event on its way to one webhook, as its owner sees it. */
+export const delivery = z.object({
+  id: z.string(),
+  webhookId: z.string(),
+  eventId: z.string().meta({ description: 'The `id` in the body, and `webhook-id`: the same on every attempt.' }),
+  event: z.string(),
+  status: z.enum(deliveryStatuses),
+  responseCode: z.number().nullable().meta({ description: 'Of the last attempt; null when no answer came.' }),
+  attempts: z.number(),
+  nextAttemptAt: z.iso.datetime().nullable().meta({ description: 'Null when there will be no other.' }),
+  error: z.string().nullable().meta({ description: 'Why the last attempt failed.' }),
+  durationMs: z.number().nullable().meta({ description: 'Of the last attempt.' }),
+  createdAt: z.iso.datetime(),
+  finishedAt: z.iso.datetime().nullable(),
+});
+
+export const deliveryExample: z.input<typeof delivery> = {
+  id: 'dlv_01kp3v2m8rfk2s6y0e6v9q4w1x',
+  webhookId: 'whk_01kp3v2m8rfk2s6y0e6v9q4w1x',
+  eventId: 'evt_01kp3v2m8rfk2s6y0e6v9q4w1x',
+  event: 'payment.received',
+  status: 'delivered',
+  responseCode: 200,
+  attempts: 1,
+  nextAttemptAt: null,
+  error: null,
+  durationMs: 84,
+  createdAt: '2026-01-15T10:00:00.000Z',
+  finishedAt: '2026-01-15T10:00:00.210Z',
+};
+
+const attempt = z.object({
+  number: z.number(),
+  attemptedAt: z.iso.datetime(),
+  durationMs: z.number(),
+  responseCode: z.number().nullable(),
+  error: z.string().nullable(),
+  responseBody: z.string().nullable().meta({ description: 'Its first 1024 bytes.' }),
+});
+
+const deliveryId = z.strictObject({ id: z.string().max(64) });
+
+export function deliveryRoutes({ db, once }: { readonly db: Database; readonly once: Once }): Route[] {
+  return [listRoute(db), findRoute(db), retryRoute(once)];
+}
+
+function listRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'listWebhookDeliveries',
+      method: 'GET',
+      path: '/webhooks/deliveries',
+      tag: 'Webhooks',
+      summary: 'The delivery log',
+      description: 'What was sent to your webhooks, or is about to be. Kept for 30 days.',
+      auth: 'key',
+      query: pageQuery.extend({
+        webhookId: z.string().max(64).optional(),
+        status: z.enum(deliveryStatuses).optional(),
+      }),
+      returns: {
+        200: {
+          description: 'Newest first',
+          schema: page('deliveries', delivery),
+          example: { deliveries: [deliveryExample], nextCursor: null },
+        },
+      },
+    },
+    async ({ caller, query }) => {
+      const rows = await listDeliveries(db, {
+        accountId: caller.accountId,
+        webhookId: query.webhookId,
+        status: query.status,
+        before: query.cursor,
+        most: query.limit + 1,
+      });
+      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
+      return ok({ deliveries: items.map(describeDelivery), nextCursor });
+    },
+  );
+}
+
+function findRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'getWebhookDelivery',
+      method: 'GET',
+      path: '/webhooks/deliveries/:id',
+      tag: 'Webhooks',
+      summary: 'A delivery with its attempts',
+      auth: 'key',
+      params: deliveryId,
+      examples: { params: { id: deliveryExample.id } },
+      returns: {
+        200: {
+          description: 'The delivery',
+          schema: delivery.extend({
+            body: z.string().meta({ description: 'What is sent, byte by byte.' }),
+            attemptLog: z.array(attempt).meta({ description: 'Newest first.' }),
+          }),
+          example: {
+            ...deliveryExample,
+            body: '{"id":"evt_01kp3v2m8rfk2s6y0e6v9q4w1x","type":"payment.received","createdAt":"2026-01-15T10:00:00.000Z","data":{"transferId":"trf_01kp3v2m8rfk2s6y0e6v9q4w1x","amount":50,"currency":"USDC","fee":0.75,"recipientAmount":49.25,"sender":{"handle":"PA-7Q2M9XK4","name":"Ada"},"recipient":{"handle":"PA-3F8K1ZT6","name":"Bob"}}}',
+            attemptLog: [
+              {
+                number: 1,
+                attemptedAt: '2026-01-15T10:00:00.120Z',
+                durationMs: 84,
+                responseCode: 200,
+                error: null,
+                responseBody: 'ok',
+              },
+            ],
+          },
+        },
+      },
+      errors: [webhookErrors.delivery_not_found],
+    },
+    async ({ caller, params }) => {
+      const found = await findDelivery(db, caller.accountId, params.id);
+      return ok({
+        ...describeDelivery(found.delivery),
+        body: found.body,
+        attemptLog: found.attempts.map(describeAttempt),
+      });
+    },
+  );
+}
+
+function retryRoute(once: Once): Route {
+  return defineRoute(
+    {
+      id: 'retryWebhookDelivery',
+      method: 'POST',
+      path: '/webhooks/deliveries/:id/retry',
+      tag: 'Webhooks',
+      summary: 'Deliver again',
+      description: 'Sends the same event once more, whether it was delivered or failed, with all its retries.',
+      auth: 'key',
+      params: deliveryId,
+      examples: { params: { id: deliveryExample.id } },
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'It is under way',
+          schema: delivery,
+          example: {
+            ...deliveryExample,
+            status: 'pending',
+            nextAttemptAt: '2026-01-15T11:00:00.000Z',
+            finishedAt: null,
+          },
+        },
+      },
+      errors: [webhookErrors.delivery_not_found, webhookErrors.delivery_pending, webhookErrors.webhook_inactive],
+    },
+    async ({ caller, params, idempotency }) =>
+      once({ caller, idempotency }, async (tx) =>
+        ok(describeDelivery(await retryDelivery(tx, caller.accountId, params.id))),
+      ),
+  );
+}
+
+export function describeDelivery(row: DeliveryRow): z.input<typeof delivery> {
+  return {
+    id: row.id,
+    webhookId: row.webhook_id,
+    eventId: row.event_id,
+    event: row.event,
+    status: row.status,
+    responseCode: row.response_code,
+    attempts: row.attempts,
+    nextAttemptAt: row.next_attempt_at?.toISOString() ?? null,
+    error: row.error,
+    durationMs: row.duration_ms,
+    createdAt: row.created_at.toISOString(),
+    finishedAt: row.finished_at?.toISOString() ?? null,
+  };
+}
+
+function describeAttempt(row: AttemptRow): z.input<typeof attempt> {
+  return {
+    number: row.number,
+    attemptedAt: row.attempted_at.toISOString(),
+    durationMs: row.duration_ms,
+    responseCode: row.response_code,
+    error: row.error,
+    responseBody: row.response_body,
+  };
+}

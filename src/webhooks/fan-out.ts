@@ -1,0 +1,88 @@
+import { namesOf } from '../accounts/find-account.ts';
+import type { Database, Transaction } from '../db/database.ts';
+import { newId } from '../ids.ts';
+import { eventsWait, type LedgerEvent, takeEvents } from '../ledger/events.ts';
+import { buildBody } from './payload.ts';
+
+/** Events of one commit. However many wait, no more than these are in memory. */
+const eventsPerCommit = 500;
+
+export interface FannedOut {
+  readonly deliveries: number;
+  /** Whether others may wait. */
+  readonly more: boolean;
+}
+
+/**
+ * Turns waiting events into deliveries, one for each webhook that asked. Taking the event away and writing its deliveries
+ * are one commit, so each event does this exactly once, whoever else is at it and whenever a process ends.
+ */
+export async function fanOut(db: Database): Promise<FannedOut> {
+  // Looking first is cheaper than a transaction that finds nothing, and most looks find nothing.
+  if (!(await eventsWait(db))) return { deliveries: 0, more: false };
+  return db.transaction(async (tx) => {
+    const events = await takeEvents(tx, eventsPerCommit);
+    const deliveries = await insertDeliveries(tx, events);
+    return { deliveries, more: events.length === eventsPerCommit };
+  });
+}
+
+interface Subscriber {
+  readonly id: string;
+  readonly account_id: bigint;
+  readonly events: readonly string[];
+  readonly ended_at: Date | null;
+}
+
+function wants({ events, ended_at }: Subscriber, event: LedgerEvent): boolean {
+  return events.includes(event.type) && (ended_at === null || ended_at >= event.createdAt);
+}
+
+async function insertDeliveries(tx: Transaction, events: readonly LedgerEvent[]): Promise<number> {
+  if (events.length === 0) return 0;
+  const webhooks = await webhooksOf(tx, events);
+  const told = events.filter(({ accountId }) => webhooks.has(accountId));
+  const parties = await namesOf(
+    tx,
+    told.flatMap(({ posting }) => [posting?.senderId ?? null, posting?.recipientId ?? null]),
+  );
+  const deliveries = told.flatMap((event) => {
+    const subscribed = webhooks.get(event.accountId)?.filter((webhook) => wants(webhook, event)) ?? [];
+    if (subscribed.length === 0) return [];
+    const body = buildBody(event, (accountId) => (accountId === null ? undefined : parties.get(accountId)));
+    return subscribed.map((webhook) => ({ id: newId('dlv'), webhook, event, body }));
+  });
+  if (deliveries.length === 0) return 0;
+  await tx.query(
+    `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_id, event, body, created_at)
+     SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])`,
+    [
+      deliveries.map(({ id }) => id),
+      deliveries.map(({ event }) => event.accountId),
+      deliveries.map(({ webhook }) => webhook.id),
+      deliveries.map(({ event }) => event.id),
+      deliveries.map(({ event }) => event.type),
+      deliveries.map(({ body }) => body),
+      deliveries.map(({ event }) => event.createdAt.toISOString()),
+    ],
+  );
+  return deliveries.length;
+}
+
+/**
+ * Whose events these are for. A webhook that has ended since is among them, so that what happened before its end is seen to
+ * have failed rather than not at all; one that was registered since may hear of it too.
+ */
+async function webhooksOf(tx: Transaction, events: readonly LedgerEvent[]): Promise<Map<bigint, Subscriber[]>> {
+  const oldest = Math.min(...events.map(({ createdAt }) => createdAt.getTime()));
+  const { rows } = await tx.query<Subscriber>(
+    `SELECT id, account_id, events, ended_at FROM webhooks WHERE account_id = ANY ($1) AND status <> 'deleted'
+     UNION ALL
+     SELECT id, account_id, events, ended_at FROM webhooks
+      WHERE account_id = ANY ($1) AND status = 'deleted' AND ended_at >= $2`,
+    [[...new Set(events.map(({ accountId }) => accountId))], new Date(oldest)],
+  );
+  const byAccount = new Map<bigint, Subscriber[]>();
+  for (const row of rows) byAccount.set(row.account_id, [...(byAccount.get(row.account_id) ?? []), row]);
+  return byAccount;
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import type { Clock } from '../clock.ts';
+import type { Queryable } from '../db/database.ts';
+import { defineJob, handleJob } from '../jobs/define-job.ts';
+import type { Schedule } from '../jobs/worker.ts';
+
+const job = defineJob({ name: 'forget-webhook-deliveries', payload: z.unknown(), maxAttempts: 1 });
+
+const keptMs = 30 * 24 * 60 * 60_000;
+
+/** So many at a time that none of the deletions holds anybody up. */
+const chunk = 5_000;
+
+/** A job has half a minute; what is left is for the next one, an hour later. */
+const longestMs = 15_000;
+
+/** The log goes back 30 days. What still waits is never forgotten. */
+export function forgetDeliveriesSchedule(db: Queryable, clock: Clock): Schedule {
+  return { at: '23 * * * *', handler: handleJob(job, () => forgetDeliveries(db, clock)) };
+}
+
+export async function forgetDeliveries(db: Queryable, clock: Clock): Promise<void> {
+  const before = new Date(clock.now() - keptMs);
+  const deadline = clock.now() + longestMs;
+  for (const sql of deletions) {
+    while (clock.now() < deadline) {
+      const { rowCount } = await db.query(sql, [before, chunk]);
+      if ((rowCount ?? 0) < chunk) break;
+    }
+  }
+}
+
+const deletions = [
+  `DELETE FROM webhook_attempts WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM webhook_attempts WHERE attempted_at < $1 LIMIT $2))`,
+  `DELETE FROM webhook_deliveries WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM webhook_deliveries WHERE created_at < $1 AND status <> 'pending' LIMIT $2))
+     AND status <> 'pending'`,
+  `DELETE FROM webhooks WHERE id = ANY (ARRAY(
+     SELECT w.id FROM webhooks w WHERE w.status = 'deleted' AND w.ended_at < $1
+        AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.webhook_id = w.id) LIMIT $2))`,
+];

@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../clock.ts';
+import { isUnavailable } from '../db/database.ts';
+import { createTrouble } from '../jobs/trouble.ts';
+import type { Logger } from '../logger.ts';
+import type { Attempted } from './record-results.ts';
+
+export interface RecorderOptions {
+  write(results: readonly Attempted[]): Promise<void>;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** After this long somebody else has the delivery, and what we know of it counts no more. */
+  readonly keepMs: number;
+}
+
+export interface Recorder {
+  /** Results that are not written down yet. */
+  readonly waiting: number;
+  add(result: Attempted): void;
+  /** Returns when everything is written, or so much time has passed. */
+  drain(graceMs: number): Promise<void>;
+}
+
+const mostPerWrite = 200;
+const gatherMs = 10;
+const retryMs = 250;
+
+/** Gathers results while the ones before are being written: under load one commit serves many. */
+export function createRecorder({ write, logger, clock, keepMs }: RecorderOptions): Recorder {
+  const trouble = createTrouble(logger, {}, 'what became of deliveries cannot be written down');
+  const gathered: { readonly result: Attempted; readonly until: number }[] = [];
+  let writing: Promise<void> | undefined;
+  let ended = false;
+
+  async function writeAll(): Promise<void> {
+    if (gathered.length < mostPerWrite) await sleep(gatherMs);
+    while (gathered.length > 0 && !ended) {
+      const batch = gathered.slice(0, mostPerWrite).filter(({ until }) => clock.now() <= until);
+      const taken = Math.min(gathered.length, mostPerWrite);
+      try {
+        if (batch.length > 0) await write(batch.map(({ result }) => result));
+        gathered.splice(0, taken);
+        trouble.over();
+      } catch (error) {
+        trouble.report(error);
+        if (isUnavailable(error)) await sleep(retryMs);
+        else await writeOneByOne(gathered.splice(0, taken));
+      }
+    }
+    writing = undefined;
+  }
+
+  /** One that the database will not take must not keep the others from being written. */
+  async function writeOneByOne(batch: readonly { readonly result: Attempted }[]): Promise<void> {
+    for (const { result } of batch) {
+      await write([result]).catch((err: unknown) => {
+        logger.error({ err, delivery: result.delivery.id }, 'what became of a delivery could not be written down');
+      });
+    }
+  }
+
+  return {
+    get waiting() {
+      return gathered.length;
+    },
+    add(result) {
+      gathered.push({ result, until: clock.now() + keepMs });
+      writing ??= writeAll();
+    },
+    async drain(graceMs) {
+      let timer: NodeJS.Timeout | undefined;
+      const tooLate = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, graceMs);
+      });
+      await Promise.race([writing, tooLate]).finally(() => clearTimeout(timer));
+      ended = true;
+    },
+  };
+}

@@ -1,0 +1,202 @@
+import { z } from 'zod';
+import type { Database, Queryable } from '../db/database.ts';
+import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
+import { httpErrors } from '../http/errors.ts';
+import type { Once } from '../http/idempotency.ts';
+import { page, pageQuery, toPage } from '../http/paging.ts';
+import type { Outgoing } from '../outgoing/outgoing.ts';
+import type { Secrets } from '../secrets.ts';
+import { delivery, deliveryExample, deliveryRoutes, describeDelivery } from './delivery-routes.ts';
+import { webhookErrors } from './errors.ts';
+import { eventTypes, testEvent } from './event-types.ts';
+import { sendTestEvent } from './retry-delivery.ts';
+import { isUsableSecret } from './sign.ts';
+import { createWebhook, deleteWebhook, selectWebhook, type WebhookRow } from './webhook.ts';
+
+export interface WebhookParts {
+  readonly db: Database;
+  readonly once: Once;
+  readonly secrets: Secrets;
+  readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
+}
+
+const eventName = z.enum(eventTypes, { error: `must be one of ${eventTypes.join(', ')}` });
+
+const webhook = z.object({
+  id: z.string(),
+  url: z.string(),
+  events: z.array(z.string()),
+  status: z.enum(['active', 'disabled']).meta({ description: 'Disabled once its receiver has answered 410 Gone.' }),
+  signed: z.boolean().meta({ description: 'Whether a secret was given. The secret itself is never shown again.' }),
+  createdAt: z.iso.datetime(),
+});
+
+const example = {
+  id: 'whk_01kp3v2m8rfk2s6y0e6v9q4w1x',
+  url: 'https://agent.example.com/paywright',
+  events: ['payment.sent', 'payment.received'],
+  status: 'active' as const,
+  signed: true,
+  createdAt: '2026-01-15T10:00:00.000Z',
+};
+
+const webhookId = z.strictObject({ id: z.string().max(64) });
+
+export function webhookRoutes(parts: WebhookParts): Route[] {
+  return [
+    createRoute(parts),
+    listRoute(parts.db),
+    deleteRoute(parts.once),
+    testRoute(parts.once),
+    ...deliveryRoutes(parts),
+  ];
+}
+
+function createRoute({ once, secrets, outgoing }: WebhookParts): Route {
+  return defineRoute(
+    {
+      id: 'createWebhook',
+      method: 'POST',
+      path: '/webhooks',
+      tag: 'Webhooks',
+      summary: 'Be told of events',
+      description:
+        'From now on each of these events is sent to the URL as a POST with the JSON body `{id, type, createdAt, data}`. Answer with a 2xx status within 10 seconds; anything else, a redirect too, is tried again three times, later each time. An event may arrive twice: its `id` tells. With a secret every request is signed twice: `X-Paywright-Signature: sha256=<hex HMAC-SHA256 of the raw body>`, keyed with the secret as it is, and `webhook-id`, `webhook-timestamp`, `webhook-signature` as in Standard Webhooks, keyed with the bytes that a `whsec_` secret encodes. Answering 410 disables the webhook.',
+      auth: 'key',
+      body: z.strictObject({
+        url: z.string().max(2_048).meta({ description: 'Begins with https:// and leads to a public address.' }),
+        events: z.array(eventName).min(1, 'must name at least one event').max(100),
+        secret: z
+          .string()
+          .min(1)
+          .max(256)
+          .refine(isUsableSecret, 'after whsec_ must be base64')
+          .optional()
+          .meta({ description: 'Requests are signed with it. `whsec_` and base64, or any text.' }),
+      }),
+      examples: {
+        body: { url: example.url, events: ['payment.sent', 'payment.received'], secret: 'whsec_c2VjcmV0IHNlY3JldA==' },
+      },
+      idempotent: true,
+      returns: { 201: { description: 'The webhook', schema: webhook, example } },
+      errors: [webhookErrors.webhook_url_refused, webhookErrors.too_many_webhooks],
+    },
+    async ({ caller, body: { url, events, secret }, idempotency }) => {
+      const refusal = outgoing.explainRefusal(url);
+      if (refusal !== undefined) throw webhookErrors.webhook_url_refused(refusal);
+      return once({ caller, idempotency }, async (tx) => {
+        const { accountId } = caller;
+        return created(describe(await createWebhook(tx, secrets, { accountId, url, events, secret })));
+      });
+    },
+  );
+}
+
+function listRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'listWebhooks',
+      method: 'GET',
+      path: '/webhooks',
+      tag: 'Webhooks',
+      summary: 'Your webhooks',
+      auth: 'key',
+      query: pageQuery,
+      returns: {
+        200: {
+          description: 'Newest first',
+          schema: page('webhooks', webhook),
+          example: { webhooks: [example], nextCursor: null },
+        },
+      },
+    },
+    async ({ caller, query }) => {
+      const { rows } = await db.query<WebhookRow>(
+        `${selectWebhook} WHERE account_id = $1 AND status <> 'deleted' AND ($2::text IS NULL OR id < $2)
+          ORDER BY id DESC LIMIT $3`,
+        [caller.accountId, query.cursor ?? null, query.limit + 1],
+      );
+      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
+      return ok({ webhooks: items.map(describe), nextCursor });
+    },
+  );
+}
+
+function deleteRoute(once: Once): Route {
+  return defineRoute(
+    {
+      id: 'deleteWebhook',
+      method: 'DELETE',
+      path: '/webhooks/:id',
+      tag: 'Webhooks',
+      summary: 'Remove a webhook',
+      description: 'What still waits to be delivered to it fails. Its deliveries stay in the log.',
+      auth: 'key',
+      params: webhookId,
+      examples: { params: { id: example.id } },
+      returns: {
+        200: {
+          description: 'It is gone',
+          schema: z.object({ id: z.string(), deleted: z.literal(true) }),
+          example: { id: example.id, deleted: true },
+        },
+      },
+      errors: [webhookErrors.webhook_not_found],
+    },
+    async ({ caller, params }) =>
+      once({ caller, idempotency: undefined }, async (tx) => {
+        await deleteWebhook(tx, caller.accountId, params.id);
+        return ok({ id: params.id, deleted: true as const });
+      }),
+  );
+}
+
+function testRoute(once: Once): Route {
+  return defineRoute(
+    {
+      id: 'testWebhook',
+      method: 'POST',
+      path: '/webhooks/:id/test',
+      tag: 'Webhooks',
+      summary: 'Send a test event',
+      description: `Sends \`${testEvent}\` to this webhook, whatever it is registered for. Follow it in the delivery log.`,
+      auth: 'key',
+      params: webhookId,
+      examples: { params: { id: example.id } },
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'Its delivery',
+          schema: delivery,
+          example: {
+            ...deliveryExample,
+            event: testEvent,
+            status: 'pending',
+            responseCode: null,
+            durationMs: null,
+            attempts: 0,
+            nextAttemptAt: deliveryExample.createdAt,
+            finishedAt: null,
+          },
+        },
+      },
+      errors: [webhookErrors.webhook_not_found, webhookErrors.webhook_inactive],
+    },
+    async ({ caller, params, idempotency }) =>
+      once({ caller, idempotency }, async (tx) =>
+        ok(describeDelivery(await sendTestEvent(tx, caller.accountId, params.id))),
+      ),
+  );
+}
+
+function describe(row: WebhookRow): z.input<typeof webhook> {
+  if (row.status === 'deleted') throw httpErrors.not_found();
+  return {
+    id: row.id,
+    url: row.url,
+    events: row.events,
+    status: row.status,
+    signed: row.signed,
+    createdAt: row.created_at.toISOString(),
+  };
+}

@@ -1,0 +1,102 @@
+import type { Queryable, Transaction } from '../db/database.ts';
+import { newId } from '../ids.ts';
+import { setSubscriptions } from '../ledger/event-subscriptions.ts';
+import type { Secrets } from '../secrets.ts';
+import { webhookErrors } from './errors.ts';
+
+export type WebhookStatus = 'active' | 'disabled' | 'deleted';
+
+export interface WebhookRow {
+  readonly id: string;
+  readonly account_id: bigint;
+  readonly url: string;
+  readonly events: string[];
+  readonly status: WebhookStatus;
+  readonly signed: boolean;
+  readonly created_at: Date;
+}
+
+export const selectWebhook =
+  'SELECT id, account_id, url, events, status, sealed_secret IS NOT NULL AS signed, created_at FROM webhooks';
+
+const mostPerAccount = 20;
+
+export interface NewWebhook {
+  readonly accountId: bigint;
+  readonly url: string;
+  readonly events: readonly string[];
+  readonly secret: string | undefined;
+}
+
+/** From this commit on its events are recorded. */
+export async function createWebhook(
+  tx: Transaction,
+  secrets: Secrets,
+  { accountId, url, events, secret }: NewWebhook,
+): Promise<WebhookRow> {
+  await holdWebhooks(tx, accountId);
+  const { rows: present } = await tx.query(
+    `SELECT FROM webhooks WHERE account_id = $1 AND status <> 'deleted' LIMIT ${mostPerAccount}`,
+    [accountId],
+  );
+  if (present.length >= mostPerAccount) throw webhookErrors.too_many_webhooks();
+  const id = newId('whk');
+  await tx.query('INSERT INTO webhooks (id, account_id, url, events, sealed_secret) VALUES ($1, $2, $3, $4, $5)', [
+    id,
+    accountId,
+    url,
+    [...new Set(events)],
+    secret === undefined ? null : secrets.seal('webhook-secrets', secret),
+  ]);
+  await subscribe(tx, accountId);
+  const { rows } = await tx.query<WebhookRow>(`${selectWebhook} WHERE id = $1`, [id]);
+  return rows[0] as WebhookRow;
+}
+
+/** What waits for it is ended afterwards, in bounded steps, by whoever delivers. */
+export async function deleteWebhook(tx: Transaction, accountId: bigint, id: string): Promise<void> {
+  await holdWebhooks(tx, accountId);
+  const { rowCount } = await tx.query(
+    `UPDATE webhooks SET status = 'deleted', ended_at = now(), sealed_secret = NULL
+      WHERE id = $1 AND account_id = $2 AND status <> 'deleted'`,
+    [id, accountId],
+  );
+  if (rowCount === 0) throw webhookErrors.webhook_not_found();
+  await subscribe(tx, accountId);
+}
+
+/** Its receiver wants no more. Answers whether it was active until now. */
+export async function disableWebhook(tx: Transaction, accountId: bigint, id: string): Promise<boolean> {
+  await holdWebhooks(tx, accountId);
+  const { rowCount } = await tx.query(
+    "UPDATE webhooks SET status = 'disabled', ended_at = now() WHERE id = $1 AND account_id = $2 AND status = 'active'",
+    [id, accountId],
+  );
+  if (rowCount === 0) return false;
+  await subscribe(tx, accountId);
+  return true;
+}
+
+export async function findWebhook(db: Queryable, accountId: bigint, id: string): Promise<WebhookRow> {
+  const { rows } = await db.query<WebhookRow>(`${selectWebhook} WHERE id = $1 AND account_id = $2`, [id, accountId]);
+  const [row] = rows;
+  if (row === undefined || row.status === 'deleted') throw webhookErrors.webhook_not_found();
+  return row;
+}
+
+/** One change at a time per account. Postings do not wait for this lock, nor it for them. */
+async function holdWebhooks(tx: Transaction, accountId: bigint): Promise<void> {
+  await tx.query('SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [accountId]);
+}
+
+async function subscribe(tx: Transaction, accountId: bigint): Promise<void> {
+  const { rows } = await tx.query<{ type: string }>(
+    "SELECT DISTINCT unnest(events) AS type FROM webhooks WHERE account_id = $1 AND status = 'active' ORDER BY 1",
+    [accountId],
+  );
+  await setSubscriptions(
+    tx,
+    accountId,
+    rows.map(({ type }) => type),
+  );
+}

@@ -1,0 +1,261 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { claimDeliveries, findDueWebhooks } from '../../src/webhooks/claim.ts';
+import { fanOut } from '../../src/webhooks/fan-out.ts';
+import { forgetDeliveries } from '../../src/webhooks/forget-deliveries.ts';
+import { deleteWebhook, disableWebhook } from '../../src/webhooks/webhook.ts';
+import { answerWith, startReceiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+import { type SeenDelivery, useWebhooks } from '../support/webhooks.ts';
+
+const world = useWebhooks();
+const receiver = await startReceiver();
+const other = await startReceiver();
+
+async function allEnded(webhookId: string, count: number): Promise<SeenDelivery[]> {
+  await until('every delivery to end', async () => (await world.countEnded(webhookId)) === count);
+  return world.deliveries(webhookId);
+}
+
+describe('a receiver that fails', () => {
+  it('is tried four times in all, later each time, with the same event', async () => {
+    receiver.answer = answerWith(503, 'not now');
+    const from = receiver.arrived.length;
+    const { id, webhookId } = await world.addPayer(receiver);
+    world.deliver([receiver]);
+    await world.pay(id, 1);
+    const [delivery] = await allEnded(webhookId, 1);
+    expect(delivery).toMatchObject({
+      status: 'failed',
+      attempts: 4,
+      response_code: 503,
+      error: 'The receiver answered 503.',
+      codes: [503, 503, 503, 503],
+    });
+    const arrived = receiver.arrived.slice(from);
+    expect(arrived).toHaveLength(4);
+    expect(new Set(arrived.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([delivery?.event_id]));
+    expect(new Set(arrived.map(({ body }) => body)).size).toBe(1);
+    const { rows } = await world.db.query<{ at: Date; response_body: string; duration_ms: number }>(
+      'SELECT attempted_at AS at, response_body, duration_ms FROM webhook_attempts WHERE delivery_id = $1 ORDER BY number',
+      [delivery?.id],
+    );
+    const times = rows.map(({ at }) => at.getTime());
+    const waits = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+    // A tenth sooner at most; a slow machine may take longer.
+    for (const [index, wanted] of [200, 400, 800].entries()) expect(waits[index]).toBeGreaterThan(wanted * 0.85);
+    expect(rows.every((row) => row.response_body === 'not now' && row.duration_ms >= 0)).toBe(true);
+  });
+
+  it('is not asked again once it has answered well', async () => {
+    const from = receiver.arrived.length;
+    receiver.answer = (arrived, response) => {
+      const times = receiver.arrived.slice(from).filter(({ eventId }) => eventId === arrived.eventId).length;
+      response.writeHead(times < 3 ? 500 : 204).end();
+    };
+    const { id, webhookId } = await world.addPayer(receiver);
+    world.deliver([receiver]);
+    await world.pay(id, 1);
+    const [delivery] = await allEnded(webhookId, 1);
+    expect(delivery).toMatchObject({ status: 'delivered', attempts: 3, codes: [500, 500, 204], error: null });
+  });
+
+  it('fails by a redirect, by silence, by a dead port and by nonsense', async () => {
+    const { webhookId, id } = await world.addPayer(receiver);
+    const options = { timeoutMs: 300, retrySeconds: [] };
+    const trial = async (answer: typeof receiver.answer) => {
+      receiver.answer = answer;
+      const before = (await world.deliveries(webhookId)).length;
+      await world.pay(id, 1);
+      return (await allEnded(webhookId, before + 1)).at(-1);
+    };
+    world.deliver([receiver, other], options);
+    expect(await trial(answerWith(302, '', { location: other.url }))).toMatchObject({
+      status: 'failed',
+      response_code: 302,
+      error: 'The receiver answered 302, and redirects are not followed.',
+    });
+    expect(other.arrived).toHaveLength(0);
+    expect(await trial(() => {})).toMatchObject({ status: 'failed', response_code: null, error: /time|second/ });
+    expect(await trial((_arrived, response) => void response.destroy())).toMatchObject({
+      status: 'failed',
+      response_code: null,
+      error: 'The host ended the connection before it had answered.',
+    });
+  });
+
+  it('may answer anything at all, and the beginning of it is kept', async () => {
+    const nonsense = Buffer.concat([Buffer.from([0, 255, 254, 0xc3]), Buffer.alloc(100_000, 'a\0b')]);
+    receiver.answer = (_arrived, response) => void response.writeHead(500).end(nonsense);
+    const { webhookId, id } = await world.addPayer(receiver);
+    world.deliver([receiver], { retrySeconds: [] });
+    await world.pay(id, 1);
+    const [delivery] = await allEnded(webhookId, 1);
+    const { rows } = await world.db.query<{ response_body: string }>(
+      'SELECT response_body FROM webhook_attempts WHERE delivery_id = $1',
+      [delivery?.id],
+    );
+    expect(rows[0]?.response_body).toMatch(/^\ufffd+a\ufffdba/);
+    expect(rows[0]?.response_body.length).toBeLessThanOrEqual(1_024);
+  });
+});
+
+describe('410 Gone', () => {
+  it('disables the webhook: what waits fails, and nothing more is recorded', async () => {
+    receiver.answer = answerWith(410);
+    const { id, webhookId } = await world.addPayer(receiver);
+    await world.pay(id, 5_000);
+    world.deliver([receiver]);
+    const deliveries = await allEnded(webhookId, 5_000);
+    expect(deliveries.every(({ status }) => status === 'failed')).toBe(true);
+    expect(deliveries.every(({ attempts }) => attempts <= 1)).toBe(true);
+    expect(deliveries.filter(({ attempts }) => attempts === 0).length).toBeGreaterThan(4_000);
+    const { rows } = await world.db.query('SELECT status FROM webhooks WHERE id = $1', [webhookId]);
+    expect(rows).toEqual([{ status: 'disabled' }]);
+    await world.pay(id, 3);
+    expect((await world.db.query('SELECT FROM ledger.events WHERE account_id = $1', [id])).rowCount).toBe(0);
+    await expect(world.db.transaction((tx) => disableWebhook(tx, id, webhookId))).resolves.toBe(false);
+  });
+});
+
+describe('a webhook that is deleted', () => {
+  it('is sent nothing more, however long the next attempt would have been away', async () => {
+    receiver.answer = answerWith(500);
+    const from = receiver.arrived.length;
+    const { id, webhookId } = await world.addPayer(receiver);
+    world.deliver([receiver], { retrySeconds: [600] });
+    await world.pay(id, 3);
+    await until('three attempts', async () => {
+      const deliveries = await world.deliveries(webhookId);
+      return deliveries.length === 3 && deliveries.every(({ attempts }) => attempts === 1);
+    });
+    await world.db.transaction((tx) => deleteWebhook(tx, id, webhookId));
+    const deliveries = await allEnded(webhookId, 3);
+    expect(deliveries.map(({ error }) => error)).toEqual(Array(3).fill('The webhook was deleted.'));
+    expect(receiver.arrived).toHaveLength(from + 3);
+  });
+});
+
+describe('a receiver that never answers', () => {
+  it('delays nobody else', async () => {
+    receiver.answer = () => {};
+    other.answer = answerWith(200);
+    const dead = await world.addPayer(receiver);
+    const alive = await world.addPayer(other);
+    await world.pay(dead.id, 3_000);
+    world.deliver([receiver, other]);
+    await until('the dead one to be asked', async () => receiver.arrived.length > 0);
+    await world.pay(alive.id, 500);
+    // The dead one holds its requests for ten seconds each; the other is done long before the first of them ends.
+    const from = Date.now();
+    await allEnded(alive.webhookId, 500);
+    expect(Date.now() - from).toBeLessThan(9_000);
+    const waiting = await world.deliveries(dead.webhookId);
+    expect(waiting.filter(({ attempts }) => attempts > 0)).toHaveLength(0);
+    receiver.answer = answerWith(200);
+  });
+});
+
+describe('a long line', () => {
+  it('of one webhook is in nobody else’s way, and is taken a few at a time', async () => {
+    const { db } = world;
+    const [long, short] = [await world.addPayer(receiver), await world.addPayer(other)];
+    await db.query(
+      `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_id, event, body, created_at)
+       SELECT 'dlv_' || n, $1, $2, 'evt_' || n, 'payment.sent', '{}', now() FROM generate_series(1, 200000) n`,
+      [long.id, long.webhookId],
+    );
+    await world.pay(short.id, 1);
+    await fanOut(db);
+    const { due } = await findDueWebhooks(db, '');
+    expect(due.map(({ id }) => id)).toEqual(expect.arrayContaining([long.webhookId, short.webhookId]));
+    const wanted = [
+      { webhookId: long.webhookId, most: 3 },
+      { webhookId: short.webhookId, most: 3 },
+    ];
+    const claimed = await claimDeliveries(db, wanted, 60_000);
+    expect(claimed.filter(({ webhookId }) => webhookId === long.webhookId)).toHaveLength(3);
+    expect(claimed.filter(({ webhookId }) => webhookId === short.webhookId)).toHaveLength(1);
+    await db.query('DELETE FROM webhook_deliveries WHERE webhook_id = ANY ($1)', [[long.webhookId, short.webhookId]]);
+  });
+});
+
+describe('the log', () => {
+  it('is forgotten after 30 days, except for what still waits', async () => {
+    const { db } = world;
+    const { id, webhookId } = await world.addPayer(receiver);
+    await db.query(
+      `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_id, event, body, status, created_at, finished_at)
+       SELECT 'dlv_' || age || status, $1, $2, 'evt', 'payment.sent', '{}', status, now() - age * interval '1 day',
+              CASE WHEN status <> 'pending' THEN now() END
+         FROM unnest(ARRAY[29, 31]) age, unnest(ARRAY['pending', 'delivered', 'failed']) status`,
+      [id, webhookId],
+    );
+    await db.query(
+      `INSERT INTO webhook_attempts (delivery_id, number, attempted_at, duration_ms)
+       SELECT 'dlv_31failed', n, now() - (30 + n) * interval '1 day', 1 FROM generate_series(-1, 1) n`,
+    );
+    await forgetDeliveries(db, systemClock);
+    expect((await world.deliveries(webhookId)).map((delivery) => delivery.id)).toEqual([
+      'dlv_29delivered',
+      'dlv_29failed',
+      'dlv_29pending',
+      'dlv_31pending',
+    ]);
+    const { rows } = await db.query("SELECT number FROM webhook_attempts WHERE delivery_id = 'dlv_31failed'");
+    expect(rows).toEqual([{ number: -1 }]);
+    await db.query('DELETE FROM webhook_deliveries WHERE webhook_id = $1', [webhookId]);
+  });
+});
+
+describe('a process that ends in the middle', () => {
+  it('has its deliveries made again by another, and each is marked once', async () => {
+    other.answer = answerWith(200);
+    const from = other.arrived.length;
+    const { id, webhookId } = await world.addPayer(other);
+    await world.pay(id, 3);
+    // Its attempts are made, and it dies before it can write one down.
+    const lost = { ...world.db, query: neverRecords(world.db.query), transaction: world.db.transaction };
+    world.deliver([other], { db: lost, leaseMs: 4_000, timeoutMs: 500 });
+    await until('the attempts', async () => other.arrived.length === from + 3);
+    expect((await world.deliveries(webhookId)).map(({ status }) => status)).toEqual(['pending', 'pending', 'pending']);
+    world.deliver([other], { leaseMs: 4_000, timeoutMs: 500 });
+    const deliveries = await allEnded(webhookId, 3);
+    expect(deliveries.map(({ status, attempts }) => [status, attempts])).toEqual(Array(3).fill(['delivered', 1]));
+    const times = new Map<string, number>();
+    for (const { eventId } of other.arrived.slice(from)) times.set(eventId, (times.get(eventId) ?? 0) + 1);
+    expect([...times.keys()].sort()).toEqual(deliveries.map(({ event_id }) => event_id).sort());
+    expect([...times.values()].every((count) => count >= 2)).toBe(true);
+  });
+
+  it('and comes back too late, writes nothing', async () => {
+    const { id, webhookId } = await world.addPayer(receiver);
+    const slow: (() => void)[] = [];
+    receiver.answer = (_arrived, response) => void slow.push(() => response.writeHead(500).end());
+    await world.pay(id, 1);
+    const first = world.deliver([receiver], { leaseMs: 1_000, timeoutMs: 8_000 });
+    // With so short a lease it has no time to begin anything, and gives it back.
+    await until('the delivery', async () => (await world.deliveries(webhookId)).length === 1);
+    await first.stop();
+    expect(slow).toHaveLength(0);
+    receiver.answer = answerWith(200);
+    world.deliver([receiver]);
+    expect(await allEnded(webhookId, 1)).toMatchObject([{ status: 'delivered', codes: [200] }]);
+  });
+
+  it('gives back what it has not begun when it is stopped', async () => {
+    receiver.answer = answerWith(200);
+    const { id, webhookId } = await world.addPayer(receiver);
+    await world.pay(id, 2_000);
+    const first = world.deliver([receiver], { leaseMs: 600_000 });
+    await until('some', async () => (await world.countEnded(webhookId)) > 0);
+    await first.stop();
+    world.deliver([receiver]);
+    const deliveries = await allEnded(webhookId, 2_000);
+    expect(deliveries.every(({ status, codes }) => status === 'delivered' && codes.length === 1)).toBe(true);
+  });
+});
+
+function neverRecords(query: typeof world.db.query): typeof world.db.query {
+  return (text, values) => (text.includes('webhook_attempts') ? new Promise(() => {}) : query(text, values));
+}

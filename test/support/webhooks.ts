@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import type { Database } from '../../src/db/database.ts';
+import { createLedger, type Ledger } from '../../src/ledger/ledger.ts';
+import { createLogger } from '../../src/logger.ts';
+import { createOutgoing } from '../../src/outgoing/outgoing.ts';
+import { createSecrets } from '../../src/secrets.ts';
+import { type Deliveries, type DeliveryOptions, startDeliveries } from '../../src/webhooks/deliver.ts';
+import { createWebhook } from '../../src/webhooks/webhook.ts';
+import { useDatabase } from './database.ts';
+import { createOwners, fund, transfer } from './ledger.ts';
+import type { Receiver } from './receiver.ts';
+
+const logger = createLogger('silent');
+const secrets = createSecrets('a secret that is used in tests only');
+
+export interface SeenDelivery {
+  readonly id: string;
+  readonly webhook_id: string;
+  readonly event_id: string;
+  readonly status: string;
+  readonly attempts: number;
+  readonly response_code: number | null;
+  readonly error: string | null;
+  readonly due_at: Date;
+  /** Of its attempts, in order. */
+  readonly codes: (number | null)[];
+}
+
+/** Ledger, webhooks and whoever delivers, without the rest of the service. */
+export interface WebhookWorld {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  /** Like a process of its own; it is stopped when the test ends, unless the test has done so. */
+  deliver(receivers: readonly Receiver[], options?: Partial<DeliveryOptions>): Deliveries;
+  /** Somebody with money and a webhook for payments. */
+  addPayer(receiver: Pick<Receiver, 'url'>, secret?: string): Promise<{ id: bigint; webhookId: string }>;
+  /** So many payments by this account, each of which is an event. */
+  pay(from: bigint, times: number): Promise<void>;
+  deliveries(webhookId: string): Promise<SeenDelivery[]>;
+  /** How many were delivered or have failed. */
+  countEnded(webhookId: string): Promise<number>;
+}
+
+export function useWebhooks(): WebhookWorld {
+  const { db } = useDatabase();
+  const ledger = createLedger({ db, logger, limits: { waiting: 20_000 } });
+  let shop = 0n;
+  beforeAll(async () => {
+    const [owner] = await createOwners(db, 1);
+    shop = owner?.id ?? 0n;
+  });
+  afterAll(() => ledger.stop());
+
+  return {
+    db,
+    ledger,
+    deliver(receivers, options = {}) {
+      const outgoing = createOutgoing({
+        allowPrivateHosts: receivers.map(({ port }) => ({ host: '127.0.0.1', port })),
+      });
+      const running = startDeliveries({ db, secrets, outgoing, logger, retrySeconds: [0.2, 0.4, 0.8], ...options });
+      let stopped: Promise<void> | undefined;
+      const stop = () => {
+        stopped ??= running.stop().then(() => outgoing.close());
+        return stopped;
+      };
+      onTestFinished(stop);
+      return { stop };
+    },
+    async addPayer({ url }, secret) {
+      const [owner] = await createOwners(db, 1);
+      const id = owner?.id ?? 0n;
+      await fund(ledger, [{ id }], 1_000_000_000n);
+      const events = ['payment.sent'];
+      const webhook = await db.transaction((tx) => createWebhook(tx, secrets, { accountId: id, url, events, secret }));
+      return { id, webhookId: webhook.id };
+    },
+    async pay(from, times) {
+      const events = { senderEvent: 'payment.sent', recipientEvent: 'payment.received' };
+      const outcomes = await Promise.all(
+        Array.from({ length: times }, () => ledger.post(transfer(from, shop, 100n, events))),
+      );
+      const refused = outcomes.find(({ outcome }) => outcome !== 'posted');
+      if (refused !== undefined) throw new Error(`a payment was refused: ${refused.outcome}`);
+    },
+    async deliveries(webhookId) {
+      const { rows } = await db.query<SeenDelivery>(
+        `SELECT id, webhook_id, event_id, status, attempts, response_code, error, due_at,
+                ARRAY(SELECT a.response_code FROM webhook_attempts a WHERE a.delivery_id = d.id ORDER BY a.number) AS codes
+           FROM webhook_deliveries d WHERE webhook_id = $1 ORDER BY id`,
+        [webhookId],
+      );
+      return rows;
+    },
+    async countEnded(webhookId) {
+      const { rows } = await db.query<{ count: bigint }>(
+        "SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1 AND status <> 'pending'",
+        [webhookId],
+      );
+      return Number(rows[0]?.count);
+    },
+  };
+}
