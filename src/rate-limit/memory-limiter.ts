@@ -71,7 +71,8 @@ export function createMemoryLimiter(clock: Clock): RateLimiter {
       return {
         allowed,
         remaining: Math.max(0, limit - log.size),
-        resetMs: log.size === 0 ? 0 : log.oldest + windowMs - now,
+        // Never more than a window: the clock has fractions, and adding and taking away may leave a grain over.
+        resetMs: log.size === 0 ? 0 : Math.min(windowMs, log.oldest + windowMs - now),
         giveBack: () => {
           if (allowed) log.dropNewest();
         },

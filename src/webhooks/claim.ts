@@ -94,14 +94,14 @@ export async function claimDeliveries(
   const { rows } = await db.query<ClaimedRow>(
     `UPDATE webhook_deliveries d
         SET claim_id = $1, claimed_at = now(), claimed_until = now() + make_interval(secs => $2)
-       FROM (SELECT p.account_id, p.id
-               FROM unnest($3::text[], $4::integer[]) w (webhook_id, most)
-              CROSS JOIN LATERAL (
-                SELECT p.account_id, p.id FROM webhook_deliveries p
-                 WHERE p.webhook_id = w.webhook_id AND p.status = 'pending' AND p.due_at <= now()
-                   AND (p.claimed_until IS NULL OR p.claimed_until <= now())
-                 ORDER BY p.due_at LIMIT w.most FOR UPDATE SKIP LOCKED) p) c
-      WHERE d.account_id = c.account_id AND d.id = c.id
+      WHERE d.ctid = ANY (ARRAY(
+        SELECT p.place
+          FROM unnest($3::text[], $4::integer[]) w (webhook_id, most)
+         CROSS JOIN LATERAL (
+           SELECT p.ctid AS place FROM webhook_deliveries p
+            WHERE p.webhook_id = w.webhook_id AND p.status = 'pending' AND p.due_at <= now()
+              AND (p.claimed_until IS NULL OR p.claimed_until <= now())
+            ORDER BY p.due_at LIMIT w.most FOR UPDATE SKIP LOCKED) p))
       RETURNING d.id, d.account_id, d.webhook_id, d.event_id, d.body, d.attempts - d.attempts_before AS attempts_made`,
     [claimId, leaseMs / 1_000, wanted.map(({ webhookId }) => webhookId), wanted.map(({ most }) => most)],
   );
@@ -135,10 +135,10 @@ export async function closeDeliveries(db: Queryable, { id, status }: DueWebhook)
   const { rowCount } = await db.query(
     `UPDATE webhook_deliveries d
         SET status = 'failed', finished_at = now(), error = $2, claim_id = NULL, claimed_at = NULL, claimed_until = NULL
-       FROM (SELECT account_id, id FROM webhook_deliveries
-              WHERE webhook_id = $1 AND status = 'pending' AND (claimed_until IS NULL OR claimed_until <= now())
-              LIMIT ${closedPerStep} FOR UPDATE SKIP LOCKED) c
-      WHERE d.account_id = c.account_id AND d.id = c.id`,
+      WHERE d.ctid = ANY (ARRAY(
+        SELECT p.ctid FROM webhook_deliveries p
+         WHERE p.webhook_id = $1 AND p.status = 'pending' AND (p.claimed_until IS NULL OR p.claimed_until <= now())
+         LIMIT ${closedPerStep} FOR UPDATE SKIP LOCKED))`,
     [id, reason],
   );
   return { more: rowCount === closedPerStep };

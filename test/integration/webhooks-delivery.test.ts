@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { claimDeliveries, findDueWebhooks } from '../../src/webhooks/claim.ts';
@@ -138,7 +139,8 @@ describe('a webhook that is deleted', () => {
 
 describe('a receiver that never answers', () => {
   it('delays nobody else', async () => {
-    receiver.answer = () => {};
+    const unanswered: ServerResponse[] = [];
+    receiver.answer = (_arrived, response) => void unanswered.push(response);
     other.answer = answerWith(200);
     const dead = await world.addPayer(receiver);
     const alive = await world.addPayer(other);
@@ -153,6 +155,7 @@ describe('a receiver that never answers', () => {
     const waiting = await world.deliveries(dead.webhookId);
     expect(waiting.filter(({ attempts }) => attempts > 0)).toHaveLength(0);
     receiver.answer = answerWith(200);
+    for (const response of unanswered) response.end();
   });
 });
 
