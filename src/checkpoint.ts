@@ -5,3 +5,8 @@
 export type Checkpoint = (name: string) => void;
 
 export const noCheckpoint: Checkpoint = () => {};
+
+/** What a checkpoint throws to end the work there, as the end of the process would: nobody makes up for it. */
+export class Ended extends Error {
+  override readonly name = 'Ended';
+}

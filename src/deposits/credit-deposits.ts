@@ -2,7 +2,7 @@ import { getAddress } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
-import { houseAccount, userAccount } from '../ledger/account-id.ts';
+import { type AccountId, houseAccount, userAccount } from '../ledger/account-id.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { newPostingId } from '../ledger/posting-id.ts';
@@ -11,8 +11,10 @@ import { amountOf } from '../money/amount.ts';
 import type { LocatedTransfer } from './read-transfers.ts';
 
 /** A transfer that came to us, and who it is for; the house when it is for nobody. */
-export interface Arrival extends LocatedTransfer {
+export interface Arrival extends Omit<LocatedTransfer, 'blockHash' | 'logIndex' | 'log'> {
   readonly accountId: bigint | null;
+  /** A step has expected it at a house wallet, and names the account that it is for. */
+  readonly expected?: { readonly stepId: string; readonly account: AccountId };
 }
 
 export interface CreditParts {
@@ -29,7 +31,7 @@ const depositsPerCommit = 200;
  * were new.
  */
 export async function creditDeposits(
-  { db, ledger, logger }: CreditParts,
+  parts: CreditParts,
   chain: ChainId,
   arrivals: readonly Arrival[],
 ): Promise<number> {
@@ -38,30 +40,36 @@ export async function creditDeposits(
   let credited = 0;
   for (let start = 0; start < sorted.length; start += depositsPerCommit) {
     const deposits = sorted.slice(start, start + depositsPerCommit).map((arrival) => toDeposit(chain, arrival));
-    const known = await db.transaction(async (tx) => {
-      const { fresh, earlier } = await insertDeposits(tx, chain, deposits);
-      if (fresh.length > 0) await postDeposits(tx, ledger, fresh);
-      credited += fresh.length;
-      return earlier;
-    });
-    for (const { id, changed } of known) {
-      if (changed) {
-        logger.error({ chain, deposit: id }, 'a deposit that was credited reads otherwise on the chain now');
-      }
-    }
+    credited += await parts.db.transaction((tx) => creditWithin(tx, parts, chain, deposits));
   }
   return credited;
 }
 
-interface Deposit {
+/** Part of a commit that does more than that. Answers how many were new. */
+export async function creditWithin(
+  tx: Transaction,
+  { ledger, logger }: Pick<CreditParts, 'ledger' | 'logger'>,
+  chain: ChainId,
+  deposits: readonly Deposit[],
+): Promise<number> {
+  const { fresh, earlier } = await insertDeposits(tx, chain, deposits);
+  for (const { id, changed } of earlier) {
+    if (changed) logger.error({ chain, deposit: id }, 'a deposit that was credited reads otherwise on the chain now');
+  }
+  if (fresh.length > 0) await postDeposits(tx, ledger, fresh);
+  return fresh.length;
+}
+
+export interface Deposit {
   readonly id: string;
   readonly arrival: Arrival;
   readonly posting: Posting & Required<Pick<Posting, 'id'>>;
 }
 
-function toDeposit(chain: ChainId, arrival: Arrival): Deposit {
-  const { accountId, asset, atomic, txHash, position, sender } = arrival;
+export function toDeposit(chain: ChainId, arrival: Arrival): Deposit {
+  const { accountId, asset, atomic, txHash, position, sender, expected } = arrival;
   const id = newId('dep');
+  const account = accountId === null ? houseAccount('surplus', asset, chain) : userAccount(accountId, asset, chain);
   return {
     id,
     arrival,
@@ -72,10 +80,7 @@ function toDeposit(chain: ChainId, arrival: Arrival): Deposit {
       amount: amountOf(asset, atomic),
       entries: [
         { account: houseAccount('custody', asset, chain), atomic: -atomic },
-        {
-          account: accountId === null ? houseAccount('surplus', asset, chain) : userAccount(accountId, asset, chain),
-          atomic,
-        },
+        { account: expected?.account ?? account, atomic },
       ],
       ...(accountId !== null && { recipientId: accountId, recipientEvent: 'deposit.received' }),
       details: { depositId: id, chain, txHash, from: getAddress(sender) },
@@ -105,14 +110,16 @@ async function insertDeposits(
     deposits.map(({ arrival }) => arrival.asset),
     deposits.map(({ arrival }) => arrival.atomic),
     deposits.map(({ posting }) => posting.id),
+    deposits.map(({ arrival }) => arrival.expected?.stepId ?? null),
   ];
   const given = `unnest($2::text[], $3::text[], $4::integer[], $5::bigint[], $6::bigint[], $7::text[], $8::text[],
-      $9::text[], $10::numeric[], $11::text[])
-    WITH ORDINALITY g (id, tx_hash, position, block_number, account_id, address, sender, asset, atomic, transfer_id, place)`;
+      $9::text[], $10::numeric[], $11::text[], $12::uuid[])
+    WITH ORDINALITY g (id, tx_hash, position, block_number, account_id, address, sender, asset, atomic, transfer_id, step_id,
+      place)`;
   const { rows } = await tx.query<{ id: string }>(
     `INSERT INTO deposits (id, chain, tx_hash, position, block_number, account_id, address, sender, asset, atomic,
-        transfer_id)
-     SELECT id, $1, tx_hash, position, block_number, account_id, address, sender, asset, atomic, transfer_id
+        transfer_id, step_id)
+     SELECT id, $1, tx_hash, position, block_number, account_id, address, sender, asset, atomic, transfer_id, step_id
        FROM ${given} ORDER BY place
      ON CONFLICT (chain, tx_hash, position) DO NOTHING RETURNING id`,
     [chain, ...columns],

@@ -1,16 +1,18 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { BaseError, ContractFunctionRevertedError, getAddress, type Hex, type TypedDataDomain } from 'viem';
 import { tokenAbi } from '../chains/abi.ts';
 import type { Network } from '../chains/network.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { newId } from '../ids.ts';
+import { wakeSaga } from '../sagas/wake-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { openWalletAt } from '../wallets/user-wallets.ts';
 import { type Authorization, readTokenDomain, type SignedAuthorization, toTypedData } from './authorization.ts';
 import type { DepositToken } from './deposit-tokens.ts';
 import { inParallel } from './in-parallel.ts';
 import type { SweepParts } from './sweep-parts.ts';
+import { sweepSaga } from './sweep-saga.ts';
 
 export interface OpenSweepOptions {
   /** A wallet is swept when this much was deposited to it. */
@@ -138,12 +140,7 @@ async function writeDown(
   const id = newId('swe');
   const depositIds = items.flatMap((item) => item.depositIds);
   await db.transaction(async (tx) => {
-    await tx.query("INSERT INTO sweeps (id, chain, asset, idempotency_key, status) VALUES ($1, $2, $3, $4, 'signed')", [
-      id,
-      chain,
-      asset,
-      randomUUID(),
-    ]);
+    await tx.query("INSERT INTO sweeps (id, chain, asset, status) VALUES ($1, $2, $3, 'signed')", [id, chain, asset]);
     await tx.query(
       `INSERT INTO sweep_items (sweep_id, address, treasury, atomic, nonce, valid_before, signature)
        SELECT $1, i.* FROM unnest($2::text[], $3::text[], $4::numeric[], $5::text[], $6::bigint[], $7::text[]) i`,
@@ -162,5 +159,6 @@ async function writeDown(
       [id, depositIds],
     );
     if (rowCount !== depositIds.length) throw new Error('another process sweeps these deposits already');
+    await wakeSaga(tx, { saga: sweepSaga.name, id, lane: chain });
   });
 }

@@ -15,6 +15,7 @@ import {
   readTransfers,
   type TransferLog,
 } from './read-transfers.ts';
+import { decideArrivals, receiveAtHouse } from './receive-at-house.ts';
 import { findForkPoint, isOnChain, nameVanished } from './reorganisation.ts';
 
 /** The checkpoints of a step. */
@@ -112,8 +113,10 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     const cursor = await takeHold();
     if (cursor === undefined) return 'elsewhere';
     // A node that lags behind is waited for.
-    if (confirmed <= cursor.number) return 'caught_up';
-    if (!(await isOnChain(client, cursor))) return readAgainFromFork(cursor);
+    if (confirmed < cursor.number) return 'caught_up';
+    if (confirmed > cursor.number && !(await isOnChain(client, cursor))) return readAgainFromFork(cursor);
+    await decideArrivals(parts, network);
+    if (confirmed === cursor.number) return 'caught_up';
 
     const to = smaller(cursor.number + span, confirmed);
     // Its hash is taken before its logs are read: should the chain change in between, the next step notices.
@@ -129,7 +132,9 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     const fresh = transfers.filter((transfer) => !handled.has(keyOf(transfer)));
     const located = await locateTransfers(network, fresh);
     checkpoint('deposits.read');
-    await creditDeposits(parts, chain, arrivalsOf(located, parts.book));
+    const { users, house } = sortArrivals(located, parts.book);
+    await creditDeposits(parts, chain, users);
+    await receiveAtHouse(parts, chain, house);
     checkpoint('deposits.credited');
     for (const [key, block] of handled) if (block < from) handled.delete(key);
     for (const transfer of fresh) handled.set(keyOf(transfer), transfer.blockNumber);
@@ -151,15 +156,19 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
 }
 
 /** To a user whoever the sender is. To the house only from outside: between our own wallets nothing is earned. */
-function arrivalsOf(transfers: readonly LocatedTransfer[], book: AddressBook): Arrival[] {
-  const arrivals: Arrival[] = [];
+function sortArrivals(
+  transfers: readonly LocatedTransfer[],
+  book: AddressBook,
+): { readonly users: readonly Arrival[]; readonly house: readonly LocatedTransfer[] } {
+  const users: Arrival[] = [];
+  const house: LocatedTransfer[] = [];
   for (const transfer of transfers) {
     const owner = book.find(transfer.recipient);
     if (owner === undefined) continue;
-    if (owner.accountId === null && book.find(transfer.sender) !== undefined) continue;
-    arrivals.push({ ...transfer, accountId: owner.accountId });
+    if (owner.accountId !== null) users.push({ ...transfer, accountId: owner.accountId });
+    else if (book.find(transfer.sender) === undefined) house.push(transfer);
   }
-  return arrivals;
+  return { users, house };
 }
 
 function keyOf({ blockHash, logIndex }: TransferLog): string {

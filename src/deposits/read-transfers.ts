@@ -1,4 +1,5 @@
 import { type Address, type Hex, isAddressEqual, type Log, parseAbiItem, type TransactionReceipt } from 'viem';
+import { proofsOf } from '../chain-steps/receipt-proofs.ts';
 import type { Network } from '../chains/network.ts';
 import type { Asset } from '../money/asset.ts';
 import type { AddressBook } from './address-book.ts';
@@ -34,6 +35,8 @@ export interface TransferLog {
 /** A transfer at its place within its transaction, which does not change when the transaction moves to another block. */
 export interface LocatedTransfer extends TransferLog {
   readonly position: number;
+  /** What its receipt proves about why it was made. */
+  readonly proofs: readonly string[];
 }
 
 /** The chain says two things at once. Reading again later tells which is true; until then nothing is credited. */
@@ -119,7 +122,8 @@ export async function locateTransfers(
   return transfers.map((transfer) => {
     const receipt = byHash.get(transfer.txHash);
     if (receipt === undefined) throw new ChainDisagrees(`${transfer.txHash} has no receipt`);
-    return { ...transfer, position: locate(transfer, receipt) };
+    const position = locate(transfer, receipt);
+    return { ...transfer, position, proofs: proofsOf(receipt.logs, position) };
   });
 }
 

@@ -13,16 +13,3 @@ export interface SweepParts {
   readonly logger: Logger;
   readonly checkpoint?: Checkpoint | undefined;
 }
-
-/** The checkpoints of a sweep, in the order in which it passes them. */
-export const sweepCheckpoints = [
-  'sweep.chosen',
-  'sweep.signed',
-  'sweep.written',
-  'sweep.sending',
-  'sweep.taken',
-  'sweep.sent',
-  'sweep.confirmed',
-  'sweep.judged',
-  'sweep.settled',
-] as const;

@@ -4,17 +4,13 @@ import type { Queryable } from '../db/database.ts';
 import type { SignedAuthorization } from './authorization.ts';
 import type { DepositToken } from './deposit-tokens.ts';
 
-/** A sweep that is not finished. */
+/** Deposits of some wallets, each with its permission to carry them to the treasury. */
 export interface Sweep {
   readonly id: string;
   readonly chain: ChainId;
   readonly asset: DepositToken['asset'];
-  readonly idempotencyKey: string;
-  readonly providerRef: string | null;
-  /** The gas wallet that pays, from the moment before the provider is first asked. */
-  readonly gasWalletId: string | null;
   /** `sending` from the moment before the provider is first asked. */
-  readonly status: 'signed' | 'sending';
+  readonly status: 'signed' | 'sending' | 'complete' | 'failed';
   /** Always in the same order, because the provider must be asked for the same thing every time. */
   readonly items: readonly SweepItem[];
 }
@@ -23,26 +19,34 @@ export interface SweepItem extends SignedAuthorization {
   readonly settled: boolean;
 }
 
+/** Its one step on a chain. */
+export function submitStep(sweepId: string) {
+  return { sagaId: sweepId, step: 'submit' } as const;
+}
+
+export async function findSweep(db: Queryable, id: string): Promise<Sweep | undefined> {
+  const { rows } = await db.query<SweepRow>(`${select} WHERE s.id = $1`, [id]);
+  return rows[0] && toSweep(rows[0]);
+}
+
 export async function listOpenSweeps(db: Queryable, chain: ChainId): Promise<readonly Sweep[]> {
-  const { rows } = await db.query<SweepRow>(
-    `SELECT s.id, s.chain, s.asset, s.idempotency_key, s.provider_ref, s.gas_wallet_id, s.status, (
-        SELECT json_agg(json_build_object('address', i.address, 'treasury', i.treasury, 'atomic', i.atomic::text,
-            'nonce', i.nonce, 'validBefore', i.valid_before::text, 'signature', i.signature,
-            'settled', i.moved IS NOT NULL) ORDER BY i.address COLLATE "C")
-          FROM sweep_items i WHERE i.sweep_id = s.id) AS items
-       FROM sweeps s WHERE s.chain = $1 AND s.finished_at IS NULL ORDER BY s.id`,
-    [chain],
-  );
+  const { rows } = await db.query<SweepRow>(`${select} WHERE s.chain = $1 AND s.finished_at IS NULL ORDER BY s.id`, [
+    chain,
+  ]);
   return rows.map(toSweep);
 }
+
+const select = `SELECT s.id, s.chain, s.asset, s.status, (
+    SELECT json_agg(json_build_object('address', i.address, 'treasury', i.treasury, 'atomic', i.atomic::text,
+        'nonce', i.nonce, 'validBefore', i.valid_before::text, 'signature', i.signature,
+        'settled', i.moved IS NOT NULL) ORDER BY i.address COLLATE "C")
+      FROM sweep_items i WHERE i.sweep_id = s.id) AS items
+   FROM sweeps s`;
 
 interface SweepRow {
   readonly id: string;
   readonly chain: ChainId;
   readonly asset: Sweep['asset'];
-  readonly idempotency_key: string;
-  readonly provider_ref: string | null;
-  readonly gas_wallet_id: string | null;
   readonly status: Sweep['status'];
   readonly items: readonly {
     readonly address: string;
@@ -60,9 +64,6 @@ function toSweep(row: SweepRow): Sweep {
     id: row.id,
     chain: row.chain,
     asset: row.asset,
-    idempotencyKey: row.idempotency_key,
-    providerRef: row.provider_ref,
-    gasWalletId: row.gas_wallet_id,
     status: row.status,
     items: row.items.map((item) => ({
       from: getAddress(item.address),

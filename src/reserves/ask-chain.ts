@@ -71,16 +71,3 @@ export function transferIn(
     return undefined;
   }
 }
-
-/** Whether a transaction succeeded and paid exactly this much of a token to an address. */
-export function hasPaid(
-  { status, logs }: TransactionReceipt,
-  token: Token,
-  { address, net }: { readonly address: Hex; readonly net: bigint },
-): boolean {
-  if (status !== 'success') return false;
-  return logs.some((log) => {
-    const transfer = transferIn(log, token);
-    return transfer !== undefined && isAddressEqual(transfer.to, address) && transfer.atomic === net;
-  });
-}

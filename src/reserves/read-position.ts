@@ -2,6 +2,7 @@ import type { Hex } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
 import type { Database, Queryable, Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
+import { type OpenStep, readOpenSteps } from './open-steps.ts';
 
 /** What the ledger says of one asset on one chain. */
 export interface Book {
@@ -13,7 +14,10 @@ export interface Book {
   readonly owed: bigint;
   /** Taken from its owner and not yet gone, or not yet arrived. */
   readonly inTransit: bigint;
-  /** What has been credited or paid out in blocks after the cursor: above zero what we still hold there, below what we do not hold yet. */
+  /**
+   * What has been credited or paid out in blocks after the cursor, and what has come but is not decided yet: above zero what
+   * we hold at the cursor beyond the books, below what we do not hold yet.
+   */
   readonly ahead: bigint;
 }
 
@@ -22,21 +26,12 @@ export interface Cursor {
   readonly blockHash: Hex;
 }
 
-/** A withdrawal that the ledger holds in transit, and the transactions that may have paid it. */
-export interface OpenWithdrawal {
-  readonly chain: ChainId;
-  readonly asset: Asset;
-  readonly address: Hex;
-  readonly net: bigint;
-  readonly hashes: readonly Hex[];
-}
-
 /** Everything the report needs from the database. Read it at one moment. */
 export interface Position {
   readonly at: Date;
   readonly cursors: ReadonlyMap<ChainId, Cursor>;
   readonly books: readonly Book[];
-  readonly openWithdrawals: readonly OpenWithdrawal[];
+  readonly openSteps: readonly OpenStep[];
   /** Wallets of ours that may hold something, in lower case: the house's, and users' with deposits that were not swept. */
   readonly addresses: ReadonlyMap<ChainId, ReadonlySet<Hex>>;
 }
@@ -54,7 +49,7 @@ export async function readPosition(tx: Transaction): Promise<Position> {
     at: await readTime(tx),
     cursors: await readCursors(tx),
     books: await readBooks(tx),
-    openWithdrawals: await readOpenWithdrawals(tx),
+    openSteps: await readOpenSteps(tx),
     addresses: await readAddresses(tx),
   };
 }
@@ -90,9 +85,13 @@ export async function readBooks(tx: Queryable): Promise<Book[]> {
        SELECT d.chain, d.asset, -d.atomic AS atomic
          FROM chain_cursors c JOIN deposits d ON d.chain = c.chain AND d.block_number > c.block_number
        UNION ALL
-       SELECT w.chain, w.asset, w.net
-         FROM chain_cursors c JOIN withdrawals w
-           ON w.chain = c.chain AND w.block_number > c.block_number AND w.status = 'complete'
+       SELECT s.chain, l.asset, l.atomic
+         FROM chain_cursors c JOIN chain_steps s
+           ON s.chain = c.chain AND s.block_number > c.block_number AND s.state = 'confirmed'
+         JOIN chain_step_leaves l ON l.step_id = s.id AND NOT l.stays
+       UNION ALL
+       SELECT u.chain, u.asset, u.atomic
+         FROM chain_cursors c JOIN undecided_arrivals u ON u.chain = c.chain AND u.block_number <= c.block_number
      )
      SELECT n.chain, n.asset,
             coalesce(sum(balance) FILTER (WHERE kind = 'available'), 0) AS users,
@@ -109,17 +108,6 @@ export async function readBooks(tx: Queryable): Promise<Book[]> {
     inTransit: BigInt(in_transit),
     ahead: BigInt(ahead),
   }));
-}
-
-/** A transaction of our own keys has a hash for each time it was signed; elsewhere the provider tells the one it has. */
-async function readOpenWithdrawals(tx: Queryable): Promise<OpenWithdrawal[]> {
-  const { rows } = await tx.query<Omit<OpenWithdrawal, 'net'> & { net: string }>(
-    `SELECT w.chain, w.asset, lower(w.address) AS address, w.net,
-            ARRAY(SELECT hash FROM key_transaction_attempts a WHERE a.transaction_id = w.idempotency_key
-                  UNION SELECT w.tx_hash WHERE w.tx_hash IS NOT NULL) AS hashes
-       FROM withdrawals w WHERE w.finished_at IS NULL`,
-  );
-  return rows.map((row) => ({ ...row, net: BigInt(row.net) }));
 }
 
 async function readAddresses(tx: Queryable): Promise<Map<ChainId, Set<Hex>>> {

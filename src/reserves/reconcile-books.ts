@@ -1,6 +1,7 @@
 import type { Database } from '../db/database.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import type { Asset } from '../money/asset.ts';
+import type { Saga } from '../sagas/define-saga.ts';
 
 /** "12.5 USDC", from atomic units. */
 export function amountText(asset: Asset, atomic: bigint | string): string {
@@ -8,10 +9,11 @@ export function amountText(asset: Asset, atomic: bigint | string): string {
 }
 
 /** What the ledger says and what the rows of deposits and withdrawals say: one line for each thing that does not agree. */
-export async function reconcileBooks(db: Database): Promise<string[]> {
+export async function reconcileBooks(db: Database, sagas: readonly Saga[]): Promise<string[]> {
   return [
     ...(await custodyAgainstClaims(db)),
-    ...(await transitAgainstWithdrawals(db)),
+    ...(await transitAgainstSagas(db, sagas)),
+    ...(await withdrawalsAgainstSteps(db)),
     ...(await withdrawalsWithoutPostings(db)),
     ...(await depositPostingsWithoutRows(db)),
     ...(await paymentsCountedTwice(db)),
@@ -42,22 +44,47 @@ async function custodyAgainstClaims(db: Database): Promise<string[]> {
   );
 }
 
-async function transitAgainstWithdrawals(db: Database): Promise<string[]> {
-  const { rows } = await db.query<SumRow>(
-    `WITH booked AS (
-       SELECT c.id AS chain, a.symbol AS asset, l.balance FROM ledger.accounts l
-         JOIN ledger.chains c ON c.code = ledger.chain_of(l.id) JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
-        WHERE ledger.kind_of(l.id) = (SELECT code FROM ledger.kinds WHERE name = 'withdrawals_in_transit')
-     ), open AS (
-       SELECT chain, asset, sum(gross) AS gross FROM withdrawals WHERE finished_at IS NULL GROUP BY 1, 2
-     )
-     SELECT chain, asset, coalesce(open.gross, 0) AS expected, coalesce(booked.balance, 0) AS found
-       FROM booked FULL JOIN open USING (chain, asset)
-      WHERE coalesce(open.gross, 0) <> coalesce(booked.balance, 0) ORDER BY 1, 2`,
+/** What stands in transit for a kind of saga is what its open ones have taken. */
+async function transitAgainstSagas(db: Database, sagas: readonly Saga[]): Promise<string[]> {
+  const findings: string[] = [];
+  for (const { table, inTransit } of sagas) {
+    if (inTransit === undefined) continue;
+    const { rows } = await db.query<SumRow>(
+      `WITH booked AS (
+         SELECT c.id AS chain, a.symbol AS asset, l.balance FROM ledger.accounts l
+           JOIN ledger.chains c ON c.code = ledger.chain_of(l.id) JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
+          WHERE ledger.kind_of(l.id) = (SELECT code FROM ledger.kinds WHERE name = $1)
+       ), open AS (
+         SELECT chain, asset, sum(${inTransit.column}) AS taken FROM ${table} WHERE finished_at IS NULL GROUP BY 1, 2
+       )
+       SELECT chain, asset, coalesce(open.taken, 0) AS expected, coalesce(booked.balance, 0) AS found
+         FROM booked FULL JOIN open USING (chain, asset)
+        WHERE coalesce(open.taken, 0) <> coalesce(booked.balance, 0) ORDER BY 1, 2`,
+      [inTransit.kind],
+    );
+    for (const { chain, asset, expected, found } of rows) {
+      findings.push(
+        `${chain}: ${amountText(asset, found)} is in transit, but open ${table} come to ${amountText(asset, expected)}.`,
+      );
+    }
+  }
+  return findings;
+}
+
+/** What a withdrawal says and what was asked of the provider for it are the same. */
+async function withdrawalsAgainstSteps(db: Database): Promise<string[]> {
+  const { rows } = await db.query<{ id: string; asset: Asset; gross: string }>(
+    `SELECT w.id, w.asset, w.gross FROM withdrawals w
+       LEFT JOIN chain_steps s ON s.saga_id = w.id AND s.step = 'pay' LEFT JOIN chain_step_leaves l ON l.step_id = s.id
+      WHERE (w.status IN ('sending', 'complete') AND s.id IS NULL)
+         OR (s.id IS NOT NULL AND (s.chain, l.asset, l.atomic, l.recipient)
+               IS DISTINCT FROM (w.chain, w.asset, w.net, lower(w.address)))
+         OR (s.settled_at IS NOT NULL AND (s.state = 'confirmed') IS DISTINCT FROM (w.status = 'complete'))
+      ORDER BY w.id`,
   );
   return rows.map(
-    ({ chain, asset, expected, found }) =>
-      `${chain}: ${amountText(asset, found)} is in transit, but open withdrawals come to ${amountText(asset, expected)}.`,
+    ({ id, asset, gross }) =>
+      `Withdrawal ${id} of ${amountText(asset, gross)} is not what the wallet provider was asked for.`,
   );
 }
 
@@ -95,11 +122,11 @@ async function depositPostingsWithoutRows(db: Database): Promise<string[]> {
   );
 }
 
-/** One transaction pays one withdrawal. */
+/** One transaction is the end of one step. */
 async function paymentsCountedTwice(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ chain: string; tx_hash: string; ids: string[] }>(
-    `SELECT chain, tx_hash, array_agg(id ORDER BY id) AS ids FROM withdrawals
-      WHERE status = 'complete' GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2`,
+    `SELECT chain, hash AS tx_hash, array_agg(saga_id ORDER BY saga_id) AS ids FROM chain_steps
+      WHERE state = 'confirmed' GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2`,
   );
   return rows.map(
     ({ chain, tx_hash, ids }) => `${chain}: transaction ${tx_hash} is taken as the payment of ${ids.join(' and ')}.`,

@@ -49,8 +49,9 @@ async function readDeposits(db: Database, chain: ChainId, after: string): Promis
        FROM deposits d JOIN ledger.chains c ON c.id = d.chain JOIN ledger.assets a ON a.symbol = d.asset
        JOIN ledger.kinds k ON k.name = CASE WHEN d.account_id IS NULL THEN 'surplus' ELSE 'available' END
        LEFT JOIN ledger.postings p ON p.reference = 'deposit:' || d.chain || ':' || d.tx_hash || ':' || d.position
-       LEFT JOIN ledger.entries e ON e.posting_id = p.id AND e.posted_at = p.posted_at
-         AND e.account_id = ((coalesce(d.account_id, 0) << 14) | (k.code << 8) | (c.code << 4) | a.code)
+       LEFT JOIN chain_step_arrivals x ON x.step_id = d.step_id AND x.asset = d.asset
+       LEFT JOIN ledger.entries e ON e.posting_id = p.id AND e.posted_at = p.posted_at AND e.account_id =
+         coalesce(x.account_id, (coalesce(d.account_id, 0) << 14) | (k.code << 8) | (c.code << 4) | a.code)
       WHERE d.chain = $1 AND d.id > $2 ORDER BY d.id LIMIT $3`,
     [chain, after, rowsAtOnce],
   );

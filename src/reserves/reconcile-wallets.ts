@@ -4,9 +4,10 @@ import type { Network } from '../chains/network.ts';
 import type { Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
 import { readBalances } from './ask-chain.ts';
+import { readTaken } from './open-steps.ts';
 import type { Cursor, Position } from './read-position.ts';
 import { amountText } from './reconcile-books.ts';
-import { compare, heldTokens, readPaid, total } from './report.ts';
+import { compare, heldTokens, total } from './report.ts';
 
 /** What was deposited to a user's wallet and not marked as swept, in blocks up to the cursor. */
 interface Unswept {
@@ -57,10 +58,10 @@ export async function reconcileWallets(
   for (const { token, book } of heldTokens(network, position.books)) {
     const { asset } = token;
     const balances = await readBalances(network, token, [...wallets.users, ...house], blockNumber);
-    const open = position.openWithdrawals.filter((one) => one.chain === network.id && one.asset === asset);
-    const paid = await readPaid(network, token, open, blockNumber);
+    const open = position.openSteps.filter((one) => one.chain === network.id && one.asset === asset);
+    const taken = await readTaken(network, token, open, blockNumber);
     const onChain = total(balances);
-    const { inFlight, difference } = compare(book, { onChain, paid });
+    const { inFlight, difference } = compare(book, { onChain, taken });
     const text = (atomic: bigint) => amountText(asset, atomic);
     if (difference !== 0n) {
       findings.push(

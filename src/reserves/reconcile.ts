@@ -1,25 +1,24 @@
 import type { Network, Networks } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import { verifyLedger } from '../ledger/verify.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Saga } from '../sagas/define-saga.ts';
 import { BlockIsGone, requireBlock } from './ask-chain.ts';
 import { atOneMoment, type Position, readPosition } from './read-position.ts';
 import { amountText, reconcileBooks } from './reconcile-books.ts';
 import { reconcileDeposits } from './reconcile-deposits.ts';
 import { readWallets, reconcileWallets, type Wallets } from './reconcile-wallets.ts';
-import { reconcileWithdrawals } from './reconcile-withdrawals.ts';
+import { findStuck } from './reconcile-sagas.ts';
+import { reconcileSteps } from './reconcile-steps.ts';
 
 export interface ReconcileParts {
   readonly db: Database;
   readonly networks: Networks;
-  /** What takes longer is stuck. Authorizations of a sweep may have to run out first, so a sweep has longer. */
-  readonly withdrawalMs?: number;
-  readonly sweepMs?: number;
+  readonly sagas: readonly Saga[];
+  /** As if it were so much later: sooner or later everything that is under way takes too long. */
+  readonly laterMs?: number;
   /** How far a chain may be ahead of what was read of it. */
   readonly lagBlocks?: number;
 }
-
-const hour = 60 * 60_000;
 
 /** Looks at everything we hold and owe, and names whatever does not agree: one sentence for each, none when all is well. */
 export async function reconcile(parts: ReconcileParts): Promise<string[]> {
@@ -28,7 +27,7 @@ export async function reconcile(parts: ReconcileParts): Promise<string[]> {
     position: await readPosition(tx),
     wallets: await readWallets(tx),
   }));
-  const findings = [...(await verifyLedger(db)).problems, ...(await reconcileBooks(db)), ...(await findStuck(parts))];
+  const findings = [...(await verifyLedger(db)).problems, ...(await reconcileBooks(db, parts.sagas)), ...(await findStuck(parts))];
   for (const network of networks.values()) findings.push(...(await reconcileChain(parts, network, position, wallets)));
   for (const { chain, asset, owed, inTransit } of position.books) {
     const network = networks.get(chain);
@@ -52,7 +51,7 @@ async function reconcileChain(
       ...(await findLag(parts, network, cursor.blockNumber)),
       ...(await reconcileWallets(network, position, cursor, wallets)),
       ...(await reconcileDeposits(parts.db, network)),
-      ...(await reconcileWithdrawals(parts.db, network)),
+      ...(await reconcileSteps(parts.db, network)),
     ];
   } catch (error) {
     if (error instanceof BlockIsGone) return [`${network.id}: ${error.message}.`];
@@ -66,32 +65,4 @@ async function findLag({ lagBlocks = 500 }: ReconcileParts, network: Network, re
   const head = await network.client.getBlockNumber({ cacheTime: 0 });
   const behind = Number(head - read) - network.confirmations + 1;
   return behind > lagBlocks ? [`${network.id}: ${behind} confirmed blocks after block ${read} were not read yet.`] : [];
-}
-
-interface StuckRow {
-  readonly id: string;
-  readonly chain: string;
-  readonly asset: Asset;
-  readonly atomic: string;
-  readonly status: string;
-  readonly created_at: Date;
-}
-
-/** Withdrawals that are held wait for a person, who sees them in `paywright withdrawals list`. */
-async function findStuck({ db, withdrawalMs = hour, sweepMs = 3 * hour }: ReconcileParts): Promise<string[]> {
-  const since = 'now() - make_interval(secs => $1::float8 / 1000)';
-  const withdrawals = await db.query<StuckRow>(
-    `SELECT id, chain, asset, net AS atomic, status, created_at FROM withdrawals
-      WHERE finished_at IS NULL AND status <> 'held' AND created_at < ${since} ORDER BY id`,
-    [withdrawalMs],
-  );
-  const sweeps = await db.query<StuckRow>(
-    `SELECT s.id, s.chain, s.asset, sum(i.atomic) AS atomic, s.status, s.created_at
-       FROM sweeps s JOIN sweep_items i ON i.sweep_id = s.id
-      WHERE s.finished_at IS NULL AND s.created_at < ${since} GROUP BY s.id ORDER BY s.id`,
-    [sweepMs],
-  );
-  const describe = (what: string) => (row: StuckRow) =>
-    `${row.chain}: ${what} ${row.id} of ${amountText(row.asset, row.atomic)} is ${row.status} since ${row.created_at.toISOString()}.`;
-  return [...withdrawals.rows.map(describe('withdrawal')), ...sweeps.rows.map(describe('sweep'))];
 }

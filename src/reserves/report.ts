@@ -2,12 +2,12 @@ import type { ChainId } from '../chains/chains.ts';
 import type { Network, Networks, Token } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import { depositTokens } from '../deposits/deposit-tokens.ts';
-import { inParallel } from '../deposits/in-parallel.ts';
 import type { Logger } from '../logger.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import type { Asset } from '../money/asset.ts';
-import { BlockIsGone, findReceipt, hasPaid, readBalances, requireBlock } from './ask-chain.ts';
-import { atOneMoment, type Book, type OpenWithdrawal, type Position, readPosition } from './read-position.ts';
+import { BlockIsGone, readBalances, requireBlock } from './ask-chain.ts';
+import { readTaken } from './open-steps.ts';
+import { atOneMoment, type Book, type Position, readPosition } from './read-position.ts';
 
 /** What we hold and what we owe of one asset on one chain, at one block and one moment of the ledger. Decimal text. */
 export interface ReserveRow {
@@ -97,48 +97,28 @@ function isEmpty({ owed, inTransit, ahead, users }: Book): boolean {
 
 export interface Holding {
   readonly onChain: bigint;
-  /** The net of withdrawals that the ledger holds in transit and the chain has paid already. */
-  readonly paid: bigint;
+  /** What steps have taken from us on the chain, and the books do not say yet. */
+  readonly taken: bigint;
 }
 
 async function readHoldings(
   network: Network,
   books: readonly HeldToken[],
-  { addresses, openWithdrawals }: Position,
+  { addresses, openSteps }: Position,
   blockNumber: bigint,
 ): Promise<Holding[]> {
   const wallets = [...(addresses.get(network.id) ?? [])];
   const holdings: Holding[] = [];
   for (const { token } of books) {
     const balances = await readBalances(network, token, wallets, blockNumber);
-    const open = openWithdrawals.filter(({ chain, asset }) => chain === network.id && asset === token.asset);
-    holdings.push({ onChain: total(balances), paid: await readPaid(network, token, open, blockNumber) });
+    const open = openSteps.filter(({ chain, asset }) => chain === network.id && asset === token.asset);
+    holdings.push({ onChain: total(balances), taken: await readTaken(network, token, open, blockNumber) });
   }
   return holdings;
 }
 
-const receiptsAtOnce = 8;
-
-/** What of these withdrawals had left our wallets at a block. */
-export async function readPaid(
-  network: Network,
-  token: Token,
-  withdrawals: readonly OpenWithdrawal[],
-  blockNumber: bigint,
-): Promise<bigint> {
-  const paid = await inParallel(withdrawals, receiptsAtOnce, async (withdrawal) => {
-    for (const hash of withdrawal.hashes) {
-      const receipt = await findReceipt(network, hash);
-      if (receipt === undefined || receipt.blockNumber > blockNumber) continue;
-      if (hasPaid(receipt, token, withdrawal)) return withdrawal.net;
-    }
-    return 0n;
-  });
-  return total(paid);
-}
-
-function toRow({ token: { asset }, book }: HeldToken, { onChain, paid }: Holding, blockNumber: number): ReserveRow {
-  const { inFlight, difference } = compare(book, { onChain, paid });
+function toRow({ token: { asset }, book }: HeldToken, { onChain, taken }: Holding, blockNumber: number): ReserveRow {
+  const { inFlight, difference } = compare(book, { onChain, taken });
   const text = (atomic: bigint) => toDecimalText(amountOf(asset, atomic));
   return {
     chain: book.chain,
@@ -154,9 +134,9 @@ function toRow({ token: { asset }, book }: HeldToken, { onChain, paid }: Holding
 /** What we hold is what we owe and what is in flight; the rest is the difference, and should be nothing. */
 export function compare(
   { owed, inTransit, ahead }: Book,
-  { onChain, paid }: Holding,
+  { onChain, taken }: Holding,
 ): { readonly inFlight: bigint; readonly difference: bigint } {
-  const inFlight = inTransit - paid + ahead;
+  const inFlight = inTransit - taken + ahead;
   return { inFlight, difference: onChain - owed - inFlight };
 }
 

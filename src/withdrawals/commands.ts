@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { Database } from '../db/database.ts';
-import { enqueue } from '../jobs/define-job.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { toDecimalText } from '../money/amount.ts';
 import { Refusal } from '../refusal.ts';
+import { wakeSaga } from '../sagas/wake-saga.ts';
 import { failWithdrawal } from './finish-withdrawal.ts';
-import { advanceWithdrawal } from './jobs.ts';
+import { withdrawalSaga } from './saga.ts';
 import { findWithdrawal, selectWithdrawal, toWithdrawal, type Withdrawal, type WithdrawalRow } from './withdrawal.ts';
 
 type WithLedger = (work: (parts: { db: Database; ledger: Ledger }) => Promise<void>) => Promise<void>;
@@ -33,7 +33,7 @@ export function addWithdrawalCommands(program: Command, withLedger: WithLedger, 
     .description('send a held withdrawal after all')
     .action((id: string) =>
       withLedger(async ({ db }) => {
-        const { accountId } = await heldOrRefuse(db, id);
+        const { accountId, chain } = await heldOrRefuse(db, id);
         const { rows } = await db.query('SELECT FROM accounts WHERE id = $1 AND frozen_at IS NOT NULL', [accountId]);
         if (rows.length > 0) throw new Refusal('Its account is frozen: run "paywright account unfreeze" first.');
         await db.transaction(async (tx) => {
@@ -43,7 +43,7 @@ export function addWithdrawalCommands(program: Command, withLedger: WithLedger, 
             [id],
           );
           if (rowCount === 0) throw new Refusal(`${id} is not held any more.`);
-          await enqueue(tx, advanceWithdrawal, { withdrawalId: id }, { key: id });
+          await wakeSaga(tx, { saga: withdrawalSaga.name, id, lane: chain });
         });
         say(`${id} is released.`);
       }),
@@ -55,7 +55,8 @@ export function addWithdrawalCommands(program: Command, withLedger: WithLedger, 
     .action((id: string) =>
       withLedger(async (parts) => {
         const withdrawal = await heldOrRefuse(parts.db, id);
-        if (!(await failWithdrawal(parts, withdrawal, { reason: 'The operator refused it.', gasCost: 0n }))) {
+        const refused = { state: 'failed', reason: 'The operator refused it.', gasCost: 0n } as const;
+        if (!(await failWithdrawal(parts, withdrawal, refused))) {
           throw new Refusal(`${id} is not held any more.`);
         }
         say(`${id} is refunded.`);

@@ -1,11 +1,10 @@
-import type { Hex } from 'viem';
-import { chains } from '../chains/chains.ts';
+import { settleStep } from '../chain-steps/settle-step.ts';
+import type { StepEnd } from '../chain-steps/take-step.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { houseAccount } from '../ledger/account-id.ts';
-import { gasSpent } from '../ledger/gas-posting.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Posting } from '../ledger/posting.ts';
-import { sourceOf, type Withdrawal } from './withdrawal.ts';
+import { payStep, sourceOf, type Withdrawal } from './withdrawal.ts';
 
 interface FinishParts {
   readonly db: Database;
@@ -16,17 +15,17 @@ interface FinishParts {
 export async function completeWithdrawal(
   { db, ledger }: FinishParts,
   { id, accountId, chain, address, gross, fee, net }: Withdrawal,
-  { hash, blockNumber, gasCost }: { readonly hash: Hex; readonly blockNumber: bigint; readonly gasCost: bigint },
+  end: Extract<StepEnd, { state: 'confirmed' }>,
 ): Promise<void> {
   const { asset } = gross;
   await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
-      `UPDATE withdrawals SET status = 'complete', tx_hash = $2, block_number = $3, error = NULL, updated_at = now(),
-              finished_at = now()
+      `UPDATE withdrawals SET status = 'complete', error = NULL, updated_at = now(), finished_at = now()
         WHERE id = $1 AND status = 'sending'`,
-      [id, hash, blockNumber],
+      [id],
     );
     if (rowCount === 0) return;
+    const gas = await settleStep(tx, payStep(id), end);
     await post(tx, ledger, [
       {
         type: 'withdrawal_completed',
@@ -38,10 +37,10 @@ export async function completeWithdrawal(
           { account: houseAccount('custody', asset, chain), atomic: net.atomic },
         ],
         reference: `withdrawal:${id}:end`,
-        details: { withdrawalId: id, chain, address, txHash: hash },
+        details: { withdrawalId: id, chain, address, txHash: end.hash },
         ...(accountId !== null && { senderId: accountId, senderEvent: 'withdrawal.completed' }),
       },
-      ...gasSpent({ chain, native: chains[chain].native, hash, cost: gasCost }),
+      ...(gas ?? []),
     ]);
   });
 }
@@ -50,17 +49,18 @@ export async function completeWithdrawal(
 export async function failWithdrawal(
   { db, ledger }: FinishParts,
   withdrawal: Withdrawal,
-  { reason, hash, gasCost }: { readonly reason: string; readonly hash?: Hex; readonly gasCost: bigint },
+  end: Extract<StepEnd, { state: 'failed' }>,
 ): Promise<boolean> {
   const { id, accountId, chain, address, gross, status } = withdrawal;
   return db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
-      `UPDATE withdrawals SET status = 'failed', tx_hash = coalesce($2, tx_hash), error = $3, updated_at = now(),
-              finished_at = now()
-        WHERE id = $1 AND status = $4`,
-      [id, hash ?? null, reason, status],
+      `UPDATE withdrawals SET status = 'failed', error = $2, updated_at = now(), finished_at = now()
+        WHERE id = $1 AND status = $3`,
+      [id, end.reason, status],
     );
     if (rowCount === 0) return false;
+    // What was held was never asked for, and has left the line already.
+    const gas = status === 'sending' ? await settleStep(tx, payStep(id), end) : undefined;
     await post(tx, ledger, [
       {
         type: 'withdrawal_returned',
@@ -71,10 +71,10 @@ export async function failWithdrawal(
         ],
         reference: `withdrawal:${id}:end`,
         description: 'A withdrawal could not be paid out.',
-        details: { withdrawalId: id, chain, address, error: reason },
+        details: { withdrawalId: id, chain, address, error: end.reason },
         ...(accountId !== null && { recipientId: accountId, recipientEvent: 'withdrawal.failed' }),
       },
-      ...(hash === undefined ? [] : gasSpent({ chain, native: chains[chain].native, hash, cost: gasCost })),
+      ...(gas ?? []),
     ]);
     return true;
   });

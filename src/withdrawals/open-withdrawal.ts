@@ -1,17 +1,16 @@
-import { randomUUID } from 'node:crypto';
 import { getAddress, type Hex } from 'viem';
 import { multicallAddress } from '../chains/abi.ts';
 import { type ChainFacts, type ChainId, chains } from '../chains/chains.ts';
 import { type Network, type Networks, tokenOf } from '../chains/network.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
-import { enqueue } from '../jobs/define-job.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Outcome } from '../ledger/posting.ts';
 import { type Amount, subtract } from '../money/amount.ts';
+import { wakeSaga } from '../sagas/wake-saga.ts';
 import { withdrawalErrors } from './errors.ts';
-import { advanceWithdrawal } from './jobs.ts';
+import { withdrawalSaga } from './saga.ts';
 import { sourceOf } from './withdrawal.ts';
 
 export interface NewWithdrawal {
@@ -69,11 +68,11 @@ export async function openWithdrawal(
   const id = newId('wdr');
   const net = subtract(gross, fee);
   await tx.query(
-    `INSERT INTO withdrawals (id, account_id, chain, asset, address, gross, fee, net, status, idempotency_key)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', $9)`,
-    [id, accountId, chain, gross.asset, address, gross.atomic, fee.atomic, net.atomic, randomUUID()],
+    `INSERT INTO withdrawals (id, account_id, chain, asset, address, gross, fee, net, status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued')`,
+    [id, accountId, chain, gross.asset, address, gross.atomic, fee.atomic, net.atomic],
   );
-  await enqueue(tx, advanceWithdrawal, { withdrawalId: id }, { key: id });
+  await wakeSaga(tx, { saga: withdrawalSaga.name, id, lane: chain });
   const [posted] = await ledger.postWithin(tx, [
     {
       type: 'withdrawal',

@@ -16,7 +16,7 @@ import { withdrawalFee } from '../money/fees.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { withdrawalErrors } from './errors.ts';
 import { openWithdrawal, refuseImpossible } from './open-withdrawal.ts';
-import { withdrawalStatuses } from './states.ts';
+import { withdrawalStatuses } from './saga.ts';
 import { findWithdrawal, selectWithdrawal, toWithdrawal, type Withdrawal, type WithdrawalRow } from './withdrawal.ts';
 
 export interface WithdrawalParts {

@@ -4,7 +4,7 @@ import type { Queryable } from '../db/database.ts';
 import { type AccountId, houseAccount, userAccount } from '../ledger/account-id.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import type { Asset } from '../money/asset.ts';
-import type { WithdrawalStatus } from './states.ts';
+import type { WithdrawalStatus } from './saga.ts';
 
 /** Money on its way out, to an address outside. */
 export interface Withdrawal {
@@ -19,9 +19,6 @@ export interface Withdrawal {
   /** What arrives. */
   readonly net: Amount;
   readonly status: WithdrawalStatus;
-  readonly idempotencyKey: string;
-  readonly houseWalletId: string | null;
-  readonly providerRef: string | null;
   readonly txHash: Hex | null;
   readonly error: string | null;
   /** For the operator alone. */
@@ -37,13 +34,19 @@ export function sourceOf({ accountId, gross, chain }: Pick<Withdrawal, 'accountI
   return accountId === null ? houseAccount('fees', gross.asset, chain) : userAccount(accountId, gross.asset, chain);
 }
 
+/** Its one step on a chain. */
+export function payStep(withdrawalId: string) {
+  return { sagaId: withdrawalId, step: 'pay' } as const;
+}
+
 export async function findWithdrawal(db: Queryable, id: string): Promise<Withdrawal | undefined> {
   const { rows } = await db.query<WithdrawalRow>(`${selectWithdrawal} WHERE id = $1`, [id]);
   return rows[0] && toWithdrawal(rows[0]);
 }
 
-export const selectWithdrawal = `SELECT id, account_id, chain, asset, address, gross, fee, net, status, idempotency_key,
-    house_wallet_id, provider_ref, tx_hash, error, held_because, released_at IS NOT NULL AS released, created_at, finished_at
+export const selectWithdrawal = `SELECT id, account_id, chain, asset, address, gross, fee, net, status,
+    (SELECT s.hash FROM chain_steps s WHERE s.saga_id = withdrawals.id AND s.step = 'pay') AS tx_hash,
+    error, held_because, released_at IS NOT NULL AS released, created_at, finished_at
   FROM withdrawals`;
 
 export interface WithdrawalRow {
@@ -56,9 +59,6 @@ export interface WithdrawalRow {
   readonly fee: string;
   readonly net: string;
   readonly status: WithdrawalStatus;
-  readonly idempotency_key: string;
-  readonly house_wallet_id: string | null;
-  readonly provider_ref: string | null;
   readonly tx_hash: Hex | null;
   readonly error: string | null;
   readonly held_because: string | null;
@@ -78,9 +78,6 @@ export function toWithdrawal(row: WithdrawalRow): Withdrawal {
     fee: amount(row.fee),
     net: amount(row.net),
     status: row.status,
-    idempotencyKey: row.idempotency_key,
-    houseWalletId: row.house_wallet_id,
-    providerRef: row.provider_ref,
     txHash: row.tx_hash,
     error: row.error,
     heldBecause: row.held_because,

@@ -1,0 +1,19 @@
+import type { Queryable, Transaction } from '../db/database.ts';
+import { wakeSaga } from '../sagas/wake-saga.ts';
+
+/** Whether a house wallet still has something under way. */
+export async function isWalletBusy(db: Queryable, walletId: string): Promise<boolean> {
+  const { rows } = await db.query('SELECT FROM chain_steps WHERE wallet_id = $1 AND settled_at IS NULL LIMIT 1', [
+    walletId,
+  ]);
+  return rows.length > 0;
+}
+
+/** The provider says that something has happened to its transaction: then its saga is looked at now and not a while later. */
+export async function wakeStep(tx: Transaction, providerRef: string): Promise<void> {
+  const { rows } = await tx.query<{ saga: string; saga_id: string; chain: string }>(
+    'SELECT saga, saga_id, chain FROM chain_steps WHERE provider_ref = $1 AND settled_at IS NULL',
+    [providerRef],
+  );
+  for (const { saga, saga_id: id, chain } of rows) await wakeSaga(tx, { saga, id, lane: chain });
+}

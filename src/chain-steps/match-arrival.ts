@@ -1,0 +1,84 @@
+import type { Hex } from 'viem';
+import type { ChainId } from '../chains/chains.ts';
+import type { Transaction } from '../db/database.ts';
+import type { AccountId } from '../ledger/account-id.ts';
+import type { Asset } from '../money/asset.ts';
+import { wakeSaga } from '../sagas/wake-saga.ts';
+
+/** Tokens that came to a house wallet from outside, and what their receipt proves. */
+export interface HouseArrival {
+  readonly chain: ChainId;
+  readonly txHash: Hex;
+  readonly address: Hex;
+  readonly asset: Asset;
+  readonly atomic: bigint;
+  readonly proofs: readonly string[];
+  /** When it was first seen; what was asked for later cannot have brought it. */
+  readonly seenAt: Date;
+}
+
+export type Match =
+  /** A step has expected it, and names the account that it is for. */
+  | { readonly is: 'expected'; readonly stepId: string; readonly account: AccountId }
+  /** A step may have brought it: we shall know when that step is told where it is. */
+  | { readonly is: 'undecided' }
+  /** Nobody was meant to send it. */
+  | { readonly is: 'surplus' };
+
+/**
+ * Finds the step that expects an arrival, by our own transaction or by what the receipt proves, whoever sent it. What cannot
+ * be told yet is undecided, and asked about again; only what no step can have brought is surplus.
+ */
+export async function matchArrival(tx: Transaction, arrival: HouseArrival): Promise<Match> {
+  const { chain, address, asset, txHash, proofs, atomic, seenAt } = arrival;
+  const { rows } = await tx.query<{ step_id: string; account_id: bigint; certain: boolean }>(
+    `WITH expected AS (
+       SELECT e.step_id, e.account_id,
+              CASE e.known_by
+                WHEN 'proof' THEN coalesce(e.proof = ANY ($4), false) AND e.arrived_at IS NULL
+                ELSE s.hash = $5 OR EXISTS (
+                  SELECT FROM key_transaction_attempts a WHERE a.hash = $5 AND a.transaction_id = s.id)
+              END AS certain,
+              e.arrived_at IS NULL AND e.ended_at IS NULL AND (e.atomic IS NULL OR e.atomic = $6) AND CASE e.known_by
+                WHEN 'proof' THEN e.proof IS NULL AND s.created_at <= $7
+                ELSE s.asked_at <= $7 AND s.settled_at IS NULL
+              END AS possible
+         FROM chain_step_arrivals e JOIN chain_steps s ON s.id = e.step_id
+        WHERE e.chain = $1 AND e.address = $2 AND e.asset = $3
+          AND (e.arrived_at IS NULL AND e.ended_at IS NULL OR s.hash = $5)
+     )
+     SELECT step_id, account_id, coalesce(certain, false) AS certain FROM expected WHERE certain OR possible
+      ORDER BY certain DESC NULLS LAST, step_id`,
+    [chain, address.toLowerCase(), asset, proofs, txHash, atomic, seenAt],
+  );
+  const [first] = rows;
+  if (first === undefined) return { is: 'surplus' };
+  if (!first.certain) return { is: 'undecided' };
+  return { is: 'expected', stepId: first.step_id, account: Number(first.account_id) as AccountId };
+}
+
+/** It has come: its saga goes on, once the caller's commit is there. */
+export async function noteArrival(tx: Transaction, stepId: string, asset: Asset): Promise<void> {
+  await tx.query(
+    'UPDATE chain_step_arrivals SET arrived_at = coalesce(arrived_at, clock_timestamp()) WHERE step_id = $1 AND asset = $2',
+    [stepId, asset],
+  );
+  const { rows } = await tx.query<{ saga: string; saga_id: string; chain: string }>(
+    'SELECT saga, saga_id, chain FROM chain_steps WHERE id = $1',
+    [stepId],
+  );
+  for (const { saga, saga_id: id, chain } of rows) await wakeSaga(tx, { saga, id, lane: chain });
+}
+
+/** What a receipt must prove becomes known only on the way, such as the nonce that a message is given. */
+export async function nameProof(
+  tx: Transaction,
+  { sagaId, step, asset, proof }: { sagaId: string; step: string; asset: Asset; proof: string },
+): Promise<void> {
+  await tx.query(
+    `UPDATE chain_step_arrivals e SET proof = $4 FROM chain_steps s
+      WHERE s.id = e.step_id AND s.saga_id = $1 AND s.step = $2 AND e.asset = $3 AND e.known_by = 'proof'
+        AND e.proof IS NULL`,
+    [sagaId, step, asset, proof],
+  );
+}

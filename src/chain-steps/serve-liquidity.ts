@@ -1,0 +1,168 @@
+import { tokenAbi } from '../chains/abi.ts';
+import type { ChainId } from '../chains/chains.ts';
+import { type Network, type Networks, type Token, tokenOf } from '../chains/network.ts';
+import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
+import type { Logger } from '../logger.ts';
+import { amountOf, toDecimalText } from '../money/amount.ts';
+import type { Asset } from '../money/asset.ts';
+import { wakeSaga } from '../sagas/wake-saga.ts';
+import { type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
+import { ProviderError } from '../wallets/provider.ts';
+
+export interface LiquidityParts {
+  readonly db: Database;
+  readonly networks: Networks;
+  readonly logger: Logger;
+  /** How long whoever is first in line is waited for, when there is not enough, before those behind are let past. */
+  readonly passAfterMs?: number;
+}
+
+/** The most that are served at once; whoever comes next serves the next. */
+const servedAtOnce = 500;
+
+/**
+ * Sets the treasury's tokens aside for the steps that wait for them, in the order in which they came. The chain is asked
+ * first, and whatever has been promised or paid since then counts as gone: that errs on the side of waiting a moment.
+ * Whoever is first and cannot be served holds up the others, so that small ones do not starve a large one; after some
+ * minutes they are let past, and the operator is told.
+ */
+export async function serveLiquidity(
+  parts: LiquidityParts,
+  { chain, asset }: { readonly chain: ChainId; readonly asset: Asset },
+): Promise<void> {
+  const { db, networks, logger, passAfterMs = 3 * 60_000 } = parts;
+  const network = networks.get(chain);
+  const token = network && tokenOf(network, asset);
+  if (network === undefined || token === undefined) return;
+  const treasury = await houseWallet(db, 'treasury', chain);
+  const { now } = onlyRow(await db.query<{ now: Date }>('SELECT clock_timestamp() AS now'));
+  const held = await balanceOf(network, token, treasury);
+  const passed = await db.transaction(async (tx) => {
+    // One at a time per chain and asset, so that no token is set aside twice. Whoever holds it serves everybody.
+    if (!(await tryLock(tx, `liquidity ${chain} ${asset}`))) return [];
+    // A treasury that is being retired pays nothing more.
+    const { rows } = await tx.query('SELECT FROM house_wallets WHERE id = $1 AND retired_at IS NULL FOR SHARE', [
+      treasury.id,
+    ]);
+    if (rows.length === 0) return [];
+    const free = held - (await promisedSince(tx, treasury.id, asset, now));
+    return serveQueue(tx, { chain, asset, treasury, free, passAfterMs });
+  });
+  for (const { saga, saga_id: id, atomic } of passed) {
+    logger.error(
+      { chain, saga, id },
+      `there is not enough for ${toDecimalText(amountOf(asset, BigInt(atomic)))} ${asset}: others are let past`,
+    );
+  }
+}
+
+async function balanceOf({ client }: Network, token: Token, { address }: HouseWallet): Promise<bigint> {
+  try {
+    return await client.readContract({
+      address: token.address,
+      abi: tokenAbi,
+      functionName: 'balanceOf',
+      args: [address],
+    });
+  } catch (cause) {
+    throw new ProviderError('The chain does not answer.', { retryable: true, code: 'chain_unreachable', cause });
+  }
+}
+
+async function tryLock(tx: Transaction, name: string): Promise<boolean> {
+  const { locked } = onlyRow(
+    await tx.query<{ locked: boolean }>('SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked', [name]),
+  );
+  return locked;
+}
+
+/** What steps have promised of this wallet, and what of it was settled since its balance was read: that may still be in it. */
+export async function promisedSince(tx: Queryable, walletId: string, asset: Asset, readAt: Date): Promise<bigint> {
+  const { promised } = onlyRow(
+    await tx.query<{ promised: string }>(
+      `SELECT coalesce(sum(atomic), 0) AS promised FROM chain_step_leaves
+        WHERE wallet_id = $1 AND asset = $2 AND settled_at >= $3`,
+      [walletId, asset, readAt],
+    ),
+  );
+  return BigInt(promised);
+}
+
+interface QueueRow {
+  readonly step_id: string;
+  readonly saga: string;
+  readonly saga_id: string;
+  readonly atomic: string;
+  readonly passed: boolean;
+  /** It has been first in line, and short, for long enough. */
+  readonly overdue: boolean;
+}
+
+interface Queue {
+  readonly chain: ChainId;
+  readonly asset: Asset;
+  readonly treasury: HouseWallet;
+  readonly free: bigint;
+  readonly passAfterMs: number;
+}
+
+/** Answers those that others were let past just now. */
+async function serveQueue(tx: Transaction, { chain, asset, treasury, free, passAfterMs }: Queue): Promise<QueueRow[]> {
+  const { rows } = await tx.query<QueueRow>(
+    `SELECT l.step_id, s.saga, s.saga_id, l.atomic, l.passed_at IS NOT NULL AS passed,
+            coalesce(l.short_since <= clock_timestamp() - make_interval(secs => $3), false) AS overdue
+       FROM chain_step_leaves l JOIN chain_steps s ON s.id = l.step_id
+      WHERE l.chain = $1 AND l.asset = $2 AND l.wallet_id IS NULL
+      ORDER BY l.waiting_since, l.step_id LIMIT $4`,
+    [chain, asset, passAfterMs / 1_000, servedAtOnce],
+  );
+  let left = free;
+  const served: QueueRow[] = [];
+  const passed: QueueRow[] = [];
+  for (const row of rows) {
+    const atomic = BigInt(row.atomic);
+    if (atomic <= left) {
+      left -= atomic;
+      served.push(row);
+    } else if (row.overdue) {
+      if (!row.passed) passed.push(row);
+    } else {
+      await tx.query(
+        'UPDATE chain_step_leaves SET short_since = clock_timestamp() WHERE step_id = $1 AND asset = $2 AND short_since IS NULL',
+        [row.step_id, asset],
+      );
+      break;
+    }
+  }
+  await giveWallet(tx, served, treasury);
+  if (passed.length > 0) {
+    await tx.query('UPDATE chain_step_leaves SET passed_at = clock_timestamp() WHERE step_id = ANY ($1) AND asset = $2', [
+      passed.map(({ step_id }) => step_id),
+      asset,
+    ]);
+  }
+  for (const { saga, saga_id: id } of served) await wakeSaga(tx, { saga, id, lane: chain });
+  return passed;
+}
+
+async function giveWallet(tx: Transaction, served: readonly QueueRow[], { id: walletId }: HouseWallet): Promise<void> {
+  if (served.length === 0) return;
+  const ids = served.map(({ step_id }) => step_id);
+  await tx.query("UPDATE chain_steps SET wallet_id = $2, state = 'ready' WHERE id = ANY ($1) AND state = 'waiting'", [
+    ids,
+    walletId,
+  ]);
+  await tx.query('UPDATE chain_step_leaves SET wallet_id = $2 WHERE step_id = ANY ($1) AND wallet_id IS NULL', [
+    ids,
+    walletId,
+  ]);
+}
+
+/** Whether anything waits for tokens in the treasury: then every deposit is worth fetching, and at once. */
+export async function isLiquidityNeeded(db: Queryable, chain: ChainId, asset: Asset): Promise<boolean> {
+  const { rows } = await db.query(
+    'SELECT FROM chain_step_leaves WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL LIMIT 1',
+    [chain, asset],
+  );
+  return rows.length > 0;
+}

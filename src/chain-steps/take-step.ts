@@ -1,0 +1,89 @@
+import type { Hex } from 'viem';
+import type { Networks } from '../chains/network.ts';
+import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
+import type { Database, Queryable } from '../db/database.ts';
+import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
+import type { WalletProvider } from '../wallets/provider.ts';
+import { askProvider, type ProviderRequest } from './ask-provider.ts';
+import { type ChainStep, findStep } from './chain-step.ts';
+
+export interface ChainStepParts {
+  readonly db: Database;
+  readonly networks: Networks;
+  readonly provider: WalletProvider;
+  readonly checkpoint?: Checkpoint | undefined;
+}
+
+/** How a step has ended. The saga posts what follows from it, and settles the step in the same commit. */
+export type StepEnd =
+  | { readonly state: 'confirmed'; readonly hash: Hex; readonly blockNumber: bigint; readonly gasCost: bigint }
+  /** Nothing was moved, and never will be. */
+  | { readonly state: 'failed'; readonly reason: string; readonly hash?: Hex; readonly gasCost: bigint };
+
+export type StepProgress = StepEnd | { readonly state: 'waiting'; readonly waitsFor: string; readonly lookAgainInMs: number };
+
+/** Where a step passes, in order; the `keys` provider has two more in between. */
+export const stepCheckpoints = ['step.asked', 'step.taken', 'step.confirmed'] as const;
+
+const patienceMs = 2_000;
+
+/**
+ * Takes a step on a chain as far as it goes now: asks the provider under the step's key, follows the transaction, and calls
+ * it confirmed only when the chain has been read that far, so that the books and the chain agree at every block. May be
+ * called any number of times, by any process.
+ */
+export async function takeStep(
+  parts: ChainStepParts,
+  which: Pick<ChainStep, 'sagaId' | 'step'>,
+  request: (wallet: HouseWallet) => ProviderRequest,
+): Promise<StepProgress> {
+  const { db, networks, provider, checkpoint = noCheckpoint } = parts;
+  const step = await findStep(db, which);
+  if (step === undefined || step.walletId === null) throw new Error(`${which.sagaId} has no ${which.step} to take`);
+  if (step.state === 'confirmed' || step.state === 'failed') return asItEnded(step);
+  let ref = step.providerRef;
+  if (ref === null) {
+    const asked = await askProvider(parts, step, request(await walletOf(db, step, provider)));
+    if ('refused' in asked) return { state: 'failed', reason: asked.refused, gasCost: 0n };
+    ref = asked.ref;
+  }
+  const report = await provider.lookUp(step.chain, ref);
+  await noteHash(db, step, report.hash);
+  if (report.state === 'failed') return report;
+  const lookAgainInMs = networks.get(step.chain)?.pollMs ?? patienceMs;
+  if (report.state === 'pending') return { state: 'waiting', waitsFor: 'its transaction is not final yet', lookAgainInMs };
+  if (!(await wasRead(db, step, report.blockNumber))) {
+    return { state: 'waiting', waitsFor: `block ${report.blockNumber} was not read yet`, lookAgainInMs };
+  }
+  checkpoint('step.confirmed');
+  return report;
+}
+
+function asItEnded({ id, state, hash, blockNumber, gasCost, reason }: ChainStep): StepEnd {
+  if (state === 'failed') {
+    return { state, reason: reason ?? 'It failed.', ...(hash !== null && { hash }), gasCost: gasCost ?? 0n };
+  }
+  if (hash === null) throw new Error(`step ${id} is confirmed by no transaction`);
+  return { state: 'confirmed', hash, blockNumber: blockNumber ?? 0n, gasCost: gasCost ?? 0n };
+}
+
+/** Perhaps its own provider has taken it: another one cannot know. */
+async function walletOf(db: Queryable, { id, walletId }: ChainStep, provider: WalletProvider): Promise<HouseWallet> {
+  const wallet = walletId === null ? undefined : await findHouseWalletById(db, walletId);
+  if (wallet === undefined) throw new Error(`step ${id} is of a wallet that is not there`);
+  if (wallet.provider !== provider.name) throw new Error(`step ${id} is in the hands of ${wallet.provider}`);
+  return wallet;
+}
+
+async function noteHash(db: Queryable, { id, hash: known }: ChainStep, hash: Hex | undefined): Promise<void> {
+  if (hash === undefined || hash === known) return;
+  await db.query('UPDATE chain_steps SET hash = $2 WHERE id = $1 AND settled_at IS NULL', [id, hash]);
+}
+
+async function wasRead(db: Queryable, { chain }: ChainStep, blockNumber: bigint): Promise<boolean> {
+  const { rows } = await db.query('SELECT FROM chain_cursors WHERE chain = $1 AND block_number >= $2', [
+    chain,
+    blockNumber,
+  ]);
+  return rows.length > 0;
+}

@@ -1,0 +1,69 @@
+import { type Hex, isAddressEqual } from 'viem';
+import type { ChainId } from '../chains/chains.ts';
+import type { Network, Token } from '../chains/network.ts';
+import type { Queryable } from '../db/database.ts';
+import { inParallel } from '../deposits/in-parallel.ts';
+import type { Asset } from '../money/asset.ts';
+import { findReceipt, transferIn } from './ask-chain.ts';
+
+/** A step whose end is not in the books, what it takes from its wallet, and the transactions that may have taken it. */
+export interface OpenStep {
+  readonly chain: ChainId;
+  readonly asset: Asset;
+  readonly wallet: Hex;
+  readonly hashes: readonly Hex[];
+}
+
+/**
+ * Every step of every saga that takes something from us. A transaction of our own keys has a hash for each time it was
+ * signed; elsewhere the provider tells the one it has.
+ */
+export async function readOpenSteps(tx: Queryable): Promise<OpenStep[]> {
+  const { rows } = await tx.query<OpenStep>(
+    `SELECT s.chain, l.asset, lower(w.address) AS wallet, ${hashesOf('s')} AS hashes
+       FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id AND NOT l.stays
+       JOIN house_wallets w ON w.id = s.wallet_id
+      WHERE s.settled_at IS NULL AND s.asked_at IS NOT NULL`,
+  );
+  return rows;
+}
+
+/** SQL: every transaction that a step may have become. */
+export function hashesOf(step: string): string {
+  return `ARRAY(SELECT a.hash FROM key_transaction_attempts a WHERE a.transaction_id = ${step}.id
+                UNION SELECT ${step}.hash WHERE ${step}.hash IS NOT NULL)`;
+}
+
+const receiptsAtOnce = 8;
+
+/** What these steps had taken from our wallets at a block. */
+export async function readTaken(
+  network: Network,
+  token: Token,
+  steps: readonly OpenStep[],
+  blockNumber: bigint,
+): Promise<bigint> {
+  const taken = await inParallel(steps, receiptsAtOnce, async ({ wallet, hashes }) => {
+    for (const hash of hashes) {
+      const receipt = await findReceipt(network, hash);
+      if (receipt === undefined || receipt.blockNumber > blockNumber || receipt.status !== 'success') continue;
+      return takenIn(receipt.logs, token, wallet);
+    }
+    return 0n;
+  });
+  return taken.reduce((sum, atomic) => sum + atomic, 0n);
+}
+
+/** What a transaction has taken of a token from a wallet. */
+export function takenIn(
+  logs: readonly Parameters<typeof transferIn>[0][],
+  token: Token,
+  wallet: Hex,
+): bigint {
+  let sum = 0n;
+  for (const log of logs) {
+    const transfer = transferIn(log, token);
+    if (transfer !== undefined && isAddressEqual(transfer.from, wallet)) sum += transfer.atomic;
+  }
+  return sum;
+}

@@ -1,0 +1,74 @@
+import type { Queryable } from '../db/database.ts';
+import type { Saga } from './define-saga.ts';
+
+/** A saga that is not finished, as an operator sees it. */
+export interface OpenSaga {
+  readonly saga: string;
+  readonly id: string;
+  readonly status: string;
+  readonly about: string;
+  readonly lane: string;
+  /** What it waits for: what the last step said, or else what its state means. */
+  readonly waitsFor: string;
+  readonly createdAt: Date;
+  /** When it came into this state. */
+  readonly since: Date;
+  /** It has been in this state for longer than that may take. */
+  readonly stuck: boolean;
+}
+
+export interface ListOptions {
+  readonly id?: string | undefined;
+  /** As if it were so much later. */
+  readonly laterMs?: number | undefined;
+  readonly limit?: number;
+}
+
+/** Every saga that is not finished, those that are stuck first, then the oldest. */
+export async function listOpenSagas(
+  db: Queryable,
+  sagas: readonly Saga[],
+  { id, laterMs = 0, limit = 1_000 }: ListOptions = {},
+): Promise<OpenSaga[]> {
+  const found: OpenSaga[] = [];
+  for (const saga of sagas) {
+    const bounds = Object.fromEntries(
+      Object.entries(saga.states).flatMap(([name, { withinMs }]) => (withinMs === undefined ? [] : [[name, withinMs]])),
+    );
+    const { rows } = await db.query<OpenSagaRow>(
+      `SELECT id, status, ${saga.about} AS about, ${saga.lane} AS lane, waits_for, created_at, status_since,
+              coalesce(status_since < clock_timestamp() + make_interval(secs => $2::float8 / 1000)
+                - make_interval(secs => ($1::jsonb ->> status)::float8 / 1000), false) AS stuck
+         FROM ${saga.table} WHERE finished_at IS NULL AND ($3::text IS NULL OR id = $3)
+        ORDER BY stuck DESC, status_since LIMIT $4`,
+      [JSON.stringify(bounds), laterMs, id ?? null, limit],
+    );
+    for (const row of rows) {
+      found.push({
+        saga: saga.name,
+        id: row.id,
+        status: row.status,
+        about: row.about,
+        lane: row.lane,
+        waitsFor: row.waits_for ?? saga.states[row.status]?.meaning ?? 'a state that this release does not know',
+        createdAt: row.created_at,
+        since: row.status_since,
+        stuck: row.stuck,
+      });
+    }
+  }
+  return found
+    .toSorted((a, b) => Number(b.stuck) - Number(a.stuck) || a.since.getTime() - b.since.getTime())
+    .slice(0, limit);
+}
+
+interface OpenSagaRow {
+  readonly id: string;
+  readonly status: string;
+  readonly about: string;
+  readonly lane: string;
+  readonly waits_for: string | null;
+  readonly created_at: Date;
+  readonly status_since: Date;
+  readonly stuck: boolean;
+}

@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import type { Queryable } from '../db/database.ts';
+import { defineJob, enqueue, type Job } from '../jobs/define-job.ts';
+
+const payload = z.object({ saga: z.string(), id: z.string() });
+
+/** One saga, as far as it goes now. Each lane has slots of its own, so that what is silent holds up nobody else. */
+export function sagaJob(lane: string): Job<typeof payload> {
+  return defineJob({ name: `saga_${lane}`, payload, maxAttempts: 25, lane });
+}
+
+export interface SagaCall {
+  /** The name of the saga. */
+  readonly saga: string;
+  readonly id: string;
+  readonly lane: string;
+  readonly delayMs?: number;
+}
+
+/** Lets somebody go on with a saga, now or later, once the caller's commit is there. */
+export async function wakeSaga(tx: Queryable, { saga, id, lane, delayMs = 0 }: SagaCall): Promise<void> {
+  await enqueue(tx, sagaJob(lane), { saga, id }, { key: id, delayMs });
+}

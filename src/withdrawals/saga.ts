@@ -1,0 +1,54 @@
+import { stepCheckpoints } from '../chain-steps/take-step.ts';
+import { amountSql, defineSaga } from '../sagas/define-saga.ts';
+
+const minutes = 60_000;
+
+/** Money on its way to an address outside. */
+export const withdrawalSaga = defineSaga({
+  name: 'withdrawal',
+  table: 'withdrawals',
+  lane: 'chain',
+  about: `${amountSql('net', 'asset')} || ' on ' || chain || ' to ' || address`,
+  fixed: ['account_id', 'chain', 'asset', 'address', 'gross', 'fee', 'net'],
+  inTransit: { kind: 'withdrawals_in_transit', column: 'gross' },
+  states: {
+    queued: {
+      meaning: 'the money has left the balance; nobody was asked yet',
+      next: ['awaiting_liquidity', 'held'],
+      withinMs: 10 * minutes,
+    },
+    held: {
+      meaning: 'the address is suspicious or the account is frozen: a person decides',
+      next: ['awaiting_liquidity', 'failed'],
+      rests: true,
+    },
+    awaiting_liquidity: {
+      meaning: 'cleared, and sent as soon as the treasury holds enough',
+      next: ['sending', 'held'],
+      withinMs: 60 * minutes,
+    },
+    sending: {
+      meaning: 'the wallet provider was, or is about to be, asked for the step "pay"',
+      next: ['complete', 'failed'],
+      withinMs: 60 * minutes,
+    },
+    complete: { meaning: 'it has arrived', next: [] },
+    failed: { meaning: 'the whole amount is back where it came from', next: [] },
+  },
+  checkpoints: [
+    'withdrawal.opened',
+    'withdrawal.screened',
+    'withdrawal.served',
+    'withdrawal.reserved',
+    ...stepCheckpoints,
+    'withdrawal.completed',
+  ],
+  rehearsal: {
+    request: { path: '/circle/withdraw', body: { amount: 60, address: '{outside}' } },
+    endsAs: 'complete',
+  },
+});
+
+export type WithdrawalStatus = keyof (typeof withdrawalSaga)['states'];
+
+export const withdrawalStatuses = Object.keys(withdrawalSaga.states) as [WithdrawalStatus, ...WithdrawalStatus[]];
