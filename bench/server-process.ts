@@ -1,6 +1,6 @@
+import { runPaywright } from '../src/app/main.ts';
 import { readConfig } from '../src/config.ts';
 import { createLogger } from '../src/logger.ts';
-import { runPaywright } from '../src/main.ts';
 
 const running = await runPaywright({
   config: readConfig(process.env),

@@ -1,16 +1,16 @@
 import { Command } from 'commander';
 import { addAccountCommands } from './accounts/commands.ts';
+import type { CustodyCommandParts } from './app/custody.ts';
+import type { Roles, RunningPaywright } from './app/main.ts';
+import { openStore, openStoreDatabase } from './app/store.ts';
+import { welcome } from './app/welcome.ts';
 import { readConfig } from './config.ts';
-import type { CustodyCommandParts } from './custody.ts';
 import { isUnavailable } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { createLogger, type Logger } from './logger.ts';
-import type { Roles, RunningPaywright } from './main.ts';
 import { Refusal } from './refusal.ts';
 import { addReserveCommands } from './reserves/commands.ts';
-import { openStore, openStoreDatabase } from './store.ts';
 import { addTreasuryCommands } from './treasury/commands.ts';
-import { welcome } from './welcome.ts';
 import { addWithdrawalCommands } from './withdrawals/commands.ts';
 
 const drainTimeoutMs = 15_000;
@@ -63,7 +63,7 @@ async function run(roles: Roles, startedBy: number): Promise<void> {
   const config = readConfig(process.env);
   const logger = createLogger(config.logLevel);
   // Loaded only now: a wrong setting is told at once, and other commands need none of it.
-  const { runPaywright } = await import('./main.ts');
+  const { runPaywright } = await import('./app/main.ts');
   const starting = runPaywright({ config, logger, roles, say });
   stopOnSignal(starting, logger, startedBy);
   const { publicUrl } = await starting;
@@ -120,7 +120,7 @@ async function withCustody(work: (parts: CustodyCommandParts) => Promise<void>):
   const config = readConfig(process.env);
   const logger = createLogger('error');
   await withStore(async ({ url, db }) => {
-    const { openCommandParts } = await import('./custody.ts');
+    const { openCommandParts } = await import('./app/custody.ts');
     const { parts, close } = await openCommandParts({ config, logger, url, db });
     try {
       await work(parts);

@@ -5,11 +5,11 @@ import type { Network } from '../chains/network.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { newId } from '../ids.ts';
+import { inParallel } from '../in-parallel.ts';
+import type { DepositToken } from '../wallets/deposit-tokens.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { openWalletAt } from '../wallets/user-wallets.ts';
 import { type Authorization, readTokenDomain, type SignedAuthorization, toTypedData } from './authorization.ts';
-import type { DepositToken } from './deposit-tokens.ts';
-import { inParallel } from './in-parallel.ts';
 import type { SweepParts } from './sweep-parts.ts';
 
 export interface OpenSweepOptions {

@@ -1,36 +1,37 @@
-import { startAccountChanges } from './accounts/account-changes.ts';
-import { createKeyRing } from './accounts/key-ring.ts';
-import { createPasswords } from './accounts/passwords.ts';
-import { createRegister } from './accounts/register.ts';
-import { accountRoutes } from './accounts/routes.ts';
-import { createSignInThrottle } from './accounts/sign-in-throttle.ts';
-import { createVerification } from './accounts/verification.ts';
-import { monotonicClock, systemClock } from './clock.ts';
-import { checkChains } from './deposits/watch-chains.ts';
+import { startAccountChanges } from '../accounts/account-changes.ts';
+import { createKeyRing } from '../accounts/key-ring.ts';
+import { createPasswords } from '../accounts/passwords.ts';
+import { createRegister } from '../accounts/register.ts';
+import { accountRoutes } from '../accounts/routes.ts';
+import { createSignInThrottle } from '../accounts/sign-in-throttle.ts';
+import { createVerification } from '../accounts/verification.ts';
+import { monotonicClock, systemClock } from '../clock.ts';
+import { depositRoutes } from '../deposits/routes.ts';
+import { checkChains } from '../deposits/watch-chains.ts';
+import type { Route } from '../http/define-route.ts';
+import { addHealth } from '../http/health.ts';
+import { createOnce } from '../http/idempotency.ts';
+import { closeServer, listen } from '../http/listen.ts';
+import { describeRoutes } from '../http/openapi-route.ts';
+import { createServer } from '../http/server.ts';
+import { findPageView } from '../invoices/page-view.ts';
+import { invoiceRoutes } from '../invoices/routes.ts';
+import type { Worker } from '../jobs/worker.ts';
+import { addCircleNotifications } from '../providers/circle/notifications.ts';
+import type { RateLimiter } from '../rate-limit/limiter.ts';
+import { createMemoryLimiter } from '../rate-limit/memory-limiter.ts';
+import { createRedisLimiter } from '../rate-limit/redis-limiter.ts';
+import { reserveRoutes } from '../reserves/routes.ts';
+import { sandboxRoutes } from '../sandbox/routes.ts';
+import { createRecipientBook } from '../transfers/recipient-book.ts';
+import { transferRoutes } from '../transfers/routes.ts';
+import { walletRoutes } from '../wallets/wallet-routes.ts';
+import { addInvoicePage } from '../web/invoice-page.ts';
+import { addPages } from '../web/pages.ts';
+import { webhookRoutes } from '../webhooks/routes.ts';
+import { wakeWithdrawal } from '../withdrawals/jobs.ts';
+import { withdrawalRoutes } from '../withdrawals/routes.ts';
 import type { Foundation } from './foundation.ts';
-import type { Route } from './http/define-route.ts';
-import { addHealth } from './http/health.ts';
-import { createOnce } from './http/idempotency.ts';
-import { closeServer, listen } from './http/listen.ts';
-import { describeRoutes } from './http/openapi-route.ts';
-import { createServer } from './http/server.ts';
-import { findPageView } from './invoices/page-view.ts';
-import { invoiceRoutes } from './invoices/routes.ts';
-import type { Worker } from './jobs/worker.ts';
-import { addCircleNotifications } from './providers/circle/notifications.ts';
-import type { RateLimiter } from './rate-limit/limiter.ts';
-import { createMemoryLimiter } from './rate-limit/memory-limiter.ts';
-import { createRedisLimiter } from './rate-limit/redis-limiter.ts';
-import { reserveRoutes } from './reserves/routes.ts';
-import { sandboxRoutes } from './sandbox/routes.ts';
-import { createRecipientBook } from './transfers/recipient-book.ts';
-import { transferRoutes } from './transfers/routes.ts';
-import { walletRoutes } from './wallets/wallet-routes.ts';
-import { addInvoicePage } from './web/invoice-page.ts';
-import { addPages } from './web/pages.ts';
-import { webhookRoutes } from './webhooks/routes.ts';
-import { wakeWithdrawal } from './withdrawals/jobs.ts';
-import { withdrawalRoutes } from './withdrawals/routes.ts';
 
 /** Answers requests. Returns the address that people reach the service at. */
 export async function startServing(foundation: Foundation, worker: Worker | undefined): Promise<string> {
@@ -112,6 +113,7 @@ function featureRoutes(
     ...transferRoutes({ db, ledger, recipients: createRecipientBook(db) }),
     ...invoiceRoutes({ db, once, ledger, clock: systemClock, publicUrl }),
     ...walletRoutes({ db, once, provider, networks }),
+    ...depositRoutes(db),
     ...withdrawalRoutes({ db, once, ledger, networks, checkpoint }),
     ...webhookRoutes({ db, once, secrets, outgoing }),
     ...reserveRoutes(reserves),

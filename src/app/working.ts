@@ -1,25 +1,25 @@
-import { systemClock } from './clock.ts';
-import type { Config } from './config.ts';
-import { startSweeps } from './deposits/sweep.ts';
-import { startWatchers } from './deposits/watch-chains.ts';
+import { systemClock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { startSweeps } from '../deposits/sweep.ts';
+import { startWatchers } from '../deposits/watch-chains.ts';
+import { expireIdempotencyKeys } from '../http/expire-idempotency-keys.ts';
+import { startWorker, type Worker } from '../jobs/worker.ts';
+import type { Notifier } from '../messages/notifier.ts';
+import { sendMessageHandler } from '../messages/outbox.ts';
+import { forgetNotifications } from '../providers/circle/notifications.ts';
+import { createDenyList } from '../providers/deny-list/deny-list.ts';
+import { createSmtpMailer } from '../providers/smtp/smtp-mailer.ts';
+import { createTwilioSms } from '../providers/twilio/twilio-sms.ts';
+import { snapshotSchedule } from '../reserves/jobs.ts';
+import { fillGas, fillGasSchedule } from '../sandbox/fill-gas.ts';
+import { createConsoleNotifier } from '../sandbox/notifier.ts';
+import { moveRetiredSchedule } from '../treasury/move-retired.ts';
+import { watchGasSchedule } from '../treasury/watch-gas.ts';
+import { startDeliveries } from '../webhooks/deliver.ts';
+import { forgetDeliveriesSchedule } from '../webhooks/forget-deliveries.ts';
+import { advanceWithdrawalHandler } from '../withdrawals/advance-withdrawal.ts';
+import { resumeAllWithdrawals, resumeWithdrawalsSchedule } from '../withdrawals/jobs.ts';
 import type { Foundation } from './foundation.ts';
-import { expireIdempotencyKeys } from './http/expire-idempotency-keys.ts';
-import { startWorker, type Worker } from './jobs/worker.ts';
-import type { Notifier } from './messages/notifier.ts';
-import { sendMessageHandler } from './messages/outbox.ts';
-import { forgetNotifications } from './providers/circle/notifications.ts';
-import { createDenyList } from './providers/deny-list/deny-list.ts';
-import { createSmtpMailer } from './providers/smtp/smtp-mailer.ts';
-import { createTwilioSms } from './providers/twilio/twilio-sms.ts';
-import { snapshotSchedule } from './reserves/jobs.ts';
-import { fillGas, fillGasSchedule } from './sandbox/fill-gas.ts';
-import { createConsoleNotifier } from './sandbox/notifier.ts';
-import { moveRetiredSchedule } from './treasury/move-retired.ts';
-import { watchGasSchedule } from './treasury/watch-gas.ts';
-import { startDeliveries } from './webhooks/deliver.ts';
-import { forgetDeliveriesSchedule } from './webhooks/forget-deliveries.ts';
-import { advanceWithdrawalHandler } from './withdrawals/advance-withdrawal.ts';
-import { resumeAllWithdrawals, resumeWithdrawalsSchedule } from './withdrawals/jobs.ts';
 
 /** Everything that happens without a request: jobs, and the watch over the chains. */
 export async function startWorking(foundation: Foundation): Promise<Worker> {

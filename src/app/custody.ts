@@ -1,20 +1,20 @@
-import type { WalletSource } from './accounts/register.ts';
-import { type ChainId, chains, homeChain } from './chains/chains.ts';
-import { createNetworks, type NetworkSettings, type Networks } from './chains/network.ts';
-import type { Checkpoint } from './checkpoint.ts';
-import type { Config } from './config.ts';
-import { type Database, openDatabase, type Transaction } from './db/database.ts';
-import { beginChains } from './deposits/begin-chains.ts';
-import { createLedger, type Ledger } from './ledger/ledger.ts';
-import type { Logger } from './logger.ts';
-import { type CircleProvider, createCircleProvider } from './providers/circle/circle-provider.ts';
-import { createKeysProvider } from './providers/keys/keys-provider.ts';
-import { addSeed } from './providers/keys/seeds.ts';
-import type { Secrets } from './secrets.ts';
+import type { WalletSource } from '../accounts/register.ts';
+import { type ChainId, chains, homeChain } from '../chains/chains.ts';
+import { createNetworks, type NetworkSettings, type Networks } from '../chains/network.ts';
+import type { Checkpoint } from '../checkpoint.ts';
+import type { Config } from '../config.ts';
+import { type Database, openDatabase, type Transaction } from '../db/database.ts';
+import { beginChains } from '../deposits/begin-chains.ts';
+import { createLedger, type Ledger } from '../ledger/ledger.ts';
+import type { Logger } from '../logger.ts';
+import { type CircleProvider, createCircleProvider } from '../providers/circle/circle-provider.ts';
+import { createKeysProvider } from '../providers/keys/keys-provider.ts';
+import { addSeed } from '../providers/keys/seeds.ts';
+import type { Secrets } from '../secrets.ts';
+import { openHouseWallets } from '../wallets/house-wallets.ts';
+import { createPooledProvider, type PooledProvider } from '../wallets/pool.ts';
+import type { WalletProvider } from '../wallets/provider.ts';
 import { openSecrets } from './store.ts';
-import { openHouseWallets } from './wallets/house-wallets.ts';
-import { createPooledProvider, type PooledProvider } from './wallets/pool.ts';
-import type { WalletProvider } from './wallets/provider.ts';
 
 /** What holds the money: the chains as we reach them, and whoever has the keys. */
 export interface Custody {
@@ -111,6 +111,6 @@ export async function openCommandParts({ config, logger, url, db }: CommandOptio
 }
 
 async function connectSandbox(db: Database): Promise<ReadonlyMap<ChainId, NetworkSettings>> {
-  const { connectLocalChains } = await import('./sandbox/chains/local-chains.ts');
+  const { connectLocalChains } = await import('../sandbox/chains/local-chains.ts');
   return (await connectLocalChains({ db })).settings;
 }

@@ -1,8 +1,8 @@
-import type { Checkpoint } from './checkpoint.ts';
-import type { Config } from './config.ts';
+import type { Checkpoint } from '../checkpoint.ts';
+import type { Config } from '../config.ts';
+import { refuseTakenPort } from '../http/listen.ts';
+import type { Logger } from '../logger.ts';
 import { layFoundation } from './foundation.ts';
-import { refuseTakenPort } from './http/listen.ts';
-import type { Logger } from './logger.ts';
 import { startServing } from './serving.ts';
 import { startWorking } from './working.ts';
 

@@ -1,17 +1,17 @@
-import { type Checkpoint, noCheckpoint } from './checkpoint.ts';
-import { systemClock } from './clock.ts';
-import type { Config } from './config.ts';
+import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
+import { systemClock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { claimDatabase } from '../db/claim-database.ts';
+import { type Database, openDatabase } from '../db/database.ts';
+import { migrate } from '../db/migrate.ts';
+import { createLedger, type Ledger } from '../ledger/ledger.ts';
+import type { Logger } from '../logger.ts';
+import { portsOf } from '../outgoing/inner-ports.ts';
+import { createOutgoing, type Outgoing } from '../outgoing/outgoing.ts';
+import { createReserves, type Reserves } from '../reserves/reserves.ts';
+import type { LocalChains } from '../sandbox/chains/local-chains.ts';
+import type { Secrets } from '../secrets.ts';
 import { type Custody, openCustody } from './custody.ts';
-import { claimDatabase } from './db/claim-database.ts';
-import { type Database, openDatabase } from './db/database.ts';
-import { migrate } from './db/migrate.ts';
-import { createLedger, type Ledger } from './ledger/ledger.ts';
-import type { Logger } from './logger.ts';
-import { portsOf } from './outgoing/inner-ports.ts';
-import { createOutgoing, type Outgoing } from './outgoing/outgoing.ts';
-import { createReserves, type Reserves } from './reserves/reserves.ts';
-import type { LocalChains } from './sandbox/chains/local-chains.ts';
-import type { Secrets } from './secrets.ts';
 import { openSecrets, openStore, openStoreDatabase } from './store.ts';
 
 /** What every role stands on. */
@@ -109,6 +109,6 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
 /** Loaded only now: what the sandbox is made of need not be installed for live mode. */
 async function startSandboxChains(db: Database, logger: Logger, say: (line: string) => void): Promise<LocalChains> {
   say('Starting six local chains …');
-  const { startLocalChains } = await import('./sandbox/chains/local-chains.ts');
+  const { startLocalChains } = await import('../sandbox/chains/local-chains.ts');
   return startLocalChains({ db, logger });
 }
