@@ -18,6 +18,7 @@ function depositsRoute(db: Queryable): Route {
       summary: 'What has arrived on chains',
       description: 'Newest first.',
       auth: 'key',
+      scope: 'read',
       query: pageQuery,
       examples: { query: { limit: '50' } },
       returns: {

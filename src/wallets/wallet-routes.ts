@@ -35,6 +35,7 @@ function walletRoute(parts: WalletParts): Route {
       summary: 'Get your wallet',
       description: 'Registration has made it already; calling this again changes nothing.',
       auth: 'key',
+      scope: 'manage',
       idempotent: true,
       returns: {
         200: {
@@ -65,6 +66,7 @@ function depositAddressRoute(parts: WalletParts): Route {
       description:
         'What arrives is credited by itself, once the chain has confirmed it: on Polygon to the balance that you spend from, on another chain to your balance on that chain. Send only the currencies that are named; other tokens are not credited.',
       auth: 'key',
+      scope: 'read',
       query: z.strictObject({ chain: chain.default(homeChain) }),
       examples: { query: { chain: 'MATIC' } },
       returns: {

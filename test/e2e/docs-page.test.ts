@@ -41,6 +41,7 @@ const routes = [
       tag: 'Accounts',
       summary: 'Make a thing',
       auth: 'key',
+      scope: 'pay',
       idempotent: true,
       body: z.strictObject({ name: z.string().max(20), kind: z.enum(['one', 'other']).optional() }),
       examples: { body: { name: 'n'.repeat(20), kind: 'one' } },
