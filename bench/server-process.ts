@@ -1,5 +1,5 @@
 import { runPaywright } from '../src/app/main.ts';
-import { readConfig } from '../src/config.ts';
+import { readConfig } from '../src/app/read-config.ts';
 import { createLogger } from '../src/logger.ts';
 
 const running = await runPaywright({

@@ -4,32 +4,25 @@ import type { Config } from '../config.ts';
 import { claimDatabase } from '../db/claim-database.ts';
 import { type Database, openDatabase } from '../db/database.ts';
 import { migrate } from '../db/migrate.ts';
-import { createLedger, type Ledger } from '../ledger/ledger.ts';
+import type { Parts } from '../feature.ts';
+import { createLedger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { portsOf } from '../outgoing/inner-ports.ts';
-import { createOutgoing, type Outgoing } from '../outgoing/outgoing.ts';
-import { createReserves, type Reserves } from '../reserves/reserves.ts';
+import { createOutgoing } from '../outgoing/outgoing.ts';
 import type { LocalChains } from '../sandbox/chains/local-chains.ts';
-import type { Secrets } from '../secrets.ts';
-import { type Custody, openCustody } from './custody.ts';
+import { openCustody } from './custody.ts';
+import { features as listed } from './features.ts';
+import { type AdapterParts, eventsOf, type ListedFeature } from './listed-feature.ts';
 import { openSecrets, openStore, openStoreDatabase } from './store.ts';
 
-/** What every role stands on. */
-export interface Foundation {
+/** What every role stands on, and every feature with it. */
+export interface Foundation extends Parts, AdapterParts {
+  readonly features: readonly ListedFeature[];
   readonly config: Config;
-  readonly logger: Logger;
   readonly say: (line: string) => void;
-  readonly checkpoint: Checkpoint;
   readonly url: string;
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly ledger: Ledger;
-  readonly custody: Custody;
-  readonly reserves: Reserves;
-  /** For every request to a URL that somebody else has chosen. */
-  readonly outgoing: Outgoing;
-  /** Only in the sandbox. */
-  readonly localChains: LocalChains | undefined;
+  /** The address is known now, unless the operator has given another one. */
+  readonly listensOn: (port: number) => void;
   /** Run in reverse when the service stops. */
   readonly closers: (() => Promise<unknown>)[];
 }
@@ -41,12 +34,15 @@ export interface FoundationOptions {
   /** Whether a server that runs in the same folder already may be joined. */
   readonly mayJoin: boolean;
   readonly checkpoint?: Checkpoint;
+  readonly features?: readonly ListedFeature[];
   readonly closers: (() => Promise<unknown>)[];
 }
 
 /** Opens everything that both roles need, in order. What was opened is in `closers`, also when a later part fails. */
 export async function layFoundation(options: FoundationOptions): Promise<Foundation> {
   const { config, logger, say, mayJoin, closers, checkpoint = noCheckpoint } = options;
+  const { features = listed } = options;
+  const events = eventsOf(features);
   const store = await openStore({ config, logger, say, mayJoin });
   closers.push(() => store.close());
   say('Preparing the database …');
@@ -81,27 +77,32 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   });
   closers.push(() => outgoing.close());
   const custody = await openCustody({ config, db, secrets, logger, checkpoint, localChains: localChains?.settings });
-  const reserves = createReserves({
-    db,
-    networks: custody.networks,
-    logger,
-    clock: systemClock,
-    // Whoever tries it out wants to see what he has just done.
-    ...(localChains !== undefined && { snapshotMinAgeMs: 2_000, reportMaxAgeMs: 500 }),
-  });
+  let publicUrl = config.publicUrl ?? '';
   return {
+    features,
     config,
+    mode: config.mode,
     logger,
     say,
     checkpoint,
+    clock: systemClock,
     url: store.url,
     db,
     secrets,
     ledger,
-    custody,
-    reserves,
+    networks: custody.networks,
+    provider: custody.provider,
+    circle: custody.circle,
     outgoing,
     localChains,
+    events,
+    async onTransaction(tx, providerRef) {
+      for (const feature of features) await feature.onTransaction?.(tx, providerRef);
+    },
+    publicUrl: () => publicUrl,
+    listensOn(port) {
+      publicUrl ||= `http://127.0.0.1:${port}`;
+    },
     closers,
   };
 }

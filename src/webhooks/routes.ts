@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Database, Queryable } from '../db/database.ts';
+import type { EventType } from '../event-types.ts';
 import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import type { Once } from '../http/idempotency.ts';
@@ -8,9 +9,9 @@ import type { Outgoing } from '../outgoing/outgoing.ts';
 import type { Secrets } from '../secrets.ts';
 import { delivery, deliveryExample, deliveryRoutes, describeDelivery } from './delivery-routes.ts';
 import { webhookErrors } from './errors.ts';
-import { eventTypes, testEvent } from './event-types.ts';
 import { sendTestEvent } from './retry-delivery.ts';
 import { isUsableSecret } from './sign.ts';
+import { testEvent } from './test-event.ts';
 import { createWebhook, deleteWebhook, selectWebhook, type WebhookRow } from './webhook.ts';
 
 export interface WebhookParts {
@@ -18,9 +19,9 @@ export interface WebhookParts {
   readonly once: Once;
   readonly secrets: Secrets;
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
+  /** What a webhook may be registered for. */
+  readonly events: readonly EventType[];
 }
-
-const eventName = z.enum(eventTypes, { error: `must be one of ${eventTypes.join(', ')}` });
 
 const webhook = z.object({
   id: z.string(),
@@ -52,7 +53,9 @@ export function webhookRoutes(parts: WebhookParts): Route[] {
   ];
 }
 
-function createRoute({ once, secrets, outgoing }: WebhookParts): Route {
+function createRoute({ once, secrets, outgoing, events: types }: WebhookParts): Route {
+  const names = types.map(({ name }) => name);
+  const eventName = z.enum(names, { error: `must be one of ${names.join(', ')}` });
   return defineRoute(
     {
       id: 'createWebhook',

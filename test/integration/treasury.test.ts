@@ -4,7 +4,7 @@ import { parseEther, toHex } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { openCommandParts } from '../../src/app/custody.ts';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/app/read-config.ts';
 import { houseBalance } from '../../src/ledger/balances.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { createLogger } from '../../src/logger.ts';
