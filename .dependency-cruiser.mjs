@@ -55,8 +55,8 @@ export default {
     {
       name: 'only-the-root-composes',
       severity: 'error',
-      from: { pathNot: '^src/(main|cli|custody|foundation|serving|working)\\.ts$|^test/|\\.test\\.ts$' },
-      to: { path: '^src/(main|cli|custody|foundation|serving|working)\\.ts$' },
+      from: { pathNot: '^src/(app/|cli\\.ts$)|^test/|\\.test\\.ts$' },
+      to: { path: '^src/(app/|cli\\.ts$)' },
     },
     {
       name: 'no-dev-dependencies-in-production',

@@ -1,6 +1,6 @@
-import { readConfig } from '../src/config.ts';
+import { runPaywright } from '../src/app/main.ts';
+import { readConfig } from '../src/app/read-config.ts';
 import { createLogger } from '../src/logger.ts';
-import { runPaywright } from '../src/main.ts';
 
 const running = await runPaywright({
   config: readConfig(process.env),

@@ -1,17 +1,16 @@
 import { Command } from 'commander';
-import { addAccountCommands } from './accounts/commands.ts';
-import { readConfig } from './config.ts';
-import type { CustodyCommandParts } from './custody.ts';
-import { isUnavailable } from './db/database.ts';
-import { migrate } from './db/migrate.ts';
+import { features } from './app/features.ts';
+import { type ListedFeature, sagasOf, settingsOf } from './app/listed-feature.ts';
+import type { Roles, RunningPaywright } from './app/main.ts';
+import { prepareDatabase } from './app/prepare-database.ts';
+import { readConfig } from './app/read-config.ts';
+import { openStore, openStoreDatabase } from './app/store.ts';
+import { welcome } from './app/welcome.ts';
+import type { Config } from './config.ts';
+import { type Database, isUnavailable } from './db/database.ts';
+import type { CommandParts, CommandTools } from './feature.ts';
 import { createLogger, type Logger } from './logger.ts';
-import type { Roles, RunningPaywright } from './main.ts';
 import { Refusal } from './refusal.ts';
-import { addReserveCommands } from './reserves/commands.ts';
-import { openStore, openStoreDatabase } from './store.ts';
-import { addTreasuryCommands } from './treasury/commands.ts';
-import { welcome } from './welcome.ts';
-import { addWithdrawalCommands } from './withdrawals/commands.ts';
 
 const drainTimeoutMs = 15_000;
 
@@ -20,7 +19,11 @@ const say = (line: string) => void process.stdout.write(`${line}\n`);
 /**
  * The `paywright` command. `startedBy` is the process that started us, as it was before any preparation. Every failure that a person can mend is one sentence and exit code 1.
  */
-export async function main(argv: readonly string[], startedBy: number): Promise<void> {
+export async function main(
+  argv: readonly string[],
+  startedBy: number,
+  list: readonly ListedFeature[] = features,
+): Promise<void> {
   const program = new Command('paywright')
     .description('A stablecoin payment service for AI agents and the people who own them')
     .showHelpAfterError();
@@ -28,28 +31,25 @@ export async function main(argv: readonly string[], startedBy: number): Promise<
   program
     .command('start')
     .description('serve and work in one process: all that is needed')
-    .action(() => run({ serve: true, work: true }, startedBy));
+    .action(() => run({ serve: true, work: true }, startedBy, list));
   program
     .command('serve')
     .description('answer requests only')
-    .action(() => run({ serve: true, work: false }, startedBy));
+    .action(() => run({ serve: true, work: false }, startedBy, list));
   program
     .command('work')
     .description('run jobs only')
-    .action(() => run({ serve: false, work: true }, startedBy));
+    .action(() => run({ serve: false, work: true }, startedBy, list));
   program
     .command('migrate')
     .description('bring the database to the schema of this release')
     .action(() =>
-      withStore(async ({ url }) => {
-        const { applied } = await migrate(url);
+      withStore(list, async ({ url, logger }) => {
+        const { applied } = await prepareDatabase(url, { features: list, logger });
         say(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`);
       }),
     );
-  addAccountCommands(program, (work) => withStore(({ db }) => work(db)), say);
-  addWithdrawalCommands(program, withCustody, say);
-  addTreasuryCommands(program, withCustody, say);
-  addReserveCommands(program, withCustody, say);
+  for (const feature of list) feature.commands?.(program, toolsFor(feature, list));
 
   try {
     await program.parseAsync(argv);
@@ -59,12 +59,12 @@ export async function main(argv: readonly string[], startedBy: number): Promise<
   }
 }
 
-async function run(roles: Roles, startedBy: number): Promise<void> {
-  const config = readConfig(process.env);
+async function run(roles: Roles, startedBy: number, list: readonly ListedFeature[]): Promise<void> {
+  const config = readConfig(process.env, list);
   const logger = createLogger(config.logLevel);
   // Loaded only now: a wrong setting is told at once, and other commands need none of it.
-  const { runPaywright } = await import('./main.ts');
-  const starting = runPaywright({ config, logger, roles, say });
+  const { runPaywright } = await import('./app/main.ts');
+  const starting = runPaywright({ config, logger, roles, say, features: list });
   stopOnSignal(starting, logger, startedBy);
   const { publicUrl } = await starting;
   if (publicUrl === undefined) say('Paywright is working on jobs. Ctrl-C stops it.');
@@ -100,30 +100,45 @@ function stopOnSignal(starting: Promise<RunningPaywright>, logger: Logger, start
   }, 250).unref();
 }
 
-async function withStore(
-  work: (store: { url: string; db: ReturnType<typeof openStoreDatabase> }) => Promise<void>,
-): Promise<void> {
-  const config = readConfig(process.env);
+/** What the commands of a feature are given. Nothing is opened before a command runs. */
+function toolsFor(feature: ListedFeature, list: readonly ListedFeature[]): CommandTools<unknown> {
+  return {
+    withDatabase: (work) => withStore(list, ({ db, config }) => work(db, settingsOf(config, feature))),
+    withMoney: (work) => withCustody(list, (parts, config) => work(parts, settingsOf(config, feature))),
+    say,
+    sagas: sagasOf(list),
+  };
+}
+
+interface OpenedStore {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly url: string;
+  readonly db: Database;
+}
+
+async function withStore(list: readonly ListedFeature[], work: (store: OpenedStore) => Promise<void>): Promise<void> {
+  const config = readConfig(process.env, list);
   const logger = createLogger('error');
   const store = await openStore({ config, logger, say: () => {}, mayJoin: true });
   const db = openStoreDatabase(store, config, logger);
   try {
-    await work({ url: store.url, db });
+    await work({ config, logger, url: store.url, db });
   } finally {
     await db.close();
     await store.close();
   }
 }
 
-/** For commands about money: with the ledger, the chains and whoever holds the keys. A sandbox has to be running. */
-async function withCustody(work: (parts: CustodyCommandParts) => Promise<void>): Promise<void> {
-  const config = readConfig(process.env);
-  const logger = createLogger('error');
-  await withStore(async ({ url, db }) => {
-    const { openCommandParts } = await import('./custody.ts');
-    const { parts, close } = await openCommandParts({ config, logger, url, db });
+async function withCustody(
+  list: readonly ListedFeature[],
+  work: (parts: CommandParts, config: Config) => Promise<void>,
+): Promise<void> {
+  await withStore(list, async (store) => {
+    const { openCommandParts } = await import('./app/custody.ts');
+    const { parts, close } = await openCommandParts({ ...store, features: list });
     try {
-      await work(parts);
+      await work(parts, store.config);
     } finally {
       await close();
     }

@@ -60,6 +60,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         tag: 'Accounts',
         summary: 'Your account',
         auth: 'key',
+        scope: 'read',
         returns: { 200: { description: 'The account behind the key', schema: profile, example: exampleProfile } },
       },
       async ({ caller }) => ok(await readProfile(db, caller.accountId)),
@@ -74,6 +75,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         description:
           'Send only what should change; null clears a field. A new phone number is sent a code by SMS and stands for you once POST /account/phone/verify has had it.',
         auth: 'key',
+        scope: 'manage',
         body: z.strictObject({
           name: field.name.optional(),
           phone: field.phone.nullable().optional(),
@@ -95,6 +97,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         summary: 'Change your rate-limit tier',
         description: '`pro` and `free` take effect at once. `enterprise` is arranged with the operator.',
         auth: 'key',
+        scope: 'manage',
         body: z.strictObject({ tier: tierField }),
         examples: { body: { tier: 'pro' } },
         returns: {
@@ -122,6 +125,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         summary: 'Revoke the key that calls',
         description: 'Wallets and funds are unaffected. Sign in again to get a new key.',
         auth: 'key',
+        scope: 'manage',
         returns: {
           200: {
             description: 'The key is refused everywhere from now on',
@@ -154,6 +158,7 @@ function contactRoutes(parts: AccountParts): Route[] {
         summary: `Verify your ${noun}`,
         description: 'Five attempts per code, which is good for 15 minutes.',
         auth: 'key',
+        scope: 'manage',
         body: z.strictObject({ code: field.code }),
         examples: { body: { code: '493021' } },
         returns: { 200: { description: 'The account, now verified', schema: profile, example: exampleProfile } },
@@ -177,6 +182,7 @@ function contactRoutes(parts: AccountParts): Route[] {
         summary: `Send the code for your ${noun} again`,
         description: 'A new code replaces the old one. Five an hour.',
         auth: 'key',
+        scope: 'manage',
         idempotent: true,
         returns: {
           200: {

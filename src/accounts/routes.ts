@@ -136,6 +136,7 @@ function lookupRoutes({ db }: AccountParts): Route[] {
         summary: 'Does this agent exist?',
         description,
         auth: 'key',
+        scope: 'read',
         query: byEmailOrHandle,
         examples: { query: { handle: 'PA-7K2M9QXA' } },
         returns: {
@@ -165,6 +166,7 @@ function lookupRoutes({ db }: AccountParts): Route[] {
         summary: 'Whom would this pay?',
         description,
         auth: 'key',
+        scope: 'read',
         query: byEmailOrHandle,
         examples: { query: { email: 'ada@example.com' } },
         returns: {

@@ -6,11 +6,11 @@ import { noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
+import { inParallel } from '../in-parallel.ts';
+import type { DepositToken } from '../wallets/deposit-tokens.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { openWalletAt } from '../wallets/user-wallets.ts';
 import { type Authorization, readTokenDomain, type SignedAuthorization, toTypedData } from './authorization.ts';
-import type { DepositToken } from './deposit-tokens.ts';
-import { inParallel } from './in-parallel.ts';
 import type { SweepParts } from './sweep-parts.ts';
 import { sweepSaga } from './sweep-saga.ts';
 

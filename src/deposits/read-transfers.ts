@@ -1,10 +1,10 @@
 import { type Address, type Hex, isAddressEqual, type Log, parseAbiItem, type TransactionReceipt } from 'viem';
 import { proofsOf } from '../chain-steps/receipt-proofs.ts';
 import type { Network } from '../chains/network.ts';
+import { inParallel } from '../in-parallel.ts';
 import type { Asset } from '../money/asset.ts';
+import { depositTokens } from '../wallets/deposit-tokens.ts';
 import type { AddressBook } from './address-book.ts';
-import { depositTokens } from './deposit-tokens.ts';
-import { inParallel } from './in-parallel.ts';
 
 const transferEvent = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 value)');
 

@@ -4,7 +4,7 @@ import type { ChainId } from '../chains/chains.ts';
 import type { Network } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
 import { startLoop } from '../jobs/loop.ts';
-import { type DepositToken, depositTokens } from './deposit-tokens.ts';
+import { type DepositToken, depositTokens } from '../wallets/deposit-tokens.ts';
 import { openSweep } from './open-sweep.ts';
 import type { SweepParts } from './sweep-parts.ts';
 

@@ -20,6 +20,15 @@ export interface IdempotencyClaim {
 }
 
 type Auth = 'key' | 'none';
+
+/** What a key may be allowed to do: look, pay from the balance, send money outside, look after the account. */
+export type Scope = 'read' | 'pay' | 'withdraw' | 'manage';
+
+/** A route with a key says what the key must be allowed to do; a route without one has nothing to say. */
+type Access<A extends Auth> = A extends 'key'
+  ? { readonly auth: A; readonly scope: Scope }
+  : { readonly auth: A; readonly scope?: never };
+
 type Schema = z.ZodType;
 type Output<S> = S extends Schema ? z.output<S> : undefined;
 type Input<S> = S extends Schema ? z.input<S> : never;
@@ -57,7 +66,7 @@ export interface TextAnswer {
   readonly text: { readonly type: string; readonly content: string };
 }
 
-interface RouteSpec<A extends Auth, Body, Query, Params, Returns extends Successes> {
+interface RouteFacts<Body, Query, Params, Returns extends Successes> {
   /** The operationId: how tools name this operation. */
   readonly id: string;
   readonly method: Method;
@@ -67,7 +76,6 @@ interface RouteSpec<A extends Auth, Body, Query, Params, Returns extends Success
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
-  readonly auth: A;
   readonly body?: Body;
   readonly query?: Query;
   readonly params?: Params;
@@ -77,6 +85,9 @@ interface RouteSpec<A extends Auth, Body, Query, Params, Returns extends Success
   /** Takes an Idempotency-Key: the first success is answered again to the same request. */
   readonly idempotent?: true;
 }
+
+type RouteSpec<A extends Auth, Body, Query, Params, Returns extends Successes> = Access<A> &
+  RouteFacts<Body, Query, Params, Returns>;
 
 /** A declared route, as the server, the OpenAPI document and the reference read it. */
 export interface Route {

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { chapters } from './chapters.ts';
 import { defineRoute, ok, type Route } from './define-route.ts';
-import { buildOpenApi, type OpenApiDocument } from './openapi.ts';
+import { buildOpenApi, type Chapter, type OpenApiDocument } from './openapi.ts';
 
 /** Adds the operation that describes all operations, itself included. The document is built when first asked for. */
 export function describeRoutes(
   routes: readonly Route[],
+  chapters: readonly Chapter[],
   publicUrl: () => string,
 ): { readonly all: readonly Route[]; readonly document: () => OpenApiDocument } {
   let built: OpenApiDocument | undefined;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Route } from './define-route.ts';
+import type { Route, Scope } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 import type { ErrorKind } from './problem.ts';
 import { problemType } from './send-problem.ts';
@@ -21,6 +21,8 @@ export interface OpenApiOperation extends Json {
   readonly parameters: readonly Json[];
   readonly requestBody?: Json;
   readonly responses: Readonly<Record<string, Json>>;
+  /** What the key must be allowed to do. Absent where no key is needed. */
+  readonly 'x-scope'?: Scope;
 }
 
 export interface Chapter {
@@ -69,6 +71,7 @@ function toOperation({ spec }: Route, publicUrl: string): OpenApiOperation {
     ...(spec.description !== undefined && { description: spec.description }),
     tags: [spec.tag],
     security: spec.auth === 'key' ? [{ apiKey: [] }] : [],
+    ...(spec.scope !== undefined && { 'x-scope': spec.scope }),
     parameters: [
       ...toParameters('path', spec.params, spec.examples?.params),
       ...toParameters('query', spec.query, spec.examples?.query),

@@ -40,6 +40,7 @@ function createRoute(parts: InvoiceParts): Route {
       description:
         'Give exactly one of `toHandle` and `toEmail`. An email may be one that nobody has registered yet: whoever verifies it sees the invoice then. Send `pageUrl` to whom it concerns; we send no mail.',
       auth: 'key',
+      scope: 'pay',
       body: z.strictObject({
         toHandle: handle.optional(),
         toEmail: email.optional(),
@@ -92,6 +93,7 @@ function listRoute({ db, publicUrl }: InvoiceParts): Route {
       tag: 'Invoices',
       summary: 'Invoices you have sent and received',
       auth: 'key',
+      scope: 'read',
       query: pageQuery.extend({
         direction: z.enum(['sent', 'received']).optional(),
         status: z.enum(invoiceStatuses).optional(),
@@ -130,6 +132,7 @@ function findRoute({ db, publicUrl }: InvoiceParts): Route {
       tag: 'Invoices',
       summary: 'An invoice you have sent or received',
       auth: 'key',
+      scope: 'read',
       params,
       examples,
       returns: { 200: { description: 'The invoice', schema: invoiceAnswer, example: exampleInvoice } },
@@ -151,6 +154,7 @@ function payRoute(parts: InvoiceParts): Route {
       description:
         'Transfers the amount to its sender, with the fee of a transfer taken from it. When this is answered, the money has moved and the invoice is paid, both or neither. An overdue invoice can be paid too.',
       auth: 'key',
+      scope: 'pay',
       params,
       examples,
       idempotent: true,
@@ -182,6 +186,7 @@ function cancelRoute(parts: InvoiceParts): Route {
       summary: 'Cancel an invoice you have sent',
       description: 'Only as long as it is pending.',
       auth: 'key',
+      scope: 'pay',
       params,
       examples,
       idempotent: true,

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Networks } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import { createLogger } from '../logger.ts';
+import type { Saga } from '../sagas/define-saga.ts';
 import { findSnapshot, readRoots } from './read-proof.ts';
 import { reconcile } from './reconcile.ts';
 import { type ReserveRow, reportReserves } from './report.ts';
@@ -9,6 +10,7 @@ import { type ReserveRow, reportReserves } from './report.ts';
 interface ReserveCommandParts {
   readonly db: Database;
   readonly networks: Networks;
+  readonly sagas: readonly Saga[];
 }
 
 type WithChains = (work: (parts: ReserveCommandParts) => Promise<void>) => Promise<void>;

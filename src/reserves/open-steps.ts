@@ -2,7 +2,7 @@ import { type Hex, isAddressEqual } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
 import type { Network, Token } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
-import { inParallel } from '../deposits/in-parallel.ts';
+import { inParallel } from '../in-parallel.ts';
 import type { Asset } from '../money/asset.ts';
 import { findReceipt, transferIn } from './ask-chain.ts';
 

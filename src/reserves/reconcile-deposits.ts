@@ -2,7 +2,7 @@ import { type Hex, isAddressEqual } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
 import { type Network, tokenOf } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
-import { inParallel } from '../deposits/in-parallel.ts';
+import { inParallel } from '../in-parallel.ts';
 import { toPostingId } from '../ledger/posting-id.ts';
 import type { Asset } from '../money/asset.ts';
 import { findReceipt, transferIn } from './ask-chain.ts';

@@ -1,10 +1,10 @@
 import type { ChainId } from '../chains/chains.ts';
 import type { Network, Networks, Token } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
-import { depositTokens } from '../deposits/deposit-tokens.ts';
 import type { Logger } from '../logger.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import type { Asset } from '../money/asset.ts';
+import { depositTokens } from '../wallets/deposit-tokens.ts';
 import { BlockIsGone, readBalances, requireBlock } from './ask-chain.ts';
 import { readTaken } from './open-steps.ts';
 import { atOneMoment, type Book, type Position, readPosition } from './read-position.ts';

@@ -108,6 +108,7 @@ function proofRoute(reserves: Reserves): Route {
       description:
         'Your balance is cut into parts, each a leaf of a tree whose root is published under GET /reserves. scripts/verify-proof.mjs checks the answer offline. It shows nothing of anybody else.',
       auth: 'key',
+      scope: 'read',
       query: z.strictObject({
         chain: chain.optional(),
         asset: asset.optional(),

@@ -29,6 +29,7 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       summary: 'Give yourself play money',
       description: 'It is minted to your deposit address on Polygon, and credited like any other deposit.',
       auth: 'key',
+      scope: 'pay',
       body: z.strictObject({ amount: amountNumber, currency: currency.default('USDC') }),
       examples: { body: { amount: 100, currency: 'USDC' } },
       idempotent: true,

@@ -32,6 +32,7 @@ export function messagesRoute({ db, secrets }: { readonly db: Queryable; readonl
       summary: 'Mails and SMS that would have been sent to you',
       description: 'With SANDBOX_AUTO_VERIFY=false the codes that verify your email and phone number are found here.',
       auth: 'key',
+      scope: 'read',
       query: pageQuery,
       returns: {
         200: {

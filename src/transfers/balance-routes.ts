@@ -24,6 +24,7 @@ function balanceRoute(db: Queryable): Route {
       tag: 'Transfers',
       summary: 'What you can spend',
       auth: 'key',
+      scope: 'read',
       returns: {
         200: {
           description: 'Decimal text, in shortest form',
@@ -49,6 +50,7 @@ function historyRoute(db: Queryable): Route {
       summary: 'What came and went',
       description: 'Newest first. Paging neither skips nor repeats while new transfers arrive.',
       auth: 'key',
+      scope: 'read',
       query: pageQuery,
       examples: { query: { limit: '50' } },
       returns: {
@@ -106,6 +108,7 @@ function statementRoute(db: Queryable): Route {
       description:
         'As JSON, or as CSV with `format=csv` or `Accept: text/csv`. Opening balance plus all changes is the closing balance, to the last digit. Months are those of UTC.',
       auth: 'key',
+      scope: 'read',
       query: z.strictObject({
         month: z
           .string()

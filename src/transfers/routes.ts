@@ -95,6 +95,7 @@ function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/
       description:
         'The fee of 1.49 %, rounded to cents, is taken from the amount. When this is answered, the money has moved. Send an Idempotency-Key: after a lost connection the same request then tells what happened, and never pays twice.',
       auth: 'key',
+      scope: 'pay',
       body: z.strictObject({
         to,
         amount: amountNumber,

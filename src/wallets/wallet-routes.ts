@@ -2,12 +2,10 @@ import { z } from 'zod';
 import { type ChainId, chainIds, homeChain } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
-import { depositTokens } from '../deposits/deposit-tokens.ts';
-import { depositRecord, listDeposits } from '../deposits/list-deposits.ts';
 import { currency } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import type { Once } from '../http/idempotency.ts';
-import { page, pageQuery } from '../http/paging.ts';
+import { depositTokens } from './deposit-tokens.ts';
 import { walletErrors } from './errors.ts';
 import { orUnavailable } from './or-unavailable.ts';
 import type { WalletProvider } from './provider.ts';
@@ -22,9 +20,9 @@ export interface WalletParts {
 
 const chain = z.enum(chainIds, { error: `must be one of ${chainIds.join(', ')}` });
 
-/** Where an account is paid into, and what has arrived there. */
+/** Where an account is paid into. */
 export function walletRoutes(parts: WalletParts): Route[] {
-  return [walletRoute(parts), depositAddressRoute(parts), depositsRoute(parts)];
+  return [walletRoute(parts), depositAddressRoute(parts)];
 }
 
 function walletRoute(parts: WalletParts): Route {
@@ -37,6 +35,7 @@ function walletRoute(parts: WalletParts): Route {
       summary: 'Get your wallet',
       description: 'Registration has made it already; calling this again changes nothing.',
       auth: 'key',
+      scope: 'manage',
       idempotent: true,
       returns: {
         200: {
@@ -67,6 +66,7 @@ function depositAddressRoute(parts: WalletParts): Route {
       description:
         'What arrives is credited by itself, once the chain has confirmed it: on Polygon to the balance that you spend from, on another chain to your balance on that chain. Send only the currencies that are named; other tokens are not credited.',
       auth: 'key',
+      scope: 'read',
       query: z.strictObject({ chain: chain.default(homeChain) }),
       examples: { query: { chain: 'MATIC' } },
       returns: {
@@ -91,45 +91,6 @@ function depositAddressRoute(parts: WalletParts): Route {
         currencies: depositTokens(network).map(({ asset }) => asset),
       });
     },
-  );
-}
-
-function depositsRoute({ db }: WalletParts): Route {
-  return defineRoute(
-    {
-      id: 'listDeposits',
-      method: 'GET',
-      path: '/circle/deposits',
-      tag: 'Wallets',
-      summary: 'What has arrived on chains',
-      description: 'Newest first.',
-      auth: 'key',
-      query: pageQuery,
-      examples: { query: { limit: '50' } },
-      returns: {
-        200: {
-          description: 'A page of your deposits',
-          schema: page('deposits', depositRecord),
-          example: {
-            deposits: [
-              {
-                depositId: 'dep_01kp3v2m8rfk2s6y0e6v9q4w1x',
-                chain: 'MATIC',
-                currency: 'USDC',
-                amount: '100.5',
-                txHash: '0x88df016429689c079f3b2f6ad39fa052532c56795b733da78a91ebe6a713944b',
-                from: '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359',
-                transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
-                createdAt: '2026-01-15T10:00:00.000Z',
-              },
-            ],
-            nextCursor: null,
-          },
-        },
-      },
-    },
-    async ({ caller: { accountId }, query: { limit, cursor } }) =>
-      ok(await listDeposits(db, { accountId, limit, cursor })),
   );
 }
 

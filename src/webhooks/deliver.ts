@@ -1,6 +1,7 @@
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import { monotonicClock, systemClock } from '../clock.ts';
 import type { Database } from '../db/database.ts';
+import type { EventType } from '../event-types.ts';
 import { startLoop } from '../jobs/loop.ts';
 import type { Logger } from '../logger.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
@@ -18,6 +19,8 @@ export interface DeliveryOptions {
   readonly secrets: Secrets;
   readonly outgoing: Outgoing;
   readonly logger: Logger;
+  /** What there is to be told of, and how. */
+  readonly events: readonly EventType[];
   readonly retrySeconds: RetrySeconds;
   readonly checkpoint?: Checkpoint;
   /** A receiver that has not answered by then has failed. */
@@ -42,7 +45,7 @@ const mostUnrecorded = 2_000;
  * written down. Any number of processes may do so at once.
  */
 export function startDeliveries(options: DeliveryOptions): Deliveries {
-  const { db, secrets, outgoing, logger, retrySeconds, checkpoint = noCheckpoint } = options;
+  const { db, secrets, outgoing, logger, events, retrySeconds, checkpoint = noCheckpoint } = options;
   const { timeoutMs = 10_000, leaseMs = 30_000 } = options;
 
   const recorder = createRecorder({
@@ -69,7 +72,7 @@ export function startDeliveries(options: DeliveryOptions): Deliveries {
     fields: {},
     trouble: 'events cannot be turned into deliveries',
     async run() {
-      const { deliveries, more } = await fanOut(db);
+      const { deliveries, more } = await fanOut(db, events);
       if (deliveries > 0) claims.wake();
       return more ? 0 : fanOutPollMs;
     },

@@ -63,6 +63,7 @@ function listRoute(db: Queryable): Route {
       summary: 'The delivery log',
       description: 'What was sent to your webhooks, or is about to be. Kept for 30 days.',
       auth: 'key',
+      scope: 'read',
       query: pageQuery.extend({
         webhookId: z.string().max(64).optional(),
         status: z.enum(deliveryStatuses).optional(),
@@ -98,6 +99,7 @@ function findRoute(db: Queryable): Route {
       tag: 'Webhooks',
       summary: 'A delivery with its attempts',
       auth: 'key',
+      scope: 'read',
       params: deliveryId,
       examples: { params: { id: deliveryExample.id } },
       returns: {
@@ -146,6 +148,7 @@ function retryRoute(once: Once): Route {
       summary: 'Deliver again',
       description: 'Sends the same event once more, whether it was delivered or failed, with all its retries.',
       auth: 'key',
+      scope: 'manage',
       params: deliveryId,
       examples: { params: { id: deliveryExample.id } },
       idempotent: true,

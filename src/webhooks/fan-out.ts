@@ -1,5 +1,6 @@
 import { namesOf } from '../accounts/find-account.ts';
 import type { Database, Transaction } from '../db/database.ts';
+import type { EventType } from '../event-types.ts';
 import { newId } from '../ids.ts';
 import { eventsWait, type LedgerEvent, takeEvents } from '../ledger/events.ts';
 import { buildBody } from './payload.ts';
@@ -17,12 +18,12 @@ export interface FannedOut {
  * Turns waiting events into deliveries, one for each webhook that asked. Taking the event away and writing its deliveries
  * are one commit, so each event does this exactly once, whoever else is at it and whenever a process ends.
  */
-export async function fanOut(db: Database): Promise<FannedOut> {
+export async function fanOut(db: Database, types: readonly EventType[]): Promise<FannedOut> {
   // Looking first is cheaper than a transaction that finds nothing, and most looks find nothing.
   if (!(await eventsWait(db))) return { deliveries: 0, more: false };
   return db.transaction(async (tx) => {
     const events = await takeEvents(tx, eventsPerCommit);
-    const deliveries = await insertDeliveries(tx, events);
+    const deliveries = await insertDeliveries(tx, events, types);
     return { deliveries, more: events.length === eventsPerCommit };
   });
 }
@@ -38,7 +39,11 @@ function wants({ events, ended_at }: Subscriber, event: LedgerEvent): boolean {
   return events.includes(event.type) && (ended_at === null || ended_at >= event.createdAt);
 }
 
-async function insertDeliveries(tx: Transaction, events: readonly LedgerEvent[]): Promise<number> {
+async function insertDeliveries(
+  tx: Transaction,
+  events: readonly LedgerEvent[],
+  types: readonly EventType[],
+): Promise<number> {
   if (events.length === 0) return 0;
   const webhooks = await webhooksOf(tx, events);
   const told = events.filter(({ accountId }) => webhooks.has(accountId));
@@ -49,7 +54,7 @@ async function insertDeliveries(tx: Transaction, events: readonly LedgerEvent[])
   const deliveries = told.flatMap((event) => {
     const subscribed = webhooks.get(event.accountId)?.filter((webhook) => wants(webhook, event)) ?? [];
     if (subscribed.length === 0) return [];
-    const body = buildBody(event, (accountId) => (accountId === null ? undefined : parties.get(accountId)));
+    const body = buildBody(event, types, (accountId) => (accountId === null ? undefined : parties.get(accountId)));
     return subscribed.map((webhook) => ({ id: newId('dlv'), webhook, event, body }));
   });
   if (deliveries.length === 0) return 0;

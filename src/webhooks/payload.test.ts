@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Posted } from '../ledger/posting.ts';
 import { amountOf } from '../money/amount.ts';
+import { transferEvents } from '../transfers/events.ts';
+import { withdrawalEvents } from '../withdrawals/events.ts';
 import { buildBody } from './payload.ts';
 
 const posting: Posted = {
@@ -16,6 +18,7 @@ const posting: Posted = {
   details: null,
 };
 const event = { id: 'evt_1' as const, accountId: 1n, createdAt: posting.postedAt, data: null };
+const types = [...transferEvents, ...withdrawalEvents, { name: 'deposit.received' }];
 const nobody = () => undefined;
 
 it('tells of a payment by its two sides', () => {
@@ -23,7 +26,7 @@ it('tells of a payment by its two sides', () => {
     [1n, { handle: 'PA-00000001', name: 'Ada' }],
     [2n, { handle: 'PA-00000002', name: 'Bob' }],
   ]);
-  const body = buildBody({ ...event, type: 'payment.sent', posting }, (id) => names.get(id ?? 0n));
+  const body = buildBody({ ...event, type: 'payment.sent', posting }, types, (id) => names.get(id ?? 0n));
   expect(JSON.parse(body)).toEqual({
     id: 'evt_1',
     type: 'payment.sent',
@@ -42,19 +45,19 @@ it('tells of a payment by its two sides', () => {
 
 it('adds what a posting says of itself', () => {
   const details = { withdrawalId: 'wdr_1', txHash: '0x1' };
-  const body = buildBody({ ...event, type: 'withdrawal.completed', posting: { ...posting, details } }, nobody);
+  const body = buildBody({ ...event, type: 'withdrawal.completed', posting: { ...posting, details } }, types, nobody);
   expect(JSON.parse(body).data).toMatchObject({ amount: 50, fee: 0.75, net: 49.25, ...details });
 });
 
 it('gives data that came without a posting as it is', () => {
   const data = { invoiceId: 'inv_1', amount: 5 };
-  expect(JSON.parse(buildBody({ ...event, type: 'invoice.created', posting: undefined, data }, nobody)).data).toEqual(
-    data,
-  );
+  expect(
+    JSON.parse(buildBody({ ...event, type: 'invoice.created', posting: undefined, data }, types, nobody)).data,
+  ).toEqual(data);
 });
 
 it('writes an amount that no number holds as text, rather than rounding it or giving up', () => {
   const amount = amountOf('USDC', 12_345_678_901_234_567_890_123n);
-  const body = buildBody({ ...event, type: 'deposit.received', posting: { ...posting, amount } }, nobody);
+  const body = buildBody({ ...event, type: 'deposit.received', posting: { ...posting, amount } }, types, nobody);
   expect(JSON.parse(body).data.amount).toBe('12345678901234567.890123');
 });

@@ -1,19 +1,16 @@
+import { describePosting, type EventType, type PartyOf } from '../event-types.ts';
 import type { LedgerEvent } from '../ledger/events.ts';
-import type { Posted } from '../ledger/posting.ts';
-import { type Amount, subtract, toDecimalText, toJsonNumber } from '../money/amount.ts';
-
-/** Who an account is, to those it deals with. */
-interface Party {
-  readonly handle: string;
-  readonly name: string;
-}
-
-type PartyOf = (accountId: bigint | null) => Party | undefined;
 
 /** What is sent of an event: built once, and sent in these bytes on every attempt and to every webhook. */
-export function buildBody(event: LedgerEvent, partyOf: PartyOf): string {
-  const data = event.posting === undefined ? event.data : describePosting(event.type, event.posting, partyOf);
-  return bodyOf({ id: event.id, type: event.type, createdAt: event.createdAt, data });
+export function buildBody(event: LedgerEvent, types: readonly EventType[], partyOf: PartyOf): string {
+  return bodyOf({ id: event.id, type: event.type, createdAt: event.createdAt, data: dataOf(event, types, partyOf) });
+}
+
+/** A type that nobody declares was recorded by another release: it is told like any other posting. */
+function dataOf({ type, posting, data }: LedgerEvent, types: readonly EventType[], partyOf: PartyOf): unknown {
+  if (posting === undefined) return data;
+  const declared = types.find(({ name }) => name === type);
+  return declared?.describe?.(posting, partyOf) ?? describePosting(posting);
 }
 
 export function bodyOf(event: {
@@ -24,41 +21,4 @@ export function bodyOf(event: {
 }): string {
   const { id, type, createdAt, data } = event;
   return JSON.stringify({ id, type, createdAt: createdAt.toISOString(), data });
-}
-
-/** The amount is the one before the fee, as in the history; what was left of it has a name of its own. */
-function describePosting(type: string, posting: Posted, partyOf: PartyOf): Record<string, unknown> {
-  const { id, amount, fee, description, details } = posting;
-  const money = { transferId: id, amount: figure(amount), currency: amount.asset };
-  const parted = { ...money, fee: figure(fee) };
-  switch (type) {
-    case 'payment.sent':
-    case 'payment.received':
-      return {
-        ...parted,
-        recipientAmount: figure(subtract(amount, fee)),
-        sender: partyOf(posting.senderId),
-        recipient: partyOf(posting.recipientId),
-        ...(description !== null && { description }),
-      };
-    case 'withdrawal.created':
-    case 'withdrawal.completed':
-      return { ...parted, net: figure(subtract(amount, fee)), ...fields(details) };
-    default:
-      return { ...money, ...(fee.atomic > 0n && { fee: figure(fee) }), ...fields(details) };
-  }
-}
-
-function fields(details: unknown): object {
-  return typeof details === 'object' && details !== null ? details : {};
-}
-
-/** A number wherever that is exact, which it is up to fifteen digits. Beyond, text: nothing is rounded, nothing is stuck. */
-function figure(amount: Amount): number | string {
-  try {
-    return toJsonNumber(amount);
-  } catch (error) {
-    if (error instanceof RangeError) return toDecimalText(amount);
-    throw error;
-  }
 }

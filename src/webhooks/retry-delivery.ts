@@ -2,8 +2,8 @@ import type { Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import { type DeliveryRow, deliveryColumns } from './delivery.ts';
 import { webhookErrors } from './errors.ts';
-import { testEvent } from './event-types.ts';
 import { bodyOf } from './payload.ts';
+import { testEvent } from './test-event.ts';
 import { findWebhook, type WebhookStatus } from './webhook.ts';
 
 /** Replays what has ended, well or badly, as if it were new: the same event, and all its retries again. */

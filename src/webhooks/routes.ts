@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Database, Queryable } from '../db/database.ts';
+import type { EventType } from '../event-types.ts';
 import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import type { Once } from '../http/idempotency.ts';
@@ -8,9 +9,9 @@ import type { Outgoing } from '../outgoing/outgoing.ts';
 import type { Secrets } from '../secrets.ts';
 import { delivery, deliveryExample, deliveryRoutes, describeDelivery } from './delivery-routes.ts';
 import { webhookErrors } from './errors.ts';
-import { eventTypes, testEvent } from './event-types.ts';
 import { sendTestEvent } from './retry-delivery.ts';
 import { isUsableSecret } from './sign.ts';
+import { testEvent } from './test-event.ts';
 import { createWebhook, deleteWebhook, selectWebhook, type WebhookRow } from './webhook.ts';
 
 export interface WebhookParts {
@@ -18,9 +19,9 @@ export interface WebhookParts {
   readonly once: Once;
   readonly secrets: Secrets;
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
+  /** What a webhook may be registered for. */
+  readonly events: readonly EventType[];
 }
-
-const eventName = z.enum(eventTypes, { error: `must be one of ${eventTypes.join(', ')}` });
 
 const webhook = z.object({
   id: z.string(),
@@ -52,7 +53,9 @@ export function webhookRoutes(parts: WebhookParts): Route[] {
   ];
 }
 
-function createRoute({ once, secrets, outgoing }: WebhookParts): Route {
+function createRoute({ once, secrets, outgoing, events: types }: WebhookParts): Route {
+  const names = types.map(({ name }) => name);
+  const eventName = z.enum(names, { error: `must be one of ${names.join(', ')}` });
   return defineRoute(
     {
       id: 'createWebhook',
@@ -63,6 +66,7 @@ function createRoute({ once, secrets, outgoing }: WebhookParts): Route {
       description:
         'From now on each of these events is sent to the URL as a POST with the JSON body `{id, type, createdAt, data}`. Answer with a 2xx status within 10 seconds; anything else, a redirect too, is tried again three times, later each time. An event may arrive twice: its `id` tells. With a secret every request is signed twice: `X-Paywright-Signature: sha256=<hex HMAC-SHA256 of the raw body>`, keyed with the secret as it is, and `webhook-id`, `webhook-timestamp`, `webhook-signature` as in Standard Webhooks, keyed with the bytes that a `whsec_` secret encodes. Answering 410 disables the webhook.',
       auth: 'key',
+      scope: 'manage',
       body: z.strictObject({
         url: z.string().max(2_048).meta({ description: 'Begins with https:// and leads to a public address.' }),
         events: z.array(eventName).min(1, 'must name at least one event').max(100),
@@ -101,6 +105,7 @@ function listRoute(db: Queryable): Route {
       tag: 'Webhooks',
       summary: 'Your webhooks',
       auth: 'key',
+      scope: 'read',
       query: pageQuery,
       returns: {
         200: {
@@ -132,6 +137,7 @@ function deleteRoute(once: Once): Route {
       summary: 'Remove a webhook',
       description: 'What still waits to be delivered to it fails. Its deliveries stay in the log.',
       auth: 'key',
+      scope: 'manage',
       params: webhookId,
       examples: { params: { id: example.id } },
       returns: {
@@ -161,6 +167,7 @@ function testRoute(once: Once): Route {
       summary: 'Send a test event',
       description: `Sends \`${testEvent}\` to this webhook, whatever it is registered for. Follow it in the delivery log.`,
       auth: 'key',
+      scope: 'manage',
       params: webhookId,
       examples: { params: { id: example.id } },
       idempotent: true,

@@ -74,6 +74,7 @@ function withdrawRoute({ once, ledger, networks, checkpoint = noCheckpoint }: Wi
       description:
         'The fee of 1.49 %, with 3 decimals, is taken from the amount. The money leaves your balance at once and is then sent; follow it at `/circle/withdrawals/{txId}`. If it cannot be paid out, the whole amount comes back. Send an Idempotency-Key: after a lost connection the same request never pays twice.',
       auth: 'key',
+      scope: 'withdraw',
       body: z.strictObject({
         amount: z.number().meta({ description: 'From 1 to 10000, with at most 6 decimals.' }),
         currency: currency.default('USDC'),
@@ -199,6 +200,7 @@ function listRoute(db: Queryable): Route {
       tag: 'Withdrawals',
       summary: 'Your withdrawals',
       auth: 'key',
+      scope: 'read',
       query: pageQuery.extend({ status: z.enum(withdrawalStatuses).optional() }),
       returns: {
         200: {
@@ -229,6 +231,7 @@ function findRoute(db: Queryable): Route {
       tag: 'Withdrawals',
       summary: 'Where a withdrawal is',
       auth: 'key',
+      scope: 'read',
       params: z.strictObject({ txId: z.string().max(64) }),
       examples: { params: { txId: example.txId } },
       returns: { 200: { description: 'The withdrawal', schema: withdrawal, example } },

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { features } from '../../src/app/features.ts';
 import { systemClock } from '../../src/clock.ts';
 import { defineRoute } from '../../src/http/define-route.ts';
 import { describeRoutes } from '../../src/http/openapi-route.ts';
@@ -41,6 +42,7 @@ const routes = [
       tag: 'Accounts',
       summary: 'Make a thing',
       auth: 'key',
+      scope: 'pay',
       idempotent: true,
       body: z.strictObject({ name: z.string().max(20), kind: z.enum(['one', 'other']).optional() }),
       examples: { body: { name: 'n'.repeat(20), kind: 'one' } },
@@ -66,13 +68,15 @@ const routes = [
   ),
 ];
 
+const chapters = features.flatMap((feature) => feature.chapters ?? []);
+
 let app: FastifyInstance;
 let origin: string;
 let browser: Browser;
 
 describe.skipIf(found === undefined)(`the pages in a browser${found === undefined ? ` (${noBrowser})` : ''}`, () => {
   beforeAll(async () => {
-    const described = describeRoutes(routes, () => origin);
+    const described = describeRoutes(routes, chapters, () => origin);
     app = createServer({
       config: { rateLimits: { free: 60, pro: 300, anonymous: 30 }, trustedProxies: new BlockList() },
       publicUrl: () => origin ?? '',

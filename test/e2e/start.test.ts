@@ -113,7 +113,7 @@ test.each(['SIGHUP', 'two SIGINT'])('%s leaves no PostgreSQL behind', async (how
 });
 
 function ordinaryUserReadsTheSources(): boolean {
-  const args = ['--reuid=65534', '--regid=65534', '--clear-groups', '--', 'test', '-r', 'src/main.ts'];
+  const args = ['--reuid=65534', '--regid=65534', '--clear-groups', '--', 'test', '-r', 'src/app/main.ts'];
   return spawnSync('setpriv', args).status === 0;
 }
 

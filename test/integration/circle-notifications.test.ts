@@ -1,8 +1,8 @@
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readConfig } from '../../src/app/read-config.ts';
 import { monotonicClock } from '../../src/clock.ts';
-import { readConfig } from '../../src/config.ts';
 import { createServer } from '../../src/http/server.ts';
 import { createLogger } from '../../src/logger.ts';
 import { addCircleNotifications, forgetNotifications } from '../../src/providers/circle/notifications.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { readConfig } from '../../src/config.ts';
-import { type Foundation, layFoundation } from '../../src/foundation.ts';
+import { type Foundation, layFoundation } from '../../src/app/foundation.ts';
+import { readConfig } from '../../src/app/read-config.ts';
 import { createLogger } from '../../src/logger.ts';
 import { useDatabase } from '../support/database.ts';
 

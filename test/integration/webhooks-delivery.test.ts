@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { Database } from '../../src/db/database.ts';
+import { transferEvents } from '../../src/transfers/events.ts';
 import { type Claimed, claimDeliveries, findDueWebhooks } from '../../src/webhooks/claim.ts';
 import { fanOut } from '../../src/webhooks/fan-out.ts';
 import { forgetDeliveries } from '../../src/webhooks/forget-deliveries.ts';
@@ -171,7 +172,7 @@ describe('a long line', () => {
       [long.id, long.webhookId],
     );
     await world.pay(short.id, 1);
-    await fanOut(db);
+    await fanOut(db, transferEvents);
     const { due } = await findDueWebhooks(db, '');
     expect(due.map(({ id }) => id)).toEqual(expect.arrayContaining([long.webhookId, short.webhookId]));
     const wanted = [
@@ -236,7 +237,7 @@ describe('a process that ends in the middle', () => {
     const { db } = world;
     const { id, webhookId } = await world.addPayer(receiver);
     await world.pay(id, 1);
-    await fanOut(db);
+    await fanOut(db, transferEvents);
     const wanted = [{ webhookId, most: 1 }];
     const [stale] = await claimDeliveries(db, wanted, 0);
     const [held] = await claimDeliveries(db, wanted, 60_000);

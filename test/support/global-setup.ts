@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { migrate } from '../../src/db/migrate.ts';
+import { features } from '../../src/app/features.ts';
+import { prepareDatabase } from '../../src/app/prepare-database.ts';
+import { createLogger } from '../../src/logger.ts';
 import { startEmbeddedPostgres } from '../../src/sandbox/postgres.ts';
 
 declare module 'vitest' {
@@ -20,7 +22,10 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const admin = new pg.Client({ connectionString: postgres.url });
   await admin.connect();
   await admin.query('CREATE DATABASE template_paywright');
-  await migrate(postgres.url.replace(/\/[^/]+$/, '/template_paywright'));
+  await prepareDatabase(postgres.url.replace(/\/[^/]+$/, '/template_paywright'), {
+    features,
+    logger: createLogger('silent'),
+  });
   await admin.end();
   project.provide('postgresUrl', postgres.url);
   return async () => {

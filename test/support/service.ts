@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
-import { readConfig } from '../../src/config.ts';
+import { type RunningPaywright, runPaywright } from '../../src/app/main.ts';
+import { readConfig } from '../../src/app/read-config.ts';
 import { createLogger, type Logger } from '../../src/logger.ts';
-import { type RunningPaywright, runPaywright } from '../../src/main.ts';
 import { type Client, createClient } from './client.ts';
 import { type TestDatabase, useDatabase } from './database.ts';
 

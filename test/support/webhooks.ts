@@ -4,6 +4,7 @@ import { createLedger, type Ledger } from '../../src/ledger/ledger.ts';
 import { createLogger } from '../../src/logger.ts';
 import { createOutgoing } from '../../src/outgoing/outgoing.ts';
 import { createSecrets } from '../../src/secrets.ts';
+import { transferEvents } from '../../src/transfers/events.ts';
 import { type Deliveries, type DeliveryOptions, startDeliveries } from '../../src/webhooks/deliver.ts';
 import { createWebhook } from '../../src/webhooks/webhook.ts';
 import { useDatabase } from './database.ts';
@@ -58,7 +59,15 @@ export function useWebhooks(): WebhookWorld {
       const outgoing = createOutgoing({
         allowPrivateHosts: receivers.map(({ port }) => ({ host: '127.0.0.1', port })),
       });
-      const running = startDeliveries({ db, secrets, outgoing, logger, retrySeconds: [0.2, 0.4, 0.8], ...options });
+      const running = startDeliveries({
+        db,
+        secrets,
+        outgoing,
+        logger,
+        events: transferEvents,
+        retrySeconds: [0.2, 0.4, 0.8],
+        ...options,
+      });
       let stopped: Promise<void> | undefined;
       const stop = () => {
         stopped ??= running.stop().then(() => outgoing.close());

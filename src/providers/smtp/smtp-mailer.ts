@@ -3,8 +3,13 @@ import type { Notifier } from '../../messages/notifier.ts';
 
 const timeoutMs = 10_000;
 
+export interface SmtpOptions {
+  readonly smtpUrl: string;
+  readonly from: string;
+}
+
 /** Mail through any SMTP server (smtp://user:password@host:587, or smtps:// for TLS from the first byte). */
-export function createSmtpMailer({ smtpUrl, from }: { readonly smtpUrl: string; readonly from: string }): Notifier {
+export function createSmtpMailer({ smtpUrl, from }: SmtpOptions): Notifier {
   const transport = createTransport(withTimeouts(smtpUrl), { from });
   return {
     async send({ to, subject, text }) {

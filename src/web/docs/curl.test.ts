@@ -10,6 +10,7 @@ const read: Operation = {
   summary: '',
   description: undefined,
   needsKey: false,
+  scope: undefined,
   parameters: [],
   body: undefined,
   answers: [],

@@ -23,6 +23,7 @@ const document: OpenApiDocument = {
         summary: 'Send money',
         tags: ['Transfers'],
         security: [{ apiKey: [] }],
+        'x-scope': 'pay',
         parameters: [{ name: 'Idempotency-Key', in: 'header', schema: { type: 'string' } }],
         requestBody: {
           content: {
@@ -87,7 +88,7 @@ describe('the reference', () => {
     expect(page).toMatch(/<code class="name">amount<\/code>.*number.*more than 0.*required/);
     expect(page).toContain('Before the <code>fee</code>.');
     expect(page).toContain('Idempotency-Key');
-    expect(page).toContain('Needs an API key');
+    expect(page).toContain('Needs an API key</a> that may <code>pay</code>');
     expect(page).toContain('No API key needed');
   });
 

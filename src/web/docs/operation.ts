@@ -8,12 +8,12 @@ import { typeInWords } from './schema.ts';
 
 /** One operation: what it takes and answers on one side, the example on the other. */
 export function operationSection(operation: Operation, baseUrl: string): Html {
-  const { id, method, path, summary, description, needsKey } = operation;
+  const { id, method, path, summary, description } = operation;
   return html`
 <section class="operation" id="${id}">
 <div class="explained">
 <h3><a class="self" href="#${id}">${summary}</a></h3>
-<p class="endpoint">${methodLabel(method)} <code>${pathWithBreaks(path)}</code> <span class="access">${access(needsKey)}</span></p>
+<p class="endpoint">${methodLabel(method)} <code>${pathWithBreaks(path)}</code> <span class="access">${access(operation)}</span></p>
 ${description !== undefined && html`<p>${prose(description)}</p>`}
 ${parameterLists(operation.parameters)}
 ${operation.body !== undefined && html`<h4>Body</h4>${contentFields(operation.body, 'request')}`}
@@ -31,8 +31,10 @@ export function methodLabel(method: string): Html {
   return html`<span class="method ${method.toLowerCase()}">${method}</span>`;
 }
 
-function access(needsKey: boolean): Html {
-  return needsKey ? html`<a href="#authentication">Needs an API key</a>` : html`No API key needed`;
+function access({ needsKey, scope }: Operation): Html {
+  if (!needsKey) return html`No API key needed`;
+  const allowed = scope !== undefined && html` that may <code>${scope}</code>`;
+  return html`<a href="#authentication">Needs an API key</a>${allowed}`;
 }
 
 /** A long path may break after a slash, and nowhere else. */

@@ -26,6 +26,8 @@ export interface Operation {
   readonly summary: string;
   readonly description: string | undefined;
   readonly needsKey: boolean;
+  /** What the key must be allowed to do. */
+  readonly scope: string | undefined;
   readonly parameters: readonly Parameter[];
   readonly body: Content | undefined;
   readonly answers: readonly Answer[];
@@ -117,6 +119,7 @@ function readOperation({ method, path, operation, document }: Located): Operatio
     summary: operation.summary,
     description: operation.description,
     needsKey: ((operation['security'] ?? []) as readonly unknown[]).length > 0,
+    scope: operation['x-scope'],
     parameters: operation.parameters as unknown as readonly Parameter[],
     body: readContent(operation.requestBody, document),
     answers: responses

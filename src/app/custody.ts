@@ -1,27 +1,30 @@
-import type { WalletSource } from './accounts/register.ts';
-import { type ChainId, chains, homeChain } from './chains/chains.ts';
-import { createNetworks, type NetworkSettings, type Networks } from './chains/network.ts';
-import type { Checkpoint } from './checkpoint.ts';
-import type { Config } from './config.ts';
-import { type Database, openDatabase, type Transaction } from './db/database.ts';
-import { beginChains } from './deposits/begin-chains.ts';
-import { createLedger, type Ledger } from './ledger/ledger.ts';
-import type { Logger } from './logger.ts';
-import { type CircleProvider, createCircleProvider } from './providers/circle/circle-provider.ts';
-import { createKeysProvider } from './providers/keys/keys-provider.ts';
-import { addSeed } from './providers/keys/seeds.ts';
-import type { Secrets } from './secrets.ts';
+import type { WalletSource } from '../accounts/register.ts';
+import { type ChainId, chains, homeChain } from '../chains/chains.ts';
+import { createNetworks, type NetworkSettings, type Networks } from '../chains/network.ts';
+import type { Checkpoint } from '../checkpoint.ts';
+import type { Config } from '../config.ts';
+import { type Database, openDatabase } from '../db/database.ts';
+import { beginChains } from '../deposits/begin-chains.ts';
+import type { CommandParts } from '../feature.ts';
+import { createLedger } from '../ledger/ledger.ts';
+import type { Logger } from '../logger.ts';
+import { createCircleProvider } from '../providers/circle/circle-provider.ts';
+import { type CircleParts, circle as circleFeature } from '../providers/circle/feature.ts';
+import { createKeysProvider } from '../providers/keys/keys-provider.ts';
+import { addSeed } from '../providers/keys/seeds.ts';
+import type { Secrets } from '../secrets.ts';
+import { openHouseWallets } from '../wallets/house-wallets.ts';
+import { createPooledProvider } from '../wallets/pool.ts';
+import type { WalletProvider } from '../wallets/provider.ts';
+import { features as listed } from './features.ts';
+import { type ListedFeature, sagasOf, settingsOf } from './listed-feature.ts';
 import { openSecrets } from './store.ts';
-import { openHouseWallets } from './wallets/house-wallets.ts';
-import { createPooledProvider, type PooledProvider } from './wallets/pool.ts';
-import type { WalletProvider } from './wallets/provider.ts';
 
 /** What holds the money: the chains as we reach them, and whoever has the keys. */
 export interface Custody {
   readonly networks: Networks;
   readonly provider: WalletProvider & Pick<WalletSource, 'giveBack'>;
-  /** Only where Circle holds the keys. */
-  readonly circle?: { readonly provider: CircleProvider; readonly pool: PooledProvider };
+  readonly circle: CircleParts['circle'];
 }
 
 export interface CustodyParts {
@@ -46,12 +49,12 @@ export async function openCustody(parts: CustodyParts): Promise<Custody> {
 const poolSize = 100;
 
 async function chooseProvider({ config, db, secrets, logger, checkpoint }: CustodyParts, networks: Networks) {
-  const { wallets } = config;
-  if (wallets.provider === 'keys') {
+  const settings = settingsOf(config, circleFeature);
+  if (settings === undefined) {
     const provider = await createKeysProvider({ db, secrets, networks, logger, ...(checkpoint && { checkpoint }) });
-    return { networks, provider };
+    return { networks, provider, circle: undefined };
   }
-  const circle = await createCircleProvider({ ...wallets, db, logger, networks });
+  const circle = await createCircleProvider({ ...settings, db, logger, networks });
   const pool = createPooledProvider({ db, provider: circle, logger, size: poolSize });
   return { networks, provider: pool, circle: { provider: circle, pool } };
 }
@@ -73,33 +76,28 @@ function liveChains({ rpcUrls, eurcOnPolygon }: Config): ReadonlyMap<ChainId, Ne
   );
 }
 
-/** What a command about money works with. */
-export interface CustodyCommandParts extends Custody {
-  readonly db: Database;
-  readonly ledger: Ledger;
-  /** Only where the keys are our own. */
-  readonly addSeed: ((tx: Transaction) => Promise<number>) | undefined;
-}
-
 export interface CommandOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly url: string;
   readonly db: Database;
+  readonly features?: readonly ListedFeature[];
 }
 
 /** The same parts as the service's, for a command that runs beside it. */
-export async function openCommandParts({ config, logger, url, db }: CommandOptions) {
+export async function openCommandParts({ config, logger, url, db, features = listed }: CommandOptions) {
   const secrets = await openSecrets(config, db);
   const localChains = config.mode === 'sandbox' ? await connectSandbox(db) : undefined;
   const custody = await openCustody({ config, db, secrets, logger, localChains });
   const ledgerDb = openDatabase({ url, poolSize: 1, logger });
   const ledger = createLedger({ db: ledgerDb, logger });
-  const parts: CustodyCommandParts = {
-    ...custody,
+  const parts: CommandParts = {
+    networks: custody.networks,
+    provider: custody.provider,
     db,
     ledger,
-    addSeed: config.wallets.provider === 'keys' ? (tx) => addSeed(tx, secrets) : undefined,
+    sagas: sagasOf(features),
+    addSeed: custody.circle === undefined ? (tx) => addSeed(tx, secrets) : undefined,
   };
   return {
     parts,
@@ -111,6 +109,6 @@ export async function openCommandParts({ config, logger, url, db }: CommandOptio
 }
 
 async function connectSandbox(db: Database): Promise<ReadonlyMap<ChainId, NetworkSettings>> {
-  const { connectLocalChains } = await import('./sandbox/chains/local-chains.ts');
+  const { connectLocalChains } = await import('../sandbox/chains/local-chains.ts');
   return (await connectLocalChains({ db })).settings;
 }

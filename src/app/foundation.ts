@@ -1,35 +1,29 @@
-import { type Checkpoint, noCheckpoint } from './checkpoint.ts';
-import { systemClock } from './clock.ts';
-import type { Config } from './config.ts';
-import { type Custody, openCustody } from './custody.ts';
-import { claimDatabase } from './db/claim-database.ts';
-import { type Database, openDatabase } from './db/database.ts';
-import { migrate } from './db/migrate.ts';
-import { createLedger, type Ledger } from './ledger/ledger.ts';
-import type { Logger } from './logger.ts';
-import { portsOf } from './outgoing/inner-ports.ts';
-import { createOutgoing, type Outgoing } from './outgoing/outgoing.ts';
-import { createReserves, type Reserves } from './reserves/reserves.ts';
-import type { LocalChains } from './sandbox/chains/local-chains.ts';
-import type { Secrets } from './secrets.ts';
+import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
+import { systemClock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { wakeStep } from '../chain-steps/look-at-steps.ts';
+import { claimDatabase } from '../db/claim-database.ts';
+import { type Database, openDatabase } from '../db/database.ts';
+import type { Parts } from '../feature.ts';
+import { createLedger } from '../ledger/ledger.ts';
+import type { Logger } from '../logger.ts';
+import { portsOf } from '../outgoing/inner-ports.ts';
+import { createOutgoing } from '../outgoing/outgoing.ts';
+import type { LocalChains } from '../sandbox/chains/local-chains.ts';
+import { openCustody } from './custody.ts';
+import { features as listed } from './features.ts';
+import { type AdapterParts, eventsOf, type ListedFeature, sagasOf } from './listed-feature.ts';
+import { prepareDatabase } from './prepare-database.ts';
 import { openSecrets, openStore, openStoreDatabase } from './store.ts';
 
-/** What every role stands on. */
-export interface Foundation {
+/** What every role stands on, and every feature with it. */
+export interface Foundation extends Parts, AdapterParts {
+  readonly features: readonly ListedFeature[];
   readonly config: Config;
-  readonly logger: Logger;
   readonly say: (line: string) => void;
-  readonly checkpoint: Checkpoint;
   readonly url: string;
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly ledger: Ledger;
-  readonly custody: Custody;
-  readonly reserves: Reserves;
-  /** For every request to a URL that somebody else has chosen. */
-  readonly outgoing: Outgoing;
-  /** Only in the sandbox. */
-  readonly localChains: LocalChains | undefined;
+  /** The address is known now, unless the operator has given another one. */
+  readonly listensOn: (port: number) => void;
   /** Run in reverse when the service stops. */
   readonly closers: (() => Promise<unknown>)[];
 }
@@ -41,17 +35,20 @@ export interface FoundationOptions {
   /** Whether a server that runs in the same folder already may be joined. */
   readonly mayJoin: boolean;
   readonly checkpoint?: Checkpoint;
+  readonly features?: readonly ListedFeature[];
   readonly closers: (() => Promise<unknown>)[];
 }
 
 /** Opens everything that both roles need, in order. What was opened is in `closers`, also when a later part fails. */
 export async function layFoundation(options: FoundationOptions): Promise<Foundation> {
   const { config, logger, say, mayJoin, closers, checkpoint = noCheckpoint } = options;
+  const { features = listed } = options;
+  const events = eventsOf(features);
   const store = await openStore({ config, logger, say, mayJoin });
   closers.push(() => store.close());
   say('Preparing the database …');
   await claimDatabase(store.url, config.mode);
-  await migrate(store.url);
+  await prepareDatabase(store.url, { features, logger });
   const db = openStoreDatabase(store, config, logger);
   closers.push(() => db.close());
   const secrets = await openSecrets(config, db);
@@ -81,27 +78,31 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   });
   closers.push(() => outgoing.close());
   const custody = await openCustody({ config, db, secrets, logger, checkpoint, localChains: localChains?.settings });
-  const reserves = createReserves({
-    db,
-    networks: custody.networks,
-    logger,
-    clock: systemClock,
-    // Whoever tries it out wants to see what he has just done.
-    ...(localChains !== undefined && { snapshotMinAgeMs: 2_000, reportMaxAgeMs: 500 }),
-  });
+  let publicUrl = config.publicUrl ?? '';
   return {
+    features,
     config,
+    mode: config.mode,
     logger,
     say,
     checkpoint,
+    clock: systemClock,
     url: store.url,
     db,
     secrets,
     ledger,
-    custody,
-    reserves,
+    networks: custody.networks,
+    provider: custody.provider,
+    circle: custody.circle,
     outgoing,
     localChains,
+    events,
+    sagas: sagasOf(features),
+    onTransaction: wakeStep,
+    publicUrl: () => publicUrl,
+    listensOn(port) {
+      publicUrl ||= `http://127.0.0.1:${port}`;
+    },
     closers,
   };
 }
@@ -109,6 +110,6 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
 /** Loaded only now: what the sandbox is made of need not be installed for live mode. */
 async function startSandboxChains(db: Database, logger: Logger, say: (line: string) => void): Promise<LocalChains> {
   say('Starting six local chains …');
-  const { startLocalChains } = await import('./sandbox/chains/local-chains.ts');
+  const { startLocalChains } = await import('../sandbox/chains/local-chains.ts');
   return startLocalChains({ db, logger });
 }

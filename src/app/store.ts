@@ -1,12 +1,12 @@
 import { readFileSync, statSync } from 'node:fs';
-import type { Config } from './config.ts';
-import { type Database, openDatabase } from './db/database.ts';
-import type { Logger } from './logger.ts';
-import { Refusal } from './refusal.ts';
-import { lockDataDir, lockHolder, openDataDir } from './sandbox/data-dir.ts';
-import { embeddedPostgresUrl, startEmbeddedPostgres } from './sandbox/postgres.ts';
-import { sandboxSecret } from './sandbox/secret.ts';
-import { createSecrets, type Secrets } from './secrets.ts';
+import type { Config } from '../config.ts';
+import { type Database, openDatabase } from '../db/database.ts';
+import type { Logger } from '../logger.ts';
+import { Refusal } from '../refusal.ts';
+import { lockDataDir, lockHolder, openDataDir } from '../sandbox/data-dir.ts';
+import { embeddedPostgresUrl, startEmbeddedPostgres } from '../sandbox/postgres.ts';
+import { sandboxSecret } from '../sandbox/secret.ts';
+import { createSecrets, type Secrets } from '../secrets.ts';
 
 /** Where the data is: an operator's PostgreSQL, or the sandbox's own. */
 export interface Store {

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { readConfig } from './config.ts';
-import { Refusal } from './refusal.ts';
+import { accounts } from '../accounts/feature.ts';
+import { Refusal } from '../refusal.ts';
+import type { Given } from '../settings.ts';
+import { webhooks } from '../webhooks/feature.ts';
+import { settingsOf } from './listed-feature.ts';
+import { readConfig } from './read-config.ts';
 
 const live = {
   PAYWRIGHT_MODE: 'live',
@@ -23,8 +27,8 @@ describe('the sandbox', () => {
       port: 8402,
       publicUrl: 'http://127.0.0.1:8402',
       rateLimits: { free: 60, pro: 300, anonymous: 30 },
-      autoVerify: true,
     });
+    expect(settingsOf(readConfig({}), accounts)).toEqual({ autoVerify: true });
   });
 
   test('an empty variable is an unset one, and 0 is no limit', () => {
@@ -33,9 +37,10 @@ describe('the sandbox', () => {
   });
 
   test('webhooks are retried up to three times, when the operator says', () => {
-    expect(readConfig({}).webhookRetrySeconds).toEqual([10, 60, 360]);
-    expect(readConfig({ WEBHOOK_RETRY_SECONDS: '' }).webhookRetrySeconds).toEqual([10, 60, 360]);
-    expect(readConfig({ WEBHOOK_RETRY_SECONDS: '0.5, 1' }).webhookRetrySeconds).toEqual([0.5, 1]);
+    const retrySeconds = (env: Given) => settingsOf(readConfig(env), webhooks).retrySeconds;
+    expect(retrySeconds({})).toEqual([10, 60, 360]);
+    expect(retrySeconds({ WEBHOOK_RETRY_SECONDS: '' })).toEqual([10, 60, 360]);
+    expect(retrySeconds({ WEBHOOK_RETRY_SECONDS: '0.5, 1' })).toEqual([0.5, 1]);
     for (const text of ['x', '1,', '1,2,3,4', '-1', '1e3', '99999', '1;2']) {
       expect(() => readConfig({ WEBHOOK_RETRY_SECONDS: text }), text).toThrow('WEBHOOK_RETRY_SECONDS must');
     }
@@ -83,7 +88,8 @@ describe('a wrong value', () => {
 
 describe('live mode', () => {
   test('starts when everything is there, and never verifies by itself', () => {
-    expect(readConfig(live)).toMatchObject({ mode: 'live', publicUrl: 'https://pay.example.com', autoVerify: false });
+    expect(readConfig(live)).toMatchObject({ mode: 'live', publicUrl: 'https://pay.example.com' });
+    expect(settingsOf(readConfig(live), accounts)).toEqual({ autoVerify: false });
   });
 
   test('names everything that is missing or unsafe at once', () => {

@@ -1,8 +1,9 @@
-import type { Checkpoint } from './checkpoint.ts';
-import type { Config } from './config.ts';
+import type { Checkpoint } from '../checkpoint.ts';
+import type { Config } from '../config.ts';
+import { refuseTakenPort } from '../http/listen.ts';
+import type { Logger } from '../logger.ts';
 import { layFoundation } from './foundation.ts';
-import { refuseTakenPort } from './http/listen.ts';
-import type { Logger } from './logger.ts';
+import type { ListedFeature } from './listed-feature.ts';
 import { startServing } from './serving.ts';
 import { startWorking } from './working.ts';
 
@@ -20,6 +21,8 @@ export interface RunOptions {
   readonly say: (line: string) => void;
   /** Called between the steps of sagas; a test ends the process there. */
   readonly checkpoint?: Checkpoint;
+  /** All of them, unless a test brings its own list. */
+  readonly features?: readonly ListedFeature[];
 }
 
 export interface RunningPaywright {

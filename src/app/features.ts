@@ -1,0 +1,41 @@
+import { accounts } from '../accounts/feature.ts';
+import { deposits } from '../deposits/feature.ts';
+import { service } from '../http/feature.ts';
+import { invoices } from '../invoices/feature.ts';
+import { messages } from '../messages/feature.ts';
+import { circle } from '../providers/circle/feature.ts';
+import { denyList } from '../providers/deny-list/feature.ts';
+import { smtp } from '../providers/smtp/feature.ts';
+import { twilio } from '../providers/twilio/feature.ts';
+import { reserves } from '../reserves/feature.ts';
+import { sagas } from '../sagas/feature.ts';
+import { sandbox } from '../sandbox/feature.ts';
+import { transfers } from '../transfers/feature.ts';
+import { treasury } from '../treasury/feature.ts';
+import { wallets } from '../wallets/feature.ts';
+import { web } from '../web/feature.ts';
+import { webhooks } from '../webhooks/feature.ts';
+import { withdrawals } from '../withdrawals/feature.ts';
+import type { ListedFeature } from './listed-feature.ts';
+
+/** Every feature, once, in the order in which the reference is read. Whatever a feature brings comes from its line here. */
+export const features: readonly ListedFeature[] = [
+  accounts,
+  transfers,
+  invoices,
+  wallets,
+  deposits,
+  withdrawals,
+  treasury,
+  webhooks,
+  reserves,
+  messages,
+  sagas,
+  service,
+  sandbox,
+  web,
+  circle,
+  denyList,
+  smtp,
+  twilio,
+];

@@ -1,0 +1,50 @@
+import type { Config } from '../config.ts';
+import type { EventType } from '../event-types.ts';
+import type { Feature } from '../feature.ts';
+import type { CircleParts } from '../providers/circle/feature.ts';
+import type { Saga } from '../sagas/define-saga.ts';
+import type { SandboxParts } from '../sandbox/feature.ts';
+
+/** What only adapters may ask for, beside the parts that every feature stands on. */
+export interface AdapterParts extends CircleParts, SandboxParts {}
+
+/** A feature as the list holds it: nothing is known of its settings any more than that they are its own. */
+export type ListedFeature = Feature<unknown, AdapterParts>;
+
+/** What the environment says about one feature. */
+export function settingsOf<Own>(config: Config, { name }: Feature<Own, never>): Own {
+  return config.settings.get(name) as Own;
+}
+
+/** Asks each feature in turn, with its own settings, and puts what they answer one after the other. */
+export function gather<Item>(
+  features: readonly ListedFeature[],
+  config: Config,
+  ask: (feature: ListedFeature, settings: unknown) => readonly Item[] | undefined,
+): Item[] {
+  return features.flatMap((feature) => ask(feature, settingsOf(config, feature)) ?? []);
+}
+
+export function eventsOf(features: readonly ListedFeature[]): readonly EventType[] {
+  const events = features.flatMap((feature) => feature.events ?? []);
+  refuseTwice(
+    'event',
+    events.map(({ name }) => name),
+  );
+  return events;
+}
+
+export function sagasOf(features: readonly ListedFeature[]): readonly Saga[] {
+  const sagas = features.flatMap((feature) => feature.sagas ?? []).map(({ saga }) => saga);
+  refuseTwice(
+    'saga',
+    sagas.map(({ name }) => name),
+  );
+  return sagas;
+}
+
+/** Two features that take the same name would silently have one of them served. */
+export function refuseTwice(what: string, names: readonly string[]): void {
+  const twice = names.find((name, place) => names.indexOf(name) !== place);
+  if (twice !== undefined) throw new Error(`two features declare the ${what} ${twice}`);
+}

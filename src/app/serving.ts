@@ -1,0 +1,71 @@
+import type { FastifyInstance } from 'fastify';
+import { startAccountChanges } from '../accounts/account-changes.ts';
+import { createKeyRing } from '../accounts/key-ring.ts';
+import { monotonicClock } from '../clock.ts';
+import type { ServingParts } from '../feature.ts';
+import { addHealth } from '../http/health.ts';
+import { createOnce } from '../http/idempotency.ts';
+import { closeServer, listen } from '../http/listen.ts';
+import type { OpenApiDocument } from '../http/openapi.ts';
+import { describeRoutes } from '../http/openapi-route.ts';
+import { createServer } from '../http/server.ts';
+import type { Worker } from '../jobs/worker.ts';
+import { createMemoryLimiter } from '../rate-limit/memory-limiter.ts';
+import { createRedisLimiter } from '../rate-limit/redis-limiter.ts';
+import type { Foundation } from './foundation.ts';
+import { gather } from './listed-feature.ts';
+
+/** Answers requests. Returns the address that people reach the service at. */
+export async function startServing(foundation: Foundation, worker: Worker | undefined): Promise<string> {
+  const { features, config, logger, url, db, secrets, publicUrl, closers } = foundation;
+
+  const limiter = config.redisUrl ? createRedisLimiter(config.redisUrl, logger) : createMemoryLimiter(monotonicClock);
+  closers.push(() => limiter.close());
+
+  const keyRing = createKeyRing(db, secrets, () => accountChanges.connected);
+  const accountChanges = await startAccountChanges({
+    db,
+    url,
+    logger,
+    onChange: (accountId) => keyRing.forget(accountId),
+    onGap: () => keyRing.forgetAll(),
+  });
+  closers.push(() => accountChanges.stop());
+
+  const { rateLimits } = config;
+  const parts = { ...foundation, once: createOnce(db), limiter, rateLimits, accountChanges };
+  const { all: routes, document } = describeRoutes(
+    gather(features, config, (feature, settings) => feature.routes?.(parts, settings)),
+    gather(features, config, ({ chapters }) => chapters),
+    publicUrl,
+  );
+  const app = createServer({
+    config,
+    publicUrl,
+    routes,
+    authenticate: (token) => keyRing.find(token),
+    limiter,
+    logger,
+    pages: (pages) => addFeaturePages(pages, { ...parts, document }, worker),
+  });
+  closers.push(() => closeServer(app));
+  foundation.listensOn(await listen(app, config));
+  return publicUrl();
+}
+
+function addFeaturePages(
+  pages: FastifyInstance,
+  parts: Foundation & ServingParts & { readonly document: () => OpenApiDocument },
+  worker: Worker | undefined,
+): void {
+  const { db, features } = parts;
+  addHealth(pages, {
+    database: async () => void (await db.query('SELECT')),
+    jobs: async () => {
+      if (worker?.running === false) throw new Error('the job worker has ended');
+      await db.query('SELECT FROM graphile_worker.jobs LIMIT 1');
+    },
+    ...Object.assign({}, ...features.map((feature) => feature.checks?.(parts))),
+  });
+  for (const feature of features) feature.pages?.(pages, parts);
+}

@@ -1,0 +1,57 @@
+import { chainIds } from '../chains/chains.ts';
+import { startWorker, type Worker } from '../jobs/worker.ts';
+import type { Notifier } from '../messages/notifier.ts';
+import { createDenyList } from '../providers/deny-list/deny-list.ts';
+import { denyList } from '../providers/deny-list/feature.ts';
+import { smtp } from '../providers/smtp/feature.ts';
+import { createSmtpMailer } from '../providers/smtp/smtp-mailer.ts';
+import { twilio } from '../providers/twilio/feature.ts';
+import { createTwilioSms } from '../providers/twilio/twilio-sms.ts';
+import { createSagaRunner } from '../sagas/run-saga.ts';
+import { createConsoleNotifier } from '../sandbox/notifier.ts';
+import type { Foundation } from './foundation.ts';
+import { gather, refuseTwice, settingsOf } from './listed-feature.ts';
+
+/** Everything that happens without a request: jobs, and loops such as the watch over the chains. */
+export async function startWorking(foundation: Foundation): Promise<Worker> {
+  const { features, config, logger, url, db, closers } = foundation;
+  const parts = {
+    ...foundation,
+    notifier: chooseNotifier(foundation),
+    screening: createDenyList(settingsOf(config, denyList).file),
+  };
+  for (const feature of features) await feature.onStart?.(parts, settingsOf(config, feature));
+  for (const feature of features) {
+    const loops = feature.loops?.(parts, settingsOf(config, feature)) ?? [];
+    closers.push(...loops.map((loop) => () => loop.stop()));
+  }
+  const sagas = createSagaRunner({
+    db,
+    logger,
+    handlers: gather(features, config, (feature, settings) =>
+      feature.sagas?.map(({ handler }) => handler(parts, settings)),
+    ),
+  });
+  const handlers = [
+    ...gather(features, config, (feature, settings) => feature.jobs?.(parts, settings)),
+    ...sagas.jobs(chainIds),
+  ];
+  const schedules = gather(features, config, (feature, settings) => feature.schedules?.(parts, settings));
+  refuseTwice(
+    'job',
+    [...handlers, ...schedules.map(({ handler }) => handler)].map(({ job }) => job.name),
+  );
+  const worker = await startWorker({ db, url, logger, handlers, schedules });
+  closers.push(() => worker.stop());
+  return worker;
+}
+
+function chooseNotifier({ mode, config, say }: Foundation): Notifier {
+  if (mode === 'sandbox') return createConsoleNotifier(say);
+  const mail = settingsOf(config, smtp);
+  const sms = settingsOf(config, twilio);
+  if (mail === undefined || sms === undefined) throw new Error('live mode has no way to send messages');
+  const mailer = createSmtpMailer(mail);
+  const texter = createTwilioSms(sms);
+  return { send: (message) => (message.channel === 'email' ? mailer : texter).send(message) };
+}

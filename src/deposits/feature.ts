@@ -1,0 +1,33 @@
+import type { Feature } from '../feature.ts';
+import { sweepHandler } from './advance-sweep.ts';
+import { depositRoutes } from './routes.ts';
+import { startSweeps } from './sweep.ts';
+import { sweepSaga } from './sweep-saga.ts';
+import { checkChains, startWatchers } from './watch-chains.ts';
+
+export const deposits: Feature = {
+  name: 'deposits',
+  events: [{ name: 'deposit.received' }],
+  sagas: [
+    {
+      saga: sweepSaga,
+      handler: ({ db, ledger, networks, provider, logger, checkpoint }) =>
+        sweepHandler({ db, ledger, networks, provider, logger, checkpoint }),
+    },
+  ],
+  routes: ({ db }) => depositRoutes(db),
+  checks: ({ db, networks }) => ({ chains: () => checkChains(db, networks) }),
+  loops({ mode, db, ledger, networks, provider, logger, checkpoint }) {
+    const parts = { db, ledger, networks, logger, checkpoint };
+    // A process that was killed leaves its lease behind; in the sandbox the next one should not wait for it.
+    const watchers = startWatchers({ ...parts, ...(mode === 'sandbox' && { leaseMs: 3_000 }) });
+    const sweeps = startSweeps({
+      ...parts,
+      provider,
+      mayAct: (chain) => watchers.holds(chain),
+      // Gas is free in the sandbox, and nobody wants to wait there.
+      ...(mode === 'sandbox' && { threshold: 1n, gatherMs: 0, pollMs: 1_000 }),
+    });
+    return [watchers, sweeps];
+  },
+};

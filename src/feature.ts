@@ -1,0 +1,117 @@
+import type { Command } from 'commander';
+import type { FastifyInstance } from 'fastify';
+import type { AccountChanges } from './accounts/account-changes.ts';
+import type { WalletSource } from './accounts/register.ts';
+import type { Networks } from './chains/network.ts';
+import type { Checkpoint } from './checkpoint.ts';
+import type { Clock } from './clock.ts';
+import type { RateLimitConfig } from './config.ts';
+import type { Database, Transaction } from './db/database.ts';
+import type { EventType } from './event-types.ts';
+import type { Route } from './http/define-route.ts';
+import type { ReadinessChecks } from './http/health.ts';
+import type { Once } from './http/idempotency.ts';
+import type { Chapter, OpenApiDocument } from './http/openapi.ts';
+import type { JobHandler } from './jobs/define-job.ts';
+import type { Schedule } from './jobs/worker.ts';
+import type { Ledger } from './ledger/ledger.ts';
+import type { Logger } from './logger.ts';
+import type { Notifier } from './messages/notifier.ts';
+import type { Outgoing } from './outgoing/outgoing.ts';
+import type { RateLimiter } from './rate-limit/limiter.ts';
+import type { Saga } from './sagas/define-saga.ts';
+import type { SagaHandler } from './sagas/run-saga.ts';
+import type { Secrets } from './secrets.ts';
+import type { Mode, Settings } from './settings.ts';
+import type { WalletProvider } from './wallets/provider.ts';
+import type { Screening } from './withdrawals/screening.ts';
+
+/** What every feature may stand on: doors and ports, never an adapter. */
+export interface Parts {
+  readonly mode: Mode;
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+  readonly provider: WalletProvider & Pick<WalletSource, 'giveBack'>;
+  readonly secrets: Secrets;
+  /** For every request to a URL that somebody else has chosen. */
+  readonly outgoing: Outgoing;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly checkpoint: Checkpoint;
+  /** Where the service is reached; known for certain only once it listens. */
+  readonly publicUrl: () => string;
+  /** What webhooks may be registered for: the events of all features. */
+  readonly events: readonly EventType[];
+  /** The sagas of all features. */
+  readonly sagas: readonly Saga[];
+}
+
+/** In a process that answers requests. */
+export interface ServingParts extends Parts {
+  readonly once: Once;
+  readonly limiter: RateLimiter;
+  readonly rateLimits: RateLimitConfig;
+  readonly accountChanges: AccountChanges;
+}
+
+/** In a process that runs jobs. */
+export interface WorkingParts extends Parts {
+  readonly notifier: Notifier;
+  readonly screening: Screening;
+}
+
+/** For a command of the operator, beside the running service. */
+export interface CommandParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+  readonly provider: WalletProvider;
+  /** Only where the keys are our own. */
+  readonly addSeed: ((tx: Transaction) => Promise<number>) | undefined;
+  readonly sagas: readonly Saga[];
+}
+
+export interface CommandTools<Own> {
+  /** Opens the database only. */
+  withDatabase(work: (db: Database, settings: Own) => Promise<void>): Promise<void>;
+  /** With the ledger, the chains and whoever holds the keys. A sandbox has to be running. */
+  withMoney(work: (parts: CommandParts, settings: Own) => Promise<void>): Promise<void>;
+  say(line: string): void;
+  /** The sagas of all features. */
+  readonly sagas: readonly Saga[];
+}
+
+/** A saga and, given what it works with, the code that runs it. */
+export interface FeatureSaga<Own, More> {
+  readonly saga: Saga;
+  handler(parts: WorkingParts & More, settings: Own): SagaHandler;
+}
+
+/**
+ * One part of the service, as `feature.ts` in its folder declares it; app/features.ts lists them all, and everything else
+ * follows from that line. `Own` is what its settings say, `More` what only an adapter may ask for beside the parts.
+ */
+export interface Feature<Own = unknown, More = unknown> {
+  readonly name: string;
+  readonly settings?: Settings<Own>;
+  /** Of the reference, in the order of the list. */
+  readonly chapters?: readonly Chapter[];
+  readonly events?: readonly EventType[];
+  /** Jobs, resumption, guards, the operator's list, diagrams and crash tests follow from each. */
+  readonly sagas?: readonly FeatureSaga<Own, More>[];
+  commands?(program: Command, tools: CommandTools<Own>): void;
+
+  routes?(parts: ServingParts & More, settings: Own): readonly Route[];
+  /** What is answered outside the API, to people and to those who have no key. */
+  pages?(app: FastifyInstance, parts: ServingParts & More & { readonly document: () => OpenApiDocument }): void;
+  /** For /ready. */
+  checks?(parts: ServingParts & More): ReadinessChecks;
+
+  /** Before any loop or job of this process. */
+  onStart?(parts: WorkingParts & More, settings: Own): Promise<void>;
+  jobs?(parts: WorkingParts & More, settings: Own): readonly JobHandler[];
+  schedules?(parts: WorkingParts & More, settings: Own): readonly Schedule[];
+  /** They run from the call on, until they are stopped. */
+  loops?(parts: WorkingParts & More, settings: Own): readonly { stop(): Promise<void> }[];
+}

@@ -1,0 +1,95 @@
+import type { Command } from 'commander';
+import { listSteps } from '../chain-steps/chain-step.ts';
+import type { Database } from '../db/database.ts';
+import { Refusal } from '../refusal.ts';
+import type { Saga } from './define-saga.ts';
+import { listOpenSagas, type OpenSaga } from './list-sagas.ts';
+import { wakeSaga } from './wake-saga.ts';
+
+export interface SagaCommandTools {
+  withDatabase(work: (db: Database) => Promise<void>): Promise<void>;
+  readonly sagas: readonly Saga[];
+  say(line: string): void;
+}
+
+/** `paywright sagas …`: everything that is under way, and a hand for what is stuck. */
+export function addSagaCommands(program: Command, { withDatabase, sagas, say }: SagaCommandTools): void {
+  const command = program.command('sagas').description('what is under way: withdrawals, sweeps, moves');
+
+  command
+    .command('list')
+    .description('every saga that is not finished, stuck ones first')
+    .option('--stuck', 'only those that take too long')
+    .action(({ stuck = false }: { stuck?: boolean }) =>
+      withDatabase(async (db) => {
+        const open = (await listOpenSagas(db, sagas)).filter((one) => one.stuck || !stuck);
+        for (const one of open) say(describe(one));
+        if (open.length === 0) say(stuck ? 'Nothing is stuck.' : 'Nothing is under way.');
+      }),
+    );
+
+  command
+    .command('show <id>')
+    .description('one saga with its steps on chains, finished or not')
+    .action((id: string) =>
+      withDatabase(async (db) => {
+        for (const line of await show(db, sagas, id)) say(line);
+      }),
+    );
+
+  command
+    .command('resume <id>')
+    .description('look at a saga now, whatever it waits for')
+    .action((id: string) =>
+      withDatabase(async (db) => {
+        const [open] = await listOpenSagas(db, sagas, { id });
+        if (open === undefined) throw new Refusal(`There is no saga ${id} under way.`);
+        const { saga, lane, status } = open;
+        if (sagas.find(({ name }) => name === saga)?.states[status]?.rests) {
+          throw new Refusal(`${id} is ${status}: ${open.waitsFor}.`);
+        }
+        await wakeSaga(db, { saga, id, lane });
+        say(`${id} is looked at as soon as a worker is free.`);
+      }),
+    );
+}
+
+function describe({ saga, id, status, about, stuck, since, waitsFor }: OpenSaga): string {
+  const age = ageText(Date.now() - since.getTime());
+  return `${stuck ? 'STUCK ' : ''}${saga} ${id}   ${status} for ${age}   ${about}   waits for: ${waitsFor}`;
+}
+
+const units = [
+  [24 * 60 * 60_000, 'd'],
+  [60 * 60_000, 'h'],
+  [60_000, 'min'],
+] as const;
+
+function ageText(ms: number): string {
+  const [unit, name] = units.find(([length]) => ms >= length) ?? [1_000, 's'];
+  return `${Math.max(0, Math.floor(ms / unit))} ${name}`;
+}
+
+async function show(db: Database, sagas: readonly Saga[], id: string): Promise<string[]> {
+  for (const saga of sagas) {
+    const { rows } = await db.query<{ status: string; about: string; waits_for: string | null; row: object }>(
+      `SELECT status, ${saga.about} AS about, waits_for, to_jsonb(${saga.table}) AS row FROM ${saga.table} WHERE id = $1`,
+      [id],
+    );
+    const [found] = rows;
+    if (found === undefined) continue;
+    const { status, about, waits_for } = found;
+    const steps = await listSteps(db, id);
+    return [
+      `${saga.name} ${id}: ${about}`,
+      `${status}: ${saga.states[status]?.meaning ?? 'a state that this release does not know'}`,
+      ...(waits_for === null ? [] : [`waits for: ${waits_for}`]),
+      ...Object.entries(found.row).map(([column, value]) => `  ${column.padEnd(16)} ${value ?? '-'}`),
+      ...steps.map(
+        ({ step, chain, state, id: key, walletId, providerRef, hash, blockNumber, reason }) =>
+          `step ${step} on ${chain}: ${state}   key ${key}   wallet ${walletId ?? '-'}   reference ${providerRef ?? '-'}   transaction ${hash ?? '-'}   block ${blockNumber ?? '-'}${reason === null ? '' : `   ${reason}`}`,
+      ),
+    ];
+  }
+  throw new Refusal(`There is no saga ${id}.`);
+}

@@ -1,0 +1,10 @@
+import type { Feature } from '../feature.ts';
+import { addSagaCommands } from './commands.ts';
+import { resumeAllSagas, resumeSagasSchedule } from './resume-sagas.ts';
+
+export const sagas: Feature = {
+  name: 'sagas',
+  commands: (program, tools) => addSagaCommands(program, tools),
+  onStart: ({ db, sagas: declared }) => resumeAllSagas(db, declared),
+  schedules: ({ db, sagas: declared }) => [resumeSagasSchedule(db, declared)],
+};

@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import type { Feature } from '../feature.ts';
+import { defineSettings } from '../settings.ts';
+import { startDeliveries } from './deliver.ts';
+import { forgetDeliveriesSchedule } from './forget-deliveries.ts';
+import type { RetrySeconds } from './retry-plan.ts';
+import { webhookRoutes } from './routes.ts';
+
+interface WebhookSettings {
+  /** How long to wait before each retry of a delivery. */
+  readonly retrySeconds: RetrySeconds;
+}
+
+/** Seconds before each retry of a webhook: one to three of them, fractions too. */
+const retrySeconds = z
+  .string()
+  .regex(/^\s*\d{1,5}(\.\d{1,3})?\s*(,\s*\d{1,5}(\.\d{1,3})?\s*){0,2}$/, {
+    error: 'must be one to three numbers of seconds, comma-separated',
+  })
+  .transform((text) => text.split(',').map(Number))
+  .refine((list) => list.every((seconds) => seconds <= 86_400), 'must hold no more than 86400 seconds each')
+  .default([10, 60, 360]);
+
+export const webhooks: Feature<WebhookSettings> = {
+  name: 'webhooks',
+  chapters: [{ name: 'Webhooks', description: 'Be told of what happens, and see what you were told.' }],
+  settings: defineSettings({
+    variables: { WEBHOOK_RETRY_SECONDS: retrySeconds },
+    harmless: ['WEBHOOK_RETRY_SECONDS'],
+    readme: [
+      '| `WEBHOOK_RETRY_SECONDS` | `10,60,360` | how long a webhook waits before each retry: one to three numbers |',
+    ],
+    read: ({ WEBHOOK_RETRY_SECONDS }) => ({ retrySeconds: WEBHOOK_RETRY_SECONDS }),
+  }),
+  routes: ({ db, once, secrets, outgoing, events }) => webhookRoutes({ db, once, secrets, outgoing, events }),
+  schedules: ({ db, clock }) => [forgetDeliveriesSchedule(db, clock)],
+  loops: ({ db, secrets, outgoing, logger, checkpoint, events }, settings) => [
+    startDeliveries({ db, secrets, outgoing, logger, checkpoint, events, retrySeconds: settings.retrySeconds }),
+  ],
+};

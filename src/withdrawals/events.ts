@@ -1,0 +1,20 @@
+import { describeMoney, detailsOf, type EventType, figure } from '../event-types.ts';
+import type { Posted } from '../ledger/posting.ts';
+import { subtract } from '../money/amount.ts';
+
+export const withdrawalEvents: readonly EventType[] = [
+  { name: 'withdrawal.created', describe: describeWithdrawal },
+  { name: 'withdrawal.completed', describe: describeWithdrawal },
+  // What failed comes back whole: there is neither a fee nor a net amount.
+  { name: 'withdrawal.failed' },
+];
+
+function describeWithdrawal(posting: Posted): Readonly<Record<string, unknown>> {
+  const { amount, fee } = posting;
+  return {
+    ...describeMoney(posting),
+    fee: figure(fee),
+    net: figure(subtract(amount, fee)),
+    ...detailsOf(posting),
+  };
+}
