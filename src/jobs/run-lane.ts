@@ -18,14 +18,14 @@ export interface RunningLane {
   stop(): Promise<void>;
 }
 
-/** How late a job may be that was to run later. One that may run at once is announced. */
+/** How late a job may be at most that was to run later, or whose announcement was missed. */
 const pollMs = 500;
 
 /**
- * Every lane hears of every new job, also of those that are not for it. One that has just looked in vain looks again only
- * after this, else a busy lane would make all the others ask the database as often as itself.
+ * Every lane hears of every new job, also of those that are not for it. One that has just looked in vain is deaf for about
+ * this long, else a busy lane would make all the others ask the database as often as itself.
  */
-const lookAgainMs = 100;
+const deafMs = 20;
 
 /** As many jobs as there are slots are taken ahead; what has found no slot by then is given back for others to take. */
 const takenAheadMs = 5_000;
@@ -84,7 +84,7 @@ function startRunner(pool: pg.Pool, log: (message: string) => void, { handlers, 
         localQueue: {
           size: slots,
           ttl: takenAheadMs,
-          refetchDelay: { durationMs: lookAgainMs, threshold: 0, maxAbortThreshold: Number.POSITIVE_INFINITY },
+          refetchDelay: { durationMs: deafMs, threshold: 0, maxAbortThreshold: Number.POSITIVE_INFINITY },
         },
         // Only in batches, however small, is it waited for that the end of a job is written down. Otherwise nobody would
         // notice that it was not, except the process: an unhandled rejection would end it.

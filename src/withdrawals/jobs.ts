@@ -8,6 +8,7 @@ export const advanceWithdrawal = defineJob({
   name: 'advance_withdrawal',
   payload: z.object({ withdrawalId: z.string() }),
   maxAttempts: 25,
+  lane: 'withdrawals',
 });
 
 const resumeWithdrawals = defineJob({ name: 'resume_withdrawals', payload: z.unknown(), maxAttempts: 1 });
