@@ -6,6 +6,11 @@ export interface Job<Payload extends z.ZodType = z.ZodType> {
   readonly name: string;
   readonly payload: Payload;
   readonly maxAttempts: number;
+  /**
+   * Jobs of one lane share slots that no other lane can take, so whatever one waits for, it keeps up its own lane alone.
+   * Without a lane of its own a job is in the general one, and what runs by the clock in that of the schedules.
+   */
+  readonly lane?: string;
 }
 
 export function defineJob<Payload extends z.ZodType>(job: Job<Payload>): Job<Payload> {

@@ -1,10 +1,12 @@
-import { type Runner, run, Logger as WorkerLogger } from 'graphile-worker';
 import pg from 'pg';
 import type { Database } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
+import { cronLine } from './cron-line.ts';
 import { type JobHandler, jobTimeoutMs } from './define-job.ts';
+import { type Lane, type RunningLane, runLane } from './run-lane.ts';
 
 const unlockEveryMs = 15_000;
+const usualSlots = 4;
 
 export interface Schedule {
   readonly handler: JobHandler;
@@ -13,7 +15,9 @@ export interface Schedule {
 }
 
 export interface Worker {
+  /** Whether every lane is. */
   readonly running: boolean;
+  /** Waits for the jobs under way, none of which takes longer than the time-out. */
   stop(): Promise<void>;
 }
 
@@ -23,53 +27,79 @@ export interface WorkerOptions {
   readonly logger: Logger;
   readonly handlers: readonly JobHandler[];
   readonly schedules: readonly Schedule[];
+  /** How many jobs of a lane run at once, where it is not as many as usual. */
+  readonly slots?: Readonly<Record<string, number>>;
 }
 
-/** Runs jobs from PostgreSQL. Any number of workers may share one database: each job is taken by one of them. */
-export async function startWorker({ db, url, logger, handlers, schedules }: WorkerOptions): Promise<Worker> {
-  const all = [...handlers, ...schedules.map((schedule) => schedule.handler)];
-  // Connections of its own: graphile-worker cannot bear that ours read a bigint as a bigint.
-  const pool = new pg.Pool({ connectionString: url, max: 6, application_name: 'paywright-worker' });
+/**
+ * Runs jobs from PostgreSQL, each lane for itself. Any number of workers may share one database: each job is taken by one
+ * of them.
+ */
+export async function startWorker(options: WorkerOptions): Promise<Worker> {
+  const { db, logger } = options;
+  const lanes = sortIntoLanes(options);
+  const pool = openPool(options, lanes);
+  const running: RunningLane[] = [];
+  const stopAll = async () => {
+    await Promise.allSettled(running.map((lane) => lane.stop()));
+    await pool.end();
+  };
+  try {
+    for (const lane of lanes) running.push(await runLane(pool, logger, lane));
+    await unlockAbandoned(db);
+  } catch (error) {
+    await stopAll();
+    throw error;
+  }
+  const unlocking = setInterval(() => {
+    unlockAbandoned(db).catch((err: unknown) => logger.warn({ err }, 'could not look for abandoned jobs'));
+  }, unlockEveryMs).unref();
+
+  return {
+    get running() {
+      return running.every((lane) => lane.running);
+    },
+    async stop() {
+      clearInterval(unlocking);
+      await stopAll();
+    },
+  };
+}
+
+/** What runs by the clock may take long, and has a lane of its own for that: nobody waits for it. */
+function sortIntoLanes({ handlers, schedules, slots = {} }: WorkerOptions): readonly Lane[] {
+  const lanes = new Map<string, { handlers: JobHandler[]; crontab: string[] }>();
+  const laneOf = (name: string) => {
+    const lane = lanes.get(name) ?? { handlers: [], crontab: [] };
+    lanes.set(name, lane);
+    return lane;
+  };
+  for (const handler of handlers) laneOf(handler.job.lane ?? 'general').handlers.push(handler);
+  for (const { handler, at } of schedules) {
+    const lane = laneOf(handler.job.lane ?? 'schedules');
+    lane.handlers.push(handler);
+    lane.crontab.push(cronLine(at, handler.job));
+  }
+  return Array.from(lanes, ([name, lane]) => ({ name, ...lane, slots: slots[name] ?? usualSlots }));
+}
+
+/**
+ * Each lane listens on a connection, and there are more for the rest than any lane can ask for at once; a job itself uses
+ * none of them. They are not our usual ones: graphile-worker cannot bear that ours read a bigint as a bigint.
+ */
+function openPool({ url, logger }: WorkerOptions, lanes: readonly Lane[]): pg.Pool {
+  const mostSlots = Math.max(0, ...lanes.map(({ slots }) => slots));
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: lanes.length + mostSlots + 2,
+    application_name: 'paywright-worker',
+    connectionTimeoutMillis: 10_000,
+  });
   pool.on('error', (err) => {
     if (!pool.ending) logger.warn({ err }, 'a connection of the job worker was lost');
   });
   pool.on('connect', (client) => client.on('error', () => {}));
-  const runner: Runner = await run({
-    pgPool: pool,
-    concurrency: 4,
-    pollInterval: 500,
-    noHandleSignals: true,
-    logger: new WorkerLogger(() => (level, message) => {
-      if (level === 'error' || level === 'warning') logger.warn({ job: true }, message);
-    }),
-    taskList: Object.fromEntries(all.map((handler) => [handler.job.name, (payload: unknown) => handler.run(payload)])),
-    crontab: schedules.map(({ at, handler }) => `${at} ${handler.job.name}`).join('\n'),
-  });
-  let running = true;
-  runner.promise.then(
-    () => {
-      running = false;
-    },
-    (err: unknown) => {
-      running = false;
-      logger.error({ err }, 'the job worker ended');
-    },
-  );
-  const unlocking = setInterval(() => {
-    unlockAbandoned(db).catch((err: unknown) => logger.warn({ err }, 'could not look for abandoned jobs'));
-  }, unlockEveryMs).unref();
-  await unlockAbandoned(db);
-
-  return {
-    get running() {
-      return running;
-    },
-    async stop() {
-      clearInterval(unlocking);
-      await runner.stop();
-      await pool.end();
-    },
-  };
+  return pool;
 }
 
 /**

@@ -43,7 +43,8 @@ const largestBatch = 200;
 /** Whoever asked longer ago than this is not waiting any more. */
 const abandonedAfterSeconds = 60;
 
-const refillJob = defineJob({ name: 'refill-wallet-pool', payload: z.unknown(), maxAttempts: 3 });
+/** Whoever registers may be waiting for it, so it does not stand in line with what else runs by the clock. */
+const refillJob = defineJob({ name: 'refill-wallet-pool', payload: z.unknown(), maxAttempts: 3, lane: 'general' });
 
 /** Wallets made ahead, so that registration does not wait for a provider that takes five requests a second. */
 export function createPooledProvider({ db, provider, logger, size, patienceMs = 8_000 }: PoolParts): PooledProvider {

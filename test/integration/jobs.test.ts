@@ -2,9 +2,10 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { startWorker, type Worker } from '../../src/jobs/worker.ts';
 import { createLogger } from '../../src/logger.ts';
 import type { Message } from '../../src/messages/notifier.ts';
-import { postMessage, sendMessageHandler } from '../../src/messages/outbox.ts';
+import { sendMessageHandler } from '../../src/messages/outbox.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import { useDatabase } from '../support/database.ts';
+import { postTestMessage } from '../support/messages.ts';
 
 const { db, url } = useDatabase();
 const secrets = createSecrets('s'.repeat(32));
@@ -18,21 +19,7 @@ function start(send: (message: Message) => Promise<void>): Promise<Worker> {
   return startWorker({ db, url, logger, handlers: [handler], schedules: [] });
 }
 
-async function post(to: string): Promise<void> {
-  await db.transaction(async (tx) => {
-    const { rows } = await tx.query<{ id: bigint }>(
-      "INSERT INTO accounts (handle, email, name, password_hash) VALUES ('PA-' || upper(substr(md5(random()::text), 1, 8)), $1, 'Ada', '-') RETURNING id",
-      [to],
-    );
-    await postMessage(tx, secrets, {
-      accountId: rows[0]?.id ?? 0n,
-      channel: 'email',
-      to,
-      subject: 'Code',
-      text: '493021',
-    });
-  });
-}
+const post = (to: string) => postTestMessage(db, secrets, to);
 
 describe('a message', () => {
   test('that is refused once is sent with the next attempt, and the log names nobody', async () => {
