@@ -34,6 +34,19 @@ export interface ContractCall extends Identified {
   readonly value?: bigint;
 }
 
+/** What is known of a request that was asked before, and whose answer may have been lost. */
+export interface AskedBefore {
+  /** When it was asked for the first time, or a little earlier. */
+  readonly askedAt: Date;
+  /** When it was last asked without an answer; taken to be `askedAt` when it is left out. */
+  readonly unansweredAt?: Date;
+  /**
+   * Whether a transaction of the provider's is known to be another request's. It is asked only about those that carry no
+   * key: another request for the very same thing may have made them.
+   */
+  readonly belongsToAnother?: (ref: string) => Promise<boolean>;
+}
+
 /** Where a transaction is. Final states never change again. */
 export type TransactionReport =
   | {
@@ -68,6 +81,12 @@ export interface WalletProvider {
    */
   sendToken(send: TokenSend): Promise<string>;
   execute(call: ContractCall): Promise<string>;
+  /**
+   * What the provider's own list has of a request whose answer was lost: how it knows the transaction, or undefined when
+   * it has taken nothing under this key. Only for a request that was asked before with the very same contents, and that
+   * nobody asks at this moment. As long as the list does not settle it, it throws, and is to be called again later.
+   */
+  findTaken(asked: TokenSend | ContractCall, before: AskedBefore): Promise<string | undefined>;
   signTypedData(wallet: HeldWallet, typedData: TypedDataDefinition): Promise<Hex>;
   /** Also drives it on: what was lost on the way is sent again, and what is stuck is given a higher fee. */
   lookUp(chain: ChainId, ref: string): Promise<TransactionReport>;
@@ -76,17 +95,33 @@ export interface WalletProvider {
 /** A provider that did not do what it was asked. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
-  /** Whether the same call may succeed later. Otherwise it was refused for good, and nothing was or will be sent. */
+  /**
+   * Whether the same call may succeed later. Otherwise this call was refused for good, and nothing was or will be sent
+   * because of it. That says nothing about an earlier call with the same key: see `provesNothingTaken`.
+   */
   readonly retryable: boolean;
+  /**
+   * Whether the refusal proves by itself that nothing was ever taken under the key, however often it was asked before: our
+   * own keys write a refusal down under its key. Without such a proof, a refusal of what was asked before and not answered
+   * is final only when `findTaken` finds nothing.
+   */
+  readonly provesNothingTaken: boolean;
   readonly code: string;
   readonly retryAfterMs: number | undefined;
 
   constructor(
     message: string,
-    options: { retryable: boolean; code: string; retryAfterMs?: number | undefined; cause?: unknown },
+    options: {
+      retryable: boolean;
+      code: string;
+      provesNothingTaken?: boolean;
+      retryAfterMs?: number | undefined;
+      cause?: unknown;
+    },
   ) {
     super(message, { cause: options.cause });
     this.retryable = options.retryable;
+    this.provesNothingTaken = options.provesNothingTaken ?? false;
     this.code = options.code;
     this.retryAfterMs = options.retryAfterMs;
   }
