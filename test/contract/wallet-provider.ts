@@ -204,13 +204,51 @@ export function describeWalletProvider(
       expect(signature).toMatch(/(?:1b|1c)$/);
     });
 
+    it('finds by the request itself what it took, whoever lost the answer', async () => {
+      const from = await fundedWallet(30_000_000n);
+      const to = stranger();
+      const before = { askedAt: new Date() };
+      // The same thing twice, under two keys: two requests.
+      const [send, twin] = [usdcSend(from, to, 4_000_000n), usdcSend(from, to, 4_000_000n)];
+      const data = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [to, 4_000_000n] });
+      const call = { from, contract: usdcOn(home), data, idempotencyKey: randomUUID() };
+      const bare = { from, contract: to, data: '0x', value: 5n, idempotencyKey: randomUUID() } as const;
+      const never = usdcSend(from, to, 1_000_000n);
+      const refs = [
+        await provider.sendToken(send),
+        await provider.sendToken(twin),
+        await provider.execute(call),
+        await provider.execute(bare),
+      ];
+      const find = () => Promise.all([send, twin, call, bare].map((asked) => provider.findTaken(asked, before)));
+      expect(await find()).toEqual(refs);
+      for (const ref of refs) await follow(ref);
+      expect(await find()).toEqual(refs);
+      expect(await provider.findTaken(never, before)).toBeUndefined();
+    });
+
+    it('says nothing about what it took when it cannot know', async () => {
+      const from = await fundedWallet(5_000_000n);
+      const before = { askedAt: new Date() };
+      const send = usdcSend(from, stranger(), 5_000_000n);
+      const ref = await provider.sendToken(send);
+      const answer = await outcome((await subject.unreachable()).findTaken(send, before));
+      // What is written down at home is known in any case.
+      if (answer instanceof ProviderError) expect(answer).toMatchObject({ retryable: true });
+      else expect(answer).toBe(ref);
+      await follow(ref);
+    });
+
     it('fails for good, and moves nothing, when the wallet holds too few tokens', async () => {
       const from = await fundedWallet(1_000_000n);
       const to = stranger();
       const send = usdcSend(from, to, 1_000_001n);
+      const before = { askedAt: new Date() };
       const result = await outcome(provider.sendToken(send).then((ref) => follow(ref)));
-      if (result instanceof ProviderError) expect(result).toMatchObject({ retryable: false });
-      else expect(result).toMatchObject({ state: 'failed' });
+      if (result instanceof ProviderError) {
+        expect(result).toMatchObject({ retryable: false });
+        expect(await provider.findTaken(send, before)).toBeUndefined();
+      } else expect(result).toMatchObject({ state: 'failed' });
       expect(await balance(to)).toBe(0n);
       expect(await balance(from.address)).toBe(1_000_000n);
 

@@ -11,7 +11,9 @@ const limits = { writesPerSecond: 500, readsPerSecond: 2_000, pauseMs: 10 };
 describeWalletProvider('circle', async ({ database: { db }, chains }) => {
   const emulator = await startCircleEmulator({ networks: () => chains.networks, tickMs: 10 });
   const { apiKey, entitySecret, url: baseUrl } = emulator;
-  const parts = { apiKey, entitySecret, db, logger: createLogger('silent'), networks: chains.networks, limits };
+  const logger = createLogger('silent');
+  // This Circle's list is never behind.
+  const parts = { apiKey, entitySecret, db, logger, networks: chains.networks, limits, listSettlesMs: 0 };
   return {
     provider: await createCircleProvider({ ...parts, baseUrl }),
     // A port that is never listened on.

@@ -34,6 +34,8 @@ async function driveThroughEverything({ provider, emulator, connect }: Connected
   await follow(
     await provider.execute({ from: wallet, contract: token, data, value: 1n, idempotencyKey: randomUUID() }),
   );
+  const before = { askedAt: new Date() };
+  expect(await provider.findTaken(send, before)).toBe(ref);
   for (const fate of ['stuck', 'failed', 'denied', 'cancelled'] as const) {
     emulator.transactions.fates.push(fate);
     await follow(await provider.sendToken({ ...send, idempotencyKey: randomUUID() }));
@@ -53,6 +55,7 @@ async function driveThroughEverything({ provider, emulator, connect }: Connected
     provider.lookUp('MATIC', randomUUID()),
     provider.extendWallet({ ...wallet, ref: randomUUID() }, 'ETH'),
     connect({ apiKey: 'LIVE_API_KEY:a:b' }).then((stranger) => stranger.createWallet({ chain: 'MATIC' })),
+    connect({ apiKey: 'LIVE_API_KEY:a:b' }).then((stranger) => stranger.findTaken(send, before)),
     connect({ entitySecret: '0'.repeat(64) }).then((stranger) => stranger.createWallet({ chain: 'MATIC' })),
   ];
   for (const { status } of await Promise.allSettled(refused)) expect(status).toBe('rejected');
@@ -85,6 +88,8 @@ describe('the stand-in for Circle', () => {
       'POST /v1/w3s/developer/transactions/contractExecution 201',
       'POST /v1/w3s/developer/transactions/{id}/accelerate 200',
       'POST /v1/w3s/developer/sign/typedData 200',
+      'GET /v1/w3s/transactions 200',
+      'GET /v1/w3s/transactions 401',
       'GET /v1/w3s/transactions/{id} 200',
       'GET /v1/w3s/transactions/{id} 404',
       'GET /v2/notifications/publicKey/{id} 200',
@@ -115,5 +120,25 @@ describe('the stand-in for Circle', () => {
       { operation: '/v1/w3s/developer/teapots', path: '/v1/w3s/developer/teapots' },
     ];
     for (const change of spoiled) expect(complaints({ ...good, ...change })).not.toEqual([]);
+
+    const list = circle.emulator.exchanges.find(
+      ({ operation, answer }) => operation === '/v1/w3s/transactions' && JSON.stringify(answer).includes('refId'),
+    );
+    if (list === undefined) throw new Error('nothing was listed');
+    expect(complaints(list)).toEqual([]);
+    for (const [name, value] of [
+      ['order', 'SIDEWAYS'],
+      ['pageSize', '51'],
+      ['pageAfter', 'the-last'],
+      ['from', 'yesterday'],
+      ['txType', 'SIDEWAYS'],
+      ['includeAll', 'perhaps'],
+      ['refId', randomUUID()],
+    ] as const) {
+      const query = new URLSearchParams([...list.query, [name, value]]);
+      expect(complaints({ ...list, query }), name).not.toEqual([]);
+    }
+    const listed = { data: { transactions: [{ id: randomUUID(), refId: 7 }] } };
+    expect(complaints({ ...list, answer: { status: 200, body: listed } })).not.toEqual([]);
   });
 });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { parseEther, toHex } from 'viem';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { chains as facts } from '../../src/chains/chains.ts';
+import { createNetworks, type Network } from '../../src/chains/network.ts';
 import type { HeldWallet, TransactionReport } from '../../src/wallets/provider.ts';
 import { useCircle } from '../emulators/circle/connect.ts';
 import { complaintsAbout } from '../emulators/circle/published.ts';
@@ -44,6 +45,15 @@ const send = () =>
   });
 const lookUp = () => circle.provider.lookUp('MATIC', transaction.id);
 const outcome = (promise: Promise<unknown>) => promise.catch((error: unknown) => error);
+
+function silentNetwork(): Network {
+  const networks = createNetworks(
+    new Map([['MATIC', { urls: ['http://127.0.0.1:9'], confirmations: 1, pollMs: 100 }]]),
+  );
+  const network = networks.get('MATIC');
+  if (network === undefined) throw new Error('there is no Polygon');
+  return network;
+}
 
 async function reach(state: TransactionState): Promise<void> {
   for (let step = 0; step < 20 && transaction.state !== state; step++) await circle.emulator.transactions.step();
@@ -130,6 +140,34 @@ describe('looking up a transaction', () => {
       hash: second.txHash,
       gasCost: receipt.gasUsed * receipt.effectiveGasPrice,
     });
+  });
+
+  it.each<TransactionState>(['FAILED', 'DENIED', 'CANCELLED'])(
+    'waits for the receipt of one that is %s and has a hash',
+    async (state) => {
+      await chains.rpc('MATIC', 'evm_setAutomine', [false]);
+      await reach('SENT');
+      transaction.state = state;
+      expect(await lookUp()).toEqual({ state: 'pending', hash: transaction.txHash });
+      await chains.rpc('MATIC', 'evm_setAutomine', [true]);
+      await chains.mine('MATIC');
+      // It was paid after all.
+      expect(await outcome(lookUp())).toMatchObject({ code: 'provider_contradicts_chain', retryable: true });
+    },
+  );
+
+  it.each([
+    ['does not answer', () => new Map([['MATIC', silentNetwork()] as const])],
+    ['is off', () => new Map()],
+  ])('decides nothing about one that failed and has a hash while the chain %s', async (_, networks) => {
+    await circle.emulator.transactions.step();
+    // Two transfers of all it has: the second fails on the chain.
+    const second = circle.emulator.transactions.get(await send());
+    await reach('COMPLETE');
+    expect(second.state).toBe('FAILED');
+    const blind = await circle.connect({ networks: networks() });
+    expect(await blind.lookUp('MATIC', second.id)).toEqual({ state: 'pending', hash: second.txHash });
+    expect(await circle.provider.lookUp('MATIC', second.id)).toMatchObject({ state: 'failed', hash: second.txHash });
   });
 
   it('does not believe that one failed which the chain has carried out', async () => {

@@ -115,15 +115,20 @@ describe('keys of our own on a chain that is slow', () => {
     const { send } = await begin(60_000);
     const key = randomUUID();
     expect(await send(1n, key)).toBe(await send(1n, key));
-    await expect(send(2n, key)).rejects.toMatchObject({ code: 'idempotency_mismatch', retryable: false });
+    await expect(send(2n, key)).rejects.toMatchObject({
+      code: 'idempotency_mismatch',
+      retryable: false,
+      provesNothingTaken: false,
+    });
   });
 
   test('what was refused stays refused, even when it could be paid later', async () => {
     const { from, send } = await begin(60_000);
     const key = randomUUID();
-    await expect(send(2_000_000n, key)).rejects.toMatchObject({ code: 'rejected', retryable: false });
+    const forGood = { code: 'rejected', retryable: false, provesNothingTaken: true };
+    await expect(send(2_000_000n, key)).rejects.toMatchObject(forGood);
     await chains.mint('MATIC', 'USDC', from.address, 2_000_000n);
-    await expect(send(2_000_000n, key)).rejects.toMatchObject({ code: 'rejected', retryable: false });
+    await expect(send(2_000_000n, key)).rejects.toMatchObject(forGood);
     await send(2_000_000n);
   });
 

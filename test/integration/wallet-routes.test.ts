@@ -139,6 +139,7 @@ function createFakeProvider(fail?: () => ProviderError): WalletProvider & { read
     execute: () => Promise.reject(new Error('not here')),
     sendToken: () => Promise.reject(new Error('not here')),
     signTypedData: () => Promise.reject(new Error('not here')),
+    findTaken: () => Promise.reject(new Error('not here')),
     lookUp: () => Promise.reject(new Error('not here')),
   };
 }

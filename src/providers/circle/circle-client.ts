@@ -9,7 +9,7 @@ import type { Logger } from '../../logger.ts';
 import { ProviderError } from '../../wallets/provider.ts';
 import { readAnswer } from './answers.ts';
 import { withDeparture } from './departures.ts';
-import { toFailure } from './failures.ts';
+import { notForCertain, toFailure } from './failures.ts';
 import { createTurnstile, type Turnstile } from './turnstile.ts';
 
 type Call = (sdk: CircleDeveloperControlledWalletsClient) => Promise<{ readonly data?: unknown }>;
@@ -87,6 +87,8 @@ export function createCircleClient({
         return readAnswer(schema, (await withDeparture({ turnstile, timeoutMs }, () => call(sdk))).data);
       } catch (thrown) {
         const { error, passing } = toFailure(thrown, redact);
+        // A refusal that follows a try without an answer proves nothing yet: that try may still be carried out. Whoever asks
+        // again later, with the same key, learns which it was.
         if (!passing) throw outcomeUnknown ? notForCertain(error) : error;
         if (error.code === 'provider_busy') turnstile.hold(error.retryAfterMs ?? 1_000);
         else outcomeUnknown = true;
@@ -151,12 +153,4 @@ const publicKeyAnswer = z.object({ publicKey: z.string().includes('PUBLIC KEY') 
 function pauseBefore(attempt: number, pauseMs: number, { retryAfterMs = 0 }: ProviderError): number {
   const longest = pauseMs * 2 ** (attempt - 2);
   return Math.max(retryAfterMs, longest * (0.5 + Math.random() / 2));
-}
-
-/**
- * A refusal that follows a try without an answer proves nothing yet: that try may still be carried out. Whoever asks again
- * later, with the same key, learns which it was.
- */
-function notForCertain(error: ProviderError): ProviderError {
-  return error.retryable ? error : new ProviderError(error.message, { retryable: true, code: error.code });
 }

@@ -1,13 +1,14 @@
 import type { CircleDeveloperControlledWalletsClient } from '@circle-fin/developer-controlled-wallets';
-import { formatEther, formatUnits, getAddress, type Hex } from 'viem';
+import type { Hex } from 'viem';
 import { z } from 'zod';
 import type { Networks } from '../../chains/network.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
-import { decimalsOf } from '../../money/asset.ts';
-import { type HeldWallet, ProviderError, type TokenSend, type WalletProvider } from '../../wallets/provider.ts';
+import type { ContractCall, TokenSend, WalletProvider } from '../../wallets/provider.ts';
 import { accelerate } from './accelerate.ts';
 import { type CallLimits, createCircleClient } from './circle-client.ts';
+import { toCircleRequest } from './circle-request.ts';
+import { findTaken } from './find-taken.ts';
 import { lookUp } from './look-up.ts';
 import { fetchNotificationKey, type NotificationKey } from './notification-key.ts';
 import { requestKey } from './request-key.ts';
@@ -25,6 +26,8 @@ export interface CircleProviderParts {
   readonly limits?: Partial<CallLimits>;
   /** How long a higher fee is given to work before it is raised once more. */
   readonly patienceMs?: number;
+  /** How long after it was asked a transaction may be missing in Circle's list. */
+  readonly listSettlesMs?: number;
 }
 
 /** Circle's developer-controlled wallets. Circle holds the keys; our entity secret is what lets it use them. */
@@ -41,33 +44,46 @@ const signatureAnswer = z.object({ signature: z.string().regex(/^0x[0-9a-fA-F]{1
 const fee = { type: 'level', config: { feeLevel: 'MEDIUM' } } as const;
 
 export async function createCircleProvider(parts: CircleProviderParts): Promise<CircleProvider> {
-  const { apiKey, entitySecret, baseUrl, db, logger, networks, limits, patienceMs = 60_000 } = parts;
+  const {
+    apiKey,
+    entitySecret,
+    baseUrl,
+    db,
+    logger,
+    networks,
+    limits,
+    patienceMs = 60_000,
+    listSettlesMs = 60_000,
+  } = parts;
   const circle = createCircleClient({ apiKey, entitySecret, baseUrl, logger, ...(limits && { limits }) });
 
-  interface Transfer {
-    readonly from: HeldWallet;
-    /** Empty for the chain's own coin. */
-    readonly tokenAddress: Hex | '';
-    readonly to: Hex;
-    readonly amount: string;
-    readonly idempotencyKey: string;
-  }
-
-  async function transfer({ from, tokenAddress, to, amount, idempotencyKey }: Transfer): Promise<string> {
-    const request = {
-      walletId: from.ref,
-      tokenAddress,
-      blockchain: from.chain,
-      destinationAddress: to,
-      amount: [amount],
-      fee,
-      idempotencyKey: requestKey(idempotencyKey),
-    };
-    // Circle's description asks for the chain of a token that is named by its address; the SDK's types do not know that.
-    type Request = Parameters<CircleDeveloperControlledWalletsClient['createTransaction']>[0];
-    const { id } = await circle.write(transactionIdAnswer, (sdk) =>
-      sdk.createTransaction(request as unknown as Request),
-    );
+  async function ask(asked: TokenSend | ContractCall): Promise<string> {
+    const request = toCircleRequest(networks, asked);
+    const { id } = await circle.write(transactionIdAnswer, (sdk) => {
+      const key = requestKey(asked.idempotencyKey);
+      // The key is also kept with the transaction, where it can be found when the answer is lost.
+      const common = { walletId: asked.from.ref, fee, idempotencyKey: key, refId: key };
+      if (request.operation === 'CONTRACT_EXECUTION') {
+        const { contract: contractAddress, data: callData, amount } = request;
+        return sdk.createContractExecutionTransaction({
+          ...common,
+          contractAddress,
+          callData,
+          ...(amount !== '0' && { amount }),
+        });
+      }
+      const { tokenAddress, to: destinationAddress, amount } = request;
+      const transfer = {
+        ...common,
+        tokenAddress,
+        blockchain: asked.from.chain,
+        destinationAddress,
+        amount: [amount],
+      };
+      // Circle's description asks for the chain of a token that is named by its address; the SDK's types do not know that.
+      type Request = Parameters<CircleDeveloperControlledWalletsClient['createTransaction']>[0];
+      return sdk.createTransaction(transfer as unknown as Request);
+    });
     return id;
   }
 
@@ -75,28 +91,10 @@ export async function createCircleProvider(parts: CircleProviderParts): Promise<
     name: 'circle',
     ...createCircleWallets(db, circle),
 
-    async sendToken({ from, token, to, atomic, idempotencyKey }) {
-      const amount = formatUnits(atomic, decimalsOfToken(networks, { from, token }));
-      return transfer({ from, tokenAddress: token, to, amount, idempotencyKey });
-    },
+    sendToken: ask,
+    execute: ask,
 
-    async execute({ from, contract, data, value = 0n, idempotencyKey }) {
-      // Without data it is no call, but native coin on its way.
-      if (data === '0x') {
-        return transfer({ from, tokenAddress: '', to: contract, amount: formatEther(value), idempotencyKey });
-      }
-      const { id } = await circle.write(transactionIdAnswer, (sdk) =>
-        sdk.createContractExecutionTransaction({
-          walletId: from.ref,
-          contractAddress: contract,
-          callData: data,
-          ...(value > 0n && { amount: formatEther(value) }),
-          fee,
-          idempotencyKey: requestKey(idempotencyKey),
-        }),
-      );
-      return id;
-    },
+    findTaken: (asked, before) => findTaken({ circle, networks, listSettlesMs }, asked, before),
 
     async signTypedData({ ref }, typedData) {
       const data = toTypedDataText(typedData);
@@ -113,14 +111,4 @@ export async function createCircleProvider(parts: CircleProviderParts): Promise<
 
     notificationKey: (id) => fetchNotificationKey(circle, id),
   };
-}
-
-/** Circle counts in decimal numbers, so we must know how fine a token is divided. */
-function decimalsOfToken(networks: Networks, { from, token }: Pick<TokenSend, 'from' | 'token'>): number {
-  const known = networks.get(from.chain)?.tokens.find(({ address }) => getAddress(address) === getAddress(token));
-  if (known !== undefined) return decimalsOf[known.asset];
-  throw new ProviderError(`${token} is no token of ours on ${from.chain}.`, {
-    retryable: false,
-    code: 'unknown_token',
-  });
 }

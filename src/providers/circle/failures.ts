@@ -148,6 +148,11 @@ function shortCode({ code }: HttpRequestError): string {
   return typeof code === 'string' && /^[A-Z_]{1,40}$/.test(code) ? code : 'no code';
 }
 
+/** The same trouble, where nothing may be concluded from it. */
+export function notForCertain(error: ProviderError): ProviderError {
+  return error.retryable ? error : new ProviderError(error.message, { retryable: true, code: error.code });
+}
+
 /** Seconds or a date. What is absurdly long is somebody's mistake, and is cut. */
 function retryAfterOf({ error }: HttpResponseError): number | undefined {
   const header: unknown = error?.response?.headers?.['retry-after'];

@@ -6,6 +6,7 @@ import type { Logger } from '../../logger.ts';
 import { ProviderError, type TransactionReport } from '../../wallets/provider.ts';
 import { type CircleTransaction, transactionAnswer } from './answers.ts';
 import type { CircleClient } from './circle-client.ts';
+import { notForCertain } from './failures.ts';
 import { parseNetworkFee } from './network-fee.ts';
 
 export interface LookUpParts {
@@ -27,8 +28,7 @@ export async function lookUp(parts: LookUpParts, chain: ChainId, ref: string): P
     const { transaction } = await parts.circle.read(lookUpAnswer, (sdk) => sdk.getTransaction({ id: ref }));
     return await report(parts, chain, transaction);
   } catch (error) {
-    if (!(error instanceof ProviderError) || error.retryable) throw error;
-    throw new ProviderError(error.message, { retryable: true, code: error.code });
+    throw error instanceof ProviderError ? notForCertain(error) : error;
   }
 }
 
@@ -80,7 +80,9 @@ async function reportFailed(
   transaction: CircleTransaction,
 ): Promise<TransactionReport> {
   const { id, state, txHash: hash, errorReason, errorDetails } = transaction;
-  const mined = hash !== undefined && network !== undefined ? await findReceipt(network, hash) : undefined;
+  const mined = hash === undefined ? undefined : await findReceiptIfPossible(network, hash);
+  // What has a hash was signed and may have been sent: only its receipt tells that nothing was moved.
+  if (hash !== undefined && mined === undefined) return pending(transaction);
   if (mined?.succeeded === true) {
     // The money has moved: giving it back would pay twice. Somebody has to look at this.
     logger.error({ transactionId: id, state, hash }, 'Circle calls a transaction failed that succeeded on the chain');
@@ -96,6 +98,11 @@ async function reportFailed(
     ...(hash !== undefined && { hash }),
     gasCost: parseNetworkFee(transaction.networkFee) ?? mined?.gasCost ?? 0n,
   };
+}
+
+async function findReceiptIfPossible(network: Network | undefined, hash: Hex): Promise<Mined | undefined> {
+  if (network === undefined) return undefined;
+  return findReceipt(network, hash).catch(() => undefined);
 }
 
 interface Mined {

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encodeFunctionData, getAddress, type Hex } from 'viem';
-import { tokenAbi } from '../../chains/abi.ts';
+import { getAddress, type Hex } from 'viem';
 import type { ChainId } from '../../chains/chains.ts';
 import type { Network, Networks } from '../../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../../checkpoint.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
 import type { Secrets } from '../../secrets.ts';
+import { asContractCall } from '../../wallets/as-contract-call.ts';
 import { type ContractCall, ProviderError, type WalletProvider } from '../../wallets/provider.ts';
 import { suggestFees } from './fees.ts';
 import { broadcast, followTransaction } from './follow.ts';
@@ -40,13 +40,19 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Wall
   const { db, secrets, networks, logger, stuckAfterMs = 60_000, checkpoint = noCheckpoint } = parts;
   const seeds = await openSeeds(db, secrets);
 
-  async function execute({ idempotencyKey: id, from, contract, data, value = 0n }: ContractCall): Promise<string> {
-    const network = networkOf(networks, from.chain);
-    const wanted = { id, chain: from.chain, sender: from.address, walletRef: from.ref, to: contract, data, value };
+  async function execute(call: ContractCall): Promise<string> {
+    const network = networkOf(networks, call.from.chain);
+    const wanted = toTransaction(call);
+    const { id } = wanted;
     const transaction = (await findTransaction(db, id)) ?? (await sign(network, wanted));
     refuseOther(transaction, wanted);
     if (transaction.nonce === null) {
-      throw new ProviderError(transaction.reason ?? 'It was refused.', { retryable: false, code: 'rejected' });
+      // The refusal stands under this key for good, and nothing was ever signed for it.
+      throw new ProviderError(transaction.reason ?? 'It was refused.', {
+        retryable: false,
+        code: 'rejected',
+        provesNothingTaken: true,
+      });
     }
     checkpoint('transaction.signed');
     const [newest] = await listAttempts(db, id);
@@ -108,9 +114,13 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Wall
     },
     extendWallet: async (wallet) => wallet,
     execute,
-    sendToken({ token, to, atomic, ...call }) {
-      const data = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [to, atomic] });
-      return execute({ ...call, contract: token, data });
+    sendToken: (send) => execute(asContractCall(send)),
+    async findTaken(asked) {
+      const wanted = toTransaction(asContractCall(asked));
+      const kept = await findTransaction(db, wanted.id);
+      if (kept === undefined) return undefined;
+      refuseOther(kept, wanted);
+      return kept.nonce === null ? undefined : kept.id;
     },
     async signTypedData({ ref }, typedData) {
       return (await seeds.account(ref)).signTypedData(typedData);
@@ -125,6 +135,10 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Wall
       }
     },
   };
+}
+
+function toTransaction({ idempotencyKey: id, from, contract, data, value = 0n }: ContractCall): NewKeyTransaction {
+  return { id, chain: from.chain, sender: from.address, walletRef: from.ref, to: contract, data, value };
 }
 
 /** Outside the question whether it would be refused, no trouble is final. */

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Networks } from '../../../src/chains/network.ts';
 import { createChainDoor, createPretendedChains } from './chain-door.ts';
 import { createFaults, type Faults } from './faults.ts';
-import { type Answer, createOperations, type Operation } from './operations.ts';
+import { type Answer, createOperations, type Operation, type Repeats } from './operations.ts';
 import { CircleRefusal } from './refusal.ts';
 import { createTransactionBook, type TransactionBook } from './transaction-book.ts';
 import { createVault } from './vault.ts';
@@ -17,6 +17,7 @@ export interface Exchange {
   /** As in Circle's description, with `{id}`; undefined when there is no such operation. */
   readonly operation: string | undefined;
   readonly path: string;
+  readonly query: URLSearchParams;
   readonly headers: IncomingMessage['headers'];
   readonly request: unknown;
   /** Undefined when no answer was given. */
@@ -33,6 +34,7 @@ export interface CircleEmulator {
   readonly wallets: WalletBook;
   readonly transactions: TransactionBook;
   readonly faults: Faults;
+  readonly repeats: Repeats;
   readonly exchanges: readonly Exchange[];
   /** Signs a notification's bytes as Circle does. */
   signNotification(body: Buffer): { readonly 'x-circle-key-id': string; readonly 'x-circle-signature': string };
@@ -56,6 +58,7 @@ export async function startCircleEmulator({ networks, tickMs = 20 }: EmulatorOpt
   const wallets = createWalletBook();
   const transactions = createTransactionBook(chain, tickMs);
   const faults = createFaults();
+  const repeats: Repeats = {};
   const exchanges: Exchange[] = [];
   const notificationKeyId = randomUUID();
   const notificationKey = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -64,12 +67,13 @@ export async function startCircleEmulator({ networks, tickMs = 20 }: EmulatorOpt
     wallets,
     transactions,
     chain,
+    repeats,
     notificationKeys: new Map([[notificationKeyId, spki(notificationKey.publicKey)]]),
   });
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', headers } = request;
-    const path = new URL(request.url ?? '', 'http://circle').pathname;
+    const { pathname: path, searchParams: query } = new URL(request.url ?? '', 'http://circle');
     const text = Buffer.concat(await request.toArray()).toString();
     const found = findOperation(operations, method, path);
     const body: unknown = text === '' ? undefined : JSON.parse(text);
@@ -78,6 +82,7 @@ export async function startCircleEmulator({ networks, tickMs = 20 }: EmulatorOpt
       method,
       operation: found?.operation.path,
       path,
+      query,
       headers,
       request: body,
       abandoned: false,
@@ -87,7 +92,7 @@ export async function startCircleEmulator({ networks, tickMs = 20 }: EmulatorOpt
       exchange.abandoned = exchange.answer === undefined;
     });
 
-    const trouble = faults.take({ method, path });
+    const trouble = faults.take({ method, path, body });
     if (trouble?.how === 'hang') return;
     if (trouble?.how === 'drop') return void request.socket.destroy();
     if (trouble?.how === 'nonsense') return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>');
@@ -105,16 +110,17 @@ export async function startCircleEmulator({ networks, tickMs = 20 }: EmulatorOpt
     const answer =
       trouble?.how === 'refuse'
         ? refusal(new CircleRefusal(trouble.status, trouble.code, trouble.message ?? 'refused'))
-        : await run(found, headers, body);
+        : await run(found, exchange);
     if (trouble?.how === 'lose-answer') return void request.socket.destroy();
     send(response, exchange, answer);
   }
 
-  async function run(found: Found | undefined, headers: IncomingMessage['headers'], body: unknown): Promise<Answer> {
+  async function run(found: Found | undefined, { headers, request, query }: Exchange): Promise<Answer> {
     try {
       if (headers.authorization !== `Bearer ${apiKey}`) throw new CircleRefusal(401, 401, 'Malformed authorization.');
       if (found === undefined) throw new CircleRefusal(404, 404, 'Not found.');
-      return await found.operation.run({ body: (body ?? {}) as Record<string, unknown>, params: found.params });
+      const body = (request ?? {}) as Record<string, unknown>;
+      return await found.operation.run({ body, params: found.params, query });
     } catch (error) {
       if (error instanceof CircleRefusal) return refusal(error);
       return { status: 500, body: { code: -1, message: String(error) } };
@@ -146,6 +152,7 @@ export async function startCircleEmulator({ networks, tickMs = 20 }: EmulatorOpt
     wallets,
     transactions,
     faults,
+    repeats,
     exchanges,
     signNotification: (body) => ({
       'x-circle-key-id': notificationKeyId,
@@ -175,7 +182,12 @@ function send(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   exchange.answer = answer;
-  response.writeHead(answer.status, { 'content-type': 'application/json', 'x-request-id': randomUUID(), ...headers });
+  response.writeHead(answer.status, {
+    'content-type': 'application/json',
+    'x-request-id': randomUUID(),
+    ...answer.headers,
+    ...headers,
+  });
   response.end(JSON.stringify(answer.body));
 }
 

@@ -12,18 +12,24 @@ export type Trouble =
   /** A page of somebody in between. */
   | { readonly how: 'nonsense' };
 
+interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly body: unknown;
+}
+
 interface Fault {
   readonly trouble: Trouble;
-  /** How many requests it hits. */
+  /** How many requests it hits; one when it is left out. */
   readonly times?: number;
   /** Which requests; all of them when it is left out. */
-  readonly on?: (request: { readonly method: string; readonly path: string }) => boolean;
+  readonly on?: (request: Request) => boolean;
 }
 
 export interface Faults {
   next(fault: Fault): void;
   clear(): void;
-  take(request: { readonly method: string; readonly path: string }): Trouble | undefined;
+  take(request: Request): Trouble | undefined;
 }
 
 export function createFaults(): Faults {

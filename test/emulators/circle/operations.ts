@@ -4,19 +4,27 @@ import { encodeFunctionData, getAddress, type Hex, isAddress, parseAbi, parseEth
 import type { ChainDoor } from './chain-door.ts';
 import { CircleRefusal, invalid } from './refusal.ts';
 import { describeTransaction, type TransactionBook } from './transaction-book.ts';
+import { listTransactions } from './transaction-list.ts';
 import type { Vault } from './vault.ts';
 import { describeWallet, type WalletBook } from './wallet-book.ts';
 
 export interface Answer {
   readonly status: number;
   readonly body: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Asking {
+  readonly body: Body;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
 }
 
 export interface Operation {
   readonly method: string;
   /** With `{name}` where the address varies, as in Circle's description. */
   readonly path: string;
-  run(request: { readonly body: Body; readonly params: Readonly<Record<string, string>> }): Promise<Answer>;
+  run(request: Asking): Promise<Answer>;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: each operation checks what it reads
@@ -28,14 +36,21 @@ export interface OperationParts {
   readonly transactions: TransactionBook;
   readonly chain: ChainDoor;
   readonly notificationKeys: ReadonlyMap<string, string>;
+  readonly repeats: Repeats;
+}
+
+/** What becomes of a request whose key was used before. */
+export interface Repeats {
+  /** Circle answers with the first result. While this is set it refuses instead, as nobody has promised that it cannot. */
+  refuseWith?: { readonly status: number; readonly code: number } | undefined;
 }
 
 const erc20 = parseAbi(['function transfer(address to, uint256 value) returns (bool)']);
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 export function createOperations(parts: OperationParts): readonly Operation[] {
-  const { vault, wallets, transactions, chain, notificationKeys } = parts;
-  const once = createOnce();
+  const { vault, wallets, transactions, chain, notificationKeys, repeats } = parts;
+  const once = createOnce(repeats);
 
   /** A request that changes something: sealed secret, and the same answer to the same key. */
   const mutation = (
@@ -44,7 +59,7 @@ export function createOperations(parts: OperationParts): readonly Operation[] {
   ) => ({
     method: 'POST',
     path,
-    async run({ body, params }: Parameters<Operation['run']>[0]) {
+    async run({ body, params }: Asking) {
       vault.open(body['entitySecretCiphertext']);
       return once({ path, params, body }, () => work(body, params));
     },
@@ -87,7 +102,7 @@ export function createOperations(parts: OperationParts): readonly Operation[] {
     },
     mutation('/v1/w3s/developer/transactions/transfer', async (body) => {
       const wallet = wallets.get(body['walletId']);
-      const { tokenAddress, destinationAddress, amounts, feeLevel } = body;
+      const { tokenAddress, destinationAddress, amounts, feeLevel, refId } = body;
       if (body['tokenId'] === undefined && body['blockchain'] === undefined) throw invalid('blockchain');
       if (body['blockchain'] !== wallet.blockchain) {
         throw new CircleRefusal(400, 155225, "Wallet and request's blockchain mismatch.");
@@ -96,7 +111,7 @@ export function createOperations(parts: OperationParts): readonly Operation[] {
         throw new CircleRefusal(400, 155219, 'Invalid destination address.');
       }
       const to = getAddress(destinationAddress);
-      const described = { operation: 'TRANSFER', amounts, destinationAddress, feeLevel };
+      const described = { operation: 'TRANSFER', amounts, destinationAddress, feeLevel, refId };
       if (tokenAddress === '') {
         const payload = { to, data: '0x' as Hex, value: readAmount(amounts?.[0], 18) };
         await chain.check(wallet, payload);
@@ -111,7 +126,7 @@ export function createOperations(parts: OperationParts): readonly Operation[] {
     }),
     mutation('/v1/w3s/developer/transactions/contractExecution', async (body) => {
       const wallet = wallets.get(body['walletId']);
-      const { contractAddress, callData, amount, feeLevel } = body;
+      const { contractAddress, callData, amount, feeLevel, refId } = body;
       if (!/^0x(?:[0-9a-f]{2})+$/i.test(callData)) throw invalid('callData');
       const payload = {
         to: getAddress(contractAddress),
@@ -119,12 +134,25 @@ export function createOperations(parts: OperationParts): readonly Operation[] {
         value: amount === undefined ? 0n : readAmount(amount, 18),
       };
       await chain.check(wallet, payload);
-      return started(transactions.add(wallet, payload, { operation: 'CONTRACT_EXECUTION', contractAddress, feeLevel }));
+      const described = { operation: 'CONTRACT_EXECUTION', contractAddress, feeLevel, refId };
+      return started(transactions.add(wallet, payload, described));
     }),
     mutation('/v1/w3s/developer/transactions/{id}/accelerate', async (_body, { id = '' }) => {
       transactions.accelerate(id);
       return { id };
     }),
+    {
+      method: 'GET',
+      path: '/v1/w3s/transactions',
+      async run({ query }) {
+        const { page, link } = listTransactions(transactions, query);
+        return {
+          status: 200,
+          body: { data: { transactions: page.map(describeTransaction) } },
+          headers: { link },
+        };
+      },
+    },
     {
       method: 'GET',
       path: '/v1/w3s/transactions/{id}',
@@ -166,7 +194,7 @@ interface Repeatable {
 }
 
 /** The first success of a key is answered again; refusals are not kept. Who comes at the same time waits for the first. */
-function createOnce(): (request: Repeatable, work: () => Promise<unknown>) => Promise<Answer> {
+function createOnce(repeats: Repeats): (request: Repeatable, work: () => Promise<unknown>) => Promise<Answer> {
   const kept = new Map<string, { request: unknown; data: Promise<unknown> }>();
   return async ({ path, params, body }, work) => {
     const { entitySecretCiphertext: _, idempotencyKey, ...rest } = body;
@@ -174,6 +202,9 @@ function createOnce(): (request: Repeatable, work: () => Promise<unknown>) => Pr
     const request = { path, params, rest };
     const earlier = kept.get(idempotencyKey);
     if (earlier !== undefined) {
+      if (repeats.refuseWith !== undefined) {
+        throw new CircleRefusal(repeats.refuseWith.status, repeats.refuseWith.code, 'Refused this time.');
+      }
       if (!isDeepStrictEqual(earlier.request, request)) throw invalid('idempotencyKey was used for another request');
       return { status: 200, body: { data: await earlier.data } };
     }

@@ -76,6 +76,7 @@ export function readPublished(): PublishedDescription {
         if (!published.includes(field)) wrong.push(`the field ${field} is not published`);
       }
     }
+    wrong.push(...complaintsAboutQuery(file, document, start, exchange.query));
     const { answer } = exchange;
     if (answer !== undefined && !undescribed(answer.status)) {
       const told = walk(file, document, [
@@ -90,6 +91,33 @@ export function readPublished(): PublishedDescription {
       else wrong.push(...compare(told.pointer, withoutStuck(answer.body)));
     }
     return wrong.map((complaint) => `${name} → ${answer?.status ?? 'no answer'}: ${complaint}`);
+  }
+
+  function complaintsAboutQuery(
+    file: string,
+    document: Node,
+    start: readonly string[],
+    query: URLSearchParams,
+  ): string[] {
+    const count =
+      (walk(file, document, [...start, 'parameters'])?.node as unknown as unknown[] | undefined)?.length ?? 0;
+    const published = new Map<unknown, string>();
+    for (let place = 0; place < count; place++) {
+      const at = [...start, 'parameters', String(place)];
+      const { in: where, name } = walk(file, document, at)?.node ?? {};
+      const schema = walk(file, document, [...at, 'schema']);
+      if (where === 'query' && schema !== undefined) published.set(name, schema.pointer);
+    }
+    return Array.from(query, ([name, text]) => {
+      const pointer = published.get(name);
+      if (pointer === undefined) return [`the parameter ${name} is not published`];
+      // In an address everything is text; what is meant as a number or as true is read as such.
+      const readings = [text, ...(/^(?:\d+|true|false)$/.test(text) ? [JSON.parse(text) as unknown] : [])];
+      const complaints = readings.map((reading) => compare(pointer, reading));
+      return complaints.some((found) => found.length === 0)
+        ? []
+        : complaints.flat().map((found) => `${name}: ${found}`);
+    }).flat();
   }
 
   return { complaints };

@@ -43,6 +43,8 @@ export interface TransactionBook {
   readonly fates: Fate[];
   /** While it is on, nothing moves by itself. */
   paused: boolean;
+  /** How long it takes until a transaction is in the list. */
+  listedAfterMs: number;
   add(wallet: EmulatedWallet, payload: Payload, described: Readonly<Record<string, unknown>>): EmulatedTransaction;
   get(id: string): EmulatedTransaction;
   accelerate(id: string): void;
@@ -99,6 +101,7 @@ export function createTransactionBook(chain: ChainDoor, tickMs: number): Transac
     all,
     fates,
     paused: false,
+    listedAfterMs: 0,
     add(wallet, payload, described) {
       const transaction: EmulatedTransaction = {
         id: randomUUID(),
