@@ -1,7 +1,7 @@
+import { wakeStep } from '../chain-steps/look-at-steps.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
-import { wakeStep } from '../chain-steps/look-at-steps.ts';
 import { claimDatabase } from '../db/claim-database.ts';
 import { type Database, openDatabase } from '../db/database.ts';
 import type { Parts } from '../feature.ts';

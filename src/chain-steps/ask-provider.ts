@@ -13,9 +13,6 @@ export type ProviderRequest =
 
 export type Asked = { readonly ref: string } | { readonly refused: string };
 
-/** A request without an answer may be carried out this long after it was sent, and appear in the provider's list. */
-const onItsWayMs = 60_000;
-
 /**
  * Asks the provider under the step's key. That it was asked is committed first. A refusal is taken for one only when nothing
  * can have been taken before: it was the first time of asking, or the provider's own list shows nothing.
@@ -61,20 +58,20 @@ async function judge(
   // The key belongs to something else: perhaps it was paid, so a person has to look.
   if (!(error instanceof ProviderError) || error.retryable || error.code === 'idempotency_mismatch') throw error;
   if (step.askedAt === null || error.provesNothingTaken) return { refused: error.message };
-  const taken = await provider.findTaken({ ...request, idempotencyKey: step.id }, { askedAt: step.askedAt });
-  if (taken !== undefined) return { ref: taken };
-  // This time we have an answer; what may still be on its way is the time before.
-  const { settled } = onlyRow(
-    await db.query<{ settled: boolean }>(
-      `UPDATE chain_steps SET unanswered_at = $2 WHERE id = $1
-       RETURNING coalesce($2::timestamptz < clock_timestamp() - make_interval(secs => $3), true) AS settled`,
-      [step.id, step.unansweredAt, onItsWayMs / 1_000],
-    ),
+  // This time there is an answer; what may still be on its way is the time before.
+  await db.query('UPDATE chain_steps SET unanswered_at = $2 WHERE id = $1', [step.id, step.unansweredAt]);
+  const taken = await provider.findTaken(
+    { ...request, idempotencyKey: step.id },
+    {
+      askedAt: step.askedAt,
+      ...(step.unansweredAt !== null && { unansweredAt: step.unansweredAt }),
+      belongsToAnother: (ref) => isOfAnother(db, step, ref),
+    },
   );
-  if (settled) return { refused: error.message };
-  throw new ProviderError(`It is refused now (${error.message}) but was asked for before: that may still be done.`, {
-    retryable: true,
-    code: 'perhaps_taken',
-    retryAfterMs: onItsWayMs / 4,
-  });
+  return taken === undefined ? { refused: error.message } : { ref: taken };
+}
+
+async function isOfAnother(db: Database, { id }: ChainStep, ref: string): Promise<boolean> {
+  const { rows } = await db.query('SELECT FROM chain_steps WHERE provider_ref = $1 AND id <> $2 LIMIT 1', [ref, id]);
+  return rows.length > 0;
 }

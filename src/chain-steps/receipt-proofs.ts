@@ -31,7 +31,8 @@ export function proofsOf(logs: readonly ReceiptLog[], position: number): string[
 
 function authorizationBefore(logs: readonly ReceiptLog[], position: number): string | undefined {
   const [before, transfer] = [logs[position - 1], logs[position]];
-  if (before === undefined || transfer === undefined || !isAddressEqual(before.address, transfer.address)) return undefined;
+  if (before === undefined || transfer === undefined || !isAddressEqual(before.address, transfer.address))
+    return undefined;
   const [used, moved] = [decode(tokenAbi, before), decode(tokenAbi, transfer)];
   if (used?.eventName !== 'AuthorizationUsed' || moved?.eventName !== 'Transfer') return undefined;
   const { authorizer, nonce } = used.args;

@@ -136,10 +136,10 @@ async function serveQueue(tx: Transaction, { chain, asset, treasury, free, passA
   }
   await giveWallet(tx, served, treasury);
   if (passed.length > 0) {
-    await tx.query('UPDATE chain_step_leaves SET passed_at = clock_timestamp() WHERE step_id = ANY ($1) AND asset = $2', [
-      passed.map(({ step_id }) => step_id),
-      asset,
-    ]);
+    await tx.query(
+      'UPDATE chain_step_leaves SET passed_at = clock_timestamp() WHERE step_id = ANY ($1) AND asset = $2',
+      [passed.map(({ step_id }) => step_id), asset],
+    );
   }
   for (const { saga, saga_id: id } of served) await wakeSaga(tx, { saga, id, lane: chain });
   return passed;

@@ -20,7 +20,9 @@ export type StepEnd =
   /** Nothing was moved, and never will be. */
   | { readonly state: 'failed'; readonly reason: string; readonly hash?: Hex; readonly gasCost: bigint };
 
-export type StepProgress = StepEnd | { readonly state: 'waiting'; readonly waitsFor: string; readonly lookAgainInMs: number };
+export type StepProgress =
+  | StepEnd
+  | { readonly state: 'waiting'; readonly waitsFor: string; readonly lookAgainInMs: number };
 
 /** Where a step passes, in order; the `keys` provider has two more in between. */
 export const stepCheckpoints = ['step.asked', 'step.taken', 'step.confirmed'] as const;
@@ -51,7 +53,8 @@ export async function takeStep(
   await noteHash(db, step, report.hash);
   if (report.state === 'failed') return report;
   const lookAgainInMs = networks.get(step.chain)?.pollMs ?? patienceMs;
-  if (report.state === 'pending') return { state: 'waiting', waitsFor: 'its transaction is not final yet', lookAgainInMs };
+  if (report.state === 'pending')
+    return { state: 'waiting', waitsFor: 'its transaction is not final yet', lookAgainInMs };
   if (!(await wasRead(db, step, report.blockNumber))) {
     return { state: 'waiting', waitsFor: `block ${report.blockNumber} was not read yet`, lookAgainInMs };
   }

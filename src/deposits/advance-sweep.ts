@@ -7,7 +7,6 @@ import { chains } from '../chains/chains.ts';
 import { type Network, tokenOf } from '../chains/network.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import type { Transaction } from '../db/database.ts';
-import type { Posting } from '../ledger/posting.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../sagas/run-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { encodeSubmission, type Fate, judge, readUsed } from './authorization.ts';
@@ -114,8 +113,9 @@ async function settle(
     if (rows.length === 0) return;
     await writeFates(tx, sweep, fates);
     if (finished) await finish(tx, sweep);
-    const gas: Posting[] =
-      end === undefined || end === 'under_way' ? [] : ((await settleStep(tx, submitStep(sweep.id), end)) ?? []);
+    // What was refused is asked for again while its authorizations live: it may be taken yet.
+    const isOver = end !== undefined && end !== 'under_way' && (finished || end.hash !== undefined);
+    const gas = isOver ? ((await settleStep(tx, submitStep(sweep.id), end)) ?? []) : [];
     if (gas.length > 0) await ledger.postWithin(tx, gas);
   });
   checkpoint('sweep.settled');

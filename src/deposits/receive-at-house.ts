@@ -1,4 +1,4 @@
-import { TransactionReceiptNotFoundError, type Hex } from 'viem';
+import { type Hex, TransactionReceiptNotFoundError } from 'viem';
 import { matchArrival, noteArrival } from '../chain-steps/match-arrival.ts';
 import type { ChainId } from '../chains/chains.ts';
 import type { Network } from '../chains/network.ts';

@@ -55,11 +55,7 @@ export async function readTaken(
 }
 
 /** What a transaction has taken of a token from a wallet. */
-export function takenIn(
-  logs: readonly Parameters<typeof transferIn>[0][],
-  token: Token,
-  wallet: Hex,
-): bigint {
+export function takenIn(logs: readonly Parameters<typeof transferIn>[0][], token: Token, wallet: Hex): bigint {
   let sum = 0n;
   for (const log of logs) {
     const transfer = transferIn(log, token);

@@ -6,9 +6,9 @@ import { BlockIsGone, requireBlock } from './ask-chain.ts';
 import { atOneMoment, type Position, readPosition } from './read-position.ts';
 import { amountText, reconcileBooks } from './reconcile-books.ts';
 import { reconcileDeposits } from './reconcile-deposits.ts';
-import { readWallets, reconcileWallets, type Wallets } from './reconcile-wallets.ts';
 import { findStuck } from './reconcile-sagas.ts';
 import { reconcileSteps } from './reconcile-steps.ts';
+import { readWallets, reconcileWallets, type Wallets } from './reconcile-wallets.ts';
 
 export interface ReconcileParts {
   readonly db: Database;
@@ -27,7 +27,11 @@ export async function reconcile(parts: ReconcileParts): Promise<string[]> {
     position: await readPosition(tx),
     wallets: await readWallets(tx),
   }));
-  const findings = [...(await verifyLedger(db)).problems, ...(await reconcileBooks(db, parts.sagas)), ...(await findStuck(parts))];
+  const findings = [
+    ...(await verifyLedger(db)).problems,
+    ...(await reconcileBooks(db, parts.sagas)),
+    ...(await findStuck(parts)),
+  ];
   for (const network of networks.values()) findings.push(...(await reconcileChain(parts, network, position, wallets)));
   for (const { chain, asset, owed, inTransit } of position.books) {
     const network = networks.get(chain);

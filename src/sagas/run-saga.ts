@@ -108,10 +108,10 @@ export function createSagaRunner({ db, logger, handlers }: SagaRunnerParts): Sag
     if (isTrouble === true) troubles.tell({ saga: name, id, lane: row.lane }, waitsFor);
     else failures.delete(id);
     if (row.waits_for !== waitsFor) {
-      await db.query(
-        `UPDATE ${table} SET waits_for = $2, updated_at = now() WHERE id = $1 AND finished_at IS NULL`,
-        [id, waitsFor],
-      );
+      await db.query(`UPDATE ${table} SET waits_for = $2, updated_at = now() WHERE id = $1 AND finished_at IS NULL`, [
+        id,
+        waitsFor,
+      ]);
     }
     await wakeSaga(db, { saga: name, id, lane: row.lane, delayMs: lookAgainInMs });
   }

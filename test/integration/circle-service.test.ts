@@ -62,7 +62,9 @@ describe('the service with wallets at Circle', { timeout: 120_000 }, () => {
     const read = async () => (await client.get(`/circle/withdrawals/${withdrawal.body.txId}`, key)).body;
     await expect.poll(async () => (await read()).status, waiting).toBe('complete');
 
-    const { rows } = await db.query<{ provider_ref: string }>('SELECT provider_ref FROM withdrawals');
+    const { rows } = await db.query<{ provider_ref: string }>(
+      "SELECT provider_ref FROM chain_steps WHERE saga = 'withdrawal'",
+    );
     const transaction = emulator.transactions.get(rows[0]?.provider_ref ?? '');
     expect(transaction.txHash).toBe((await read()).txHash);
     expect(transaction.described).toMatchObject({ amounts: ['49.255'], destinationAddress: to });

@@ -2,12 +2,13 @@ import { concat, type Hex, pad, parseEventLogs, toHex, zeroAddress } from 'viem'
 import { describe, expect, test } from 'vitest';
 import { tokenAbi } from '../../src/chains/abi.ts';
 import { tokenOf } from '../../src/chains/network.ts';
+import { Ended } from '../../src/checkpoint.ts';
 import { readingCheckpoints } from '../../src/deposits/read-chain.ts';
 import { checkChains, startWatchers } from '../../src/deposits/watch-chains.ts';
 import { houseAccount } from '../../src/ledger/account-id.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
-import { Ended, endAt, endLeases, liarCode, payAtOnce, readUp, useDepositWorld } from '../support/deposits.ts';
+import { endAt, endLeases, liarCode, payAtOnce, readUp, useDepositWorld } from '../support/deposits.ts';
 
 const confirmations = 3;
 const world = useDepositWorld({ confirmations });

@@ -4,12 +4,15 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { ChainId } from '../../src/chains/chains.ts';
 import { createNetworks, type Network } from '../../src/chains/network.ts';
 import type { ChainReader } from '../../src/deposits/read-chain.ts';
+import { sweepSaga } from '../../src/deposits/sweep-saga.ts';
 import { houseAccount, userAccount } from '../../src/ledger/account-id.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import { addReserveCommands } from '../../src/reserves/commands.ts';
 import { type ReconcileParts, reconcile } from '../../src/reserves/reconcile.ts';
 import { takeSnapshot } from '../../src/reserves/take-snapshot.ts';
+import { houseMoveSaga } from '../../src/treasury/house-move.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
+import { withdrawalSaga } from '../../src/withdrawals/saga.ts';
 import { type Hand, handOf } from '../support/custody.ts';
 import { readUp, type User, useDepositWorld } from '../support/deposits.ts';
 
@@ -50,20 +53,34 @@ beforeAll(async () => {
   depositId = rows[0]?.id ?? '';
 });
 
-const drift = (parts: Partial<ReconcileParts> = {}) => reconcile({ db, networks, ...parts });
+const sagas = [withdrawalSaga, sweepSaga, houseMoveSaga];
+const drift = (parts: Partial<ReconcileParts> = {}) => reconcile({ db, networks, sagas, ...parts });
+const hours = 60 * 60_000;
 
 /** Changes something behind everybody's back, looks, and puts it back. */
-async function withChange(table: string, id: string, set: string, look: () => Promise<void>): Promise<void> {
-  const { rows } = await db.query(`SELECT * FROM ${table} WHERE id = $1`, [id]);
+async function withChange(
+  table: string,
+  id: string,
+  set: string,
+  look: () => Promise<void>,
+  key = 'id',
+): Promise<void> {
+  const { rows } = await db.query(`SELECT * FROM ${table} WHERE ${key} = $1`, [id]);
   const [before] = rows as Record<string, unknown>[];
   const columns = set.split(/, (?=\w+ =)/).map((assignment) => assignment.split(' = ')[0] as string);
-  await tamper(`UPDATE ${table} SET ${set} WHERE id = $1`, [id]);
+  await tamper(`UPDATE ${table} SET ${set} WHERE ${key} = $1`, [id]);
   try {
     await look();
   } finally {
     const back = columns.map((column, index) => `${column} = $${index + 2}`).join(', ');
-    await tamper(`UPDATE ${table} SET ${back} WHERE id = $1`, [id, ...columns.map((column) => before?.[column])]);
+    await tamper(`UPDATE ${table} SET ${back} WHERE ${key} = $1`, [id, ...columns.map((column) => before?.[column])]);
   }
+}
+
+/** What the provider was asked to do for a withdrawal. */
+async function stepOf(sagaId: string): Promise<string> {
+  const { rows } = await db.query<{ id: string }>('SELECT id FROM chain_steps WHERE saga_id = $1', [sagaId]);
+  return rows[0]?.id ?? '';
 }
 
 /** As somebody could who has the database to himself: its own guards do not look. */
@@ -130,35 +147,53 @@ describe('names', () => {
   });
 
   test('a withdrawal that is complete and was not paid', async () => {
-    await withChange('withdrawals', withdrawalId, `tx_hash = '${hash()}'`, async () => {
+    const stepId = await stepOf(withdrawalId);
+    await withChange('chain_steps', stepId, `hash = '${hash()}'`, async () => {
       expect(await drift()).toEqual([
         expect.stringMatching(`withdrawal ${withdrawalId} of 9.851 USDC .* is complete, but 0x.* is not on the chain`),
       ]);
     });
-    await withChange('withdrawals', withdrawalId, `address = '${outside()}'`, async () => {
-      expect(await drift()).toEqual([expect.stringMatching(/is complete, but 0x.* does not pay exactly that/)]);
-    });
-    await withChange('withdrawals', withdrawalId, 'net = 9850999, fee = 149001', async () => {
-      expect(await drift()).toEqual([expect.stringMatching(/is complete, but 0x.* does not pay exactly that/)]);
-    });
+    const notAsAsked = `Withdrawal ${withdrawalId} of 10 USDC is not what the wallet provider was asked for.`;
+    for (const change of [`recipient = '${outside()}'`, 'atomic = 9850999']) {
+      await withChange(
+        'chain_step_leaves',
+        stepId,
+        change,
+        async () => {
+          expect(await drift()).toEqual([
+            notAsAsked,
+            expect.stringMatching(/is complete, but 0x.* does not pay exactly that/),
+          ]);
+        },
+        'step_id',
+      );
+    }
+    for (const change of [`address = '${outside()}'`, 'net = 9850999, fee = 149001']) {
+      await withChange('withdrawals', withdrawalId, change, async () => expect(await drift()).toEqual([notAsAsked]));
+    }
   });
 
-  test('a withdrawal that was given back and paid', () =>
-    withChange('withdrawals', withdrawalId, "status = 'failed'", async () => {
-      expect(await drift()).toEqual([
-        `Withdrawal ${withdrawalId} of 10 USDC failed, but was not given back.`,
-        expect.stringMatching(`withdrawal ${withdrawalId} of 9.851 USDC .* was given back, but 0x.* has paid it`),
-      ]);
-    }));
+  test('a withdrawal that was given back and paid', async () => {
+    const stepId = await stepOf(withdrawalId);
+    await withChange('chain_steps', stepId, "state = 'failed'", () =>
+      withChange('withdrawals', withdrawalId, "status = 'failed'", async () => {
+        expect(await drift()).toEqual([
+          `Withdrawal ${withdrawalId} of 10 USDC failed, but was not given back.`,
+          expect.stringMatching(`withdrawal ${withdrawalId} of 9.851 USDC .* was given back, but 0x.* has paid it`),
+        ]);
+      }),
+    );
+  });
 
   test('one payment that is taken for two', async () => {
-    const { rows } = await db.query<{ id: string; tx_hash: string }>(
-      "SELECT id, tx_hash FROM withdrawals WHERE status = 'complete' ORDER BY id",
+    const { rows } = await db.query<{ id: string; saga_id: string; hash: string }>(
+      "SELECT id, saga_id, hash FROM chain_steps WHERE saga = 'withdrawal' AND state = 'confirmed' ORDER BY saga_id",
     );
-    const [one, two] = rows as [{ id: string; tx_hash: string }, { id: string; tx_hash: string }];
-    await withChange('withdrawals', two.id, `tx_hash = '${one.tx_hash}'`, async () => {
+    type Row = (typeof rows)[number];
+    const [one, two] = rows as [Row, Row];
+    await withChange('chain_steps', two.id, `hash = '${one.hash}'`, async () => {
       expect(await drift()).toContain(
-        `MATIC: transaction ${one.tx_hash} is taken as the payment of ${one.id} and ${two.id}.`,
+        `MATIC: transaction ${one.hash} is taken as the payment of ${one.saga_id} and ${two.saga_id}.`,
       );
     });
   });
@@ -166,23 +201,21 @@ describe('names', () => {
   test('what has been under way for too long', async () => {
     const id = await hand.withdraw(user.id, { gross: 1_000_000n, fee: 0n, to: outside() });
     expect(await drift()).toEqual([]);
-    expect(await drift({ withdrawalMs: -1_000 })).toEqual([
-      expect.stringMatching(`MATIC: withdrawal ${id} of 1 USDC is queued since 20.*`),
+    expect(await drift({ laterMs: 1 * hours })).toEqual([
+      expect.stringMatching(`withdrawal ${id} \\(1 USDC on MATIC to 0x.*\\) is queued since 20.*`),
     ]);
     await hand.advance(id);
     await readUp(reader);
     await hand.advance(id);
-    await db.query(
-      `INSERT INTO sweeps (id, chain, asset, idempotency_key, status) VALUES ('swe_stuck', 'MATIC', 'USDC', $1, 'sending')`,
-      [randomUUID()],
-    );
+    await db.query(`INSERT INTO sweeps (id, chain, asset, status) VALUES ('swe_stuck', 'MATIC', 'USDC', 'sending')`);
     await db.query(
       `INSERT INTO sweep_items (sweep_id, address, treasury, atomic, nonce, valid_before, signature)
        VALUES ('swe_stuck', $1, $1, 5000000, '0x', 0, '0x')`,
       [outside()],
     );
-    expect(await drift({ sweepMs: -1_000 })).toEqual([
-      expect.stringMatching('sweep swe_stuck of 5 USDC is sending since'),
+    expect(await drift({ laterMs: 2 * hours })).toEqual([]);
+    expect(await drift({ laterMs: 4 * hours })).toEqual([
+      expect.stringMatching('sweep swe_stuck \\(5 USDC of 1 wallets on MATIC\\) is sending since'),
     ]);
     await db.query("DELETE FROM sweep_items WHERE sweep_id = 'swe_stuck'");
     await db.query("DELETE FROM sweeps WHERE id = 'swe_stuck'");
@@ -251,7 +284,7 @@ describe('the commands', () => {
     const program = new Command();
     addReserveCommands(
       program,
-      (work) => work({ db, networks }),
+      (work) => work({ db, networks, sagas }),
       (line) => void lines.push(line),
     );
     const before = process.exitCode;

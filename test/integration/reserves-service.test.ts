@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { features } from '../../src/app/features.ts';
+import { sagasOf } from '../../src/app/listed-feature.ts';
 import { createNetworks, type Networks } from '../../src/chains/network.ts';
 import { createLogger } from '../../src/logger.ts';
 import { reconcile } from '../../src/reserves/reconcile.ts';
@@ -122,5 +124,5 @@ test('whenever anybody looks, while money comes, moves and goes, the difference 
   await work;
   expect(looked).toBeGreaterThan(5);
   expect(underWay).toBeGreaterThan(0);
-  expect(await reconcile({ db: database.db, networks })).toEqual([]);
+  expect(await reconcile({ db: database.db, networks, sagas: sagasOf(features) })).toEqual([]);
 }, 120_000);

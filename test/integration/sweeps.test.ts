@@ -1,19 +1,21 @@
-import { randomUUID } from 'node:crypto';
 import { createWalletClient, http, parseAbi, toHex } from 'viem';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { dropStep, planStep } from '../../src/chain-steps/plan-step.ts';
 import { multicallAddress } from '../../src/chains/abi.ts';
 import { type ChainId, chains as facts } from '../../src/chains/chains.ts';
-import type { Checkpoint } from '../../src/checkpoint.ts';
+import { type Checkpoint, Ended } from '../../src/checkpoint.ts';
 import { encodeSubmission, type SignedAuthorization } from '../../src/deposits/authorization.ts';
-import { createSweeper, type Sweeper, type SweepOptions, startSweeps } from '../../src/deposits/sweep.ts';
-import { sweepCheckpoints } from '../../src/deposits/sweep-parts.ts';
+import type { Sweeper, SweepOptions } from '../../src/deposits/sweep.ts';
 import { listOpenSweeps } from '../../src/deposits/sweep-row.ts';
+import { sweepSaga } from '../../src/deposits/sweep-saga.ts';
 import { houseAccount } from '../../src/ledger/account-id.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
+import { amountOf } from '../../src/money/amount.ts';
 import { mintAccount } from '../../src/sandbox/chains/mint-account.ts';
 import { houseWallet, listHouseWallets } from '../../src/wallets/house-wallets.ts';
 import { ProviderError, type WalletProvider } from '../../src/wallets/provider.ts';
-import { Ended, endAt, readUp, type User, useDepositWorld } from '../support/deposits.ts';
+import { sweeperByHand } from '../support/custody.ts';
+import { endAt, readUp, type User, useDepositWorld } from '../support/deposits.ts';
 
 const world = useDepositWorld();
 const { chains } = world;
@@ -23,7 +25,7 @@ const usdc = facts[chain].tokens.USDC;
 
 function sweeperWith(options: Partial<SweepOptions> = {}): Sweeper {
   const { ledger, provider, log } = world;
-  return createSweeper(
+  return sweeperByHand(
     { db, ledger, provider, logger: log.logger, networks: chains.networks, threshold: 1n, gatherMs: 0, ...options },
     chains.network(chain),
   );
@@ -99,7 +101,7 @@ test('many wallets are swept in one transaction, and everything arrives', async 
   for (const user of users) expect(await chains.balanceOf(chain, 'USDC', user.address)).toBe(0n);
 
   const { rows } = await db.query<{ status: string; tx_hash: `0x${string}`; items: bigint }>(
-    `SELECT status, tx_hash, (SELECT count(*) FROM sweep_items i WHERE i.sweep_id = s.id AND moved) AS items FROM sweeps s`,
+    `SELECT status, (SELECT hash FROM chain_steps c WHERE c.saga_id = s.id) AS tx_hash, (SELECT count(*) FROM sweep_items i WHERE i.sweep_id = s.id AND moved) AS items FROM sweeps s`,
   );
   expect(rows).toEqual([{ status: 'complete', tx_hash: expect.any(String), items: 50n }]);
   const receipt = await chains.network(chain).client.getTransactionReceipt({ hash: rows[0]?.tx_hash ?? '0x' });
@@ -124,7 +126,7 @@ test('EURC is swept too, and a wallet on a chain that its owner never asked for'
   const [treasury, gas] = [await houseWallet(db, 'treasury', 'BASE'), await houseWallet(db, 'gas', 'BASE')];
   await chains.rpc('BASE', 'hardhat_setBalance', [gas.address, toHex(10n ** 20n)]);
   const { ledger, provider, log } = world;
-  const sweeper = createSweeper(
+  const sweeper = sweeperByHand(
     { db, ledger, provider, logger: log.logger, networks: chains.networks, threshold: 1n },
     base,
   );
@@ -147,14 +149,13 @@ test('little is left where it is, until a withdrawal waits for it', async () => 
     await readChain();
   }
   expect((await treasuryHolds()) - before).toBe(1_000_000n);
-  await db.query(
-    `INSERT INTO withdrawals (id, account_id, chain, asset, address, gross, fee, net, status, idempotency_key)
-     VALUES ('wdr_waits', $1, $2, 'USDC', $3, 2, 1, 1, 'awaiting_liquidity', $4)`,
-    [users[0]?.id, chain, users[0]?.address, randomUUID()],
+  const waits = { sagaId: 'wdr_waits', step: 'pay' };
+  await db.transaction((tx) =>
+    planStep(tx, { saga: 'withdrawal', ...waits, chain, leaves: [{ amount: amountOf('USDC', 1n) }] }),
   );
   await sweepUp(sweeper);
   expect((await treasuryHolds()) - before).toBe(1_999_999n);
-  await db.query("DELETE FROM withdrawals WHERE id = 'wdr_waits'");
+  await db.transaction((tx) => dropStep(tx, waits));
 });
 
 test('deposits gather for a while, but a full sweep is followed by the next at once', async () => {
@@ -304,28 +305,15 @@ test('without gas a sweep waits, says so once, and goes on when there is some', 
   await deposit(users, () => 100n);
   const before = await treasuryHolds();
   await fillGas(1n);
-  const { ledger, provider, log } = world;
-  const sweeps = startSweeps({
-    db,
-    ledger,
-    provider,
-    logger: log.logger,
-    networks: new Map([[chain, chains.network(chain)]]),
-    threshold: 1n,
-    gatherMs: 0,
-    pollMs: 50,
-  });
-  try {
-    await expect.poll(() => log.lines('error').length, { timeout: 20_000 }).toBeGreaterThan(0);
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
-    expect(log.lines('error')).toEqual([expect.objectContaining({ trouble: expect.stringContaining('GasTankEmpty') })]);
-    expect((await db.query("SELECT FROM sweeps WHERE status = 'signed'")).rows).toHaveLength(1);
-    await fillGas();
-    await expect.poll(async () => (await treasuryHolds()) - before, { timeout: 20_000 }).toBe(200n);
-  } finally {
-    await sweeps.stop();
-  }
-  await sweepUp();
+  const { log } = world;
+  const sweeper = sweeperWith();
+  for (let round = 0; round < 3; round++) await sweeper.step();
+  expect(log.lines('error')).toEqual([expect.objectContaining({ trouble: expect.stringContaining('GasTankEmpty') })]);
+  const { rows } = await db.query("SELECT waits_for FROM sweeps WHERE status = 'signed'");
+  expect(rows).toEqual([{ waits_for: expect.stringContaining('too little MATIC to sweep') }]);
+  await fillGas();
+  await sweepUp(sweeper);
+  expect((await treasuryHolds()) - before).toBe(200n);
 });
 
 /** A provider whose calls fail for a while. */
@@ -379,7 +367,7 @@ test('a sweep that the provider refuses for good is made anew when its authoriza
 });
 
 describe('when the process ends nothing is lost or doubled', () => {
-  test.each(sweepCheckpoints)('at %s', async (name) => {
+  test.each(sweepSaga.checkpoints)('at %s', async (name) => {
     const users = await world.newUsers(3);
     await deposit(users, ({ id }) => id);
     const total = users.reduce((sum, { id }) => sum + id, 0n);

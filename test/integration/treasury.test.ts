@@ -11,7 +11,7 @@ import { createLogger } from '../../src/logger.ts';
 import { connectLocalChains, type LocalChains } from '../../src/sandbox/chains/local-chains.ts';
 import { fillGas } from '../../src/sandbox/fill-gas.ts';
 import { addTreasuryCommands } from '../../src/treasury/commands.ts';
-import { moveRetiredFunds } from '../../src/treasury/move-retired.ts';
+import { beginMoves } from '../../src/treasury/move-retired.ts';
 import { houseWallet, listHouseWallets } from '../../src/wallets/house-wallets.ts';
 import { addWithdrawalCommands } from '../../src/withdrawals/commands.ts';
 import { useService } from '../support/service.ts';
@@ -176,7 +176,7 @@ test('a new seed gives everybody new wallets; old addresses are still credited a
   await until(
     'the old treasury to be empty',
     async () => {
-      await moveRetiredFunds({ ...parts, logger: createLogger('silent') });
+      await beginMoves({ ...parts, logger: createLogger('silent') });
       const { rows: unswept } = await db.query(
         'SELECT FROM deposits WHERE swept_at IS NULL AND account_id IS NOT NULL',
       );

@@ -1,8 +1,12 @@
 import type { Hex } from 'viem';
-import { createSweeper, type Sweeper } from '../../src/deposits/sweep.ts';
+import type { Network } from '../../src/chains/network.ts';
+import { sweepHandler } from '../../src/deposits/advance-sweep.ts';
+import { createSweeper, type Sweeper, type SweepOptions } from '../../src/deposits/sweep.ts';
+import { listOpenSweeps } from '../../src/deposits/sweep-row.ts';
 import { amountOf } from '../../src/money/amount.ts';
+import { createSagaRunner } from '../../src/sagas/run-saga.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
-import { advanceWithdrawalHandler } from '../../src/withdrawals/advance-withdrawal.ts';
+import { type WithdrawalSagaParts, withdrawalHandler } from '../../src/withdrawals/advance-withdrawal.ts';
 import { openWithdrawal } from '../../src/withdrawals/open-withdrawal.ts';
 import type { DepositWorld } from './deposits.ts';
 
@@ -17,16 +21,37 @@ export interface Hand {
   fillTanks(): Promise<void>;
 }
 
+/** Lets every sweep that is under way take its next steps, and opens the next one, as the service does by itself. */
+export function sweeperByHand(options: SweepOptions, network: Network): Sweeper {
+  const { db, logger } = options;
+  const opener = createSweeper(options, network);
+  const sagas = createSagaRunner({ db, logger, handlers: [sweepHandler(options)] });
+  async function advanceAll(): Promise<void> {
+    for (const { id } of await listOpenSweeps(db, network.id)) await sagas.advance({ saga: 'sweep', id });
+  }
+  return {
+    async step() {
+      await advanceAll();
+      await opener.step();
+      await advanceAll();
+    },
+  };
+}
+
 /** Everything on Polygon. Call it in a test, when the world is open. */
-export function handOf(world: DepositWorld): Hand {
+export function handOf(world: DepositWorld, options: Partial<WithdrawalSagaParts> = {}): Hand {
   const { ledger, provider, chains, database, log } = world;
   const { db } = database;
   const { networks } = chains;
   const parts = { db, ledger, provider, networks, logger: log.logger };
   const screening = { check: async () => ({ clear: true }) as const };
-  const handler = advanceWithdrawalHandler({ ...parts, screening });
+  const sagas = createSagaRunner({
+    db,
+    logger: log.logger,
+    handlers: [withdrawalHandler({ ...parts, screening, ...options })],
+  });
   return {
-    sweeper: createSweeper({ ...parts, threshold: 1n, gatherMs: 0 }, chains.network('MATIC')),
+    sweeper: sweeperByHand({ ...parts, threshold: 1n, gatherMs: 0 }, chains.network('MATIC')),
     async withdraw(accountId, { gross, fee, to }) {
       return db.transaction(async (tx) => {
         const { id, outcome } = await openWithdrawal(tx, ledger, {
@@ -40,7 +65,7 @@ export function handOf(world: DepositWorld): Hand {
         return id;
       });
     },
-    advance: (withdrawalId) => handler.run({ withdrawalId }),
+    advance: (id) => sagas.advance({ saga: 'withdrawal', id }),
     async fillTanks() {
       for (const purpose of ['treasury', 'gas'] as const) {
         const { address } = await houseWallet(db, purpose, 'MATIC');

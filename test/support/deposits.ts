@@ -5,7 +5,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { multicallAbi, multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
 import type { ChainId } from '../../src/chains/chains.ts';
 import { type Network, tokenOf } from '../../src/chains/network.ts';
-import type { Checkpoint } from '../../src/checkpoint.ts';
+import { type Checkpoint, Ended } from '../../src/checkpoint.ts';
 import { createAddressBook } from '../../src/deposits/address-book.ts';
 import { type ChainReader, createChainReader, type ReaderParts } from '../../src/deposits/read-chain.ts';
 import { spendableBalances } from '../../src/ledger/balances.ts';
@@ -158,8 +158,6 @@ export async function endLeases({ db }: TestDatabase): Promise<void> {
 }
 
 /** What a process looks like that is ended at a certain point: it throws there, once. */
-export class Ended extends Error {}
-
 export function endAt(name: string): Checkpoint {
   let ended = false;
   return (reached) => {

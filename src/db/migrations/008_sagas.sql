@@ -82,7 +82,7 @@ CREATE TABLE chain_steps (
 -- Whether a wallet is busy, what is under way on a chain, and whose transaction a provider speaks of.
 CREATE INDEX chain_steps_of_wallet ON chain_steps (wallet_id) WHERE settled_at IS NULL;
 CREATE INDEX chain_steps_open ON chain_steps (chain) WHERE settled_at IS NULL;
-CREATE INDEX chain_steps_by_ref ON chain_steps (provider_ref) WHERE settled_at IS NULL;
+CREATE INDEX chain_steps_by_ref ON chain_steps (provider_ref) WHERE provider_ref IS NOT NULL;
 CREATE INDEX chain_steps_by_hash ON chain_steps (chain, hash) WHERE hash IS NOT NULL;
 CREATE INDEX chain_steps_by_block ON chain_steps (chain, block_number) WHERE state = 'confirmed';
 
