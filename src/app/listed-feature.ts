@@ -2,6 +2,7 @@ import type { Config } from '../config.ts';
 import type { EventType } from '../event-types.ts';
 import type { Feature } from '../feature.ts';
 import type { CircleParts } from '../providers/circle/feature.ts';
+import { refuseTwice } from '../refuse-twice.ts';
 import type { SandboxParts } from '../sandbox/feature.ts';
 
 /** What only adapters may ask for, beside the parts that every feature stands on. */
@@ -31,10 +32,4 @@ export function eventsOf(features: readonly ListedFeature[]): readonly EventType
     events.map(({ name }) => name),
   );
   return events;
-}
-
-/** Two features that take the same name would silently have one of them served. */
-export function refuseTwice(what: string, names: readonly string[]): void {
-  const twice = names.find((name, place) => names.indexOf(name) !== place);
-  if (twice !== undefined) throw new Error(`two features declare the ${what} ${twice}`);
 }
