@@ -59,6 +59,36 @@ export default {
       to: { path: '^src/(app/|cli\\.ts$)' },
     },
     {
+      name: 'a-feature-is-listed-and-not-reached-for',
+      severity: 'error',
+      from: { pathNot: '^src/app/|^test/|\\.test\\.ts$' },
+      to: { path: '^src/.+/feature\\.ts$' },
+    },
+    {
+      name: 'what-features-are-given-are-ports',
+      severity: 'error',
+      from: { path: '^src/(feature|settings|event-types)\\.ts$' },
+      to: { path: '^src/(providers|sandbox|web)/' },
+    },
+    {
+      name: 'webhooks-tell-what-they-are-given',
+      severity: 'error',
+      from: { path: '^src/webhooks/', pathNot: '\\.test\\.ts$' },
+      to: { path: feature, pathNot: '^src/(webhooks/|accounts/find-account)' },
+    },
+    {
+      name: 'features-do-not-know-who-is-told',
+      severity: 'error',
+      from: { path: feature, pathNot: '^src/webhooks/' },
+      to: { path: '^src/webhooks/' },
+    },
+    {
+      name: 'wallets-know-nothing-above-them',
+      severity: 'error',
+      from: { path: '^src/wallets/' },
+      to: { path: feature, pathNot: '^src/(wallets|accounts)/' },
+    },
+    {
       name: 'no-dev-dependencies-in-production',
       severity: 'error',
       from: { path: '^src/', pathNot: '\\.test\\.ts$' },

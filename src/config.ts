@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { type ChainId, chainIds } from './chains/chains.ts';
 import { type HostAndPort, parsePrivateHosts } from './outgoing/private-hosts.ts';
 import { Refusal } from './refusal.ts';
+import { refuseTwice } from './refuse-twice.ts';
 import { type Given, type Mode, missing, type Settings, url, wholeNumber } from './settings.ts';
 
 const urlList = z
@@ -117,6 +118,10 @@ interface Declaring {
  */
 export function composeConfig(env: Given, declaring: readonly Declaring[]): Config {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+  refuseTwice(
+    'feature',
+    declaring.map(({ name }) => name),
+  );
   const declared = declaring.flatMap(({ settings }) => settings ?? []);
   const parsed = z.object({ ...ground, ...variablesOf(declared) }).safeParse(given);
   if (!parsed.success) throw new Refusal(describeIssues(parsed.error.issues, given, declared));
@@ -136,9 +141,7 @@ export function composeConfig(env: Given, declaring: readonly Declaring[]): Conf
 
 function variablesOf(declared: readonly Settings<unknown>[]): z.ZodRawShape {
   const all = declared.flatMap(({ variables }) => Object.entries(variables));
-  const names = [...Object.keys(ground), ...all.map(([name]) => name)];
-  const twice = names.find((name, place) => names.indexOf(name) !== place);
-  if (twice !== undefined) throw new Error(`the variable ${twice} is declared twice`);
+  refuseTwice('variable', [...Object.keys(ground), ...all.map(([name]) => name)]);
   return Object.fromEntries(all);
 }
 

@@ -2,6 +2,7 @@ import type { Config } from '../config.ts';
 import type { EventType } from '../event-types.ts';
 import type { Feature } from '../feature.ts';
 import type { CircleParts } from '../providers/circle/feature.ts';
+import { refuseTwice } from '../refuse-twice.ts';
 import type { Saga } from '../sagas/define-saga.ts';
 import type { SandboxParts } from '../sandbox/feature.ts';
 
@@ -41,10 +42,4 @@ export function sagasOf(features: readonly ListedFeature[]): readonly Saga[] {
     sagas.map(({ name }) => name),
   );
   return sagas;
-}
-
-/** Two features that take the same name would silently have one of them served. */
-export function refuseTwice(what: string, names: readonly string[]): void {
-  const twice = names.find((name, place) => names.indexOf(name) !== place);
-  if (twice !== undefined) throw new Error(`two features declare the ${what} ${twice}`);
 }

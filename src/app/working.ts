@@ -1,4 +1,5 @@
 import { chainIds } from '../chains/chains.ts';
+import type { WorkingParts } from '../feature.ts';
 import { startWorker, type Worker } from '../jobs/worker.ts';
 import type { Notifier } from '../messages/notifier.ts';
 import { createDenyList } from '../providers/deny-list/deny-list.ts';
@@ -7,15 +8,16 @@ import { smtp } from '../providers/smtp/feature.ts';
 import { createSmtpMailer } from '../providers/smtp/smtp-mailer.ts';
 import { twilio } from '../providers/twilio/feature.ts';
 import { createTwilioSms } from '../providers/twilio/twilio-sms.ts';
+import { refuseTwice } from '../refuse-twice.ts';
 import { createSagaRunner } from '../sagas/run-saga.ts';
 import { createConsoleNotifier } from '../sandbox/notifier.ts';
 import type { Foundation } from './foundation.ts';
-import { gather, refuseTwice, settingsOf } from './listed-feature.ts';
+import { gather, settingsOf } from './listed-feature.ts';
 
 /** Everything that happens without a request: jobs, and loops such as the watch over the chains. */
 export async function startWorking(foundation: Foundation): Promise<Worker> {
   const { features, config, logger, url, db, closers } = foundation;
-  const parts = {
+  const parts: Foundation & WorkingParts = {
     ...foundation,
     notifier: chooseNotifier(foundation),
     screening: createDenyList(settingsOf(config, denyList).file),

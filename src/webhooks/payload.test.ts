@@ -61,3 +61,15 @@ it('writes an amount that no number holds as text, rather than rounding it or gi
   const body = buildBody({ ...event, type: 'deposit.received', posting: { ...posting, amount } }, types, nobody);
   expect(JSON.parse(body).data.amount).toBe('12345678901234567.890123');
 });
+
+it('tells of an event that another release has recorded, as well as it can', () => {
+  const details = { parcelId: 'par_1' };
+  const body = buildBody({ ...event, type: 'parcel.sent', posting: { ...posting, details } }, types, nobody);
+  expect(JSON.parse(body).data).toEqual({
+    transferId: posting.id,
+    amount: 50,
+    currency: 'USDC',
+    fee: 0.75,
+    ...details,
+  });
+});

@@ -2,6 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { beforeAll, describe, expect, test } from 'vitest';
+import type { Scope } from '../../src/http/define-route.ts';
 import type { OpenApiDocument, OpenApiOperation } from '../../src/http/openapi.ts';
 import type { Reply } from '../support/client.ts';
 import { freshEmail } from '../support/client.ts';
@@ -442,4 +443,64 @@ describe('the OpenAPI document', () => {
       ).toEqual([]);
     }
   });
+});
+
+/** What a key has to be allowed to do, for every operation that takes one. */
+const allowed: Record<Scope, readonly string[]> = {
+  read: [
+    'GET /account',
+    'GET /account/proof',
+    'GET /account/statement',
+    'GET /agents/check',
+    'GET /circle/balance',
+    'GET /circle/deposit-address',
+    'GET /circle/deposits',
+    'GET /circle/lookup',
+    'GET /circle/transfers',
+    'GET /circle/withdrawals',
+    'GET /circle/withdrawals/{txId}',
+    'GET /invoices',
+    'GET /invoices/{id}',
+    'GET /sandbox/messages',
+    'GET /webhooks',
+    'GET /webhooks/deliveries',
+    'GET /webhooks/deliveries/{id}',
+  ],
+  pay: [
+    'POST /agent/transfer',
+    'POST /circle/transfer',
+    'POST /invoices',
+    'POST /invoices/{id}/cancel',
+    'POST /invoices/{id}/pay',
+    'POST /sandbox/fund',
+  ],
+  withdraw: ['POST /circle/withdraw'],
+  manage: [
+    'DELETE /webhooks/{id}',
+    'PATCH /account',
+    'POST /account/email/code',
+    'POST /account/email/verify',
+    'POST /account/phone/code',
+    'POST /account/phone/verify',
+    'POST /account/revoke-key',
+    'POST /account/tier',
+    'POST /circle/wallet',
+    'POST /webhooks',
+    'POST /webhooks/deliveries/{id}/retry',
+    'POST /webhooks/{id}/test',
+  ],
+};
+
+test('every operation with a key says what the key must be allowed to do, and no other does', () => {
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
+  );
+  for (const { name, operation } of operations) {
+    const needsKey = (operation['security'] as readonly unknown[]).length > 0;
+    expect(operation['x-scope'] !== undefined, name).toBe(needsKey);
+  }
+  for (const [scope, names] of Object.entries(allowed)) {
+    const having = operations.filter(({ operation }) => operation['x-scope'] === scope);
+    expect(having.map(({ name }) => name).sort()).toEqual(names);
+  }
 });

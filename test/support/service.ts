@@ -1,4 +1,6 @@
 import { afterAll, beforeAll } from 'vitest';
+import { features as listed } from '../../src/app/features.ts';
+import type { ListedFeature } from '../../src/app/listed-feature.ts';
 import { type RunningPaywright, runPaywright } from '../../src/app/main.ts';
 import { readConfig } from '../../src/app/read-config.ts';
 import { createLogger, type Logger } from '../../src/logger.ts';
@@ -22,13 +24,16 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly logger?: Logger;
   readonly say?: (line: string) => void;
+  readonly features?: readonly ListedFeature[];
 }
 
 /** Starts the whole service in this process, on a port of its own. */
 export async function startService(database: TestDatabase, options: StartOptions = {}): Promise<Service> {
-  const config = readConfig({ PORT: '0', DATABASE_URL: database.url, ...unlimited, ...options.env });
+  const { features = listed } = options;
+  const config = readConfig({ PORT: '0', DATABASE_URL: database.url, ...unlimited, ...options.env }, features);
   const running: RunningPaywright = await runPaywright({
     config,
+    features,
     logger: options.logger ?? createLogger('silent'),
     roles: { serve: true, work: true },
     say: options.say ?? (() => {}),
