@@ -29,7 +29,10 @@ beforeEach(async () => {
   await chains.mint('MATIC', 'USDC', wallet.address, 1_000_000n);
   transaction = circle.emulator.transactions.get(await send());
 });
-afterEach(() => circle.emulator.faults.clear());
+afterEach(async () => {
+  circle.emulator.faults.clear();
+  await chains.rpc('MATIC', 'evm_setAutomine', [true]);
+});
 afterAll(() => {
   const asPromised = circle.emulator.exchanges.filter(({ answer }) => !JSON.stringify(answer ?? '').includes(invented));
   expect(complaintsAbout(asPromised)).toEqual([]);

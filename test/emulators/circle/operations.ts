@@ -14,7 +14,7 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface Asking {
+interface Asking {
   readonly body: Body;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
