@@ -20,7 +20,7 @@ export type Asked = { readonly ref: string } | { readonly refused: string };
 export async function askProvider(parts: ChainStepParts, step: ChainStep, request: ProviderRequest): Promise<Asked> {
   const { db, provider, checkpoint = noCheckpoint } = parts;
   await markAsked(db, step);
-  checkpoint('step.asked');
+  checkpoint(`${step.saga}.${step.step}.asked`);
   const asked = await ask(provider, step, request).catch((error: unknown) => judge(parts, step, request, error));
   if ('ref' in asked) {
     await db.query(
@@ -28,7 +28,7 @@ export async function askProvider(parts: ChainStepParts, step: ChainStep, reques
         WHERE id = $1 AND provider_ref IS NULL AND settled_at IS NULL`,
       [step.id, asked.ref],
     );
-    checkpoint('step.taken');
+    checkpoint(`${step.saga}.${step.step}.taken`);
   }
   return asked;
 }
@@ -59,12 +59,18 @@ async function judge(
   if (!(error instanceof ProviderError) || error.retryable || error.code === 'idempotency_mismatch') throw error;
   if (step.askedAt === null || error.provesNothingTaken) return { refused: error.message };
   // This time there is an answer; what may still be on its way is the time before.
-  await db.query('UPDATE chain_steps SET unanswered_at = $2 WHERE id = $1', [step.id, step.unansweredAt]);
+  const { quiet_ms } = onlyRow(
+    await db.query<{ quiet_ms: number }>(
+      `UPDATE chain_steps SET unanswered_at = $2 WHERE id = $1
+       RETURNING (extract(epoch FROM clock_timestamp() - coalesce(unanswered_at, asked_at)) * 1000)::float8 AS quiet_ms`,
+      [step.id, step.unansweredAt],
+    ),
+  );
   const taken = await provider.findTaken(
     { ...request, idempotencyKey: step.id },
     {
       askedAt: step.askedAt,
-      ...(step.unansweredAt !== null && { unansweredAt: step.unansweredAt }),
+      quietMs: quiet_ms,
       belongsToAnother: (ref) => isOfAnother(db, step, ref),
     },
   );

@@ -24,8 +24,10 @@ export type StepProgress =
   | StepEnd
   | { readonly state: 'waiting'; readonly waitsFor: string; readonly lookAgainInMs: number };
 
-/** Where a step passes, in order; the `keys` provider has two more in between. */
-export const stepCheckpoints = ['step.asked', 'step.taken', 'step.confirmed'] as const;
+/** The places that a step passes, in order. Keys of our own have two more between the first and the second. */
+export function stepCheckpoints(saga: string, step: string): readonly string[] {
+  return ['asked', 'taken', 'confirmed'].map((place) => `${saga}.${step}.${place}`);
+}
 
 const patienceMs = 2_000;
 
@@ -58,7 +60,7 @@ export async function takeStep(
   if (!(await wasRead(db, step, report.blockNumber))) {
     return { state: 'waiting', waitsFor: `block ${report.blockNumber} was not read yet`, lookAgainInMs };
   }
-  checkpoint('step.confirmed');
+  checkpoint(`${step.saga}.${step.step}.confirmed`);
   return report;
 }
 

@@ -30,7 +30,7 @@ export const sweepSaga = defineSaga({
     'sweep.signed',
     'sweep.written',
     'sweep.sending',
-    ...stepCheckpoints,
+    ...stepCheckpoints('sweep', 'submit'),
     'sweep.judged',
     'sweep.settled',
   ],

@@ -1,7 +1,7 @@
 import type { Feature } from '../feature.ts';
 import { addTreasuryCommands } from './commands.ts';
 import { houseMoveHandler, houseMoveSaga } from './house-move.ts';
-import { moveRetiredSchedule } from './move-retired.ts';
+import { beginMoves, moveRetiredSchedule } from './move-retired.ts';
 import { watchGasSchedule } from './watch-gas.ts';
 
 export const treasury: Feature = {
@@ -14,6 +14,7 @@ export const treasury: Feature = {
         houseMoveHandler({ db, ledger, networks, provider, checkpoint }),
     },
   ],
+  onStart: ({ db, networks, logger, checkpoint }) => beginMoves({ db, networks, logger, checkpoint }),
   schedules: ({ db, networks, logger, checkpoint }) => [
     moveRetiredSchedule({ db, networks, logger, checkpoint }),
     watchGasSchedule({ db, networks, logger }),

@@ -27,7 +27,7 @@ export const houseMoveSaga = defineSaga({
     complete: { meaning: 'it has moved', next: [] },
     failed: { meaning: 'it was refused or undone; the next look begins anew with what is there then', next: [] },
   },
-  checkpoints: ['house_move.begun', ...stepCheckpoints, 'house_move.completed'],
+  checkpoints: ['house_move.begun', ...stepCheckpoints('house_move', 'move'), 'house_move.completed'],
   rehearsal: { command: ['treasury', 'rotate-seed'], endsAs: 'complete', notWith: ['circle'] },
 });
 

@@ -38,8 +38,8 @@ export interface ContractCall extends Identified {
 export interface AskedBefore {
   /** When it was asked for the first time, or a little earlier. */
   readonly askedAt: Date;
-  /** When it was last asked without an answer; taken to be `askedAt` when it is left out. */
-  readonly unansweredAt?: Date;
+  /** How long it is since it was last asked without an answer, by the clock that `askedAt` was read from. */
+  readonly quietMs: number;
   /**
    * Whether a transaction of the provider's is known to be another request's. It is asked only about those that carry no
    * key: another request for the very same thing may have made them.

@@ -40,7 +40,7 @@ export const withdrawalSaga = defineSaga({
     'withdrawal.screened',
     'withdrawal.served',
     'withdrawal.reserved',
-    ...stepCheckpoints,
+    ...stepCheckpoints('withdrawal', 'pay'),
     'withdrawal.completed',
   ],
   rehearsal: {

@@ -207,7 +207,7 @@ export function describeWalletProvider(
     it('finds by the request itself what it took, whoever lost the answer', async () => {
       const from = await fundedWallet(30_000_000n);
       const to = stranger();
-      const before = { askedAt: new Date() };
+      const before = { askedAt: new Date(), quietMs: 0 };
       // The same thing twice, under two keys: two requests.
       const [send, twin] = [usdcSend(from, to, 4_000_000n), usdcSend(from, to, 4_000_000n)];
       const data = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [to, 4_000_000n] });
@@ -229,7 +229,7 @@ export function describeWalletProvider(
 
     it('says nothing about what it took when it cannot know', async () => {
       const from = await fundedWallet(5_000_000n);
-      const before = { askedAt: new Date() };
+      const before = { askedAt: new Date(), quietMs: 0 };
       const send = usdcSend(from, stranger(), 5_000_000n);
       const ref = await provider.sendToken(send);
       const answer = await outcome((await subject.unreachable()).findTaken(send, before));
@@ -243,7 +243,7 @@ export function describeWalletProvider(
       const from = await fundedWallet(1_000_000n);
       const to = stranger();
       const send = usdcSend(from, to, 1_000_001n);
-      const before = { askedAt: new Date() };
+      const before = { askedAt: new Date(), quietMs: 0 };
       const result = await outcome(provider.sendToken(send).then((ref) => follow(ref)));
       if (result instanceof ProviderError) {
         expect(result).toMatchObject({ retryable: false });

@@ -47,7 +47,10 @@ const newCall = (atomic: bigint): ContractCall => ({
   data: encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [to, atomic] }),
   idempotencyKey: randomUUID(),
 });
-const secondsAgo = (seconds: number) => ({ askedAt: new Date(Date.now() - seconds * 1_000) });
+const secondsAgo = (seconds: number) => ({
+  askedAt: new Date(Date.now() - seconds * 1_000),
+  quietMs: seconds * 1_000,
+});
 const received = () => chains.balanceOf('MATIC', 'USDC', to);
 const sent = () => [...circle.emulator.transactions.all.values()].filter(({ wallet }) => wallet.id === from.ref);
 
@@ -93,7 +96,7 @@ describe('Circle’s list', () => {
     const early = await outcome(patient.findTaken(send, secondsAgo(5)));
     expect(early).toMatchObject({ code: 'provider_list_unsettled', retryable: true });
     // What counts is the last time that nobody answered.
-    const again = { ...secondsAgo(600), unansweredAt: new Date() };
+    const again = { ...secondsAgo(600), quietMs: 0 };
     expect(await outcome(patient.findTaken(send, again))).toMatchObject({ code: 'provider_list_unsettled' });
     circle.emulator.transactions.listedAfterMs = 0;
     expect(await patient.findTaken(send, secondsAgo(5))).toBe(id);

@@ -34,7 +34,7 @@ async function driveThroughEverything({ provider, emulator, connect }: Connected
   await follow(
     await provider.execute({ from: wallet, contract: token, data, value: 1n, idempotencyKey: randomUUID() }),
   );
-  const before = { askedAt: new Date() };
+  const before = { askedAt: new Date(), quietMs: 0 };
   expect(await provider.findTaken(send, before)).toBe(ref);
   for (const fate of ['stuck', 'failed', 'denied', 'cancelled'] as const) {
     emulator.transactions.fates.push(fate);

@@ -1,5 +1,4 @@
 import type { Networks } from '../../chains/network.ts';
-import { systemClock } from '../../clock.ts';
 import { type AskedBefore, type ContractCall, ProviderError, type TokenSend } from '../../wallets/provider.ts';
 import type { CircleClient } from './circle-client.ts';
 import { notForCertain } from './failures.ts';
@@ -28,8 +27,7 @@ export async function findTaken(
   before: AskedBefore,
 ): Promise<string | undefined> {
   const { circle, networks, listSettlesMs } = parts;
-  const { askedAt, unansweredAt = askedAt } = before;
-  const quietMs = systemClock.now() - Math.max(askedAt.getTime(), unansweredAt.getTime());
+  const { askedAt, quietMs } = before;
   try {
     const since = new Date(askedAt.getTime() - clockDifferenceMs);
     const listed = await listTransactions(circle, { walletId: asked.from.ref, since });
