@@ -4,16 +4,17 @@ import { join } from 'node:path';
 import { prepare, Refusal, root, runOrRefuse } from './prepare.mjs';
 
 const checks = [
-  ['types', 'typescript/bin/tsc', ['--noEmit', '-p', '.']],
-  ['format and lint', '@biomejs/biome/bin/biome', ['ci', '.']],
-  ['promises and exhaustiveness', 'eslint/bin/eslint.js', ['src', 'test', 'bench', '--max-warnings=0']],
+  ['types', 'node_modules/typescript/bin/tsc', ['--noEmit', '-p', '.']],
+  ['format and lint', 'node_modules/@biomejs/biome/bin/biome', ['ci', '.']],
+  ['promises and exhaustiveness', 'node_modules/eslint/bin/eslint.js', ['src', 'test', 'bench', '--max-warnings=0']],
   [
     'imports',
-    'dependency-cruiser/bin/dependency-cruise.mjs',
+    'node_modules/dependency-cruiser/bin/dependency-cruise.mjs',
     ['src', '--config', '.dependency-cruiser.mjs'],
     sawModules,
   ],
-  ['nothing unused', 'knip/bin/knip.js', []],
+  ['nothing unused', 'node_modules/knip/bin/knip.js', []],
+  ['a hash for every package', 'scripts/check-lockfile.mjs', []],
 ];
 
 await runOrRefuse(async () => {
@@ -23,7 +24,7 @@ await runOrRefuse(async () => {
 });
 
 function passes([name, tool, args, alsoHolds = () => true]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, 'node_modules', tool), ...args], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, tool), ...args], {
     cwd: root,
     encoding: 'utf8',
   });

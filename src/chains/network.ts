@@ -19,6 +19,11 @@ export interface Network {
   readonly pollMs: number;
   /** What we hold there. */
   readonly tokens: readonly Token[];
+  /**
+   * Whoever waits for a block of this time (in seconds since the epoch) or a later one says so each time they look for it.
+   * On a real chain that does nothing: there the next block comes by itself.
+   */
+  letTimePass(until: bigint): Promise<void>;
 }
 
 /** Every chain that this service can reach. A chain that is not here was left off by the operator. */
@@ -31,6 +36,8 @@ export interface NetworkSettings {
   readonly pollMs: number;
   /** Tokens beside Circle's own, such as a EURC where Circle has none. */
   readonly tokens?: readonly Token[];
+  /** Only where no block comes by itself: mines one if its time has come and there is none yet. */
+  readonly letTimePass?: (client: PublicClient, until: bigint) => Promise<void>;
 }
 
 /** With every address tried twice a question is answered or given up well before a job's time is over. */
@@ -45,7 +52,8 @@ export function createNetworks(settings: ReadonlyMap<ChainId, NetworkSettings>):
   return networks;
 }
 
-function createNetwork(id: ChainId, { urls, confirmations, pollMs, tokens = [] }: NetworkSettings): Network {
+function createNetwork(id: ChainId, settings: NetworkSettings): Network {
+  const { urls, confirmations, pollMs, tokens = [], letTimePass } = settings;
   const { name, chainId, native, tokens: own } = chains[id];
   const chain = defineChain({
     id: chainId,
@@ -58,14 +66,15 @@ function createNetwork(id: ChainId, { urls, confirmations, pollMs, tokens = [] }
     urls.map((url) => discreetHttp(url, requestTimeoutMs)),
     { retryCount: 1, retryDelay: 150 },
   );
-  const client = createPublicClient({ chain, transport, pollingInterval: pollMs, cacheTime: 0 });
+  const client = createPublicClient({ chain, transport, pollingInterval: pollMs, cacheTime: 0 }) as PublicClient;
   const known = Object.entries(own).map(([asset, address]) => ({ asset: asset as Asset, address }));
   return {
     id,
-    client: client as PublicClient,
+    client,
     confirmations,
     pollMs,
     tokens: [...known.filter(({ asset }) => !tokens.some((token) => token.asset === asset)), ...tokens],
+    letTimePass: async (until) => letTimePass?.(client, until),
   };
 }
 

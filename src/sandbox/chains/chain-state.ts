@@ -31,7 +31,7 @@ export function planEntry(
   given: readonly unknown[],
   nowSeconds: number,
 ): JournalEntry {
-  const due = state.nextBlockTime ?? Math.max(state.lastBlockTime, nowSeconds + state.aheadSeconds);
+  const due = dueTime(state, nowSeconds);
   switch (method) {
     case 'evm_mine':
       return { method, params: [], blockTime: given[0] === undefined ? due : toBlockTime(state, given[0]) };
@@ -61,6 +61,11 @@ export function planEntry(
   }
 }
 
+/** The time that a block would have that is mined now. */
+export function dueTime({ nextBlockTime, lastBlockTime, aheadSeconds }: ChainState, nowSeconds: number): number {
+  return nextBlockTime ?? Math.max(lastBlockTime, nowSeconds + aheadSeconds);
+}
+
 /** Follows an entry that was written down. */
 export function followEntry(state: ChainState, { method, params, blockTime }: JournalEntry): void {
   if (method === 'evm_setAutomine') state.automine = params[0] === true;
@@ -86,7 +91,7 @@ function toBlockTime({ lastBlockTime }: ChainState, value: unknown): number {
   return time;
 }
 
-function toQuantity(value: unknown): bigint {
+export function toQuantity(value: unknown): bigint {
   if (Number.isSafeInteger(value) && Number(value) >= 0) return BigInt(Number(value));
   if (typeof value === 'string' && /^(0x[0-9a-fA-F]{1,64}|\d{1,78})$/.test(value)) return BigInt(value);
   throw new RangeError('a quantity is a whole number, or hexadecimal');

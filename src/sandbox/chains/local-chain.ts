@@ -5,6 +5,7 @@ import { followEntry, initialState, planEntry } from './chain-state.ts';
 import { createEvmNode, type EvmNode, type RpcCall, type RpcOutcome } from './evm-node.ts';
 import { executeEntry } from './execute-entry.ts';
 import type { Journal, JournalEntry } from './journal.ts';
+import { isBlockMissing } from './let-time-pass.ts';
 import { orderSends } from './order-sends.ts';
 import { replayJournal } from './replay-journal.ts';
 import { canonicalMethod } from './rpc-methods.ts';
@@ -46,6 +47,8 @@ export async function openLocalChain(options: OpenLocalChainOptions): Promise<Lo
 
   const waiting: Waiting[] = [];
   let working = false;
+  /** The time of the last block that is about to be mined. */
+  let plannedTime = 0;
 
   async function work(): Promise<void> {
     if (working) return;
@@ -60,6 +63,7 @@ export async function openLocalChain(options: OpenLocalChainOptions): Promise<Lo
   }
 
   async function workOff(group: readonly Waiting[]): Promise<void> {
+    plannedTime = 0;
     try {
       const plans: Planned[][] = [];
       for (const { calls } of group) plans.push(await planAll(calls));
@@ -81,19 +85,34 @@ export async function openLocalChain(options: OpenLocalChainOptions): Promise<Lo
     const plans: Planned[] = [];
     for (const { method, params } of calls) {
       try {
+        if (method === 'sandbox_letTimePass') {
+          plans.push(await planPassingTime(params[0]));
+          continue;
+        }
         if (method === 'eth_sendRawTransaction' && (await isKnown(node, params[0]))) {
           plans.push({ answer: { error: { code: -32_000, message: 'already known' } } });
           continue;
         }
-        const entry = planEntry(state, method, params, nowSeconds());
-        followEntry(state, entry);
-        plans.push({ entry });
+        plans.push({ entry: plan(method, params) });
       } catch (error) {
         if (!(error instanceof RangeError)) throw error;
         plans.push({ answer: { error: { code: -32_602, message: error.message } } });
       }
     }
     return plans;
+  }
+
+  function plan(method: string, params: readonly unknown[]): JournalEntry {
+    const entry = planEntry(state, method, params, nowSeconds());
+    followEntry(state, entry);
+    plannedTime = Math.max(plannedTime, entry.blockTime ?? 0);
+    return entry;
+  }
+
+  /** Written down as the block that it mines, so that it is the same block at every replay; or not at all. */
+  async function planPassingTime(until: unknown): Promise<Planned> {
+    const missing = await isBlockMissing(node, state, { until, plannedTime, nowSeconds: nowSeconds() });
+    return missing ? { entry: plan('evm_mine', []) } : { answer: { result: null } };
   }
 
   function enqueue(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]> {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type PublicClient, toHex } from 'viem';
 import { type ChainId, chainIds } from '../../chains/chains.ts';
 import type { NetworkSettings } from '../../chains/network.ts';
 import type { Database } from '../../db/database.ts';
@@ -49,8 +50,13 @@ function toLocalChains(db: Database, urls: ChainUrls, stop: () => Promise<void>)
       urls: [url],
       confirmations: 1,
       pollMs: 250,
+      letTimePass,
       ...(id === 'MATIC' && { tokens: [{ asset: 'EURC', address: eurcOnPolygon }] }),
     });
   }
   return { settings, faucet: createFaucet(db, settings), stop };
+}
+
+async function letTimePass(client: PublicClient, until: bigint): Promise<void> {
+  await client.request({ method: 'sandbox_letTimePass', params: [toHex(until)] } as never);
 }

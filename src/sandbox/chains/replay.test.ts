@@ -58,7 +58,7 @@ async function portrait(chain: LocalChain): Promise<unknown> {
 type Step =
   | { readonly do: 'send'; readonly nonce: number; readonly cheap: boolean }
   | { readonly do: 'read' | 'mine' | 'snapshot' | 'revert' | 'setBalance' | 'together' | 'setTime' }
-  | { readonly do: 'wait' | 'increaseTime' | 'mineMany'; readonly count: number }
+  | { readonly do: 'wait' | 'increaseTime' | 'mineMany' | 'letTimePass'; readonly count: number }
   | { readonly do: 'automine'; readonly on: boolean };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -87,7 +87,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      do: fc.constantFrom('wait' as const, 'increaseTime' as const, 'mineMany' as const),
+      do: fc.constantFrom('wait' as const, 'increaseTime' as const, 'mineMany' as const, 'letTimePass' as const),
       count: fc.integer({ min: 1, max: 9 }),
     }),
   },
@@ -153,6 +153,10 @@ test('a chain that is made again from its journal is the same to the last hash',
             break;
           case 'increaseTime':
             await ask(chain, 'evm_increaseTime', [one.count]);
+            break;
+          case 'letTimePass':
+            clock.seconds += one.count;
+            await Promise.all([0, 1, 9].map((early) => ask(chain, 'sandbox_letTimePass', [clock.seconds - early])));
             break;
           case 'automine':
             await ask(chain, 'evm_setAutomine', [one.on]);

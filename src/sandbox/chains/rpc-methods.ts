@@ -60,6 +60,7 @@ const writes = new Set([
   'hardhat_setNonce',
   'hardhat_setStorageAt',
   'hardhat_stopImpersonatingAccount',
+  'sandbox_letTimePass',
 ]);
 
 /** What other nodes call the same. */
