@@ -121,6 +121,7 @@ async function settle(
   checkpoint('sweep.settled');
   if (finished) return 'rest';
   if (end === 'under_way') return wait;
+  await network.letTimePass(latest(open.map(({ validBefore }) => validBefore)));
   const refused = end?.state === 'failed' ? end.reason : undefined;
   return {
     lookAgainInMs: waitingMs,
@@ -156,6 +157,10 @@ async function finish(tx: Transaction, { id }: Sweep): Promise<void> {
         SELECT FROM sweep_items WHERE sweep_id = $1 AND moved) THEN 'complete' ELSE 'failed' END WHERE id = $1`,
     [id],
   );
+}
+
+function latest(times: readonly bigint[]): bigint {
+  return times.reduce((last, time) => (time > last ? time : last), 0n);
 }
 
 function submission(network: Network, sweep: Sweep): Hex {
