@@ -7,11 +7,11 @@ import type { Asset } from '../money/asset.ts';
 export interface Book {
   readonly chain: ChainId;
   readonly asset: Asset;
-  /** What users have. */
+  /** What users have, spendable or held, and what is due to claimants. */
   readonly users: bigint;
-  /** Everything that anybody may claim, the house too: all accounts but custody and what is in transit. */
+  /** Everything that anybody may claim, the house too: all accounts but custody and what is in flight. */
   readonly owed: bigint;
-  /** Taken from its owner and not yet gone, or not yet arrived. */
+  /** Taken from its owner and not yet gone, less what will arrive for it and has not. */
   readonly inTransit: bigint;
   /** What has been credited or paid out in blocks after the cursor: above zero what we still hold there, below what we do not hold yet. */
   readonly ahead: bigint;
@@ -83,7 +83,7 @@ export async function readBooks(tx: Queryable): Promise<Book[]> {
        SELECT (id >> 4) & 15 AS chain, id & 15 AS asset, (id >> 8) & 63 AS kind, sum(balance) AS balance
          FROM ledger.accounts GROUP BY 1, 2, 3
      ), named AS (
-       SELECT c.id AS chain, a.symbol AS asset, k.name AS kind, s.balance
+       SELECT c.id AS chain, a.symbol AS asset, k.counts_as, s.balance
          FROM sums s JOIN ledger.chains c ON c.code = s.chain JOIN ledger.assets a ON a.code = s.asset
          JOIN ledger.kinds k ON k.code = s.kind
      ), ahead AS (
@@ -95,9 +95,9 @@ export async function readBooks(tx: Queryable): Promise<Book[]> {
            ON w.chain = c.chain AND w.block_number > c.block_number AND w.status = 'complete'
      )
      SELECT n.chain, n.asset,
-            coalesce(sum(balance) FILTER (WHERE kind = 'available'), 0) AS users,
-            coalesce(sum(balance) FILTER (WHERE kind <> 'custody' AND kind NOT LIKE '%\\_in\\_transit'), 0) AS owed,
-            coalesce(sum(balance) FILTER (WHERE kind LIKE '%\\_in\\_transit'), 0) AS in_transit,
+            coalesce(sum(balance) FILTER (WHERE counts_as = 'users'), 0) AS users,
+            coalesce(sum(balance) FILTER (WHERE counts_as IN ('users', 'house')), 0) AS owed,
+            coalesce(sum(balance) FILTER (WHERE counts_as = 'in_flight'), 0) AS in_transit,
             (SELECT coalesce(sum(atomic), 0) FROM ahead a WHERE a.chain = n.chain AND a.asset = n.asset) AS ahead
        FROM named n GROUP BY 1, 2`,
   );
