@@ -37,8 +37,10 @@ export interface Position {
   readonly cursors: ReadonlyMap<ChainId, Cursor>;
   readonly books: readonly Book[];
   readonly openWithdrawals: readonly OpenWithdrawal[];
-  /** Wallets of ours that may hold something, in lower case: the house's, and users' with deposits that were not swept. */
-  readonly addresses: ReadonlyMap<ChainId, ReadonlySet<Hex>>;
+  /** Wallets of the house on each chain, in lower case. They may hold anything. */
+  readonly houseAddresses: ReadonlyMap<ChainId, readonly Hex[]>;
+  /** Wallets of users with deposits that were not swept, in lower case, by `chain/asset`: they hold just that. */
+  readonly unsweptAddresses: ReadonlyMap<`${ChainId}/${Asset}`, readonly Hex[]>;
 }
 
 /** One transaction that sees one moment, however much is posted meanwhile. */
@@ -55,7 +57,8 @@ export async function readPosition(tx: Transaction): Promise<Position> {
     cursors: await readCursors(tx),
     books: await readBooks(tx),
     openWithdrawals: await readOpenWithdrawals(tx),
-    addresses: await readAddresses(tx),
+    houseAddresses: await readHouseAddresses(tx),
+    unsweptAddresses: await readUnsweptAddresses(tx),
   };
 }
 
@@ -122,15 +125,17 @@ async function readOpenWithdrawals(tx: Queryable): Promise<OpenWithdrawal[]> {
   return rows.map((row) => ({ ...row, net: BigInt(row.net) }));
 }
 
-async function readAddresses(tx: Queryable): Promise<Map<ChainId, Set<Hex>>> {
-  const { rows } = await tx.query<{ chain: ChainId; address: Hex }>(
-    `SELECT chain, lower(address) AS address FROM house_wallets
-     UNION SELECT chain, lower(address) FROM deposits WHERE swept_at IS NULL`,
+async function readHouseAddresses(tx: Queryable): Promise<Map<ChainId, readonly Hex[]>> {
+  const { rows } = await tx.query<{ chain: ChainId; addresses: Hex[] }>(
+    'SELECT chain, array_agg(lower(address)) AS addresses FROM house_wallets GROUP BY chain',
   );
-  const addresses = new Map<ChainId, Set<Hex>>();
-  for (const { chain, address } of rows) {
-    const known = addresses.get(chain) ?? new Set();
-    addresses.set(chain, known.add(address));
-  }
-  return addresses;
+  return new Map(rows.map(({ chain, addresses }) => [chain, addresses]));
+}
+
+async function readUnsweptAddresses(tx: Queryable): Promise<Position['unsweptAddresses']> {
+  const { rows } = await tx.query<{ chain: ChainId; asset: Asset; addresses: Hex[] }>(
+    `SELECT chain, asset, array_agg(DISTINCT lower(address)) AS addresses FROM deposits
+      WHERE swept_at IS NULL GROUP BY chain, asset`,
+  );
+  return new Map(rows.map(({ chain, asset, addresses }) => [`${chain}/${asset}`, addresses]));
 }

@@ -6,7 +6,8 @@ import { inParallel } from '../deposits/in-parallel.ts';
 import type { Logger } from '../logger.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import type { Asset } from '../money/asset.ts';
-import { BlockIsGone, findReceipt, hasPaid, readBalances, requireBlock } from './ask-chain.ts';
+import { BlockIsGone, findReceipt, hasPaid, requireBlock } from './ask-chain.ts';
+import { type BalancesAt, readBalances } from './read-balances.ts';
 import { atOneMoment, type Book, type OpenWithdrawal, type Position, readPosition } from './read-position.ts';
 
 /** What we hold and what we owe of one asset on one chain, at one block and one moment of the ledger. Decimal text. */
@@ -61,9 +62,9 @@ async function reportChain(
   }
   const blockNumber = Number(cursor.blockNumber);
   try {
-    return await within(chainTimeoutMs, async () => {
+    return await within(chainTimeoutMs, async (signal) => {
       await requireBlock(network, cursor);
-      const holdings = await readHoldings(network, books, position, cursor.blockNumber);
+      const holdings = await readHoldings(network, books, position, { blockNumber: cursor.blockNumber, signal });
       return books.map((held, index) => toRow(held, holdings[index] as Holding, blockNumber));
     });
   } catch (error) {
@@ -104,13 +105,17 @@ export interface Holding {
 async function readHoldings(
   network: Network,
   books: readonly HeldToken[],
-  { addresses, openWithdrawals }: Position,
-  blockNumber: bigint,
+  { houseAddresses, unsweptAddresses, openWithdrawals }: Position,
+  { blockNumber, signal }: BalancesAt,
 ): Promise<Holding[]> {
-  const wallets = [...(addresses.get(network.id) ?? [])];
   const holdings: Holding[] = [];
   for (const { token } of books) {
-    const balances = await readBalances(network, token, wallets, blockNumber);
+    signal?.throwIfAborted();
+    const wallets = new Set([
+      ...(houseAddresses.get(network.id) ?? []),
+      ...(unsweptAddresses.get(`${network.id}/${token.asset}`) ?? []),
+    ]);
+    const balances = await readBalances(network, token, [...wallets], { blockNumber, signal });
     const open = openWithdrawals.filter(({ chain, asset }) => chain === network.id && asset === token.asset);
     holdings.push({ onChain: total(balances), paid: await readPaid(network, token, open, blockNumber) });
   }
@@ -177,10 +182,16 @@ export function total(amounts: readonly bigint[]): bigint {
   return amounts.reduce((sum, amount) => sum + amount, 0n);
 }
 
-async function within<Result>(timeoutMs: number, work: () => Promise<Result>): Promise<Result> {
+/** What was begun and is not done in time is told to end, so that a slow chain is not asked by more and more of us. */
+async function within<Result>(timeoutMs: number, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  const ending = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+    timer = setTimeout(() => {
+      const error = new Error(`no answer within ${timeoutMs} ms`);
+      ending.abort(error);
+      reject(error);
+    }, timeoutMs);
   });
-  return Promise.race([work(), tooLate]).finally(() => clearTimeout(timer));
+  return Promise.race([work(ending.signal), tooLate]).finally(() => clearTimeout(timer));
 }
