@@ -16,6 +16,8 @@ export interface BalancesAt {
   readonly blockNumber: bigint;
   /** Once it is aborted no further request is begun. */
   readonly signal?: AbortSignal | undefined;
+  /** Told whenever the node has answered one of the requests. */
+  readonly onAnswer?: (() => void) | undefined;
 }
 
 /** What each of the addresses holds of a token at a block, in the order of the addresses: all of them, or it fails. */
@@ -36,7 +38,9 @@ export async function readBalances(
 async function askForSlice(network: Network, token: Token, slice: readonly Hex[], at: BalancesAt): Promise<bigint[]> {
   at.signal?.throwIfAborted();
   try {
-    return await ask(network, token, slice, at);
+    const balances = await ask(network, token, slice, at);
+    at.onAnswer?.();
+    return balances;
   } catch (error) {
     if (slice.length <= fewestPerRequest || !isRefusal(error)) throw error;
     const middle = slice.length >> 1;

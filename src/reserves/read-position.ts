@@ -63,13 +63,13 @@ export async function readPosition(tx: Transaction): Promise<Position> {
 }
 
 /** In milliseconds, which is how times are told outside. */
-export async function readTime(tx: Queryable): Promise<Date> {
+async function readTime(tx: Queryable): Promise<Date> {
   const { rows } = await tx.query<{ at: Date }>("SELECT date_trunc('milliseconds', now()) AS at");
   if (rows[0] === undefined) throw new Error('the database does not tell the time');
   return rows[0].at;
 }
 
-export async function readCursors(tx: Queryable): Promise<Map<ChainId, Cursor>> {
+async function readCursors(tx: Queryable): Promise<Map<ChainId, Cursor>> {
   const { rows } = await tx.query<{ chain: ChainId; block_number: bigint; block_hash: Hex }>(
     'SELECT chain, block_number, block_hash FROM chain_cursors',
   );

@@ -33,7 +33,7 @@ export interface ReportParts {
   readonly db: Database;
   readonly networks: Networks;
   readonly logger: Logger;
-  /** A chain that has not answered by then is reported as unavailable. */
+  /** A chain that answers nothing for so long is reported as unavailable, and so is one that takes several times as long. */
   readonly chainTimeoutMs: number;
 }
 
@@ -62,9 +62,9 @@ async function reportChain(
   }
   const blockNumber = Number(cursor.blockNumber);
   try {
-    return await within(chainTimeoutMs, async (signal) => {
+    return await whileAnswering(chainTimeoutMs, async (patience) => {
       await requireBlock(network, cursor);
-      const holdings = await readHoldings(network, books, position, { blockNumber: cursor.blockNumber, signal });
+      const holdings = await readHoldings(network, books, position, { blockNumber: cursor.blockNumber, ...patience });
       return books.map((held, index) => toRow(held, holdings[index] as Holding, blockNumber));
     });
   } catch (error) {
@@ -106,8 +106,9 @@ async function readHoldings(
   network: Network,
   books: readonly HeldToken[],
   { houseAddresses, unsweptAddresses, openWithdrawals }: Position,
-  { blockNumber, signal }: BalancesAt,
+  at: BalancesAt,
 ): Promise<Holding[]> {
+  const { blockNumber, signal } = at;
   const holdings: Holding[] = [];
   for (const { token } of books) {
     signal?.throwIfAborted();
@@ -115,7 +116,7 @@ async function readHoldings(
       ...(houseAddresses.get(network.id) ?? []),
       ...(unsweptAddresses.get(`${network.id}/${token.asset}`) ?? []),
     ]);
-    const balances = await readBalances(network, token, [...wallets], { blockNumber, signal });
+    const balances = await readBalances(network, token, [...wallets], at);
     const open = openWithdrawals.filter(({ chain, asset }) => chain === network.id && asset === token.asset);
     holdings.push({ onChain: total(balances), paid: await readPaid(network, token, open, blockNumber) });
   }
@@ -182,16 +183,27 @@ export function total(amounts: readonly bigint[]): bigint {
   return amounts.reduce((sum, amount) => sum + amount, 0n);
 }
 
-/** What was begun and is not done in time is told to end, so that a slow chain is not asked by more and more of us. */
-async function within<Result>(timeoutMs: number, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+const mostPatience = 5;
+
+/**
+ * Ends the work when nothing was answered for a while, or the whole takes several times as long: thousands of wallets take
+ * their time, and a chain that goes on answering is not away. What is under way is told to end, so that a slow chain is
+ * not asked by more and more of us.
+ */
+async function whileAnswering<Result>(
+  timeoutMs: number,
+  work: (patience: Required<Pick<BalancesAt, 'signal' | 'onAnswer'>>) => Promise<Result>,
+): Promise<Result> {
   const ending = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
+  const { signal } = ending;
+  const giveUp = () => ending.abort(new Error(`no answer within ${timeoutMs} ms`));
+  const silence = setTimeout(giveUp, timeoutMs);
+  const whole = setTimeout(giveUp, mostPatience * timeoutMs);
   const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      const error = new Error(`no answer within ${timeoutMs} ms`);
-      ending.abort(error);
-      reject(error);
-    }, timeoutMs);
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
   });
-  return Promise.race([work(ending.signal), tooLate]).finally(() => clearTimeout(timer));
+  return Promise.race([work({ signal, onAnswer: () => silence.refresh() }), tooLate]).finally(() => {
+    clearTimeout(silence);
+    clearTimeout(whole);
+  });
 }
