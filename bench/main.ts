@@ -10,7 +10,8 @@ import { type Measured, median } from './measure.ts';
 import { measureOneAtATime, prepareOneAtATime } from './one-at-a-time.ts';
 import { createPeople, type Person } from './people.ts';
 import { measurePostingFunction } from './posting-function.ts';
-import { printCustody, printTable, printWebhooks, toRatios } from './report.ts';
+import { printCustody, printReserves, printTable, printWebhooks, toRatios } from './report.ts';
+import { measureReserves } from './reserves.ts';
 import { measureWebhooks } from './webhooks.ts';
 
 /** One run, one PostgreSQL with its default durability, everything in turns: what is compared met the same machine. */
@@ -23,7 +24,7 @@ const { values: options } = parseArgs({
     transfers: { type: 'string', default: '5000000' },
     /** How long memory is watched under load; 0 leaves it out. */
     'memory-seconds': { type: 'string', default: '120' },
-    /** Registrations, withdrawals and deposits alone; or left out. */
+    /** Registrations, withdrawals, deposits and reserves alone; or left out. */
     custody: { type: 'string', default: 'too' },
     /** Webhook deliveries alone; or left out. */
     webhooks: { type: 'string', default: 'too' },
@@ -52,6 +53,9 @@ try {
     const figures = await measureCustody((name) => postgres.createDatabase(name, 'migrated'), say);
     if (options.json) process.stdout.write(`${JSON.stringify({ custody: figures })}\n`);
     else printCustody(figures);
+    const reserves = await measureReserves((name) => postgres.createDatabase(name, 'migrated'), say);
+    if (options.json) process.stdout.write(`${JSON.stringify({ reserves })}\n`);
+    else printReserves(reserves);
   }
   if (options.custody !== 'only' && options.webhooks !== 'only') await measureTransfers();
 } finally {

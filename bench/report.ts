@@ -1,5 +1,6 @@
 import type { CustodyFigures } from './custody.ts';
 import { describeMeasured, type Measured } from './measure.ts';
+import type { ReserveFigures } from './reserves.ts';
 import type { WebhookFigures } from './webhooks.ts';
 
 type Named = Readonly<Record<string, Measured>>;
@@ -44,6 +45,21 @@ export function printCustody({ registrationBeyondHashMs, withdrawals, catchUp }:
     ['registration beyond its password hash, p50', `${registrationBeyondHashMs.toFixed(0)} ms`],
     [`${withdrawals.count} withdrawals at once, all complete`, `${withdrawals.seconds.toFixed(1)} s`],
     [`${catchUp.deposits} deposits in ${catchUp.blocks} blocks, caught up`, `${catchUp.seconds.toFixed(1)} s`],
+  ] as const;
+  process.stdout.write(`${lines.map(([name, figure]) => `${name.padEnd(54)} ${figure.padStart(8)}`).join('\n')}\n\n`);
+}
+
+export function printReserves({ snapshot, report, choose }: ReserveFigures): void {
+  const thousands = (count: number) => count.toLocaleString('en');
+  const lines = [
+    [
+      `a snapshot of ${thousands(snapshot.accounts)} accounts: its transaction`,
+      `${snapshot.transactionMs.toFixed(0)} ms`,
+    ],
+    ['and then its balances are read, with none open', `${snapshot.readMs.toFixed(0)} ms`],
+    [`reserves with dust in ${thousands(report.wallets)} wallets`, `${report.seconds.toFixed(1)} s`],
+    [`choosing 50 of ${thousands(choose.wallets)} wallets to sweep`, `${choose.ms.toFixed(1)} ms`],
+    ['and after a thousand deposits have changed', `${choose.afterThousandMs.toFixed(0)} ms`],
   ] as const;
   process.stdout.write(`${lines.map(([name, figure]) => `${name.padEnd(54)} ${figure.padStart(8)}`).join('\n')}\n\n`);
 }

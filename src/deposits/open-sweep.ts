@@ -3,7 +3,7 @@ import { BaseError, ContractFunctionRevertedError, getAddress, type Hex, type Ty
 import { tokenAbi } from '../chains/abi.ts';
 import type { Network } from '../chains/network.ts';
 import { noCheckpoint } from '../checkpoint.ts';
-import type { Database, Queryable } from '../db/database.ts';
+import type { Database } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import { inParallel } from '../in-parallel.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
@@ -13,6 +13,7 @@ import { openWalletAt } from '../wallets/user-wallets.ts';
 import { type Authorization, readTokenDomain, type SignedAuthorization, toTypedData } from './authorization.ts';
 import type { SweepParts } from './sweep-parts.ts';
 import { sweepSaga } from './sweep-saga.ts';
+import { countUnswept, richestWallets } from './unswept-wallets.ts';
 
 export interface OpenSweepOptions {
   /** A wallet is swept when this much was deposited to it. */
@@ -75,17 +76,24 @@ interface ChosenWallet {
   readonly depositIds: readonly string[];
 }
 
-async function chooseWallets(
-  db: Queryable,
-  { id: chain }: Network,
-  { asset }: DepositToken,
-  { threshold, mostWallets, except }: OpenSweepOptions,
+/**
+ * The wallets with most in them, found by an index however many there are; what exactly is in each is then read from its
+ * deposits.
+ */
+export async function chooseWallets(
+  db: Database,
+  { id: chain }: Pick<Network, 'id'>,
+  { asset }: Pick<DepositToken, 'asset'>,
+  { threshold, mostWallets, except }: Pick<OpenSweepOptions, 'threshold' | 'mostWallets' | 'except'>,
 ): Promise<ChosenWallet[]> {
+  await countUnswept(db, chain, asset);
   const { rows } = await db.query<{ address: string; atomic: string; deposit_ids: string[] }>(
-    `SELECT address, sum(atomic) AS atomic, array_agg(id) AS deposit_ids FROM deposits
-      WHERE chain = $1 AND asset = $2 AND swept_at IS NULL AND sweep_id IS NULL AND account_id IS NOT NULL
-        AND address <> ALL ($5::text[])
-      GROUP BY address HAVING sum(atomic) >= $3 ORDER BY sum(atomic) DESC, address LIMIT $4`,
+    `SELECT w.address, d.atomic, d.deposit_ids FROM (${richestWallets}) w
+      CROSS JOIN LATERAL (
+        SELECT sum(atomic) AS atomic, array_agg(id) AS deposit_ids FROM deposits d
+         WHERE d.chain = $1 AND d.asset = $2 AND d.address = w.address AND d.swept_at IS NULL AND d.sweep_id IS NULL
+           AND d.account_id IS NOT NULL) d
+      WHERE d.atomic >= $3 ORDER BY d.atomic DESC, w.address`,
     [chain, asset, threshold, mostWallets, except],
   );
   return rows.map(({ address, atomic, deposit_ids }) => ({

@@ -1,11 +1,18 @@
 import type { Asset } from '../money/asset.ts';
 
-/** The numbers behind the names, as in 002_ledger.sql. They are part of every account's id and never change. */
+/**
+ * The numbers behind the names, as in the tables of the ledger. They are part of every account's id and never change. A newer
+ * release may have added to the tables what this one has no name for: such an account is counted, and not shown.
+ */
 const assetCodes = { USDC: 1, EURC: 2, DAI: 3, ETH: 4, MATIC: 5, AVAX: 6 } as const satisfies Record<Asset, number>;
 const chainCodes = { MATIC: 1, ETH: 2, ARB: 3, BASE: 4, AVAX: 5, OP: 6 } as const;
 const kindCodes = {
   /** What a user can spend. */
   available: 0,
+  /** What is a user's and an order may take: not to be spent. */
+  held: 1,
+  /** What is owed to a claimant, who has no account yet. */
+  due: 2,
   fees: 16,
   /** Tokens that nobody was meant to send us. */
   surplus: 17,
@@ -26,7 +33,7 @@ const kindCodes = {
 
 export type Chain = keyof typeof chainCodes;
 type Kind = keyof typeof kindCodes;
-export type HouseKind = Exclude<Kind, 'available'>;
+export type HouseKind = Exclude<Kind, 'available' | 'held' | 'due'>;
 
 declare const ledgerAccount: unique symbol;
 
@@ -38,6 +45,16 @@ const homeChain: Chain = 'MATIC';
 
 export function userAccount(ownerId: bigint, asset: Asset, chain: Chain = homeChain): AccountId {
   return compose(ownerId, 'available', chain, asset);
+}
+
+/** Beside what a user can spend: set aside for an order, and the user's until the order takes it. */
+export function heldAccount(ownerId: bigint, asset: Asset, chain: Chain = homeChain): AccountId {
+  return compose(ownerId, 'held', chain, asset);
+}
+
+/** What is owed to a party without an account, by the number that `openClaimant` gave it. */
+export function dueAccount(claimantId: bigint, asset: Asset, chain: Chain = homeChain): AccountId {
+  return compose(claimantId, 'due', chain, asset);
 }
 
 export function houseAccount(kind: HouseKind, asset: Asset, chain: Chain = homeChain): AccountId {
@@ -59,18 +76,24 @@ export interface AccountParts {
   readonly asset: Asset;
 }
 
-export function accountParts(id: AccountId): AccountParts {
+/** Undefined when its kind, chain or asset is one that only a newer release knows. */
+export function accountParts(id: AccountId): AccountParts | undefined {
   const owner = Math.floor(id / 16_384);
-  return {
-    ownerId: owner === 0 ? null : BigInt(owner),
-    kind: nameOf(kindCodes, (id >> 8) & 63),
-    chain: nameOf(chainCodes, (id >> 4) & 15),
-    asset: assetOfAccount(id),
-  };
+  const [kind, chain, asset] = [kindNames[(id >> 8) & 63], chainNames[(id >> 4) & 15], assetNames[id & 15]];
+  if (kind === undefined || chain === undefined || asset === undefined) return undefined;
+  return { ownerId: owner === 0 ? null : BigInt(owner), kind, chain, asset };
 }
 
+/** Of an account that this release has named itself. */
 export function assetOfAccount(id: AccountId): Asset {
-  return assetByCode(id % 16);
+  const asset = assetNames[id & 15];
+  if (asset === undefined) throw new RangeError(`account ${id} is of an asset that this release does not know`);
+  return asset;
+}
+
+/** The chain and the asset of an account as one number: what a posting has to balance by. */
+export function pairOf(id: AccountId): number {
+  return id & 255;
 }
 
 export function assetCode(asset: Asset): number {
@@ -78,12 +101,24 @@ export function assetCode(asset: Asset): number {
 }
 
 const assetNames = byCode(assetCodes);
+const chainNames = byCode(chainCodes);
+const kindNames = byCode(kindCodes);
 
-export function assetByCode(code: number): Asset {
-  const name = assetNames[code];
-  if (name === undefined) throw new RangeError(`no asset has the code ${code}`);
-  return name;
+/** Undefined when only a newer release knows it. */
+export function assetByCode(code: number): Asset | undefined {
+  return assetNames[code];
 }
+
+export function chainByCode(code: number): Chain | undefined {
+  return chainNames[code];
+}
+
+/** What this release can show of an account, for queries that page: what it cannot is left out there already. */
+export const knownCodes = {
+  kinds: Object.values(kindCodes),
+  chains: Object.values(chainCodes),
+  assets: Object.values(assetCodes),
+} as const;
 
 /** Every account of an owner has a number from `first` up to, but not including, `end`. */
 export function accountRange(ownerId: bigint): { readonly first: bigint; readonly end: bigint } {
@@ -94,10 +129,4 @@ function byCode<Name extends string>(codes: Readonly<Record<Name, number>>): (Na
   const names: (Name | undefined)[] = [];
   for (const name of Object.keys(codes) as Name[]) names[codes[name]] = name;
   return names;
-}
-
-function nameOf<Name extends string>(codes: Readonly<Record<Name, number>>, code: number): Name {
-  const name = byCode(codes)[code];
-  if (name === undefined) throw new RangeError(`no name has the code ${code}`);
-  return name;
 }

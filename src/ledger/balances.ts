@@ -6,7 +6,9 @@ import {
   type AccountParts,
   accountParts,
   accountRange,
+  assetByCode,
   type Chain,
+  chainByCode,
   type HouseKind,
   houseAccount,
   userAccount,
@@ -22,17 +24,39 @@ interface BalanceRow {
   readonly balance: string;
 }
 
-/** Everything that an owner has, on every chain. An account that was never named in a posting is not among them. */
+/**
+ * Every account of an owner, on every chain. One that was never named in a posting is not among them, and neither is one
+ * that only a newer release has a name for.
+ */
 export async function balancesOf(db: Queryable, ownerId: bigint): Promise<Balance[]> {
   const { first, end } = accountRange(ownerId);
   const { rows } = await db.query<BalanceRow>(
     'SELECT id, balance FROM ledger.accounts WHERE id >= $1 AND id < $2 ORDER BY id',
     [first, end],
   );
-  return rows.map(({ id, balance }) => {
+  return rows.flatMap(({ id, balance }) => {
     const account = Number(id) as AccountId;
     const parts = accountParts(account);
-    return { ...parts, account, balance: amountOf(parts.asset, BigInt(balance)) };
+    return parts === undefined ? [] : [{ ...parts, account, balance: amountOf(parts.asset, BigInt(balance)) }];
+  });
+}
+
+export interface Claim {
+  readonly chain: Chain;
+  readonly total: Amount;
+}
+
+/** What is owed to an owner on each chain in each asset: all kinds of account together, also those we cannot name. */
+export async function claimsOf(db: Queryable, ownerId: bigint): Promise<Claim[]> {
+  const { first, end } = accountRange(ownerId);
+  const { rows } = await db.query<{ chain: bigint; asset: bigint; total: string }>(
+    `SELECT ledger.chain_of(id) AS chain, ledger.asset_of(id) AS asset, sum(balance) AS total FROM ledger.accounts
+      WHERE id >= $1 AND id < $2 GROUP BY 1, 2 HAVING sum(balance) > 0 ORDER BY 1, 2`,
+    [first, end],
+  );
+  return rows.flatMap((row) => {
+    const [chain, asset] = [chainByCode(Number(row.chain)), assetByCode(Number(row.asset))];
+    return chain === undefined || asset === undefined ? [] : [{ chain, total: amountOf(asset, BigInt(row.total)) }];
   });
 }
 

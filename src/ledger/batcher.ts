@@ -93,7 +93,11 @@ export function createBatcher({ pool, logger, known, limits: given }: BatcherOpt
       const { outcomes, touched } = await postBatch((values) => call(client, values), postings, known.has);
       client.release();
       known.add(touched);
-      for (let index = 0; index < batch.length; index++) batch[index]?.resolve(outcomes[index] as Outcome);
+      for (let index = 0; index < batch.length; index++) {
+        const outcome = outcomes[index] as Outcome | LedgerUnavailable;
+        if (outcome instanceof LedgerUnavailable) batch[index]?.reject(outcome);
+        else batch[index]?.resolve(outcome);
+      }
       return;
     } catch (error) {
       failure = error;

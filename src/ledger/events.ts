@@ -1,5 +1,6 @@
 import type { Queryable, Transaction } from '../db/database.ts';
 import { newUuid, toTypeId } from '../typeid.ts';
+import { knownCodes } from './account-id.ts';
 import { asEarlier, type EarlierPosting } from './post-batch.ts';
 import type { Posted } from './posting.ts';
 
@@ -47,6 +48,10 @@ interface EventRow {
   readonly posting: EarlierPosting | null;
 }
 
+/** One whose posting is in an asset that only a newer release knows waits for that release. */
+const canBeTold = `(e.posting_id IS NULL OR EXISTS (
+  SELECT FROM ledger.postings p WHERE p.id = e.posting_id AND p.asset = ANY ('{${knownCodes.assets}}'::bigint[])))`;
+
 /**
  * Takes waiting events away, oldest first: whoever commits has them, and nobody else ever will. What another transaction
  * is taking is left to it.
@@ -55,7 +60,8 @@ export async function takeEvents(tx: Transaction, most: number): Promise<LedgerE
   const { rows } = await tx.query<EventRow>(
     `WITH taken AS (
        DELETE FROM ledger.events WHERE id = ANY (ARRAY(
-         SELECT id FROM ledger.events ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING *)
+         SELECT e.id FROM ledger.events e WHERE ${canBeTold} ORDER BY e.id LIMIT $1 FOR UPDATE SKIP LOCKED))
+       RETURNING *)
      SELECT id, account_id, type, created_at, data,
             CASE WHEN posting_id IS NOT NULL THEN ledger.describe(0, posting_id) END AS posting
        FROM taken ORDER BY id`,
@@ -73,6 +79,6 @@ export async function takeEvents(tx: Transaction, most: number): Promise<LedgerE
 
 /** Whether anything waits to be taken. */
 export async function eventsWait(db: Queryable): Promise<boolean> {
-  const { rows } = await db.query('SELECT FROM ledger.events LIMIT 1');
+  const { rows } = await db.query(`SELECT FROM ledger.events e WHERE ${canBeTold} LIMIT 1`);
   return rows.length > 0;
 }

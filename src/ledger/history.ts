@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
-import { type AccountId, accountRange, assetByCode, assetOfAccount } from './account-id.ts';
+import { type AccountId, accountRange, assetByCode, assetOfAccount, knownCodes } from './account-id.ts';
 import type { Posted } from './posting.ts';
 import { toPostingId } from './posting-id.ts';
 
@@ -54,7 +54,8 @@ export const entryColumns = `e.account_id, (extract(epoch FROM e.posted_at) * 10
 
 /**
  * Everything that happened to an owner's accounts, newest first. A page goes on where the last one ended, at a place in
- * time that no later posting can get in front of, so nothing is skipped or repeated while new ones arrive.
+ * time that no later posting can get in front of, so nothing is skipped or repeated while new ones arrive. Accounts that
+ * only a newer release has a name for are left to it.
  */
 export async function listHistory(
   db: Queryable,
@@ -76,8 +77,20 @@ export async function listHistory(
          ORDER BY e.posted_at DESC LIMIT $6) e
        JOIN ledger.postings p ON p.id = e.posting_id
       WHERE a.id >= $1 AND a.id < $2 AND ($7::bigint[] IS NULL OR a.id = ANY ($7))
+        AND ledger.kind_of(a.id) = ANY ($8) AND ledger.chain_of(a.id) = ANY ($9) AND ledger.asset_of(a.id) = ANY ($10)
       ORDER BY e.posted_at DESC, e.account_id DESC LIMIT $6`,
-    [first, end, from?.atUs ?? farFutureUs, from?.account ?? 0, types ?? null, limit + 1, accounts ?? null],
+    [
+      first,
+      end,
+      from?.atUs ?? farFutureUs,
+      from?.account ?? 0,
+      types ?? null,
+      limit + 1,
+      accounts ?? null,
+      knownCodes.kinds,
+      knownCodes.chains,
+      knownCodes.assets,
+    ],
   );
   const page = rows.slice(0, limit);
   const last = page.at(-1);
@@ -104,17 +117,16 @@ function parseCursor(cursor: string): { readonly atUs: bigint; readonly account:
 export function toEntry(row: EntryRow): HistoryEntry {
   const account = Number(row.account_id) as AccountId;
   const assetMoved = assetOfAccount(account);
-  const asset = assetByCode(Number(row.asset));
+  const change = amountOf(assetMoved, BigInt(row.change));
   return {
     account,
-    change: amountOf(assetMoved, BigInt(row.change)),
+    change,
     balanceAfter: amountOf(assetMoved, BigInt(row.balance_after)),
     posting: {
       id: toPostingId(row.posting_id),
       postedAt: new Date(Math.floor(Number(row.at_us) / 1_000)),
       type: row.type,
-      amount: amountOf(asset, BigInt(row.amount)),
-      fee: amountOf(asset, BigInt(row.fee)),
+      ...shownAmounts(row, change),
       senderId: row.sender_id,
       recipientId: row.recipient_id,
       description: row.description,
@@ -122,4 +134,11 @@ export function toEntry(row: EntryRow): HistoryEntry {
       details: row.details,
     },
   };
+}
+
+/** What people are shown of the posting; what it did to this account when its asset is one that only a newer release knows. */
+function shownAmounts({ asset: code, amount, fee }: EntryRow, { asset: assetMoved, atomic }: Amount) {
+  const asset = assetByCode(Number(code));
+  if (asset !== undefined) return { amount: amountOf(asset, BigInt(amount)), fee: amountOf(asset, BigInt(fee)) };
+  return { amount: amountOf(assetMoved, atomic < 0n ? -atomic : atomic), fee: amountOf(assetMoved, 0n) };
 }

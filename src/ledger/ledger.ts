@@ -1,6 +1,7 @@
 import { type Database, onlyRow, type Transaction } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
 import { type BatchLimits, createBatcher } from './batcher.ts';
+import { LedgerUnavailable } from './errors.ts';
 import { createKnownAccounts } from './known-accounts.ts';
 import { type PostRow, postBatch, postSql } from './post-batch.ts';
 import { assertSound, type Outcome, type Posting } from './posting.ts';
@@ -41,7 +42,10 @@ export function createLedger({ db, logger, limits }: LedgerOptions): Ledger {
       postings.forEach(assertSound);
       const run = async (values: (string | null)[]) => onlyRow(await tx.query<PostRow>(postSql, values));
       const { outcomes } = await postBatch(run, postings, known.has);
-      return outcomes;
+      return outcomes.map((outcome) => {
+        if (outcome instanceof LedgerUnavailable) throw outcome;
+        return outcome;
+      });
     },
     stop: () => batcher.stop(),
   };

@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { amountOf } from '../money/amount.ts';
 import { type AccountId, assetByCode } from './account-id.ts';
 import { encodeBatch } from './encode-batch.ts';
+import { LedgerUnavailable } from './errors.ts';
 import type { Outcome, Posted, Posting, RefusedOutcome } from './posting.ts';
 import { toPostingId } from './posting-id.ts';
 
@@ -33,7 +34,8 @@ export interface EarlierPosting {
 }
 
 export interface BatchResult {
-  readonly outcomes: readonly Outcome[];
+  /** An error for a posting that was refused in a way that only a newer release can explain; the others are not affected. */
+  readonly outcomes: readonly (Outcome | LedgerUnavailable)[];
   /** Accounts that exist once this is committed. When some account turned out not to, nothing is said of any. */
   readonly touched: readonly AccountId[];
 }
@@ -47,7 +49,7 @@ export async function postBatch(
   const { values, uuids, touched } = encodeBatch(postings, isKnown);
   const row = await run(values);
   const firstAtUs = Number(row.first_at_us);
-  const outcomes = postings.map((posting, index): Outcome => {
+  const outcomes = postings.map((posting, index): Outcome | LedgerUnavailable => {
     const letter = row.outcomes[index];
     if (letter === 'P') {
       const postedAt = new Date(Math.floor((firstAtUs + index) / 1_000));
@@ -56,22 +58,28 @@ export async function postBatch(
     if (letter === 'D') {
       const earlier = row.earlier?.find(({ place }) => place === index + 1);
       if (earlier === undefined) throw new Error('the ledger names a duplicate without its first posting');
+      if (assetByCode(earlier.asset) === undefined) return unknownRefusal(`a posting in asset ${earlier.asset}`);
       return { outcome: 'duplicate', posting: asEarlier(earlier) };
     }
-    return refusals[letter as RefusalLetter];
+    return refusals[letter as RefusalLetter] ?? unknownRefusal(letter);
   });
   return { outcomes, touched: row.outcomes.includes('U') ? [] : touched };
 }
 
 type RefusalLetter = 'I' | 'U' | 'F' | 'K' | 'M';
 
-const refusals: Readonly<Record<RefusalLetter, { readonly outcome: RefusedOutcome }>> = {
+const refusals: Readonly<Partial<Record<RefusalLetter, { readonly outcome: RefusedOutcome }>>> = {
   I: { outcome: 'insufficient_balance' },
   U: { outcome: 'unknown_account' },
   F: { outcome: 'frozen_account' },
   K: { outcome: 'key_revoked' },
   M: { outcome: 'mismatch' },
 };
+
+/** Only P posts, in every release, so whatever this letter says, nothing was moved. A newer instance can say why. */
+function unknownRefusal(letter: string | undefined): LedgerUnavailable {
+  return new LedgerUnavailable(new Error(`the ledger refuses with ${letter}, which this release does not know`));
+}
 
 function asPosted(posting: Posting, uuid: string, postedAt: Date): Posted {
   const { amount } = posting;
@@ -91,6 +99,7 @@ function asPosted(posting: Posting, uuid: string, postedAt: Date): Posted {
 
 export function asEarlier(earlier: EarlierPosting): Posted {
   const asset = assetByCode(earlier.asset);
+  if (asset === undefined) throw new RangeError(`posting ${earlier.id} is in an asset that this release does not know`);
   return {
     id: toPostingId(earlier.id),
     postedAt: new Date(earlier.postedAt),

@@ -1,5 +1,5 @@
 import type { Amount } from '../money/amount.ts';
-import { type AccountId, assetOfAccount } from './account-id.ts';
+import { type AccountId, assetOfAccount, pairOf } from './account-id.ts';
 import { type PostingId, toPostingUuid } from './posting-id.ts';
 
 /** What one account gets (above zero) or gives (below). */
@@ -16,7 +16,7 @@ export interface IdempotencyScope {
   readonly requestHash: Uint8Array;
 }
 
-/** One movement of money. Its entries sum to zero in every asset, and each account stands in it at most once. */
+/** One movement of money. On every chain its entries sum to zero in every asset, and each account stands in it once at most. */
 export interface Posting {
   /** Made when left out. */
   readonly id?: PostingId;
@@ -75,14 +75,15 @@ export function assertSound({ id, entries, amount, fee, ...rest }: Posting): voi
   if (id !== undefined && toPostingUuid(id) === undefined) throw new TypeError(`${id} is not the id of a posting`);
   if (fee !== undefined && fee.asset !== amount.asset) throw new TypeError('the fee is not in the asset of the amount');
   for (const [index, { account, atomic }] of entries.entries()) {
-    const asset = assetOfAccount(account);
     let sum = atomic;
     for (const [other, entry] of entries.entries()) {
       if (other === index) continue;
       if (entry.account === account) throw new TypeError('an account stands twice in one posting');
-      if (assetOfAccount(entry.account) === asset) sum += entry.atomic;
+      if (pairOf(entry.account) === pairOf(account)) sum += entry.atomic;
     }
-    if (sum !== 0n) throw new TypeError(`the entries in ${asset} sum to ${sum}, not to zero`);
+    if (sum !== 0n) {
+      throw new TypeError(`the entries in ${assetOfAccount(account)} on one chain sum to ${sum}, not to zero`);
+    }
   }
   if (!entries.some(({ atomic }) => atomic !== 0n)) throw new TypeError('a posting moves something');
   if (rest.idempotency !== undefined && rest.idempotency.requestHash.length < 16) {

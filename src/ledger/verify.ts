@@ -42,8 +42,9 @@ WITH chained AS (
   SELECT format('Account %s is below zero with %s.', account_id, balance_after)
     FROM chained WHERE balance_after < 0 AND ledger.kind_of(account_id) < 32
   UNION ALL
-  SELECT format('Posting %s sums to %s in asset %s.', posting_id, sum(amount), ledger.asset_of(account_id))
-    FROM ledger.entries GROUP BY posting_id, ledger.asset_of(account_id) HAVING sum(amount) <> 0
+  SELECT format('Posting %s sums to %s in asset %s on chain %s.', posting_id, sum(amount),
+                ledger.asset_of(account_id & 255), ledger.chain_of(account_id & 255))
+    FROM ledger.entries GROUP BY posting_id, account_id & 255 HAVING sum(amount) <> 0
   UNION ALL
   SELECT format('Posting %s and its entries do not match.', coalesce(p.id, e.posting_id))
     FROM ledger.postings p
@@ -51,8 +52,9 @@ WITH chained AS (
                  FROM ledger.entries GROUP BY posting_id) e ON e.posting_id = p.id
    WHERE p.id IS NULL OR e.posting_id IS NULL OR e.first_at <> p.posted_at OR e.last_at <> p.posted_at
   UNION ALL
-  SELECT format('All accounts in asset %s together have %s.', ledger.asset_of(id), sum(balance))
-    FROM ledger.accounts GROUP BY ledger.asset_of(id) HAVING sum(balance) <> 0
+  SELECT format('All accounts in asset %s on chain %s together have %s.', ledger.asset_of(id & 255),
+                ledger.chain_of(id & 255), sum(balance))
+    FROM ledger.accounts GROUP BY id & 255 HAVING sum(balance) <> 0
   UNION ALL
   SELECT format('Idempotency key %s belongs to no posting.', k.digest)
     FROM ledger.idempotency_keys k LEFT JOIN ledger.postings p ON p.id = k.posting_id WHERE p.id IS NULL

@@ -19,29 +19,6 @@ export async function requireBlock({ id, client }: Network, { blockNumber, block
   if (hash !== blockHash) throw new BlockIsGone(`block ${blockNumber} of ${id} is not the one that was read`);
 }
 
-/** Balances that one request asks for. */
-const balancesPerRequest = 500;
-
-/** What each of the addresses holds of a token at a block, in the order of the addresses. */
-export async function readBalances(
-  { client }: Network,
-  { address: token }: Token,
-  addresses: readonly Hex[],
-  blockNumber: bigint,
-): Promise<bigint[]> {
-  const balances: bigint[] = [];
-  for (let start = 0; start < addresses.length; start += balancesPerRequest) {
-    const contracts = addresses.slice(start, start + balancesPerRequest).map((address) => ({
-      address: token,
-      abi: tokenAbi,
-      functionName: 'balanceOf' as const,
-      args: [address] as const,
-    }));
-    balances.push(...(await client.multicall({ contracts, blockNumber, allowFailure: false, batchSize: 0 })));
-  }
-  return balances;
-}
-
 export async function findReceipt({ client }: Network, hash: Hex): Promise<TransactionReceipt | undefined> {
   try {
     return await client.getTransactionReceipt({ hash });

@@ -5,7 +5,10 @@ import type { Reserves } from './reserves.ts';
 
 const job = defineJob({ name: 'snapshot-reserves', payload: z.unknown(), maxAttempts: 1 });
 
-/** Every hour. One that takes longer than a job may goes on by itself: nothing else waits for it. */
+/**
+ * Every hour. The job only begins it: over many accounts a snapshot takes longer than a job may, and a job that was ended
+ * for that would be told as a failure while the snapshot goes on and is published.
+ */
 export function snapshotSchedule(reserves: Reserves): Schedule {
-  return { at: '7 * * * *', handler: handleJob(job, () => reserves.snapshot()) };
+  return { at: '7 * * * *', handler: handleJob(job, () => reserves.beginSnapshot()) };
 }

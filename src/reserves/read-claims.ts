@@ -1,12 +1,12 @@
 import type { ChainId } from '../chains/chains.ts';
-import type { Database, Transaction } from '../db/database.ts';
-import { type AccountId, accountParts } from '../ledger/account-id.ts';
+import type { Database, Queryable } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
 import type { Claim } from './build-tree.ts';
-import { atOneMoment, readBooks, readCursors, readTime } from './read-position.ts';
+import { type LedgerCopy, withLedgerCopy } from './copy-balances.ts';
 
 /** What one tree is built of. */
 export interface TreeClaims {
+  /** As the ledger's tables name them: a newer release may have brought one that this one does not know. */
   readonly chain: ChainId;
   readonly asset: Asset;
   readonly claims: readonly Claim[];
@@ -18,51 +18,71 @@ export interface TreeClaims {
   readonly blockNumber: bigint | null;
 }
 
-/** Everybody's claims at one moment. A chain and asset that no user has anything of is left out. */
-export function readClaims(db: Database): Promise<{ readonly at: Date; readonly trees: readonly TreeClaims[] }> {
-  return atOneMoment(db, async (tx) => {
-    const at = await readTime(tx);
-    const cursors = await readCursors(tx);
-    const books = await readBooks(tx);
-    const users = await readUsers(tx);
-    const trees = books.flatMap(({ chain, asset, owed, users: usersOwed }) => {
-      const found = users.get(`${chain}/${asset}`);
-      if (found === undefined) return [];
-      const house = owed > usersOwed ? owed - usersOwed : 0n;
-      return [{ chain, asset, ...found, owed, house, blockNumber: cursors.get(chain)?.blockNumber ?? null }];
-    });
-    return { at, trees };
-  });
+/**
+ * Everybody's claims at one moment: of each owner one for each chain and asset, whatever kinds of account it lies in. A chain
+ * and asset that nobody has anything of is left out.
+ */
+export async function readClaims(db: Database): Promise<{ readonly at: Date; readonly trees: readonly TreeClaims[] }> {
+  const { at, found } = await withLedgerCopy(db, async (copy) => ({ at: copy.at, found: await sumUp(copy) }));
+  const trees: TreeClaims[] = [];
+  for (const { owners, house, ...pair } of found) {
+    if (owners.size === 0) continue;
+    const claims = await nameOwners(db, owners);
+    const owed = claims.reduce((sum, { balance }) => sum + balance, house);
+    trees.push({ ...pair, claims, accountIds: [...owners.keys()], owed, house: house > 0n ? house : 0n });
+  }
+  return { at, trees };
 }
 
-interface UserClaims {
-  readonly claims: Claim[];
-  readonly accountIds: bigint[];
+interface PairClaims extends Pick<TreeClaims, 'chain' | 'asset' | 'blockNumber'> {
+  /** What each owner has. */
+  readonly owners: Map<bigint, bigint>;
+  house: bigint;
 }
 
-/** Rows that are fetched at once, so that a million accounts are never a million rows in memory. */
-const rowsPerFetch = 5_000;
-
-async function readUsers(tx: Transaction): Promise<Map<string, UserClaims>> {
-  await tx.query(
-    `DECLARE claims NO SCROLL CURSOR FOR
-       SELECT l.id, l.balance, a.handle FROM ledger.accounts l JOIN accounts a ON a.id = l.owner_id
-        WHERE l.balance > 0`,
-  );
-  const users = new Map<string, UserClaims>();
-  for (;;) {
-    const { rows } = await tx.query<{ id: bigint; balance: string; handle: string }>(
-      `FETCH ${rowsPerFetch} FROM claims`,
-    );
-    if (rows.length === 0) return users;
-    for (const { id, balance, handle } of rows) {
-      const { chain, asset, ownerId } = accountParts(Number(id) as AccountId);
-      if (ownerId === null) continue;
-      const key = `${chain}/${asset}`;
-      const found = users.get(key) ?? { claims: [], accountIds: [] };
-      users.set(key, found);
-      found.claims.push({ owner: handle, balance: BigInt(balance) });
-      found.accountIds.push(ownerId);
+async function sumUp({ balances, chains, assets, kinds, blockNumbers }: LedgerCopy): Promise<PairClaims[]> {
+  const pairs = new Map<number, PairClaims>();
+  for await (const rows of balances()) {
+    for (const { id, balance } of rows) {
+      const code = Number(id & 255n);
+      const pair = pairs.get(code) ?? openPair(code);
+      pairs.set(code, pair);
+      const owner = id >> 14n;
+      const countsAs = kinds.get(Number((id >> 8n) & 63n));
+      if (countsAs === 'users') pair.owners.set(owner, (pair.owners.get(owner) ?? 0n) + BigInt(balance));
+      if (countsAs === 'house') pair.house += BigInt(balance);
     }
   }
+  return [...pairs.values()];
+
+  function openPair(code: number): PairClaims {
+    const [chain, asset] = [chains.get(code >> 4), assets.get(code & 15)];
+    if (chain === undefined || asset === undefined)
+      throw new Error(`the ledger has no names for chain and asset ${code}`);
+    const blockNumber = blockNumbers.get(chain) ?? null;
+    return { chain: chain as ChainId, asset: asset as Asset, blockNumber, owners: new Map(), house: 0n };
+  }
+}
+
+const namesPerQuery = 5_000;
+
+/** Names never change, so they need not be read at the moment of the balances. */
+async function nameOwners(db: Queryable, owners: ReadonlyMap<bigint, bigint>): Promise<Claim[]> {
+  const ids = [...owners.keys()];
+  const claims: Claim[] = [];
+  for (let start = 0; start < ids.length; start += namesPerQuery) {
+    const some = ids.slice(start, start + namesPerQuery);
+    const { rows } = await db.query<{ id: bigint; name: string }>(
+      `SELECT id, handle AS name FROM accounts WHERE id = ANY ($1)
+       UNION ALL SELECT id, kind || ':' || name FROM claimants WHERE id = ANY ($1)`,
+      [some],
+    );
+    const names = new Map(rows.map(({ id, name }) => [id, name]));
+    for (const id of some) {
+      const owner = names.get(id);
+      if (owner === undefined) throw new Error(`owner ${id} has a balance, but no name`);
+      claims.push({ owner, balance: owners.get(id) as bigint });
+    }
+  }
+  return claims;
 }

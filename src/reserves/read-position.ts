@@ -8,11 +8,11 @@ import { type OpenStep, readOpenSteps } from './open-steps.ts';
 export interface Book {
   readonly chain: ChainId;
   readonly asset: Asset;
-  /** What users have. */
+  /** What users have, spendable or held, and what is due to claimants. */
   readonly users: bigint;
-  /** Everything that anybody may claim, the house too: all accounts but custody and what is in transit. */
+  /** Everything that anybody may claim, the house too: all accounts but custody and what is in flight. */
   readonly owed: bigint;
-  /** Taken from its owner and not yet gone, or not yet arrived. */
+  /** Taken from its owner and not yet gone, less what will arrive for it and has not. */
   readonly inTransit: bigint;
   /**
    * What has been credited or paid out in blocks after the cursor, and what has come but is not decided yet: above zero what
@@ -32,8 +32,10 @@ export interface Position {
   readonly cursors: ReadonlyMap<ChainId, Cursor>;
   readonly books: readonly Book[];
   readonly openSteps: readonly OpenStep[];
-  /** Wallets of ours that may hold something, in lower case: the house's, and users' with deposits that were not swept. */
-  readonly addresses: ReadonlyMap<ChainId, ReadonlySet<Hex>>;
+  /** Wallets of the house on each chain, in lower case. They may hold anything. */
+  readonly houseAddresses: ReadonlyMap<ChainId, readonly Hex[]>;
+  /** Wallets of users with deposits that were not swept, in lower case, by `chain/asset`: they hold just that. */
+  readonly unsweptAddresses: ReadonlyMap<`${ChainId}/${Asset}`, readonly Hex[]>;
 }
 
 /** One transaction that sees one moment, however much is posted meanwhile. */
@@ -50,18 +52,19 @@ export async function readPosition(tx: Transaction): Promise<Position> {
     cursors: await readCursors(tx),
     books: await readBooks(tx),
     openSteps: await readOpenSteps(tx),
-    addresses: await readAddresses(tx),
+    houseAddresses: await readHouseAddresses(tx),
+    unsweptAddresses: await readUnsweptAddresses(tx),
   };
 }
 
 /** In milliseconds, which is how times are told outside. */
-export async function readTime(tx: Queryable): Promise<Date> {
+async function readTime(tx: Queryable): Promise<Date> {
   const { rows } = await tx.query<{ at: Date }>("SELECT date_trunc('milliseconds', now()) AS at");
   if (rows[0] === undefined) throw new Error('the database does not tell the time');
   return rows[0].at;
 }
 
-export async function readCursors(tx: Queryable): Promise<Map<ChainId, Cursor>> {
+async function readCursors(tx: Queryable): Promise<Map<ChainId, Cursor>> {
   const { rows } = await tx.query<{ chain: ChainId; block_number: bigint; block_hash: Hex }>(
     'SELECT chain, block_number, block_hash FROM chain_cursors',
   );
@@ -78,7 +81,7 @@ export async function readBooks(tx: Queryable): Promise<Book[]> {
        SELECT (id >> 4) & 15 AS chain, id & 15 AS asset, (id >> 8) & 63 AS kind, sum(balance) AS balance
          FROM ledger.accounts GROUP BY 1, 2, 3
      ), named AS (
-       SELECT c.id AS chain, a.symbol AS asset, k.name AS kind, s.balance
+       SELECT c.id AS chain, a.symbol AS asset, k.counts_as, s.balance
          FROM sums s JOIN ledger.chains c ON c.code = s.chain JOIN ledger.assets a ON a.code = s.asset
          JOIN ledger.kinds k ON k.code = s.kind
      ), ahead AS (
@@ -94,9 +97,9 @@ export async function readBooks(tx: Queryable): Promise<Book[]> {
          FROM chain_cursors c JOIN undecided_arrivals u ON u.chain = c.chain AND u.block_number <= c.block_number
      )
      SELECT n.chain, n.asset,
-            coalesce(sum(balance) FILTER (WHERE kind = 'available'), 0) AS users,
-            coalesce(sum(balance) FILTER (WHERE kind <> 'custody' AND kind NOT LIKE '%\\_in\\_transit'), 0) AS owed,
-            coalesce(sum(balance) FILTER (WHERE kind LIKE '%\\_in\\_transit'), 0) AS in_transit,
+            coalesce(sum(balance) FILTER (WHERE counts_as = 'users'), 0) AS users,
+            coalesce(sum(balance) FILTER (WHERE counts_as IN ('users', 'house')), 0) AS owed,
+            coalesce(sum(balance) FILTER (WHERE counts_as = 'in_flight'), 0) AS in_transit,
             (SELECT coalesce(sum(atomic), 0) FROM ahead a WHERE a.chain = n.chain AND a.asset = n.asset) AS ahead
        FROM named n GROUP BY 1, 2`,
   );
@@ -110,15 +113,17 @@ export async function readBooks(tx: Queryable): Promise<Book[]> {
   }));
 }
 
-async function readAddresses(tx: Queryable): Promise<Map<ChainId, Set<Hex>>> {
-  const { rows } = await tx.query<{ chain: ChainId; address: Hex }>(
-    `SELECT chain, lower(address) AS address FROM house_wallets
-     UNION SELECT chain, lower(address) FROM deposits WHERE swept_at IS NULL`,
+async function readHouseAddresses(tx: Queryable): Promise<Map<ChainId, readonly Hex[]>> {
+  const { rows } = await tx.query<{ chain: ChainId; addresses: Hex[] }>(
+    'SELECT chain, array_agg(lower(address)) AS addresses FROM house_wallets GROUP BY chain',
   );
-  const addresses = new Map<ChainId, Set<Hex>>();
-  for (const { chain, address } of rows) {
-    const known = addresses.get(chain) ?? new Set();
-    addresses.set(chain, known.add(address));
-  }
-  return addresses;
+  return new Map(rows.map(({ chain, addresses }) => [chain, addresses]));
+}
+
+async function readUnsweptAddresses(tx: Queryable): Promise<Position['unsweptAddresses']> {
+  const { rows } = await tx.query<{ chain: ChainId; asset: Asset; addresses: Hex[] }>(
+    `SELECT chain, asset, array_agg(DISTINCT lower(address)) AS addresses FROM deposits
+      WHERE swept_at IS NULL GROUP BY chain, asset`,
+  );
+  return new Map(rows.map(({ chain, asset, addresses }) => [`${chain}/${asset}`, addresses]));
 }

@@ -1,7 +1,7 @@
-import type { ChainId } from '../chains/chains.ts';
+import { type ChainId, chainIds } from '../chains/chains.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import { type Asset, assets } from '../money/asset.ts';
 import { type OpenLeaf, openLeaves } from './open-leaves.ts';
 import { type Page, pagesOnBranch } from './pages.ts';
 import { decodePlaces } from './places.ts';
@@ -37,10 +37,12 @@ export async function findSnapshot(db: Queryable, id?: string): Promise<Snapshot
   return rows[0] && { id: rows[0].id, takenAt: rows[0].taken_at, ageMs: rows[0].age_ms };
 }
 
+/** A tree of a chain or an asset that only a newer release knows is in the snapshot, and shown by that release. */
 export async function readRoots(db: Queryable, { id, takenAt }: Snapshot): Promise<PublishedProof> {
   const { rows } = await db.query<{ chain: ChainId; asset: Asset; root: Buffer; total: string }>(
-    'SELECT chain, asset, root, total FROM reserve_trees WHERE snapshot_id = $1 ORDER BY chain, asset',
-    [id],
+    `SELECT chain, asset, root, total FROM reserve_trees
+      WHERE snapshot_id = $1 AND chain = ANY ($2) AND asset = ANY ($3) ORDER BY chain, asset`,
+    [id, chainIds, assets],
   );
   return {
     snapshotId: id,
@@ -94,9 +96,8 @@ export function readProof(
     const { rows } = await tx.query<OwnerRow>(
       `SELECT t.id, t.chain, t.asset, t.depth, t.root, t.total, t.key, o.balance, o.places
          FROM reserve_trees t JOIN reserve_owners o ON o.tree_id = t.id AND o.account_id = $2
-        WHERE t.snapshot_id = $1 AND ($3::text IS NULL OR t.chain = $3) AND ($4::text IS NULL OR t.asset = $4)
-        ORDER BY t.chain, t.asset`,
-      [id, accountId, chain ?? null, asset ?? null],
+        WHERE t.snapshot_id = $1 AND t.chain = ANY ($3) AND t.asset = ANY ($4) ORDER BY t.chain, t.asset`,
+      [id, accountId, chain === undefined ? chainIds : [chain], asset === undefined ? assets : [asset]],
     );
     const proofs: BalanceProof[] = [];
     for (const row of rows) proofs.push(await openBalance(tx, row, handle));

@@ -1,10 +1,11 @@
 import type { Database } from '../db/database.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import { type Asset, assets } from '../money/asset.ts';
 import type { Saga } from '../sagas/define-saga.ts';
 
-/** "12.5 USDC", from atomic units. */
+/** "12.5 USDC", from atomic units. How many decimals an asset has that only a newer release knows, nobody here can say. */
 export function amountText(asset: Asset, atomic: bigint | string): string {
+  if (!assets.includes(asset)) return `${atomic} units of ${asset}`;
   return `${toDecimalText(amountOf(asset, BigInt(atomic)))} ${asset}`;
 }
 

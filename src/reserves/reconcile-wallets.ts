@@ -3,8 +3,8 @@ import type { ChainId } from '../chains/chains.ts';
 import type { Network } from '../chains/network.ts';
 import type { Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
-import { readBalances } from './ask-chain.ts';
 import { readTaken } from './open-steps.ts';
+import { readBalances } from './read-balances.ts';
 import type { Cursor, Position } from './read-position.ts';
 import { amountText } from './reconcile-books.ts';
 import { compare, heldTokens, total } from './report.ts';
@@ -57,7 +57,7 @@ export async function reconcileWallets(
   const house = [...wallets.house];
   for (const { token, book } of heldTokens(network, position.books)) {
     const { asset } = token;
-    const balances = await readBalances(network, token, [...wallets.users, ...house], blockNumber);
+    const balances = await readBalances(network, token, [...wallets.users, ...house], { blockNumber });
     const open = position.openSteps.filter((one) => one.chain === network.id && one.asset === asset);
     const taken = await readTaken(network, token, open, blockNumber);
     const onChain = total(balances);

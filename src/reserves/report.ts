@@ -5,8 +5,9 @@ import type { Logger } from '../logger.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import type { Asset } from '../money/asset.ts';
 import { depositTokens } from '../wallets/deposit-tokens.ts';
-import { BlockIsGone, readBalances, requireBlock } from './ask-chain.ts';
+import { BlockIsGone, requireBlock } from './ask-chain.ts';
 import { readTaken } from './open-steps.ts';
+import { type BalancesAt, readBalances } from './read-balances.ts';
 import { atOneMoment, type Book, type Position, readPosition } from './read-position.ts';
 
 /** What we hold and what we owe of one asset on one chain, at one block and one moment of the ledger. Decimal text. */
@@ -32,7 +33,7 @@ export interface ReportParts {
   readonly db: Database;
   readonly networks: Networks;
   readonly logger: Logger;
-  /** A chain that has not answered by then is reported as unavailable. */
+  /** A chain that answers nothing for so long is reported as unavailable, and so is one that takes several times as long. */
   readonly chainTimeoutMs: number;
 }
 
@@ -61,9 +62,9 @@ async function reportChain(
   }
   const blockNumber = Number(cursor.blockNumber);
   try {
-    return await within(chainTimeoutMs, async () => {
+    return await whileAnswering(chainTimeoutMs, async (patience) => {
       await requireBlock(network, cursor);
-      const holdings = await readHoldings(network, books, position, cursor.blockNumber);
+      const holdings = await readHoldings(network, books, position, { blockNumber: cursor.blockNumber, ...patience });
       return books.map((held, index) => toRow(held, holdings[index] as Holding, blockNumber));
     });
   } catch (error) {
@@ -104,13 +105,18 @@ export interface Holding {
 async function readHoldings(
   network: Network,
   books: readonly HeldToken[],
-  { addresses, openSteps }: Position,
-  blockNumber: bigint,
+  { houseAddresses, unsweptAddresses, openSteps }: Position,
+  at: BalancesAt,
 ): Promise<Holding[]> {
-  const wallets = [...(addresses.get(network.id) ?? [])];
+  const { blockNumber, signal } = at;
   const holdings: Holding[] = [];
   for (const { token } of books) {
-    const balances = await readBalances(network, token, wallets, blockNumber);
+    signal?.throwIfAborted();
+    const wallets = new Set([
+      ...(houseAddresses.get(network.id) ?? []),
+      ...(unsweptAddresses.get(`${network.id}/${token.asset}`) ?? []),
+    ]);
+    const balances = await readBalances(network, token, [...wallets], at);
     const open = openSteps.filter(({ chain, asset }) => chain === network.id && asset === token.asset);
     holdings.push({ onChain: total(balances), taken: await readTaken(network, token, open, blockNumber) });
   }
@@ -157,10 +163,27 @@ export function total(amounts: readonly bigint[]): bigint {
   return amounts.reduce((sum, amount) => sum + amount, 0n);
 }
 
-async function within<Result>(timeoutMs: number, work: () => Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
+const mostPatience = 5;
+
+/**
+ * Ends the work when nothing was answered for a while, or the whole takes several times as long: thousands of wallets take
+ * their time, and a chain that goes on answering is not away. What is under way is told to end, so that a slow chain is
+ * not asked by more and more of us.
+ */
+async function whileAnswering<Result>(
+  timeoutMs: number,
+  work: (patience: Required<Pick<BalancesAt, 'signal' | 'onAnswer'>>) => Promise<Result>,
+): Promise<Result> {
+  const ending = new AbortController();
+  const { signal } = ending;
+  const giveUp = () => ending.abort(new Error(`no answer within ${timeoutMs} ms`));
+  const silence = setTimeout(giveUp, timeoutMs);
+  const whole = setTimeout(giveUp, mostPatience * timeoutMs);
   const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
   });
-  return Promise.race([work(), tooLate]).finally(() => clearTimeout(timer));
+  return Promise.race([work({ signal, onAnswer: () => silence.refresh() }), tooLate]).finally(() => {
+    clearTimeout(silence);
+    clearTimeout(whole);
+  });
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Networks } from '../chains/network.ts';
 import type { Clock } from '../clock.ts';
 import type { Database } from '../db/database.ts';
-import { balancesOf } from '../ledger/balances.ts';
+import { claimsOf } from '../ledger/balances.ts';
 import type { Logger } from '../logger.ts';
 import { toDecimalText } from '../money/amount.ts';
 import { forgetOldLeaves } from './forget-leaves.ts';
@@ -41,6 +41,8 @@ export interface Reserves {
   prove(request: ProofRequest & { readonly snapshotId?: string | undefined }): Promise<AccountProof | undefined>;
   /** Takes a snapshot unless one was taken just now, and forgets the oldest. */
   snapshot(): Promise<void>;
+  /** Begins the same. Answers when it is done, or after a while: it goes on by itself, and says so when it fails. */
+  beginSnapshot(): Promise<void>;
 }
 
 const minutes = 60_000;
@@ -106,16 +108,17 @@ export function createReserves(options: ReservesOptions): Reserves {
   }
 
   async function isUpToDate({ proofs }: AccountProof, { accountId, chain, asset }: ProofRequest): Promise<boolean> {
-    const balances = (await balancesOf(db, accountId)).filter(
-      (one) => one.balance.atomic > 0n && (chain ?? one.chain) === one.chain && (asset ?? one.asset) === one.asset,
+    // All kinds of account together, as in the tree.
+    const claims = (await claimsOf(db, accountId)).filter(
+      (one) => (chain ?? one.chain) === one.chain && (asset ?? one.total.asset) === one.total.asset,
     );
-    const same = balances.filter((one) =>
+    const same = claims.filter((one) =>
       proofs.some(
         (proof) =>
-          proof.chain === one.chain && proof.asset === one.asset && proof.balance === toDecimalText(one.balance),
+          proof.chain === one.chain && proof.asset === one.total.asset && proof.balance === toDecimalText(one.total),
       ),
     );
-    return balances.length === proofs.length && same.length === balances.length;
+    return claims.length === proofs.length && same.length === claims.length;
   }
 
   return {
@@ -134,5 +137,6 @@ export function createReserves(options: ReservesOptions): Reserves {
       return found && readProof(db, found, request);
     },
     snapshot,
+    beginSnapshot: () => waitForSnapshot(patienceMs),
   };
 }

@@ -4,7 +4,7 @@ import type { Queryable } from '../db/database.ts';
 import { currency } from '../http/amount-field.ts';
 import { userAccount } from '../ledger/account-id.ts';
 import { type HistoryEntry, listHistory } from '../ledger/history.ts';
-import { amountOf, toJsonNumber } from '../money/amount.ts';
+import { type Amount, amountOf, toJsonNumber } from '../money/amount.ts';
 
 /** One line of an account's history, as its owner sees it. */
 export const transferRecord = z.object({
@@ -54,21 +54,30 @@ export async function toRecords(
   return entries.map((entry) => {
     const { posting, change } = entry;
     const other = otherSide(entry);
-    // Of a posting between two assets, such as a swap, this side's change is what counts here.
-    const whole = posting.amount.asset === change.asset;
-    const nothing = amountOf(change.asset, 0n);
-    const moved = amountOf(change.asset, change.atomic < 0n ? -change.atomic : change.atomic);
+    const { amount, fee } = shownAmounts(entry);
     return {
       transferId: posting.id,
       direction: change.atomic < 0n ? 'sent' : 'received',
       type: posting.type,
       status: 'complete',
-      amount: toJsonNumber(whole ? posting.amount : moved),
-      fee: toJsonNumber(whole ? posting.fee : nothing),
+      amount: toJsonNumber(amount),
+      fee: toJsonNumber(fee),
       currency: change.asset as 'USDC' | 'EURC',
       counterparty: other === null ? null : (names.get(other) ?? null),
       description: posting.description,
       createdAt: posting.postedAt.toISOString(),
     };
   });
+}
+
+/**
+ * The posting's amount and fee, to whoever gave the one or got what the other left of it. Everybody else sees what happened
+ * to them: the other side of a swap, or the rest of what was held for an order that took less.
+ */
+function shownAmounts({ posting: { amount, fee }, change }: HistoryEntry): { amount: Amount; fee: Amount } {
+  const isParty =
+    amount.asset === change.asset && (change.atomic === -amount.atomic || change.atomic === amount.atomic - fee.atomic);
+  if (isParty) return { amount, fee };
+  const moved = change.atomic < 0n ? -change.atomic : change.atomic;
+  return { amount: amountOf(change.asset, moved), fee: amountOf(change.asset, 0n) };
 }

@@ -5,6 +5,7 @@ import type { Networks } from '../chains/network.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { Problem } from '../http/problem.ts';
 import { houseBalance, houseBalances } from '../ledger/balances.ts';
+import { listDues } from '../ledger/claimants.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
 import { type Asset, assets } from '../money/asset.ts';
@@ -36,6 +37,11 @@ export function addTreasuryCommands(program: Command, withTreasury: WithTreasury
     .command('show')
     .description('what each house wallet holds, the gas that is left, and what the house has earned')
     .action(() => withTreasury((parts) => show(parts, say)));
+
+  treasury
+    .command('dues')
+    .description('what is owed to those who have no account yet')
+    .action(() => withTreasury((parts) => showDues(parts, say)));
 
   treasury
     .command('withdraw-fees')
@@ -95,6 +101,15 @@ async function show({ db, networks }: TreasuryParts, say: Say): Promise<void> {
   const own = (await houseBalances(db)).filter(({ kind, balance }) => !mirrors.has(kind) && balance.atomic !== 0n);
   for (const { chain, kind, balance } of own) say(`${chain.padEnd(6)}${kind.padEnd(24)}${text(balance)}`);
   if (own.length === 0) say('The house has earned nothing yet.');
+}
+
+async function showDues({ db }: TreasuryParts, say: Say): Promise<void> {
+  const dues = await listDues(db);
+  for (const { claimant, chain, amount, changedAt } of dues) {
+    const since = changedAt.toISOString();
+    say(`${chain.padEnd(6)}${text(amount).padEnd(24)}${claimant.kind} ${claimant.name}   last changed ${since}`);
+  }
+  if (dues.length === 0) say('Nothing is owed to anybody without an account.');
 }
 
 async function withdrawFees({ db, ledger, networks }: TreasuryParts, options: FeeOptions, say: Say): Promise<void> {

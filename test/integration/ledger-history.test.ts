@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { userAccount } from '../../src/ledger/account-id.ts';
+import { houseAccount, userAccount } from '../../src/ledger/account-id.ts';
 import { type HistoryEntry, InvalidCursor, listHistory } from '../../src/ledger/history.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { statementOf } from '../../src/ledger/statement.ts';
@@ -70,6 +70,8 @@ describe('history', () => {
       amount: amountOf('USDC', 10n),
       entries: [
         { account: userAccount(ada, 'USDC'), atomic: -10n },
+        { account: houseAccount('custody', 'USDC'), atomic: 10n },
+        { account: houseAccount('custody', 'USDC', 'BASE'), atomic: -10n },
         { account: userAccount(ada, 'USDC', 'BASE'), atomic: 10n },
       ],
     });

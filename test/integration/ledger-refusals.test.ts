@@ -38,6 +38,15 @@ describe('entries that do not balance', () => {
     await expect(mixed).rejects.toMatchObject({ code: '23514' });
   });
 
+  it('are refused when they balance only across chains', async () => {
+    const mixed = db.query(`${addEntries} VALUES ($1, now(), $3, 5, 905), ($2, now(), $3, -5, -5)`, [
+      userAccount(ada, 'USDC'),
+      houseAccount('custody', 'USDC', 'BASE'),
+      randomUUID(),
+    ]);
+    await expect(mixed).rejects.toMatchObject({ code: '23514', message: expect.stringMatching(/on chain \d sum to/) });
+  });
+
   it('are refused when they balance only across postings', async () => {
     const mixed = db.query(`${addEntries} VALUES ($1, now(), $3, 5, 905), ($2, now(), $4, -5, -5)`, [
       userAccount(ada, 'USDC'),
@@ -69,6 +78,7 @@ describe('what was posted', () => {
     'DELETE FROM ledger.accounts WHERE balance = 0',
     'UPDATE ledger.accounts SET id = id + 16384',
     'UPDATE ledger.accounts SET owner_id = NULL',
+    'UPDATE ledger.accounts SET claimant_id = NULL',
     `INSERT INTO ledger.entries SELECT * FROM ledger.entries LIMIT 1
        ON CONFLICT (account_id, posted_at) DO UPDATE SET amount = 0`,
   ])('withstands: %s', async (sql) => {
@@ -102,6 +112,9 @@ describe('an account', () => {
     ['of an unknown chain', '23514', (1n << 14n) | 1n],
     ['of a user, of a kind for the house', '23514', (1n << 14n) | (32n << 8n) | 17n],
     ['of the house, of a kind for users', '23514', 17n],
+    ['of a user, of the kind for claimants', '23514', (1n << 14n) | (2n << 8n) | 17n],
+    ['of a claimant, of a kind for users', '23514', (1n << 52n) | 17n],
+    ['of a claimant who is nobody', '23503', (1n << 52n) | (1n << 14n) | (2n << 8n) | 17n],
   ])('%s cannot be opened', async (_, code, id) => {
     await expect(db.query('INSERT INTO ledger.accounts (id) VALUES ($1)', [id])).rejects.toMatchObject({ code });
   });

@@ -1,6 +1,9 @@
 import { type AccountId, accountParts } from '../../src/ledger/account-id.ts';
 import type { Outcome, Posting } from '../../src/ledger/posting.ts';
 
+const mirrors: ReadonlySet<unknown> = new Set(['custody', 'receivables']);
+const mayFall = (account: AccountId) => mirrors.has(accountParts(account)?.kind);
+
 /** The ledger as one would explain it on a napkin: balances in a map, postings one after the other. */
 export class LedgerModel {
   readonly balances = new Map<AccountId, bigint>();
@@ -29,13 +32,13 @@ export class LedgerModel {
     if (known !== undefined) return { outcome: 'duplicate', posting: known };
 
     const moves = entries.filter(({ atomic }) => atomic !== 0n);
-    const ownerOf = (account: AccountId) => accountParts(account).ownerId;
+    const ownerOf = (account: AccountId) => accountParts(account)?.ownerId ?? null;
     const isUnknown = (owner: bigint | null) => owner !== null && !this.owners.has(owner);
     if (moves.some(({ account }) => isUnknown(ownerOf(account)))) return { outcome: 'unknown_account' };
     const givers = moves.filter(({ atomic }) => atomic < 0n);
     if (givers.some(({ account }) => this.frozen.has(ownerOf(account) ?? 0n))) return { outcome: 'frozen_account' };
     const falls = ({ account, atomic }: (typeof moves)[number]) => this.balanceOf(account) + atomic < 0n;
-    if (givers.some((entry) => accountParts(entry.account).kind !== 'custody' && falls(entry))) {
+    if (givers.some((entry) => !mayFall(entry.account) && falls(entry))) {
       return { outcome: 'insufficient_balance' };
     }
 

@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/database.ts';
-import { type AccountId, houseAccount, userAccount } from '../../src/ledger/account-id.ts';
+import { type AccountId, heldAccount, houseAccount, userAccount } from '../../src/ledger/account-id.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import type { Posting } from '../../src/ledger/posting.ts';
 import type { PostingId } from '../../src/ledger/posting-id.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { createLogger } from '../../src/logger.ts';
 import { amountOf } from '../../src/money/amount.ts';
+import type { Asset } from '../../src/money/asset.ts';
 import { useDatabase } from '../support/database.ts';
 import { createOwners, deposit, scope, transfer } from '../support/ledger.ts';
 import { LedgerModel } from './ledger-model.ts';
@@ -51,8 +52,29 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('hold' as const), from: person, asset, atomic }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('release' as const), to: person, asset, atomic }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('swap' as const), who: person, atomic, out: atomic }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('burn' as const), from: person, asset, atomic }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('mint' as const), to: person, asset, atomic }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('order' as const), from: person, asset, atomic }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('capture' as const), from: person, asset, atomic, fee: atomic }),
+  },
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+
+const trialPart = fc.record({
+  kind: fc.constantFrom('custody' as const, 'receivables' as const, 'equity' as const),
+  chain: fc.constantFrom('MATIC' as const, 'BASE' as const),
+  asset: fc.constantFrom('USDC' as const, 'EURC' as const),
+  atomic: fc.constantFrom(-1n, 1n),
+});
+type TrialPart = typeof trialPart extends fc.Arbitrary<infer Value> ? Value : never;
+/** A few entries, each account once. With so few accounts and amounts, all ways to balance and not to come up. */
+const trial = fc.uniqueArray(trialPart, {
+  minLength: 2,
+  maxLength: 4,
+  selector: ({ kind, chain, asset: of }: TrialPart) => houseAccount(kind, of, chain),
+});
 
 const change = fc.record({ do: fc.constantFrom('freeze', 'unfreeze', 'revoke'), who: fc.nat(people - 1) });
 const batch = fc.record({
@@ -100,6 +122,27 @@ function plainEntries(wish: Exclude<Step, { do: 'deposit' | 'transfer' }>, idOf:
       ],
     };
   }
+  if (wish.do === 'burn') return burn(idOf(wish.from), wish.asset, wish.atomic);
+  if (wish.do === 'mint') return mint(idOf(wish.to), wish.asset, wish.atomic);
+  if (wish.do === 'order') {
+    return {
+      type: 'order_held',
+      entries: [
+        { account: userAccount(idOf(wish.from), wish.asset), atomic: -wish.atomic },
+        { account: heldAccount(idOf(wish.from), wish.asset), atomic: wish.atomic },
+      ],
+    };
+  }
+  if (wish.do === 'capture') {
+    return {
+      type: 'order_captured',
+      entries: [
+        { account: heldAccount(idOf(wish.from), wish.asset), atomic: -wish.atomic - wish.fee },
+        { account: houseAccount('merchants', wish.asset), atomic: wish.atomic },
+        { account: houseAccount('fees', wish.asset), atomic: wish.fee },
+      ],
+    };
+  }
   const held = houseAccount('withdrawals_in_transit', wish.asset);
   const user = userAccount(idOf(wish.do === 'hold' ? wish.from : wish.to), wish.asset);
   const towardsUs = wish.do === 'hold' ? wish.atomic : -wish.atomic;
@@ -108,6 +151,31 @@ function plainEntries(wish: Exclude<Step, { do: 'deposit' | 'transfer' }>, idOf:
     entries: [
       { account: user, atomic: -towardsUs },
       { account: held, atomic: towardsUs },
+    ],
+  };
+}
+
+/** Gone from one chain, and to arrive on the other: each of the two balances by itself. */
+function burn(from: bigint, asset: Asset, atomic: bigint) {
+  return {
+    type: 'bridge_burned',
+    entries: [
+      { account: userAccount(from, asset), atomic: -atomic },
+      { account: houseAccount('custody', asset), atomic },
+      { account: houseAccount('receivables', asset, 'BASE'), atomic: -atomic },
+      { account: houseAccount('bridges_in_transit', asset, 'BASE'), atomic },
+    ],
+  };
+}
+
+function mint(to: bigint, asset: Asset, atomic: bigint) {
+  return {
+    type: 'bridge_minted',
+    entries: [
+      { account: houseAccount('bridges_in_transit', asset, 'BASE'), atomic: -atomic },
+      { account: userAccount(to, asset, 'BASE'), atomic },
+      { account: houseAccount('custody', asset, 'BASE'), atomic: -atomic },
+      { account: houseAccount('receivables', asset, 'BASE'), atomic },
     ],
   };
 }
@@ -180,9 +248,39 @@ describe('the ledger and a model of it', () => {
         }
         const real = await realBalances();
         for (const [account, balance] of model.balances) expect(real.get(account) ?? 0n).toBe(balance);
+        expect(new Set(sumsBy(real, pairMask))).toEqual(new Set([0n]));
       }),
       { numRuns: 60 },
     );
+    expect((await verifyLedger(db)).problems).toEqual([]);
+  });
+
+  it('take what balances on every chain by itself, and nothing else', async () => {
+    const seen = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(trial, async (parts) => {
+        const entries = parts.map(({ kind, chain, asset: of, atomic: by }) => ({
+          account: houseAccount(kind, of, chain),
+          atomic: by,
+        }));
+        const posting: Posting = { type: 'trial', amount: amountOf('USDC', 1n), entries };
+        if (isBalanced(entries, pairMask)) {
+          seen.add('balanced');
+          expect(await ledger.post(posting)).toMatchObject({ outcome: 'posted' });
+          return;
+        }
+        seen.add(isBalanced(entries, assetMask) ? 'balanced across chains alone' : 'unbalanced');
+        expect(() => ledger.post(posting)).toThrow(TypeError);
+        const inDatabase = db.query(
+          `INSERT INTO ledger.entries (account_id, posted_at, posting_id, amount, balance_after)
+           SELECT account, now(), $3, amount, amount FROM unnest($1::bigint[], $2::numeric[]) e (account, amount)`,
+          [entries.map(({ account }) => account), entries.map((entry) => entry.atomic), randomUUID()],
+        );
+        await expect(inDatabase).rejects.toMatchObject({ code: '23514' });
+      }),
+      { numRuns: 150 },
+    );
+    expect([...seen].sort()).toEqual(['balanced', 'balanced across chains alone', 'unbalanced']);
     expect((await verifyLedger(db)).problems).toEqual([]);
   });
 
@@ -250,4 +348,19 @@ describe('the ledger and a model of it', () => {
 function marksOf({ idempotency, reference }: Posting): string[] {
   const key = idempotency && `${idempotency.accountId} ${idempotency.key}`;
   return [key, reference].filter((mark) => mark !== undefined);
+}
+
+/** Chain and asset of an account, and its asset alone. */
+const pairMask = 255;
+const assetMask = 15;
+
+function sumsBy(entries: Iterable<readonly [AccountId, bigint]>, mask: number): bigint[] {
+  const sums = new Map<number, bigint>();
+  for (const [account, by] of entries) sums.set(account & mask, (sums.get(account & mask) ?? 0n) + by);
+  return [...sums.values()];
+}
+
+function isBalanced(entries: Posting['entries'], mask: number): boolean {
+  const pairs = entries.map(({ account, atomic: by }) => [account, by] as const);
+  return sumsBy(pairs, mask).every((sum) => sum === 0n);
 }

@@ -1,0 +1,61 @@
+import type { Transaction } from '../db/database.ts';
+import { dueAccount, userAccount } from './account-id.ts';
+import { type Claimant, type Due, listDues } from './claimants.ts';
+import type { Ledger } from './ledger.ts';
+import type { Posted } from './posting.ts';
+
+export interface Redemption {
+  readonly claimant: Claimant;
+  readonly accountId: bigint;
+  /** An event for the account, if it asked for such. */
+  readonly recipientEvent?: string;
+}
+
+export type Redeemed =
+  /** One posting for each chain and asset; none when nothing was owed. */
+  | { readonly outcome: 'redeemed'; readonly postings: readonly Posted[] }
+  /** It belongs to another account since. Nothing was moved. */
+  | { readonly outcome: 'redeemed_by_another' };
+
+/**
+ * Moves all that is owed to a claimant into the account that has proved to be it, in the caller's commit, as its last
+ * statement. The claimant belongs to that account for good: another one is refused, and the same one may come again for
+ * what was added meanwhile. Who proves what, and how, is the feature's to decide before it calls.
+ */
+export async function redeemClaimant(tx: Transaction, ledger: Ledger, redemption: Redemption): Promise<Redeemed> {
+  const { claimant, accountId } = redemption;
+  const { rowCount } = await tx.query(
+    `UPDATE claimants SET account_id = $2, redeemed_at = coalesce(redeemed_at, now())
+      WHERE id = $1 AND (account_id IS NULL OR account_id = $2)`,
+    [claimant.id, accountId],
+  );
+  if (rowCount === 0) return { outcome: 'redeemed_by_another' };
+  // We hold the claimant's row, so nobody else redeems it; what is added from here on waits for the next time.
+  const dues = await listDues(tx, claimant.id);
+  if (dues.length === 0) return { outcome: 'redeemed', postings: [] };
+  const outcomes = await ledger.postWithin(
+    tx,
+    dues.map((due) => toPosting(due, redemption)),
+  );
+  const postings = outcomes.map((outcome) => {
+    if (outcome.outcome !== 'posted')
+      throw new Error(`what is owed to ${claimant.name} was not moved: ${outcome.outcome}`);
+    return outcome.posting;
+  });
+  return { outcome: 'redeemed', postings };
+}
+
+function toPosting({ chain, amount }: Due, { claimant, accountId, recipientEvent }: Redemption) {
+  const { asset, atomic } = amount;
+  return {
+    type: 'claim',
+    amount,
+    recipientId: accountId,
+    details: { claimant: { kind: claimant.kind, name: claimant.name }, chain },
+    entries: [
+      { account: dueAccount(claimant.id, asset, chain), atomic: -atomic },
+      { account: userAccount(accountId, asset, chain), atomic },
+    ],
+    ...(recipientEvent !== undefined && { recipientEvent }),
+  };
+}
