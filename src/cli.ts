@@ -4,6 +4,7 @@ import { readConfig } from './config.ts';
 import type { CustodyCommandParts } from './custody.ts';
 import { isUnavailable } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
+import { OutcomeUnknown } from './db/outcome-unknown.ts';
 import { createLogger, type Logger } from './logger.ts';
 import type { Roles, RunningPaywright } from './main.ts';
 import { Refusal } from './refusal.ts';
@@ -133,6 +134,7 @@ async function withCustody(work: (parts: CustodyCommandParts) => Promise<void>):
 function explain(error: unknown): string {
   if (error instanceof Refusal) return error.message;
   const { code, path } = error as NodeJS.ErrnoException;
+  if (error instanceof OutcomeUnknown) return 'The connection was lost while writing: look whether it happened.';
   if (isUnavailable(error)) return 'The database does not answer: check DATABASE_URL, or try again in a moment.';
   if (code === 'ENOSPC') return `The disk is full: there is no room left to write ${path ?? 'files'}.`;
   if (code === 'EACCES' || code === 'EROFS') return `There is no permission to use ${path ?? 'a file that is needed'}.`;

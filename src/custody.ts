@@ -5,7 +5,7 @@ import type { Checkpoint } from './checkpoint.ts';
 import type { Config } from './config.ts';
 import { type Database, openDatabase, type Transaction } from './db/database.ts';
 import { beginChains } from './deposits/begin-chains.ts';
-import { createLedger, type Ledger } from './ledger/ledger.ts';
+import { createLedger, type Ledger, postingLimits } from './ledger/ledger.ts';
 import type { Logger } from './logger.ts';
 import { type CircleProvider, createCircleProvider } from './providers/circle/circle-provider.ts';
 import { createKeysProvider } from './providers/keys/keys-provider.ts';
@@ -93,7 +93,7 @@ export async function openCommandParts({ config, logger, url, db }: CommandOptio
   const secrets = await openSecrets(config, db);
   const localChains = config.mode === 'sandbox' ? await connectSandbox(db) : undefined;
   const custody = await openCustody({ config, db, secrets, logger, localChains });
-  const ledgerDb = openDatabase({ url, poolSize: 1, logger });
+  const ledgerDb = openDatabase({ url, poolSize: 1, logger, limits: postingLimits });
   const ledger = createLedger({ db: ledgerDb, logger });
   const parts: CustodyCommandParts = {
     ...custody,

@@ -5,7 +5,7 @@ import { type Custody, openCustody } from './custody.ts';
 import { claimDatabase } from './db/claim-database.ts';
 import { type Database, openDatabase } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
-import { createLedger, type Ledger } from './ledger/ledger.ts';
+import { createLedger, type Ledger, postingLimits } from './ledger/ledger.ts';
 import type { Logger } from './logger.ts';
 import { portsOf } from './outgoing/inner-ports.ts';
 import { createOutgoing, type Outgoing } from './outgoing/outgoing.ts';
@@ -62,7 +62,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     poolSize: 2,
     logger,
     applicationName: 'paywright-ledger',
-    statementTimeoutMs: 12_000,
+    limits: postingLimits,
   });
   closers.push(() => ledgerDb.close());
   const ledger = createLedger({ db: ledgerDb, logger });

@@ -87,7 +87,7 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
       }),
     ],
     schedules: [
-      expireIdempotencyKeys(db, systemClock),
+      expireIdempotencyKeys(db),
       resumeWithdrawalsSchedule(db),
       moveRetiredSchedule({ db, ledger, networks, provider, logger }),
       watchGasSchedule({ db, networks, logger }),

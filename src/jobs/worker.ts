@@ -1,5 +1,6 @@
 import { type Runner, run, Logger as WorkerLogger } from 'graphile-worker';
 import pg from 'pg';
+import { connectionSettings } from '../db/connection-settings.ts';
 import type { Database } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
 import { type JobHandler, jobTimeoutMs } from './define-job.ts';
@@ -29,7 +30,7 @@ export interface WorkerOptions {
 export async function startWorker({ db, url, logger, handlers, schedules }: WorkerOptions): Promise<Worker> {
   const all = [...handlers, ...schedules.map((schedule) => schedule.handler)];
   // Connections of its own: graphile-worker cannot bear that ours read a bigint as a bigint.
-  const pool = new pg.Pool({ connectionString: url, max: 6, application_name: 'paywright-worker' });
+  const pool = new pg.Pool({ ...connectionSettings({ url, applicationName: 'paywright-worker' }), max: 6 });
   pool.on('error', (err) => {
     if (!pool.ending) logger.warn({ err }, 'a connection of the job worker was lost');
   });

@@ -1,4 +1,4 @@
-import type { Database } from '../db/database.ts';
+import type { Queryable } from '../db/database.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import type { Asset } from '../money/asset.ts';
 
@@ -8,7 +8,7 @@ export function amountText(asset: Asset, atomic: bigint | string): string {
 }
 
 /** What the ledger says and what the rows of deposits and withdrawals say: one line for each thing that does not agree. */
-export async function reconcileBooks(db: Database): Promise<string[]> {
+export async function reconcileBooks(db: Queryable): Promise<string[]> {
   return [
     ...(await custodyAgainstClaims(db)),
     ...(await transitAgainstWithdrawals(db)),
@@ -27,7 +27,7 @@ interface SumRow {
 }
 
 /** On every chain by itself: what the ledger says we hold is what it says that somebody has or that is under way. */
-async function custodyAgainstClaims(db: Database): Promise<string[]> {
+async function custodyAgainstClaims(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<SumRow>(
     `SELECT c.id AS chain, a.symbol AS asset,
             -coalesce(sum(balance) FILTER (WHERE ledger.kind_of(l.id) = 32), 0) AS found,
@@ -42,7 +42,7 @@ async function custodyAgainstClaims(db: Database): Promise<string[]> {
   );
 }
 
-async function transitAgainstWithdrawals(db: Database): Promise<string[]> {
+async function transitAgainstWithdrawals(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<SumRow>(
     `WITH booked AS (
        SELECT c.id AS chain, a.symbol AS asset, l.balance FROM ledger.accounts l
@@ -62,7 +62,7 @@ async function transitAgainstWithdrawals(db: Database): Promise<string[]> {
 }
 
 /** Each withdrawal is opened by one posting and, when it is finished, ended by one that says how. */
-async function withdrawalsWithoutPostings(db: Database): Promise<string[]> {
+async function withdrawalsWithoutPostings(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ id: string; asset: Asset; gross: string; status: string; wrong: string }>(
     `SELECT * FROM (
        SELECT w.id, w.asset, w.gross, w.status,
@@ -82,7 +82,7 @@ async function withdrawalsWithoutPostings(db: Database): Promise<string[]> {
   return rows.map(({ id, asset, gross, wrong }) => `Withdrawal ${id} of ${amountText(asset, gross)} ${wrong}.`);
 }
 
-async function depositPostingsWithoutRows(db: Database): Promise<string[]> {
+async function depositPostingsWithoutRows(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ reference: string; asset: Asset; amount: string }>(
     `SELECT p.reference, a.symbol AS asset, p.amount FROM ledger.postings p JOIN ledger.assets a ON a.code = p.asset
       WHERE p.type = 'deposit' AND NOT EXISTS (
@@ -96,7 +96,7 @@ async function depositPostingsWithoutRows(db: Database): Promise<string[]> {
 }
 
 /** One transaction pays one withdrawal. */
-async function paymentsCountedTwice(db: Database): Promise<string[]> {
+async function paymentsCountedTwice(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ chain: string; tx_hash: string; ids: string[] }>(
     `SELECT chain, tx_hash, array_agg(id ORDER BY id) AS ids FROM withdrawals
       WHERE status = 'complete' GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2`,
@@ -106,7 +106,7 @@ async function paymentsCountedTwice(db: Database): Promise<string[]> {
   );
 }
 
-async function treesThatAreShort(db: Database): Promise<string[]> {
+async function treesThatAreShort(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ snapshot_id: string; chain: string; asset: Asset; total: string; owed: string }>(
     `SELECT snapshot_id, chain, asset, total, owed FROM reserve_trees t JOIN reserve_snapshots s ON s.id = t.snapshot_id
       WHERE s.published_at IS NOT NULL AND t.key IS NOT NULL AND total <> owed ORDER BY 1, 2, 3`,

@@ -1,5 +1,5 @@
 import type { Network, Networks } from '../chains/network.ts';
-import type { Database } from '../db/database.ts';
+import { type Database, longStatements } from '../db/database.ts';
 import { verifyLedger } from '../ledger/verify.ts';
 import type { Asset } from '../money/asset.ts';
 import { BlockIsGone, requireBlock } from './ask-chain.ts';
@@ -28,7 +28,11 @@ export async function reconcile(parts: ReconcileParts): Promise<string[]> {
     position: await readPosition(tx),
     wallets: await readWallets(tx),
   }));
-  const findings = [...(await verifyLedger(db)).problems, ...(await reconcileBooks(db)), ...(await findStuck(parts))];
+  const findings = [
+    ...(await verifyLedger(db)).problems,
+    ...(await db.transaction(reconcileBooks, longStatements)),
+    ...(await findStuck(parts)),
+  ];
   for (const network of networks.values()) findings.push(...(await reconcileChain(parts, network, position, wallets)));
   for (const { chain, asset, owed, inTransit } of position.books) {
     const network = networks.get(chain);
