@@ -14,7 +14,7 @@ export interface Limits {
  * Waiting for a lock ends before silence does. So when a whole process falls silent, those of its transactions that wait
  * for one lock do not get it one after the other and keep it for the full time each.
  */
-export const defaultLimits: Limits = { statementMs: 15_000, lockMs: 4_000, idleInTransactionMs: 5_000 };
+const defaultLimits: Limits = { statementMs: 15_000, lockMs: 4_000, idleInTransactionMs: 5_000 };
 
 /** For those who change or wait for everything, and for whom nobody can say how long it takes: migrations. */
 export const unhurried = { statementMs: 0, lockMs: 0 } as const satisfies Partial<Limits>;

@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { openDatabase } from '../../src/db/database.ts';
+import { OutcomeUnknown } from '../../src/db/outcome-unknown.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
+import { createLogger } from '../../src/logger.ts';
 import { freshEmail, type Reply, type TestAccount } from '../support/client.ts';
 import { useDatabase } from '../support/database.ts';
 import { useInvoices } from '../support/invoices.ts';
@@ -109,6 +112,26 @@ test('a registration whose commit was not answered may have happened: signing in
   await lost;
   expectTold(unsure, 'outcome_unknown');
   expect(await service.client.post('/agent/register', fields)).toMatchObject({ body: { isNewAccount: false } });
+});
+
+test('a single statement that was not answered may have happened, if it writes', async () => {
+  const db = openDatabase({ url: wire.url, poolSize: 1, logger: createLogger('silent') });
+  onTestFinished(() => db.close());
+  const { handle } = await service.client.register();
+  const write = () => db.query("UPDATE accounts SET name = 'Lovelace' WHERE handle = $1", [handle]);
+  const read = () => db.query<{ name: string }>('SELECT name FROM accounts WHERE handle = $1', [handle]);
+
+  const unread = wire.loseAnswerTo('SELECT name FROM accounts WHERE handle');
+  await expect(read()).rejects.not.toBeInstanceOf(OutcomeUnknown);
+  await unread;
+  const cut = wire.cutBefore('UPDATE accounts SET name');
+  await expect(write()).rejects.toBeInstanceOf(OutcomeUnknown);
+  await cut;
+  expect((await read()).rows).toEqual([{ name: 'Ada' }]);
+  const lost = wire.loseAnswerTo('UPDATE accounts SET name');
+  await expect(write()).rejects.toBeInstanceOf(OutcomeUnknown);
+  await lost;
+  expect((await read()).rows).toEqual([{ name: 'Lovelace' }]);
 });
 
 test('after all that the ledger is sound', async () => {

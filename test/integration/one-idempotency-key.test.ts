@@ -1,8 +1,15 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { type Database, openDatabase } from '../../src/db/database.ts';
+import { createOnce } from '../../src/http/idempotency.ts';
+import { keepAnswer } from '../../src/ledger/kept-answers.ts';
+import { createLedger } from '../../src/ledger/ledger.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
+import { createLogger } from '../../src/logger.ts';
 import type { Reply, TestAccount } from '../support/client.ts';
 import { useInvoices } from '../support/invoices.ts';
+import { createOwners, fund, scope, transfer } from '../support/ledger.ts';
 import { useService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const service = useService();
 const { funded, ask, balanceOf } = useInvoices(() => service.client);
@@ -87,6 +94,81 @@ test.each([
     expected += changes[done[0] ?? ''] ?? 0;
   }
   expect((await balanceOf(account)).USDC).toBe(String(expected));
+});
+
+describe('while the first use of a key is not committed yet', () => {
+  const { db } = service.database;
+  const logger = createLogger('silent');
+
+  test('a transfer waits for it, and is refused when it is', async () => {
+    const [ada, bob] = await people();
+    const ledger = createLedger({ db: open('transfers'), logger });
+    const first = deferred();
+    const request = db.transaction(async (tx) => {
+      await keepAnswer(tx, scope(ada, 'k', 'a withdrawal'), { status: 200, body: {} });
+      await first.promise;
+    });
+    const second = ledger.post(transfer(ada, bob, 10n, { idempotency: scope(ada, 'k', 'a transfer') }));
+    await waits('transfers');
+    first.resolve();
+    await request;
+    expect(await second).toEqual({ outcome: 'mismatch' });
+  });
+
+  test('any other request waits for a transfer, and then has done nothing', async () => {
+    const [ada, bob] = await people();
+    const ledger = createLedger({ db, logger });
+    const once = createOnce(open('requests'));
+    const first = deferred();
+    const paying = db.transaction(async (tx) => {
+      await ledger.postWithin(tx, [transfer(ada, bob, 10n, { idempotency: scope(ada, 'k', 'a transfer') })]);
+      await first.promise;
+    });
+    const caller = { accountId: ada, keyId: 'key_x', handle: 'PA-X', tier: 'free' as const, bucket: 'x' };
+    const { requestHash } = scope(ada, 'k', 'a change of name');
+    const idempotency = { key: 'k', requestHash: Buffer.from(requestHash) };
+    const second = once({ caller, idempotency }, async (tx) => {
+      await tx.query("UPDATE accounts SET name = 'Other' WHERE id = $1", [ada]);
+      return { status: 200, body: {} };
+    }).catch((error: unknown) => error);
+    await waits('requests');
+    first.resolve();
+    await paying;
+    expect(await second).toMatchObject({ code: 'idempotency_mismatch' });
+    const { rows } = await db.query("SELECT FROM accounts WHERE name = 'Other'");
+    expect(rows).toHaveLength(0);
+  });
+
+  function deferred() {
+    let resolve = () => {};
+    const promise = new Promise<void>((done) => {
+      resolve = done;
+    });
+    return { promise, resolve: () => resolve() };
+  }
+
+  async function people(): Promise<[bigint, bigint]> {
+    const [ada, bob] = await createOwners(db, 2);
+    if (ada === undefined || bob === undefined) throw new Error('nobody was created');
+    await fund(createLedger({ db, logger }), [ada], 1_000n);
+    return [ada.id, bob.id];
+  }
+
+  function open(applicationName: string): Database {
+    const opened = openDatabase({ url: service.database.url, poolSize: 2, logger, applicationName });
+    onTestFinished(() => opened.close());
+    return opened;
+  }
+
+  const waits = (applicationName: string) =>
+    until(`${applicationName} to wait`, async () => {
+      const { rows } = await db.query(
+        `SELECT FROM pg_stat_activity
+          WHERE datname = current_database() AND application_name = $1 AND wait_event_type = 'Lock'`,
+        [applicationName],
+      );
+      return rows.length > 0;
+    });
 });
 
 test('after all that the ledger is sound', async () => {

@@ -3,6 +3,8 @@ import { connect, createServer, type Socket } from 'node:net';
 /** A line to the database that can be muffled, so that answers no longer arrive, and cut: everywhere or at one place. */
 export interface Wire {
   readonly url: string;
+  /** What each connection said first: who it is, and which settings it wants. */
+  readonly greetings: readonly string[];
   muffle(): void;
   cut(): void;
   /** The next connection that sends this text is cut before the database gets it. Resolves when that has happened. */
@@ -12,11 +14,13 @@ export interface Wire {
    * the line is cut. Resolves when that has happened.
    */
   loseCommitAfter(text: string): Promise<void>;
+  /** The same for a statement that is a commit of its own. */
+  loseAnswerTo(text: string): Promise<void>;
 }
 
 interface Trap {
   readonly text: string;
-  readonly at: 'text' | 'commit';
+  readonly at: 'text' | 'commit' | 'answer';
   readonly sprung: () => void;
 }
 
@@ -28,6 +32,7 @@ export async function startWire(
   const socketPath = `${decodeURIComponent(target.hostname || target.host)}/.s.PGSQL.5432`;
   const sockets = new Set<Socket>();
   let traps: Trap[] = [];
+  const greetings: string[] = [];
   let muffled = false;
 
   const server = createServer((client) => {
@@ -38,6 +43,7 @@ export async function startWire(
       sockets.add(socket);
       socket.on('error', () => {});
     }
+    client.once('data', (chunk) => greetings.push(chunk.toString('latin1')));
     client.on('data', (chunk) => {
       const trap = traps.find(({ text }) => chunk.includes(text));
       if (trap !== undefined) {
@@ -48,6 +54,7 @@ export async function startWire(
           return;
         }
         awaitsCommit = trap;
+        committing = trap.at === 'answer';
       }
       committing ||= awaitsCommit !== undefined && chunk.includes('COMMIT\0');
       upstream.write(chunk);
@@ -75,6 +82,7 @@ export async function startWire(
 
   return {
     url: `postgresql://paywright@127.0.0.1:${address.port}${target.pathname}`,
+    greetings,
     muffle() {
       muffled = true;
     },
@@ -83,5 +91,6 @@ export async function startWire(
     },
     cutBefore: (text) => setTrap(text, 'text'),
     loseCommitAfter: (text) => setTrap(text, 'commit'),
+    loseAnswerTo: (text) => setTrap(text, 'answer'),
   };
 }
