@@ -8,6 +8,7 @@ import { openStore, openStoreDatabase } from './app/store.ts';
 import { welcome } from './app/welcome.ts';
 import type { Config } from './config.ts';
 import { type Database, isUnavailable } from './db/database.ts';
+import { OutcomeUnknown } from './db/outcome-unknown.ts';
 import type { CommandParts, CommandTools } from './feature.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { Refusal } from './refusal.ts';
@@ -148,6 +149,7 @@ async function withCustody(
 function explain(error: unknown): string {
   if (error instanceof Refusal) return error.message;
   const { code, path } = error as NodeJS.ErrnoException;
+  if (error instanceof OutcomeUnknown) return 'The connection was lost while writing: look whether it happened.';
   if (isUnavailable(error)) return 'The database does not answer: check DATABASE_URL, or try again in a moment.';
   if (code === 'ENOSPC') return `The disk is full: there is no room left to write ${path ?? 'files'}.`;
   if (code === 'EACCES' || code === 'EROFS') return `There is no permission to use ${path ?? 'a file that is needed'}.`;

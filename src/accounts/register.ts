@@ -1,4 +1,5 @@
 import { type Database, type Transaction, violates } from '../db/database.ts';
+import { OutcomeUnknown } from '../db/outcome-unknown.ts';
 import { httpErrors } from '../http/errors.ts';
 import { newId, randomHandle } from '../ids.ts';
 import type { Secrets } from '../secrets.ts';
@@ -62,7 +63,8 @@ export function createRegister(parts: RegisterParts): (registration: Registratio
     const passwordHash = await passwords.hash(registration.password);
     const wallet = await orUnavailable(wallets.createWallet({ chain: 'MATIC' }));
     const created = await createAccount(parts, { ...registration, name, passwordHash, wallet }).catch(async (error) => {
-      await wallets.giveBack?.(wallet);
+      // Perhaps the account is there and has it: then the wallet is not to be given to anybody else.
+      if (!(error instanceof OutcomeUnknown)) await wallets.giveBack?.(wallet);
       throw error;
     });
     if (created !== undefined) return created;

@@ -6,7 +6,7 @@ import type { Config } from '../config.ts';
 import { type Database, openDatabase } from '../db/database.ts';
 import { beginChains } from '../deposits/begin-chains.ts';
 import type { CommandParts } from '../feature.ts';
-import { createLedger } from '../ledger/ledger.ts';
+import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { createCircleProvider } from '../providers/circle/circle-provider.ts';
 import { type CircleParts, circle as circleFeature } from '../providers/circle/feature.ts';
@@ -89,7 +89,7 @@ export async function openCommandParts({ config, logger, url, db, features = lis
   const secrets = await openSecrets(config, db);
   const localChains = config.mode === 'sandbox' ? await connectSandbox(db) : undefined;
   const custody = await openCustody({ config, db, secrets, logger, localChains });
-  const ledgerDb = openDatabase({ url, poolSize: 1, logger });
+  const ledgerDb = openDatabase({ url, poolSize: 1, logger, limits: postingLimits });
   const ledger = createLedger({ db: ledgerDb, logger });
   const parts: CommandParts = {
     networks: custody.networks,

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts';
 import { claimDatabase } from '../db/claim-database.ts';
 import { type Database, openDatabase } from '../db/database.ts';
 import type { Parts } from '../feature.ts';
-import { createLedger } from '../ledger/ledger.ts';
+import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { portsOf } from '../outgoing/inner-ports.ts';
 import { createOutgoing } from '../outgoing/outgoing.ts';
@@ -59,7 +59,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     poolSize: 2,
     logger,
     applicationName: 'paywright-ledger',
-    statementTimeoutMs: 12_000,
+    limits: postingLimits,
   });
   closers.push(() => ledgerDb.close());
   const ledger = createLedger({ db: ledgerDb, logger });

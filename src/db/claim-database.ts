@@ -1,13 +1,14 @@
 import pg from 'pg';
 import { Refusal } from '../refusal.ts';
-import { connectTimeoutMs, migrationLock } from './migrate.ts';
+import { connectionSettings, unhurried } from './connection-settings.ts';
+import { migrationLock } from './migrate.ts';
 
 /**
  * A database serves a sandbox or the real thing, and never first one and then the other: in a sandbox anybody's email
  * counts as verified. Whoever starts on an empty one decides, before anything else is written.
  */
 export async function claimDatabase(url: string, mode: 'sandbox' | 'live'): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs });
+  const client = new pg.Client(connectionSettings({ url, applicationName: 'paywright-claim', limits: unhurried }));
   client.on('error', () => {});
   await client.connect();
   try {

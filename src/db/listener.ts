@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from '../logger.ts';
+import { connectionSettings } from './connection-settings.ts';
 
 /** How a listening connection is recognised in pg_stat_activity. */
 export const listenerName = 'paywright-listener';
@@ -38,9 +39,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
 
   async function connect(): Promise<void> {
     const fresh = new pg.Client({
-      connectionString: options.url,
-      application_name: listenerName,
-      keepAlive: true,
+      ...connectionSettings({ url: options.url, applicationName: listenerName }),
       query_timeout: checkTimeoutMs,
     });
     fresh.on('error', () => drop(fresh));

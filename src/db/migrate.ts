@@ -3,12 +3,10 @@ import { readdir, readFile } from 'node:fs/promises';
 import { runMigrations } from 'graphile-worker';
 import pg from 'pg';
 import { Refusal } from '../refusal.ts';
+import { connectionSettings, unhurried } from './connection-settings.ts';
 
 /** Any number, as long as every instance takes the same lock. */
 export const migrationLock = 4_028_402;
-
-/** A database that does not answer by then is not there. */
-export const connectTimeoutMs = 10_000;
 
 const folder = new URL('./migrations/', import.meta.url);
 
@@ -24,7 +22,7 @@ interface Migration {
  * transaction; instances that start together wait for one another.
  */
 export async function migrate(url: string): Promise<{ readonly applied: readonly string[] }> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs });
+  const client = new pg.Client(migrationSettings(url));
   // A connection that is lost fails the statement under way; without a listener it would end the process.
   client.on('error', () => {});
   await client.connect();
@@ -38,9 +36,14 @@ export async function migrate(url: string): Promise<{ readonly applied: readonly
   }
 }
 
+/** A statement of a migration takes as long as it takes; but whoever stops in the middle does not hold up everybody. */
+function migrationSettings(url: string): pg.ClientConfig {
+  return connectionSettings({ url, applicationName: 'paywright-migrate', limits: unhurried });
+}
+
 /** graphile-worker's own tables. Its own pool would let go of its connections before they are closed. */
 async function migrateJobs(url: string): Promise<void> {
-  const pool = new pg.Pool({ connectionString: url, max: 2, connectionTimeoutMillis: connectTimeoutMs });
+  const pool = new pg.Pool({ ...migrationSettings(url), max: 2 });
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   try {

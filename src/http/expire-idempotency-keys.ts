@@ -1,22 +1,19 @@
 import { z } from 'zod';
-import type { Clock } from '../clock.ts';
 import type { Database } from '../db/database.ts';
 import { defineJob, handleJob } from '../jobs/define-job.ts';
 import type { Schedule } from '../jobs/worker.ts';
-import { forgetKeysBefore } from '../ledger/forget-keys.ts';
+import { forgetKeysOlderThan } from '../ledger/forget-keys.ts';
 
 const job = defineJob({ name: 'expire-idempotency-keys', payload: z.unknown(), maxAttempts: 1 });
 
 /** Keys are promised for 24 hours; they are kept for 48, so that nobody is caught by a clock. */
 const keptMs = 48 * 60 * 60_000;
 
-export function expireIdempotencyKeys(db: Database, clock: Clock): Schedule {
+export function expireIdempotencyKeys(db: Database): Schedule {
   return {
     at: '17 * * * *',
     handler: handleJob(job, async () => {
-      const before = new Date(clock.now() - keptMs);
-      await db.query('DELETE FROM idempotency_keys WHERE created_at < $1', [before]);
-      await forgetKeysBefore(db, before);
+      await forgetKeysOlderThan(db, keptMs);
     }),
   };
 }

@@ -5,5 +5,5 @@ import { expireIdempotencyKeys } from './expire-idempotency-keys.ts';
 export const service: Feature = {
   name: 'service',
   chapters: [{ name: 'Service', description: 'The service about itself.' }],
-  schedules: ({ db, clock }) => [expireIdempotencyKeys(db, clock)],
+  schedules: ({ db }) => [expireIdempotencyKeys(db)],
 };

@@ -1,15 +1,14 @@
 import type { Database, Transaction } from '../db/database.ts';
+import { findKey, type KeptAnswer, keepAnswer } from '../ledger/kept-answers.ts';
+import type { IdempotencyScope } from '../ledger/posting.ts';
 import type { Caller, IdempotencyClaim } from './define-route.ts';
 import { httpErrors } from './errors.ts';
-
-interface StoredAnswer {
-  readonly status: number;
-  readonly body: unknown;
-}
 
 interface OnceRequest {
   readonly caller: Caller;
   readonly idempotency: IdempotencyClaim | undefined;
+  /** What it is about, when many of its kind may wait for one row: they then leave room for others. */
+  readonly kind?: string;
 }
 
 /**
@@ -17,35 +16,33 @@ interface OnceRequest {
  * answer is remembered in the same commit, so it is there exactly when the effect is. A refusal (anything thrown) rolls
  * back both, and the same key may succeed later.
  *
- * The lock lasts as long as the transaction: a process that dies lets go of it.
+ * Keys are one store for all routes, transfers included. Of two requests that use one key for the first time at once, one
+ * is done. The lock lasts as long as the transaction: a process that dies lets go of it.
  */
-export type Once = <Answer extends StoredAnswer>(
+export type Once = <Answer extends KeptAnswer>(
   request: OnceRequest,
   work: (tx: Transaction) => Promise<Answer>,
 ) => Promise<Answer>;
 
 export function createOnce(db: Database): Once {
-  return <Answer extends StoredAnswer>(
-    { caller, idempotency: claim }: OnceRequest,
+  return <Answer extends KeptAnswer>(
+    { caller, idempotency: claim, ...options }: OnceRequest,
     work: (tx: Transaction) => Promise<Answer>,
   ) =>
     db.transaction(async (tx) => {
       if (claim === undefined) return work(tx);
-      await lockClaim(tx, caller, claim);
-      const earlier = await findAnswer(tx, caller, claim);
+      const scope = { accountId: caller.accountId, ...claim };
+      await lockKey(tx, scope);
+      const earlier = await findEarlierAnswer(tx, scope);
       if (earlier !== undefined) return { ...earlier, replayed: true } as unknown as Answer;
-      // Taken now, as the answer's row will need it: work that ends by posting must not wait for it then.
-      await tx.query('SELECT FROM accounts WHERE id = $1 FOR KEY SHARE', [caller.accountId]);
       const answer = await work(tx);
-      await tx.query(
-        'INSERT INTO idempotency_keys (account_id, key, request_hash, status, answer) VALUES ($1, $2, $3, $4, $5)',
-        [caller.accountId, claim.key, claim.requestHash, answer.status, JSON.stringify(answer.body)],
-      );
+      // A transfer asks for no lock, and may have been faster under the same key: then none of this happens.
+      if (!(await keepAnswer(tx, scope, answer))) throw httpErrors.idempotency_mismatch();
       return answer;
-    });
+    }, options);
 }
 
-async function lockClaim(tx: Transaction, { accountId }: Caller, { key }: IdempotencyClaim): Promise<void> {
+async function lockKey(tx: Transaction, { accountId, key }: IdempotencyScope): Promise<void> {
   const { rows } = await tx.query<{ locked: boolean }>(
     'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked',
     [`idempotency ${accountId} ${key}`],
@@ -54,17 +51,10 @@ async function lockClaim(tx: Transaction, { accountId }: Caller, { key }: Idempo
     throw httpErrors.idempotency_in_progress(undefined, { headers: { 'Retry-After': '1' } });
 }
 
-async function findAnswer(
-  tx: Transaction,
-  { accountId }: Caller,
-  { key, requestHash }: IdempotencyClaim,
-): Promise<StoredAnswer | undefined> {
-  const { rows } = await tx.query<{ request_hash: Buffer; status: number; answer: unknown }>(
-    'SELECT request_hash, status, answer FROM idempotency_keys WHERE account_id = $1 AND key = $2',
-    [accountId, key],
-  );
-  const [row] = rows;
-  if (row === undefined) return undefined;
-  if (!row.request_hash.equals(requestHash)) throw httpErrors.idempotency_mismatch();
-  return { status: row.status, body: row.answer };
+async function findEarlierAnswer(tx: Transaction, scope: IdempotencyScope): Promise<KeptAnswer | undefined> {
+  const found = await findKey(tx, scope);
+  if (found.holder === 'another') throw httpErrors.idempotency_mismatch();
+  if (found.holder === 'nobody') return undefined;
+  if (found.answer === undefined) throw new Error('a key of this request has no answer');
+  return found.answer;
 }

@@ -1,6 +1,8 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { LedgerBusy, LedgerUnavailable, OutcomeUnknown } from '../ledger/errors.ts';
+import { OutcomeUnknown } from '../db/outcome-unknown.ts';
+import { DatabaseBusy } from '../db/slots.ts';
+import { LedgerBusy, LedgerUnavailable } from '../ledger/errors.ts';
 import { httpErrors } from './errors.ts';
 import { toProblem } from './send-problem.ts';
 
@@ -13,6 +15,12 @@ test.each([
   ['a ledger that cannot write', new LedgerUnavailable(new Error('secret detail')), 503, 'unavailable'],
   ['a connection lost in mid-commit', new OutcomeUnknown(new Error('secret detail')), 503, 'outcome_unknown'],
   ['a database that is shutting down', databaseError('57P01'), 503, 'unavailable'],
+  ['a statement that took too long', databaseError('57014'), 503, 'unavailable'],
+  ['a lock that somebody keeps', databaseError('55P03'), 503, 'unavailable'],
+  ['a transaction that was silent for too long', databaseError('25P03'), 503, 'unavailable'],
+  ['a deadlock', databaseError('40P01'), 503, 'unavailable'],
+  ['too many transactions', new DatabaseBusy('invoices'), 503, 'unavailable'],
+  ['a database that says nothing', new Error('Query read timeout'), 503, 'unavailable'],
   ['a disk that is full', databaseError('53100'), 503, 'unavailable'],
   [
     'a client that is gone',

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { isUnavailable } from '../db/database.ts';
-import { LedgerBusy, LedgerUnavailable, OutcomeUnknown } from '../ledger/errors.ts';
+import { OutcomeUnknown } from '../db/outcome-unknown.ts';
+import { LedgerBusy, LedgerUnavailable } from '../ledger/errors.ts';
 import { httpErrors } from './errors.ts';
 import { Problem, type ProblemExtras } from './problem.ts';
 

@@ -169,7 +169,7 @@ function payRoute(parts: InvoiceParts): Route {
       ],
     },
     async ({ caller, params: { id }, idempotency }) =>
-      parts.once({ caller, idempotency }, async (tx) => {
+      parts.once({ caller, idempotency, kind: 'invoice payments' }, async (tx) => {
         const invoice = await payInvoice(tx, parts, { caller, id });
         return ok(describeInvoice(invoice, caller.accountId, parts.publicUrl()));
       }),

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { connectionSettings } from '../db/connection-settings.ts';
 import type { Database } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
 import { cronLine } from './cron-line.ts';
@@ -90,10 +91,8 @@ function sortIntoLanes({ handlers, schedules, slots = {} }: WorkerOptions): read
 function openPool({ url, logger }: WorkerOptions, lanes: readonly Lane[]): pg.Pool {
   const mostSlots = Math.max(0, ...lanes.map(({ slots }) => slots));
   const pool = new pg.Pool({
-    connectionString: url,
+    ...connectionSettings({ url, applicationName: 'paywright-worker' }),
     max: lanes.length + mostSlots + 2,
-    application_name: 'paywright-worker',
-    connectionTimeoutMillis: 10_000,
   });
   pool.on('error', (err) => {
     if (!pool.ending) logger.warn({ err }, 'a connection of the job worker was lost');

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { OutcomeUnknown } from '../db/outcome-unknown.ts';
 import type { Logger } from '../logger.ts';
-import { LedgerBusy, LedgerUnavailable, OutcomeUnknown } from './errors.ts';
+import { LedgerBusy, LedgerUnavailable } from './errors.ts';
 import type { KnownAccounts } from './known-accounts.ts';
 import { type PostRow, postBatch, postSql } from './post-batch.ts';
 import type { Outcome, Posting } from './posting.ts';
@@ -175,5 +176,5 @@ function refusal(error: unknown): pg.DatabaseError | undefined {
 
 /** Out of disk, memory or time, or a standby that only reads: nothing to find by halving. */
 function cannotWrite(code: string): boolean {
-  return code === '25006' || code === '57014' || code.startsWith('53') || code.startsWith('58');
+  return code === '25006' || code === '57014' || code === '55P03' || code.startsWith('53') || code.startsWith('58');
 }

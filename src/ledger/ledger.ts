@@ -22,6 +22,12 @@ export interface Ledger {
   stop(): Promise<void>;
 }
 
+/**
+ * For the connections that batches are posted on. They outlast whoever holds an account and has fallen silent, whom the
+ * database ends before; and a statement ends before those who wait for it give up.
+ */
+export const postingLimits = { statementMs: 12_000, lockMs: 12_000 } as const;
+
 export interface LedgerOptions {
   /** Best one of its own, with as many connections as batches in flight, so that no slow query keeps postings waiting. */
   readonly db: Database;

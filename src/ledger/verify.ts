@@ -1,4 +1,4 @@
-import { onlyRow, type Queryable } from '../db/database.ts';
+import { type Database, longStatements, onlyRow } from '../db/database.ts';
 
 export interface Verification {
   readonly accounts: bigint;
@@ -13,8 +13,9 @@ export interface Verification {
  * the last of them recorded, every recorded balance follows from the one before, and nothing came from nowhere.
  * One statement, so that it sees one moment while postings go on.
  */
-export async function verifyLedger(db: Queryable): Promise<Verification> {
-  return onlyRow(await db.query<Verification & { problems: string[] }>(sql));
+export async function verifyLedger(db: Database): Promise<Verification> {
+  const result = await db.transaction((tx) => tx.query<Verification & { problems: string[] }>(sql), longStatements);
+  return onlyRow(result);
 }
 
 const sql = `
@@ -57,7 +58,8 @@ WITH chained AS (
     FROM ledger.accounts GROUP BY id & 255 HAVING sum(balance) <> 0
   UNION ALL
   SELECT format('Idempotency key %s belongs to no posting.', k.digest)
-    FROM ledger.idempotency_keys k LEFT JOIN ledger.postings p ON p.id = k.posting_id WHERE p.id IS NULL
+    FROM ledger.idempotency_keys k LEFT JOIN ledger.postings p ON p.id = k.posting_id
+   WHERE k.posting_id IS NOT NULL AND p.id IS NULL
 )
 SELECT (SELECT count(*) FROM ledger.accounts) AS accounts,
        (SELECT count(*) FROM ledger.postings) AS postings,

@@ -1,4 +1,4 @@
-import type { Database } from '../db/database.ts';
+import { type Database, longStatements } from '../db/database.ts';
 
 /** A day of hourly snapshots. */
 const keptSnapshots = 24;
@@ -21,7 +21,7 @@ export async function forgetOldLeaves(db: Database, kept: number = keptSnapshots
       await tx.query('UPDATE reserve_trees SET key = NULL WHERE id = $1', [id]);
       await tx.query('DELETE FROM reserve_owners WHERE tree_id = $1', [id]);
       await tx.query('DELETE FROM reserve_pages WHERE tree_id = $1', [id]);
-    });
+    }, longStatements);
   }
   await db.query(
     `DELETE FROM reserve_snapshots s WHERE published_at IS NULL AND taken_at < now() - interval '1 hour'

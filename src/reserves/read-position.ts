@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
-import type { Database, Queryable, Transaction } from '../db/database.ts';
+import { type Database, longStatements, type Queryable, type Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
 import { type OpenStep, readOpenSteps } from './open-steps.ts';
 
@@ -43,7 +43,7 @@ export function atOneMoment<Result>(db: Database, work: (tx: Transaction) => Pro
   return db.transaction(async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
     return work(tx);
-  });
+  }, longStatements);
 }
 
 export async function readPosition(tx: Transaction): Promise<Position> {

@@ -1,4 +1,4 @@
-import type { Database } from '../db/database.ts';
+import type { Queryable } from '../db/database.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import { type Asset, assets } from '../money/asset.ts';
 import type { Saga } from '../sagas/define-saga.ts';
@@ -10,7 +10,7 @@ export function amountText(asset: Asset, atomic: bigint | string): string {
 }
 
 /** What the ledger says and what the rows of deposits and withdrawals say: one line for each thing that does not agree. */
-export async function reconcileBooks(db: Database, sagas: readonly Saga[]): Promise<string[]> {
+export async function reconcileBooks(db: Queryable, sagas: readonly Saga[]): Promise<string[]> {
   return [
     ...(await custodyAgainstClaims(db)),
     ...(await transitAgainstSagas(db, sagas)),
@@ -30,7 +30,7 @@ interface SumRow {
 }
 
 /** On every chain by itself: what the ledger says we hold is what it says that somebody has or that is under way. */
-async function custodyAgainstClaims(db: Database): Promise<string[]> {
+async function custodyAgainstClaims(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<SumRow>(
     `SELECT c.id AS chain, a.symbol AS asset,
             -coalesce(sum(balance) FILTER (WHERE ledger.kind_of(l.id) = 32), 0) AS found,
@@ -46,7 +46,7 @@ async function custodyAgainstClaims(db: Database): Promise<string[]> {
 }
 
 /** What stands in transit for a kind of saga is what its open ones have taken. */
-async function transitAgainstSagas(db: Database, sagas: readonly Saga[]): Promise<string[]> {
+async function transitAgainstSagas(db: Queryable, sagas: readonly Saga[]): Promise<string[]> {
   const findings: string[] = [];
   for (const { table, inTransit } of sagas) {
     if (inTransit === undefined) continue;
@@ -73,7 +73,7 @@ async function transitAgainstSagas(db: Database, sagas: readonly Saga[]): Promis
 }
 
 /** What a withdrawal says and what was asked of the provider for it are the same. */
-async function withdrawalsAgainstSteps(db: Database): Promise<string[]> {
+async function withdrawalsAgainstSteps(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ id: string; asset: Asset; gross: string }>(
     `SELECT w.id, w.asset, w.gross FROM withdrawals w
        LEFT JOIN chain_steps s ON s.saga_id = w.id AND s.step = 'pay' LEFT JOIN chain_step_leaves l ON l.step_id = s.id
@@ -90,7 +90,7 @@ async function withdrawalsAgainstSteps(db: Database): Promise<string[]> {
 }
 
 /** Each withdrawal is opened by one posting and, when it is finished, ended by one that says how. */
-async function withdrawalsWithoutPostings(db: Database): Promise<string[]> {
+async function withdrawalsWithoutPostings(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ id: string; asset: Asset; gross: string; status: string; wrong: string }>(
     `SELECT * FROM (
        SELECT w.id, w.asset, w.gross, w.status,
@@ -110,7 +110,7 @@ async function withdrawalsWithoutPostings(db: Database): Promise<string[]> {
   return rows.map(({ id, asset, gross, wrong }) => `Withdrawal ${id} of ${amountText(asset, gross)} ${wrong}.`);
 }
 
-async function depositPostingsWithoutRows(db: Database): Promise<string[]> {
+async function depositPostingsWithoutRows(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ reference: string; asset: Asset; amount: string }>(
     `SELECT p.reference, a.symbol AS asset, p.amount FROM ledger.postings p JOIN ledger.assets a ON a.code = p.asset
       WHERE p.type = 'deposit' AND NOT EXISTS (
@@ -124,7 +124,7 @@ async function depositPostingsWithoutRows(db: Database): Promise<string[]> {
 }
 
 /** One transaction is the end of one step. */
-async function paymentsCountedTwice(db: Database): Promise<string[]> {
+async function paymentsCountedTwice(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ chain: string; tx_hash: string; ids: string[] }>(
     `SELECT chain, hash AS tx_hash, array_agg(saga_id ORDER BY saga_id) AS ids FROM chain_steps
       WHERE state = 'confirmed' GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2`,
@@ -134,7 +134,7 @@ async function paymentsCountedTwice(db: Database): Promise<string[]> {
   );
 }
 
-async function treesThatAreShort(db: Database): Promise<string[]> {
+async function treesThatAreShort(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ snapshot_id: string; chain: string; asset: Asset; total: string; owed: string }>(
     `SELECT snapshot_id, chain, asset, total, owed FROM reserve_trees t JOIN reserve_snapshots s ON s.id = t.snapshot_id
       WHERE s.published_at IS NOT NULL AND t.key IS NOT NULL AND total <> owed ORDER BY 1, 2, 3`,

@@ -1,5 +1,5 @@
 import type { Network, Networks } from '../chains/network.ts';
-import type { Database } from '../db/database.ts';
+import { type Database, longStatements } from '../db/database.ts';
 import { verifyLedger } from '../ledger/verify.ts';
 import type { Saga } from '../sagas/define-saga.ts';
 import { BlockIsGone, requireBlock } from './ask-chain.ts';
@@ -29,7 +29,7 @@ export async function reconcile(parts: ReconcileParts): Promise<string[]> {
   }));
   const findings = [
     ...(await verifyLedger(db)).problems,
-    ...(await reconcileBooks(db, parts.sagas)),
+    ...(await db.transaction((tx) => reconcileBooks(tx, parts.sagas), longStatements)),
     ...(await findStuck(parts)),
   ];
   for (const network of networks.values()) findings.push(...(await reconcileChain(parts, network, position, wallets)));

@@ -6,6 +6,7 @@ import type { Database } from '../db/database.ts';
 import { amountNumber, amountOrRefuse, currency } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
+import { claimKey } from '../ledger/kept-answers.ts';
 import { toJsonNumber } from '../money/amount.ts';
 import type { LocalChains } from './chains/local-chains.ts';
 import { mintOrRefuse } from './mint-or-refuse.ts';
@@ -54,13 +55,12 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       if (earlier !== undefined && (earlier.asset !== amount.asset || earlier.atomic !== amount.atomic)) {
         throw httpErrors.idempotency_mismatch();
       }
-      const txHash = await mintOrRefuse(chains.faucet, {
-        id,
-        chain: homeChain,
-        ...amount,
-        // The same request goes where it went the first time, even if the wallet has changed since.
-        to: earlier?.to ?? (await depositAddress(db, accountId)),
-      });
+      // The same request goes where it went the first time, even if the wallet has changed since.
+      const to = earlier?.to ?? (await depositAddress(db, accountId));
+      // What it has done is in the book of mints; the key is claimed so that nothing else is done under it.
+      const scope = idempotency && { accountId, ...idempotency };
+      if (scope !== undefined && !(await claimKey(db, scope))) throw httpErrors.idempotency_mismatch();
+      const txHash = await mintOrRefuse(chains.faucet, { id, chain: homeChain, ...amount, to });
 
       const answer = (transferId: string) =>
         ok({ txHash, transferId, amount: toJsonNumber(amount), currency: body.currency });

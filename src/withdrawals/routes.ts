@@ -124,7 +124,7 @@ function withdrawRoute({ once, ledger, networks, checkpoint = noCheckpoint }: Wi
     async ({ caller, body, idempotency }) => {
       const gross = withinLimits(amountOrRefuse(body.currency, body.amount));
       const fee = withdrawalFee(gross);
-      const answer = await once({ caller, idempotency }, async (tx) => {
+      const answer = await once({ caller, idempotency, kind: 'withdrawals' }, async (tx) => {
         const address = body.address ?? (await savedAddress(tx, caller.accountId));
         await refuseImpossible(tx, networks, { chain: body.chain, address, gross });
         const { id, net, outcome } = await openWithdrawal(tx, ledger, {

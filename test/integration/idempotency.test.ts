@@ -1,13 +1,15 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { httpErrors } from '../../src/http/errors.ts';
 import { expireIdempotencyKeys } from '../../src/http/expire-idempotency-keys.ts';
 import { createOnce } from '../../src/http/idempotency.ts';
+import { keyDigest } from '../../src/ledger/encode-batch.ts';
 import { useService } from '../support/service.ts';
 
 const service = useService();
+
+const hashOf = (content: string) => createHash('sha256').update(content).digest();
 
 async function requestOf(key: string, content = 'content') {
   const { handle } = await service.client.register();
@@ -17,8 +19,16 @@ async function requestOf(key: string, content = 'content') {
   const accountId = rows[0]?.id ?? 0n;
   return {
     caller: { accountId, keyId: 'key_x', handle, tier: 'free' as const, bucket: 'account:x' },
-    idempotency: { key, requestHash: Buffer.from(content) },
+    idempotency: { key, requestHash: hashOf(content) },
   };
+}
+
+async function makeOld({ caller: { accountId }, idempotency }: Awaited<ReturnType<typeof requestOf>>, age: string) {
+  const { rowCount } = await service.database.db.query(
+    'UPDATE ledger.idempotency_keys SET posted_at = now() - $2::interval WHERE digest = $1',
+    [keyDigest({ accountId, ...idempotency }), age],
+  );
+  expect(rowCount).toBe(1);
 }
 
 describe('work with an Idempotency-Key', () => {
@@ -34,7 +44,7 @@ describe('work with an Idempotency-Key', () => {
   test('another request under the same key is refused', async () => {
     const request = await requestOf('a');
     await once(request, answer(1));
-    const other = { ...request, idempotency: { ...request.idempotency, requestHash: Buffer.from('other') } };
+    const other = { ...request, idempotency: { ...request.idempotency, requestHash: hashOf('other') } };
     await expect(once(other, answer(2))).rejects.toMatchObject({ code: 'idempotency_mismatch', status: 422 });
   });
 
@@ -89,10 +99,19 @@ describe('work with an Idempotency-Key', () => {
     const [young, old] = [await requestOf('young'), await requestOf('old')];
     await once(young, answer(1));
     await once(old, answer(1));
-    await db.query("UPDATE idempotency_keys SET created_at = now() - interval '25 hours' WHERE key = 'young'");
-    await db.query("UPDATE idempotency_keys SET created_at = now() - interval '49 hours' WHERE key = 'old'");
-    await expireIdempotencyKeys(db, systemClock).handler.run({});
+    await makeOld(young, '25 hours');
+    await makeOld(old, '49 hours');
+    await expireIdempotencyKeys(db).handler.run({});
     expect(await once(young, answer(2))).toMatchObject({ body: { n: 1 } });
     expect(await once(old, answer(2))).toMatchObject({ body: { n: 2 } });
+  });
+
+  test('a process whose clock is three days ahead forgets none of them', async () => {
+    const request = await requestOf('a');
+    await once(request, answer(1));
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3 * 24 * 60 * 60_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    await expireIdempotencyKeys(service.database.db).handler.run({});
+    expect(await once(request, answer(2))).toEqual({ status: 200, body: { n: 1 }, replayed: true });
   });
 });

@@ -1,15 +1,16 @@
-import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/database.ts';
+import { OutcomeUnknown } from '../../src/db/outcome-unknown.ts';
 import { spendableBalances } from '../../src/ledger/balances.ts';
-import { LedgerBusy, LedgerUnavailable, OutcomeUnknown } from '../../src/ledger/errors.ts';
+import { LedgerBusy, LedgerUnavailable } from '../../src/ledger/errors.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { newPostingId } from '../../src/ledger/posting-id.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { createLogger } from '../../src/logger.ts';
 import { useDatabase } from '../support/database.ts';
 import { createOwners, fund, scope, transfer } from '../support/ledger.ts';
+import { startWire } from '../support/wire.ts';
 
 const { db, url } = useDatabase();
 const logger = createLogger('silent');
@@ -94,7 +95,7 @@ describe('a lost connection', () => {
 
   it('after the commit: the retry is answered with what was posted', async () => {
     const [ada, bob] = await twoFunded();
-    const wire = await startWire();
+    const wire = await startWire(url, (close) => closers.push(close));
     const cut = createLedger({ db: open('cut', wire.url), logger });
     const request = () => transfer(ada, bob, 10n, { idempotency: scope(ada, 'lost answer') });
     await cut.post(transfer(ada, bob, 1n));
@@ -153,41 +154,4 @@ async function blocked(applicationName: string): Promise<void> {
     if ((rowCount ?? 0) > 0) return;
     await sleep(10);
   }
-}
-
-/** A line to the database that can be muffled, so that answers no longer arrive, and cut. */
-async function startWire(): Promise<{ url: string; muffle(): void; cut(): void }> {
-  const target = new URL(url);
-  const socketPath = `${decodeURIComponent(target.hostname || target.host)}/.s.PGSQL.5432`;
-  const sockets = new Set<Socket>();
-  let muffled = false;
-  const server: Server = createServer((client) => {
-    const upstream = connect(socketPath);
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on('error', () => {});
-    }
-    client.pipe(upstream);
-    upstream.on('data', (chunk) => {
-      if (!muffled) client.write(chunk);
-    });
-    upstream.on('close', () => client.destroy());
-    client.on('close', () => upstream.destroy());
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  closers.push(async () => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  return {
-    url: `postgresql://paywright@127.0.0.1:${address.port}${target.pathname}`,
-    muffle() {
-      muffled = true;
-    },
-    cut() {
-      for (const socket of sockets) socket.destroy();
-    },
-  };
 }

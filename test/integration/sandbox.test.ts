@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPublicClient, createWalletClient, defineChain, http } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
@@ -122,10 +123,12 @@ describe('funding oneself', () => {
     const { db } = service.database;
     const { rows } = await db.query<{ id: bigint }>('SELECT id FROM accounts WHERE handle = $1', [ada.handle]);
     const impatient = fundRoute({ db, chains: await connectLocalChains({ db }), creditedWithinMs: 0 });
+    const body = { amount: 5, currency: 'USDC' };
+    const content = JSON.stringify([impatient.spec.id, {}, body]);
     const request = {
       caller: { accountId: rows[0]?.id },
-      body: { amount: 5, currency: 'USDC' },
-      idempotency: { key: 'late', requestHash: Buffer.alloc(32) },
+      body,
+      idempotency: { key: 'late', requestHash: createHash('sha256').update(content).digest() },
     };
     await expect(impatient.handle(request)).rejects.toMatchObject({
       status: 503,

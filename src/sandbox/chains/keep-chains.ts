@@ -102,8 +102,6 @@ async function openSession(db: Database): Promise<{ client: pg.Client; ended: Pr
   const client = new pg.Client({
     ...db.pool.options,
     application_name: keeperName,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
   });
   const ended = new Promise<void>((resolve) => {
     client.on('error', () => resolve());

@@ -63,7 +63,8 @@ export function createMintBook(db: Database, minedNonce: (chain: ChainId) => Pro
       while (queue.length > 0) {
         const group = queue.splice(0, mostAtOnce);
         try {
-          const signed = await db.transaction((tx) => writeGroup(tx, chain, group, minedNonce));
+          const mined = await minedNonce(chain);
+          const signed = await db.transaction((tx) => writeGroup(tx, chain, group, mined));
           group.forEach(({ mint, resolve, reject }) => {
             const found = signed.get(mint.id);
             if (found === undefined) reject(new Error('a mint was not written down'));
@@ -104,14 +105,14 @@ async function writeGroup(
   tx: Transaction,
   chain: ChainId,
   group: readonly Waiting[],
-  minedNonce: (chain: ChainId) => Promise<number>,
+  mined: number,
 ): Promise<Map<string, SignedMint>> {
   await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`mint ${chain}`]);
   const signed = await findAll(
     tx,
     group.map(({ mint }) => mint.id),
   );
-  let nonce = await nextNonce(tx, chain, await minedNonce(chain));
+  let nonce = await nextNonce(tx, chain, mined);
   for (const { mint, call } of group) {
     if (signed.has(mint.id)) continue;
     const raw = await sign(chain, nonce, call);

@@ -51,8 +51,8 @@ what to do about it. Invalid input adds <code>errors</code>, a list of <code>{pa
       heading: 'Safe retries',
       text: html`<p>Where an operation takes an <code>Idempotency-Key</code>, send one of your own making with 1 to 255 characters, a UUID
 for example. If the connection breaks, send the same request with the same key: it happens once, and you get the first
-success again, marked <code>Idempotency-Replayed: true</code>. Keys belong to your account and are kept for at least 24 hours. A
-refusal is not kept: once its cause is gone, the same key may succeed.</p>`,
+success again, marked <code>Idempotency-Replayed: true</code>. Keys belong to your account and are kept for at least 24 hours;
+one that was used for a transfer is no key for a withdrawal. A refusal is not kept: once its cause is gone, the same key may succeed.</p>`,
       sample: codeBlock('Header', html`Idempotency-Key: 0b1f6a52-9d4e-4a35-8a0e-5f6f0f6f2c11`),
     },
     {
