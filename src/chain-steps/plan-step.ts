@@ -7,7 +7,7 @@ import type { Amount } from '../money/amount.ts';
 import type { HouseWallet } from '../wallets/house-wallets.ts';
 
 /** What a step takes from its wallet. */
-export interface Leaving {
+interface Leaving {
   readonly amount: Amount;
   /** Who gets it, where that is one address. */
   readonly recipient?: Hex;
@@ -16,7 +16,7 @@ export interface Leaving {
 }
 
 /** What a step brings to a house wallet, and the account of the ledger that it is for. */
-export interface Expected {
+interface Expected {
   readonly chain: ChainId;
   readonly address: Hex;
   readonly asset: Amount['asset'];

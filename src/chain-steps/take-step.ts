@@ -1,18 +1,11 @@
 import type { Hex } from 'viem';
-import type { Networks } from '../chains/network.ts';
-import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
-import type { Database, Queryable } from '../db/database.ts';
+import { noCheckpoint } from '../checkpoint.ts';
+import type { Queryable } from '../db/database.ts';
 import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
 import { askProvider, type ProviderRequest } from './ask-provider.ts';
 import { type ChainStep, findStep } from './chain-step.ts';
-
-export interface ChainStepParts {
-  readonly db: Database;
-  readonly networks: Networks;
-  readonly provider: WalletProvider;
-  readonly checkpoint?: Checkpoint | undefined;
-}
+import type { ChainStepParts } from './parts.ts';
 
 /** How a step has ended. The saga posts what follows from it, and settles the step in the same commit. */
 export type StepEnd =

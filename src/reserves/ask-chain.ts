@@ -7,7 +7,12 @@ import {
 } from 'viem';
 import { tokenAbi } from '../chains/abi.ts';
 import type { Network, Token } from '../chains/network.ts';
-import type { Cursor } from './read-position.ts';
+
+/** How far a chain was read. */
+export interface Cursor {
+  readonly blockNumber: bigint;
+  readonly blockHash: Hex;
+}
 
 /** The block that was read is no longer part of the chain: what was true at it cannot be asked. */
 export class BlockIsGone extends Error {

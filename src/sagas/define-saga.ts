@@ -11,7 +11,7 @@ export interface SagaState {
 }
 
 /** How one is begun in the sandbox, so that the crash test can, for every saga alike. */
-export type Rehearsal =
+type Rehearsal =
   /** A request of somebody who was funded on the home chain; `{outside}` stands for an address outside. */
   | { readonly request: { readonly path: string; readonly body: Readonly<Record<string, unknown>> } }
   /** Begins by itself with a deposit. */
