@@ -1,6 +1,7 @@
-import { type Hex, TransactionReceiptNotFoundError } from 'viem';
+import type { Hex } from 'viem';
 import { matchArrival, noteArrival } from '../chain-steps/match-arrival.ts';
 import type { ChainId } from '../chains/chains.ts';
+import { findReceipt } from '../chains/find-receipt.ts';
 import type { Network } from '../chains/network.ts';
 import type { Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
@@ -136,12 +137,7 @@ function toArrival(row: UndecidedRow): UndecidedTransfer {
   };
 }
 
-async function isStillThere({ client }: Network, { tx_hash: hash, block_number }: UndecidedRow): Promise<boolean> {
-  try {
-    const { status, blockNumber } = await client.getTransactionReceipt({ hash });
-    return status === 'success' && blockNumber === block_number;
-  } catch (error) {
-    if (error instanceof TransactionReceiptNotFoundError) return false;
-    throw error;
-  }
+async function isStillThere({ client }: Network, { tx_hash, block_number }: UndecidedRow): Promise<boolean> {
+  const receipt = await findReceipt(client, tx_hash);
+  return receipt?.status === 'success' && receipt.blockNumber === block_number;
 }
