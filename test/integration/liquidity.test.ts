@@ -7,7 +7,7 @@ import { planStep } from '../../src/chain-steps/plan-step.ts';
 import { isLiquidityNeeded, promisedSince, serveLiquidity } from '../../src/chain-steps/serve-liquidity.ts';
 import { settleStep } from '../../src/chain-steps/settle-step.ts';
 import { tokenAbi } from '../../src/chains/abi.ts';
-import type { Database, Queryable } from '../../src/db/database.ts';
+import type { Database, Queryable, Transaction } from '../../src/db/database.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import { addHouseWallet, type HouseWallet, houseWallet } from '../../src/wallets/house-wallets.ts';
 import { usdcOn } from '../support/arrivals.ts';
@@ -155,6 +155,39 @@ describe('no token is promised twice', () => {
     await arrive(60n);
     await serve();
     expect(await stateOf(second)).toBe('ready');
+  });
+
+  test('by two processes, the second of which serves between two looks of the first', async () => {
+    const line = [await waits(60n), await waits(60n)];
+    await arrive(60n);
+    let others = 0;
+    const interrupted: Database = {
+      ...db,
+      transaction: (work, options) =>
+        db.transaction(
+          (tx) =>
+            work({
+              ...tx,
+              query: async (sql: string, values?: readonly unknown[]) => {
+                if (sql.includes('waiting_since') && others++ === 0) await serve();
+                return tx.query(sql, values);
+              },
+            } as Transaction),
+          options,
+        ),
+    };
+    await serve({ using: interrupted });
+    expect(others).toBeGreaterThan(0);
+    expect((await states(line)).toSorted()).toEqual(['ready', 'waiting']);
+    expect(await promised()).toBe(60n);
+  });
+
+  test('of an asset that nobody has looked at: a step waits for one', async () => {
+    const leaves = [{ amount: amountOf('USDC', 1n) }, { amount: amountOf('EURC', 1n) }];
+    const planned = { saga: 'withdrawal', sagaId: 'wdr_two', step: 'pay', chain } as const;
+    await expect(db.transaction((tx) => planStep(tx, { ...planned, leaves }))).rejects.toThrow(TypeError);
+    await expect(db.transaction((tx) => planStep(tx, planned))).rejects.toThrow(TypeError);
+    expect(await stateOf('wdr_two')).toBeUndefined();
   });
 
   test('whatever waits, whatever comes, and however many serve at once', async () => {
