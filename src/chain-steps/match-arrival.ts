@@ -27,7 +27,8 @@ export type Match =
 
 /**
  * Finds the step that expects an arrival, by our own transaction or by what the receipt proves, whoever sent it. What cannot
- * be told yet is undecided, and asked about again; only what no step can have brought is surplus.
+ * be told yet is undecided, and asked about again; only what no step can have brought is surplus. So is what a proof brings
+ * in another amount than was meant: whoever signs an authorization can sign another one with the same nonce.
  */
 export async function matchArrival(tx: Transaction, arrival: HouseArrival): Promise<Match> {
   const { chain, address, asset, txHash, proofs, atomic, seenAt } = arrival;
@@ -36,6 +37,7 @@ export async function matchArrival(tx: Transaction, arrival: HouseArrival): Prom
        SELECT e.step_id, e.account_id,
               CASE e.known_by
                 WHEN 'proof' THEN coalesce(e.proof = ANY ($4), false) AND e.arrived_at IS NULL
+                  AND (e.atomic IS NULL OR e.atomic = $6)
                 ELSE s.hash = $5 OR EXISTS (
                   SELECT FROM key_transaction_attempts a WHERE a.hash = $5 AND a.transaction_id = s.id)
               END AS certain,

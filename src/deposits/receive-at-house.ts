@@ -1,9 +1,8 @@
 import type { Hex } from 'viem';
 import { matchArrival, noteArrival } from '../chain-steps/match-arrival.ts';
 import type { ChainId } from '../chains/chains.ts';
-import { findReceipt } from '../chains/find-receipt.ts';
 import type { Network } from '../chains/network.ts';
-import type { Transaction } from '../db/database.ts';
+import type { Queryable, Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
 import { type CreditParts, creditWithin, type Deposit, toDeposit } from './credit-deposits.ts';
 import type { LocatedTransfer } from './read-transfers.ts';
@@ -20,10 +19,6 @@ export async function receiveAtHouse(
 ): Promise<void> {
   for (const transfer of transfers) {
     await parts.db.transaction(async (tx) => {
-      if (await isDecided(tx, chain, transfer)) {
-        await creditWithin(tx, parts, chain, [toDeposit(chain, { ...transfer, accountId: null })]);
-        return;
-      }
       const { rows } = await tx.query<{ seen_at: Date }>(
         `INSERT INTO undecided_arrivals AS known (chain, tx_hash, position, block_number, address, sender, asset, atomic, proofs)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -41,7 +36,13 @@ export async function receiveAtHouse(
           transfer.proofs,
         ],
       );
-      await decide(tx, parts, chain, transfer, rows[0]?.seen_at ?? new Date());
+      // Only now: whoever reads the same at the same time was waited for, and may have decided.
+      if (await isDecided(tx, chain, transfer)) {
+        await forget(tx, chain, transfer);
+        await creditWithin(tx, parts, chain, [toDeposit(chain, { ...transfer, accountId: null })]);
+      } else {
+        await decide(tx, parts, chain, transfer, rows[0]?.seen_at ?? new Date());
+      }
     });
   }
 }
@@ -59,11 +60,7 @@ export async function decideArrivals(parts: CreditParts, network: Network): Prom
   for (const row of rows) {
     if (!(await isStillThere(network, row))) {
       logger.error({ chain, txHash: row.tx_hash }, 'tokens that came to a house wallet are not on the chain any more');
-      await db.query('DELETE FROM undecided_arrivals WHERE chain = $1 AND tx_hash = $2 AND position = $3', [
-        chain,
-        row.tx_hash,
-        row.position,
-      ]);
+      await forget(db, chain, toArrival(row));
       continue;
     }
     await db.transaction(async (tx) => {
@@ -86,14 +83,10 @@ async function decide(
   transfer: UndecidedTransfer,
   seenAt: Date,
 ): Promise<void> {
-  const { txHash, position, recipient: address, asset, atomic, proofs } = transfer;
+  const { txHash, recipient: address, asset, atomic, proofs } = transfer;
   const match = await matchArrival(tx, { chain, txHash, address, asset, atomic, proofs, seenAt });
   if (match.is === 'undecided') return;
-  await tx.query('DELETE FROM undecided_arrivals WHERE chain = $1 AND tx_hash = $2 AND position = $3', [
-    chain,
-    txHash,
-    position,
-  ]);
+  await forget(tx, chain, transfer);
   if (match.is === 'expected') await noteArrival(tx, match.stepId, asset);
   const deposit: Deposit = toDeposit(chain, {
     ...transfer,
@@ -101,6 +94,14 @@ async function decide(
     ...(match.is === 'expected' && { expected: match }),
   });
   await creditWithin(tx, parts, chain, [deposit]);
+}
+
+async function forget(db: Queryable, chain: ChainId, { txHash, position }: UndecidedTransfer): Promise<void> {
+  await db.query('DELETE FROM undecided_arrivals WHERE chain = $1 AND tx_hash = $2 AND position = $3', [
+    chain,
+    txHash,
+    position,
+  ]);
 }
 
 async function isDecided(tx: Transaction, chain: ChainId, { txHash, position }: LocatedTransfer): Promise<boolean> {
@@ -137,7 +138,9 @@ function toArrival(row: UndecidedRow): UndecidedTransfer {
   };
 }
 
-async function isStillThere({ client }: Network, { tx_hash, block_number }: UndecidedRow): Promise<boolean> {
-  const receipt = await findReceipt(client, tx_hash);
-  return receipt?.status === 'success' && receipt.blockNumber === block_number;
+/** A node that lags behind its sisters knows no receipt either. Only its block tells what is gone; without it, this throws. */
+async function isStillThere({ client }: Network, { tx_hash: hash, block_number }: UndecidedRow): Promise<boolean> {
+  const { transactions } = await client.getBlock({ blockNumber: block_number });
+  if (!transactions.includes(hash)) return false;
+  return (await client.getTransactionReceipt({ hash })).status === 'success';
 }
