@@ -5,12 +5,13 @@ import { createLogger } from '../src/logger.ts';
 import { startBenchServer } from './bench-database.ts';
 import { measureCustody } from './custody.ts';
 import { load, type Server, startEmptyHandler, startServer, watchMemory } from './http.ts';
+import { measureLiquidity } from './liquidity.ts';
 import { loadTransfers } from './load-transfers.ts';
 import { type Measured, median } from './measure.ts';
 import { measureOneAtATime, prepareOneAtATime } from './one-at-a-time.ts';
 import { createPeople, type Person } from './people.ts';
 import { measurePostingFunction } from './posting-function.ts';
-import { printCustody, printReserves, printTable, printWebhooks, toRatios } from './report.ts';
+import { printCustody, printLiquidity, printReserves, printTable, printWebhooks, toRatios } from './report.ts';
 import { measureReserves } from './reserves.ts';
 import { measureWebhooks } from './webhooks.ts';
 
@@ -24,9 +25,11 @@ const { values: options } = parseArgs({
     transfers: { type: 'string', default: '5000000' },
     /** How long memory is watched under load; 0 leaves it out. */
     'memory-seconds': { type: 'string', default: '120' },
-    /** Registrations, withdrawals, deposits and reserves alone; or left out. */
+    /** Registrations, withdrawals, deposits and reserves: `only` these, or `none` of them. */
     custody: { type: 'string', default: 'too' },
-    /** Webhook deliveries alone; or left out. */
+    /** The treasury's tokens, set aside beside many finished withdrawals: likewise. */
+    liquidity: { type: 'string', default: 'too' },
+    /** Webhook deliveries: likewise. */
     webhooks: { type: 'string', default: 'too' },
   },
 });
@@ -35,6 +38,9 @@ const repeats = Number(options.repeats);
 const transfers = Number(options.transfers);
 const memorySeconds = Number(options['memory-seconds']);
 const peopleCount = 10_000;
+const parts = ['webhooks', 'custody', 'liquidity'] as const;
+const only = parts.find((part) => options[part] === 'only');
+const isWanted = (part: (typeof parts)[number]) => (only === undefined ? options[part] !== 'none' : only === part);
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 const quiet = createLogger('silent');
@@ -44,12 +50,12 @@ const pay = (server: Server, people: readonly Person[], connections: number) =>
 const postgres = await startBenchServer();
 const servers: Server[] = [];
 try {
-  if (options.webhooks !== 'none' && options.custody !== 'only') {
+  if (isWanted('webhooks')) {
     const figures = await measureWebhooks((name) => postgres.createDatabase(name, 'migrated'), { seconds, say });
     if (options.json) process.stdout.write(`${JSON.stringify({ webhooks: figures })}\n`);
     else printWebhooks(figures);
   }
-  if (options.custody !== 'none' && options.webhooks !== 'only') {
+  if (isWanted('custody')) {
     const figures = await measureCustody((name) => postgres.createDatabase(name, 'migrated'), say);
     if (options.json) process.stdout.write(`${JSON.stringify({ custody: figures })}\n`);
     else printCustody(figures);
@@ -57,7 +63,12 @@ try {
     if (options.json) process.stdout.write(`${JSON.stringify({ reserves })}\n`);
     else printReserves(reserves);
   }
-  if (options.custody !== 'only' && options.webhooks !== 'only') await measureTransfers();
+  if (isWanted('liquidity')) {
+    const liquidity = await measureLiquidity((name) => postgres.createDatabase(name, 'migrated'), say);
+    if (options.json) process.stdout.write(`${JSON.stringify({ liquidity })}\n`);
+    else printLiquidity(liquidity);
+  }
+  if (only === undefined) await measureTransfers();
 } finally {
   for (const server of servers) await server.stop();
   await postgres.stop();

@@ -1,4 +1,5 @@
 import type { CustodyFigures } from './custody.ts';
+import type { LiquidityFigures } from './liquidity.ts';
 import { describeMeasured, type Measured } from './measure.ts';
 import type { ReserveFigures } from './reserves.ts';
 import type { WebhookFigures } from './webhooks.ts';
@@ -43,10 +44,28 @@ export function printTable(
 export function printCustody({ registrationBeyondHashMs, withdrawals, catchUp }: CustodyFigures): void {
   const lines = [
     ['registration beyond its password hash, p50', `${registrationBeyondHashMs.toFixed(0)} ms`],
-    [`${withdrawals.count} withdrawals at once, all complete`, `${withdrawals.seconds.toFixed(1)} s`],
+    [
+      `${withdrawals.count} withdrawals at once, all complete`,
+      `${withdrawals.seconds.toFixed(1)} s`,
+      judge(withdrawals.seconds <= 12, 'within 12 s'),
+    ],
     [`${catchUp.deposits} deposits in ${catchUp.blocks} blocks, caught up`, `${catchUp.seconds.toFixed(1)} s`],
   ] as const;
-  process.stdout.write(`${lines.map(([name, figure]) => `${name.padEnd(54)} ${figure.padStart(8)}`).join('\n')}\n\n`);
+  printLines(lines);
+}
+
+export function printLiquidity(figures: LiquidityFigures): void {
+  const { waiting, finished, emptyMs, fullMs, fullToEmpty, indexes, scanned } = figures;
+  printLines([
+    [`tokens set aside for ${waiting} withdrawals, no others`, `${emptyMs.toFixed(1)} ms`],
+    [`and beside ${finished.toLocaleString('en')} finished ones`, `${fullMs.toFixed(1)} ms`],
+    ['the one to the other', fullToEmpty.toFixed(2), judge(fullToEmpty <= 2, 'at most 2 times')],
+    [
+      'tables of steps read from end to end',
+      scanned.join(' ') || 'none',
+      judge(scanned.length === 0 && indexes.length > 0, `by an index (${indexes.join(', ')})`),
+    ],
+  ]);
 }
 
 export function printReserves({ snapshot, report, choose }: ReserveFigures): void {
@@ -61,7 +80,7 @@ export function printReserves({ snapshot, report, choose }: ReserveFigures): voi
     [`choosing 50 of ${thousands(choose.wallets)} wallets to sweep`, `${choose.ms.toFixed(1)} ms`],
     ['and after a thousand deposits have changed', `${choose.afterThousandMs.toFixed(0)} ms`],
   ] as const;
-  process.stdout.write(`${lines.map(([name, figure]) => `${name.padEnd(54)} ${figure.padStart(8)}`).join('\n')}\n\n`);
+  printLines(lines);
 }
 
 export function printWebhooks({ alone, beside, transfersAlone, failing }: WebhookFigures): void {
@@ -75,7 +94,21 @@ export function printWebhooks({ alone, beside, transfersAlone, failing }: Webhoo
     ['and finally failed, none lost or marked twice', failing.failed.toLocaleString('en')],
     ['with retries after 1, 2 and 4 s', `${failing.seconds.toFixed(1)} s`],
   ] as const;
-  process.stdout.write(`${lines.map(([name, figure]) => `${name.padEnd(54)} ${figure.padStart(8)}`).join('\n')}\n\n`);
+  printLines(lines);
+}
+
+/** A name, its figure, and whether the goal was reached where there is one. */
+type Line = readonly [name: string, figure: string, verdict?: string];
+
+function printLines(lines: readonly Line[]): void {
+  const text = lines.map(([name, figure, verdict]) =>
+    `${name.padEnd(54)} ${figure.padStart(8)}   ${verdict ?? ''}`.trimEnd(),
+  );
+  process.stdout.write(`${text.join('\n')}\n\n`);
+}
+
+function judge(isReached: boolean, goal: string): string {
+  return `${isReached ? 'reached' : 'MISSED'}: ${goal}`;
 }
 
 function mean(values: readonly number[]): number {

@@ -14,6 +14,9 @@ import { createConsoleNotifier } from '../sandbox/notifier.ts';
 import type { Foundation } from './foundation.ts';
 import { gather, settingsOf } from './listed-feature.ts';
 
+/** Sagas wait for their chain and for commits most of the time: eight at once keep one process busy, and more no busier. */
+const slots = Object.fromEntries(chainIds.map((chain) => [chain, 8]));
+
 /** Everything that happens without a request: jobs, and loops such as the watch over the chains. */
 export async function startWorking(foundation: Foundation): Promise<Worker> {
   const { features, config, logger, url, db, closers } = foundation;
@@ -43,7 +46,7 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
     'job',
     [...handlers, ...schedules.map(({ handler }) => handler)].map(({ job }) => job.name),
   );
-  const worker = await startWorker({ db, url, logger, handlers, schedules });
+  const worker = await startWorker({ db, url, logger, handlers, schedules, slots });
   closers.push(() => worker.stop());
   return worker;
 }

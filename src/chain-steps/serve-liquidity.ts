@@ -5,7 +5,7 @@ import { type Database, onlyRow, type Queryable, type Transaction } from '../db/
 import type { Logger } from '../logger.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import type { Asset } from '../money/asset.ts';
-import { wakeSaga } from '../sagas/wake-saga.ts';
+import { wakeSagas } from '../sagas/wake-saga.ts';
 import { type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
 import { ProviderError } from '../wallets/provider.ts';
 
@@ -141,7 +141,11 @@ async function serveQueue(tx: Transaction, { chain, asset, treasury, free, passA
       [passed.map(({ step_id }) => step_id), asset],
     );
   }
-  for (const { saga, saga_id: id } of served) await wakeSaga(tx, { saga, id, lane: chain });
+  await wakeSagas(
+    tx,
+    chain,
+    served.map(({ saga, saga_id: id }) => ({ saga, id })),
+  );
   return passed;
 }
 

@@ -60,3 +60,17 @@ export interface EnqueueOptions {
   /** Of several waiting jobs with one key only the newest remains. */
   readonly key?: string;
 }
+
+/** The same job for many payloads at once, each with a key of its own. */
+export async function enqueueAll<Payload extends z.ZodType>(
+  tx: Queryable,
+  job: Job<Payload>,
+  calls: readonly { readonly payload: z.input<Payload>; readonly key: string }[],
+): Promise<void> {
+  await tx.query(
+    `SELECT count(*) FROM graphile_worker.add_jobs(ARRAY(
+       SELECT ($1, payload::json, NULL, now(), $2::smallint, key, NULL, NULL)::graphile_worker.job_spec
+         FROM unnest($3::text[], $4::text[]) call (payload, key)))`,
+    [job.name, job.maxAttempts, calls.map(({ payload }) => JSON.stringify(payload)), calls.map(({ key }) => key)],
+  );
+}

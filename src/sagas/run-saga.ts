@@ -99,20 +99,17 @@ export function createSagaRunner({ db, logger, handlers }: SagaRunnerParts): Sag
   }
 
   async function wait({ name, table, lane }: Saga, id: string, { lookAgainInMs, waitsFor, isTrouble }: SagaWait) {
-    const { rows } = await db.query<{ lane: string; waits_for: string | null }>(
-      `SELECT ${lane} AS lane, waits_for FROM ${table} WHERE id = $1 AND finished_at IS NULL`,
-      [id],
+    const { rows } = await db.query<{ lane: string }>(
+      `WITH told AS (
+         UPDATE ${table} SET waits_for = $2, updated_at = now()
+          WHERE id = $1 AND finished_at IS NULL AND waits_for IS DISTINCT FROM $2)
+       SELECT ${lane} AS lane FROM ${table} WHERE id = $1 AND finished_at IS NULL`,
+      [id, waitsFor],
     );
     const [row] = rows;
     if (row === undefined) return;
     if (isTrouble === true) troubles.tell({ saga: name, id, lane: row.lane }, waitsFor);
     else failures.delete(id);
-    if (row.waits_for !== waitsFor) {
-      await db.query(`UPDATE ${table} SET waits_for = $2, updated_at = now() WHERE id = $1 AND finished_at IS NULL`, [
-        id,
-        waitsFor,
-      ]);
-    }
     await wakeSaga(db, { saga: name, id, lane: row.lane, delayMs: lookAgainInMs });
   }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Queryable } from '../db/database.ts';
-import { defineJob, enqueue, type Job } from '../jobs/define-job.ts';
+import { defineJob, enqueue, enqueueAll, type Job } from '../jobs/define-job.ts';
 
 const payload = z.object({ saga: z.string(), id: z.string() });
 
@@ -20,4 +20,14 @@ export interface SagaCall {
 /** Lets somebody go on with a saga, now or later, once the caller's commit is there. */
 export async function wakeSaga(tx: Queryable, { saga, id, lane, delayMs = 0 }: SagaCall): Promise<void> {
   await enqueue(tx, sagaJob(lane), { saga, id }, { key: id, delayMs });
+}
+
+/** Lets somebody go on with many sagas of one lane, each once, however often it is named. */
+export async function wakeSagas(
+  tx: Queryable,
+  lane: string,
+  sagas: Iterable<{ readonly saga: string; readonly id: string }>,
+): Promise<void> {
+  const calls = new Map(Array.from(sagas, ({ saga, id }) => [id, { payload: { saga, id }, key: id }]));
+  if (calls.size > 0) await enqueueAll(tx, sagaJob(lane), [...calls.values()]);
 }

@@ -2,12 +2,15 @@ import { findStep } from '../chain-steps/chain-step.ts';
 import { planStep } from '../chain-steps/plan-step.ts';
 import { serveLiquidity } from '../chain-steps/serve-liquidity.ts';
 import { takeStep } from '../chain-steps/take-step.ts';
+import type { ChainId } from '../chains/chains.ts';
 import { type Networks, tokenOf } from '../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
+import type { Asset } from '../money/asset.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../sagas/run-saga.ts';
+import { shareRuns } from '../share-runs.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
 import { completeWithdrawal, failWithdrawal } from './finish-withdrawal.ts';
 import { holdWithdrawal } from './hold-withdrawal.ts';
@@ -30,10 +33,21 @@ export interface WithdrawalSagaParts {
 /** How long to wait for money to arrive in the treasury. */
 const patienceMs = 2_000;
 
+/** Those who wait for one treasury's tokens. */
+interface Line {
+  readonly chain: ChainId;
+  readonly asset: Asset;
+}
+
+/** Whoever serves the line serves everybody in it, so those who ask at the same moment ask once. */
 export function withdrawalHandler(parts: WithdrawalSagaParts): SagaHandler {
+  const serve = shareRuns<Line>(
+    ({ chain, asset }) => `${chain} ${asset}`,
+    (line) => serveLiquidity(parts, line),
+  );
   return handleSaga(withdrawalSaga, (id) => findWithdrawal(parts.db, id), {
     queued: (withdrawal) => screen(parts, withdrawal),
-    awaiting_liquidity: (withdrawal) => reserve(parts, withdrawal),
+    awaiting_liquidity: (withdrawal) => reserve(parts, serve, withdrawal),
     sending: (withdrawal) => send(parts, withdrawal),
   });
 }
@@ -71,7 +85,11 @@ async function isHeldByScreening(
 }
 
 /** It may have waited here for long, so the screening is asked once more. */
-async function reserve(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
+async function reserve(
+  parts: WithdrawalSagaParts,
+  serve: (line: Line) => Promise<void>,
+  withdrawal: Withdrawal,
+): Promise<SagaStep> {
   const { db, checkpoint = noCheckpoint } = parts;
   const { id, chain, net } = withdrawal;
   if (await isHeldByScreening(parts, withdrawal)) return 'rest';
@@ -79,7 +97,7 @@ async function reserve(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Prom
   // What was held and let go again stands at the end of the line.
   if (step === undefined) await db.transaction((tx) => planIfWaiting(tx, withdrawal));
   if (step?.state !== 'ready') {
-    await serveLiquidity(parts, { chain, asset: net.asset });
+    await serve({ chain, asset: net.asset });
     checkpoint('withdrawal.served');
     step = await findStep(db, payStep(id));
   }

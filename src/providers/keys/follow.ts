@@ -48,8 +48,9 @@ async function reportMined(
   receipt: TransactionReceipt,
 ): Promise<TransactionReport> {
   const { transactionHash: hash, blockNumber } = receipt;
-  const head = await network.client.getBlockNumber();
-  if (head - blockNumber + 1n < BigInt(network.confirmations)) return { state: 'pending', hash };
+  // Its own block is the first confirmation: where that is enough, nobody need be asked how many came after it.
+  const confirmed = network.confirmations <= 1 ? 1n : (await network.client.getBlockNumber()) - blockNumber + 1n;
+  if (confirmed < BigInt(network.confirmations)) return { state: 'pending', hash };
   const gasCost = receipt.gasUsed * receipt.effectiveGasPrice + l1FeeOf(receipt);
   const succeeded = receipt.status === 'success';
   const reason = succeeded ? null : 'The transaction was undone by the contract.';

@@ -63,9 +63,9 @@ export async function signAndKeep(
     if (earlier !== undefined) return earlier;
     const refused = signing instanceof ProviderError;
     const nonce = refused ? null : await drawNonce(tx, chain, sender, firstNonce);
-    await tx.query(
+    const kept = await tx.query<TransactionRow>(
       `INSERT INTO key_transactions (id, chain, sender, provider_ref, nonce, recipient, data, value, gas_limit, state, reason)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${columns}`,
       [
         id,
         chain,
@@ -81,9 +81,7 @@ export async function signAndKeep(
       ],
     );
     if (!refused && nonce !== null) await keepAttempt(tx, { ...transaction, ...signing, nonce });
-    const kept = await findTransaction(tx, id);
-    if (kept === undefined) throw new Error('a transaction that was just written is not there');
-    return kept;
+    return toTransaction(onlyRow(kept));
   });
 }
 
@@ -205,8 +203,9 @@ async function keepAttempt(
   );
 }
 
-const select = `SELECT id, chain, sender, provider_ref, nonce, recipient, data, value, gas_limit, state, mined_hash, block_number,
-    gas_cost, reason FROM key_transactions`;
+const columns =
+  'id, chain, sender, provider_ref, nonce, recipient, data, value, gas_limit, state, mined_hash, block_number, gas_cost, reason';
+const select = `SELECT ${columns} FROM key_transactions`;
 
 interface TransactionRow {
   readonly id: string;

@@ -7,6 +7,9 @@ import type { Secrets } from '../../secrets.ts';
 /** The standard path of Ethereum accounts; a wallet is its child with the wallet's index. */
 const accountsPath = "m/44'/60'/0'/0";
 
+/** How many derived accounts are kept at most, those that were used last. */
+const mostDerived = 1_000;
+
 /** The master seeds, sealed at rest with the operator's secret. New wallets come from the newest; the others still sign. */
 export interface Seeds {
   /** The next address of the newest seed. Its index is never given out again, whatever becomes of it. */
@@ -17,6 +20,7 @@ export interface Seeds {
 
 export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> {
   const parents = new Map<number, HDKey>();
+  const derived = new Map<string, HDAccount>();
 
   async function parentOf(seedId: number): Promise<HDKey> {
     const known = parents.get(seedId);
@@ -27,7 +31,16 @@ export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> 
     return parent;
   }
 
-  const account = async (seedId: number, index: number) => hdKeyToAccount((await parentOf(seedId)).deriveChild(index));
+  const derive = async (seedId: number, index: number) => hdKeyToAccount((await parentOf(seedId)).deriveChild(index));
+
+  /** Deriving takes as long as several signatures, and the house's own few wallets sign most. */
+  function keep(ref: string, account: HDAccount): HDAccount {
+    derived.delete(ref);
+    derived.set(ref, account);
+    const [oldest] = derived.keys();
+    if (derived.size > mostDerived && oldest !== undefined) derived.delete(oldest);
+    return account;
+  }
 
   // Opened at once, so that a wrong secret is told at start-up.
   await parentOf(await db.transaction((tx) => firstSeed(tx, secrets)));
@@ -39,12 +52,14 @@ export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> 
           "SELECT nextval('wallet_index') AS index, max(id) AS seed FROM wallet_seeds",
         ),
       );
-      return { ref: `${seed}/${index}`, account: await account(seed, Number(index)) };
+      return { ref: `${seed}/${index}`, account: await derive(seed, Number(index)) };
     },
-    account(ref) {
+    async account(ref) {
+      const known = derived.get(ref);
+      if (known !== undefined) return keep(ref, known);
       const [seed, index] = ref.split('/').map(Number);
       if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(index)) throw new Error(`no wallet is known as ${ref}`);
-      return account(seed as number, index as number);
+      return keep(ref, await derive(seed as number, index as number));
     },
   };
 }

@@ -1,0 +1,140 @@
+import { planStep } from '../src/chain-steps/plan-step.ts';
+import { serveLiquidity } from '../src/chain-steps/serve-liquidity.ts';
+import type { ChainId } from '../src/chains/chains.ts';
+import { createNetworks, type Network } from '../src/chains/network.ts';
+import { unhurried } from '../src/db/connection-settings.ts';
+import { type Database, openDatabase } from '../src/db/database.ts';
+import { createLogger } from '../src/logger.ts';
+import { amountOf } from '../src/money/amount.ts';
+import { explain } from './explain.ts';
+import { middle } from './measure.ts';
+
+export interface LiquidityFigures {
+  /** How many withdrawals wait at once and are served together. */
+  readonly waiting: number;
+  /** How many withdrawals the full table remembers. */
+  readonly finished: number;
+  /** Milliseconds to set the tokens aside for all who wait, the middle one of many. */
+  readonly emptyMs: number;
+  readonly fullMs: number;
+  readonly fullToEmpty: number;
+  /** By which indexes the full tables of steps are read, and which of them are read from end to end. */
+  readonly indexes: readonly string[];
+  readonly scanned: readonly string[];
+}
+
+const quiet = createLogger('silent');
+const waiting = 40;
+const finished = 1_000_000;
+const rounds = 60;
+const treasuryId = 'wal_bench';
+
+/** The same withdrawals are served from an empty and from a full table, in turns. */
+export async function measureLiquidity(
+  createDatabase: (name: string) => Promise<string>,
+  say: (line: string) => void,
+): Promise<LiquidityFigures> {
+  const empty = await openTreasury(await createDatabase('no_withdrawals'));
+  const full = await openTreasury(await createDatabase('many_withdrawals'));
+  try {
+    say(`Finishing ${finished.toLocaleString('en')} withdrawals …`);
+    await addFinished(full);
+    say('Setting tokens aside …');
+    const times = { empty: [] as number[], full: [] as number[] };
+    for (let round = 0; round < rounds; round++) {
+      times.empty.push(await timeRound(empty));
+      times.full.push(await timeRound(full));
+    }
+    await queueUp(full);
+    const { indexes, scanned } = await explain(full, serve);
+    const emptyMs = middle(times.empty);
+    const fullMs = middle(times.full);
+    return {
+      waiting,
+      finished,
+      emptyMs,
+      fullMs,
+      fullToEmpty: fullMs / emptyMs,
+      indexes: indexes.filter(isOfSteps),
+      scanned: scanned.filter(isOfSteps),
+    };
+  } finally {
+    await empty.close();
+    await full.close();
+  }
+}
+
+const isOfSteps = (name: string) => name.startsWith('chain_step');
+
+async function openTreasury(url: string): Promise<Database> {
+  const db = openDatabase({ url, poolSize: 3, logger: quiet, limits: unhurried });
+  await db.query(
+    `INSERT INTO house_wallets (id, purpose, chain, provider, provider_ref, address)
+     VALUES ($1, 'treasury', 'MATIC', 'keys', '1/0', '0x' || repeat('1', 40))`,
+    [treasuryId],
+  );
+  return db;
+}
+
+/** One finished withdrawal for each second of the last days. They come in without the checks that each would cost. */
+async function addFinished(db: Database): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.query('SET LOCAL session_replication_role = replica');
+    await tx.query(
+      `INSERT INTO chain_steps (id, saga, saga_id, step, chain, wallet_id, state, asked_at, provider_ref, hash,
+           block_number, gas_cost, created_at, settled_at)
+       SELECT gen_random_uuid(), 'withdrawal', 'wdr_' || i, 'pay', 'MATIC', $2, 'confirmed', at, 'ref_' || i, '0x' || i,
+           i, 1, at, at
+         FROM generate_series(1, $1::int) i, LATERAL (SELECT now() - make_interval(secs => $1 - i) AS at) t`,
+      [finished, treasuryId],
+    );
+    await tx.query(
+      `INSERT INTO chain_step_leaves (step_id, chain, wallet_id, asset, atomic, waiting_since, settled_at)
+       SELECT id, chain, wallet_id, 'USDC', 1000000, created_at, settled_at FROM chain_steps`,
+    );
+  });
+  await db.query('VACUUM ANALYZE chain_steps');
+  await db.query('VACUUM ANALYZE chain_step_leaves');
+}
+
+async function timeRound(db: Database): Promise<number> {
+  await queueUp(db);
+  const begun = performance.now();
+  await serve(db);
+  const tookMs = performance.now() - begun;
+  // What was never asked for may be dropped, so that the next round finds the tables as this one did.
+  const { rowCount } = await db.query(
+    "DELETE FROM chain_steps WHERE chain = 'MATIC' AND settled_at IS NULL AND state = 'ready'",
+  );
+  if (rowCount !== waiting) throw new Error(`${rowCount} of ${waiting} withdrawals were served`);
+  await db.query('DELETE FROM graphile_worker._private_jobs');
+  return tookMs;
+}
+
+async function queueUp(db: Database): Promise<void> {
+  await db.transaction(async (tx) => {
+    for (let place = 0; place < waiting; place++) {
+      await planStep(tx, {
+        saga: 'withdrawal',
+        sagaId: `wdr_waiting_${place}`,
+        step: 'pay',
+        chain: 'MATIC',
+        leaves: [{ amount: amountOf('USDC', 1_000_000n) }],
+      });
+    }
+  });
+}
+
+const serve = (db: Database) =>
+  serveLiquidity({ db, networks: richNetworks, logger: quiet }, { chain: 'MATIC', asset: 'USDC' });
+
+/** A chain that answers at once, so that nothing but the database is measured. */
+const richNetworks: ReadonlyMap<ChainId, Network> = new Map(
+  Array.from(
+    createNetworks(new Map([['MATIC', { urls: ['http://127.0.0.1:1'], confirmations: 1, pollMs: 250 }]])),
+    ([id, network]) => [
+      id,
+      { ...network, client: { ...network.client, readContract: async () => 1_000_000_000_000n } as Network['client'] },
+    ],
+  ),
+);
