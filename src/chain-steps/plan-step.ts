@@ -16,7 +16,7 @@ interface Leaving {
 }
 
 /** What a step brings to a house wallet, and the account of the ledger that it is for. */
-interface Expected {
+export interface Expected {
   readonly chain: ChainId;
   readonly address: Hex;
   readonly asset: Amount['asset'];

@@ -75,7 +75,11 @@ async function walletOf(db: Queryable, { id, walletId }: ChainStep, provider: Wa
 
 async function noteHash(db: Queryable, { id, hash: known }: ChainStep, hash: Hex | undefined): Promise<void> {
   if (hash === undefined || hash === known) return;
-  await db.query('UPDATE chain_steps SET hash = $2 WHERE id = $1 AND settled_at IS NULL', [id, hash]);
+  await db.query(
+    `UPDATE chain_steps SET hash = $2, hashes = array_append(array_remove(hashes, $2), $2)
+      WHERE id = $1 AND settled_at IS NULL`,
+    [id, hash],
+  );
 }
 
 async function wasRead(db: Queryable, { chain }: ChainStep, blockNumber: bigint): Promise<boolean> {

@@ -32,7 +32,7 @@ export async function readOpenSteps(tx: Queryable): Promise<OpenStep[]> {
 /** SQL: every transaction that a step may have become. */
 export function hashesOf(step: string): string {
   return `ARRAY(SELECT a.hash FROM key_transaction_attempts a WHERE a.transaction_id = ${step}.id
-                UNION SELECT ${step}.hash WHERE ${step}.hash IS NOT NULL)`;
+                UNION SELECT unnest(${step}.hashes) UNION SELECT ${step}.hash WHERE ${step}.hash IS NOT NULL)`;
 }
 
 const receiptsAtOnce = 8;

@@ -64,8 +64,9 @@ CREATE TABLE chain_steps (
   -- When it was last asked without our knowing an answer. A refusal proves nothing while that request may be on its way.
   unanswered_at timestamptz,
   provider_ref  text,
-  -- The transaction as far as it is known; one that is stuck is replaced by another.
+  -- The transaction as far as it is known; one that is stuck is replaced by another, and either may be mined.
   hash          text,
+  hashes        text[] NOT NULL DEFAULT '{}',
   block_number  bigint,
   gas_cost      numeric,
   -- Why it failed.
@@ -245,6 +246,9 @@ INSERT INTO chain_steps (id, saga, saga_id, step, chain, wallet_id, state, asked
 ALTER TABLE house_moves DROP COLUMN idempotency_key, DROP COLUMN provider_ref, DROP COLUMN tx_hash;
 CREATE TRIGGER house_moves_guard BEFORE INSERT OR UPDATE ON house_moves
   FOR EACH ROW EXECUTE FUNCTION guard_saga('house_move');
+
+-- Of what was under way before, one hash is known.
+UPDATE chain_steps SET hashes = ARRAY[hash] WHERE hash IS NOT NULL AND settled_at IS NULL;
 
 -- Nobody takes the jobs of withdrawals any more: whoever starts gives every saga a job of its kind. There are none yet in a
 -- database that is made just now.
