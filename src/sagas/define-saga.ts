@@ -56,7 +56,7 @@ export function defineSaga<const States extends Readonly<Record<string, SagaStat
   },
 ): Saga<Extract<keyof States, string>> {
   for (const [state, { next }] of Object.entries(saga.states)) {
-    const unknown = next.find((name) => !(name in saga.states));
+    const unknown = next.find((name) => !Object.hasOwn(saga.states, name));
     if (unknown !== undefined) throw new TypeError(`${saga.name} cannot go from ${state} to ${unknown}`);
   }
   return saga as unknown as Saga<Extract<keyof States, string>>;
