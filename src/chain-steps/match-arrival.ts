@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
-import type { Transaction } from '../db/database.ts';
+import type { Queryable, Transaction } from '../db/database.ts';
 import type { AccountId } from '../ledger/account-id.ts';
 import type { Asset } from '../money/asset.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
@@ -30,7 +30,7 @@ export type Match =
  * be told yet is undecided, and asked about again; only what no step can have brought is surplus. So is what a proof brings
  * in another amount than was meant: whoever signs an authorization can sign another one with the same nonce.
  */
-export async function matchArrival(tx: Transaction, arrival: HouseArrival): Promise<Match> {
+export async function matchArrival(tx: Queryable, arrival: HouseArrival): Promise<Match> {
   const { chain, address, asset, txHash, proofs, atomic, seenAt } = arrival;
   const { rows } = await tx.query<{ step_id: string; account_id: bigint; certain: boolean }>(
     `WITH candidates AS (

@@ -24,6 +24,9 @@ BEGIN
   IF NOT declared.states ? NEW.status THEN
     RAISE EXCEPTION 'a % cannot be %', saga, NEW.status USING ERRCODE = 'check_violation';
   END IF;
+  IF TG_OP = 'UPDATE' AND NEW.id <> OLD.id THEN
+    RAISE EXCEPTION '% % cannot become another one', saga, OLD.id USING ERRCODE = 'check_violation';
+  END IF;
   IF (NEW.finished_at IS NOT NULL) <> (declared.states -> NEW.status = '[]') THEN
     RAISE EXCEPTION '% % is %, and finished at %', saga, NEW.id, NEW.status, NEW.finished_at
       USING ERRCODE = 'check_violation';
@@ -171,6 +174,7 @@ CREATE TABLE undecided_arrivals (
   -- Everything that its receipt proves about it.
   proofs       text[] NOT NULL,
   seen_at      timestamptz NOT NULL DEFAULT now(),
+  looked_at    timestamptz NOT NULL DEFAULT '-infinity',
   PRIMARY KEY (chain, tx_hash, position)
 );
 
