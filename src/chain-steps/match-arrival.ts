@@ -27,12 +27,19 @@ export type Match =
 
 /**
  * Finds the step that expects an arrival, by our own transaction or by what the receipt proves, whoever sent it. What cannot
- * be told yet is undecided, and asked about again; only what no step can have brought is surplus.
+ * be told yet is undecided, and asked about again; only what no step can have brought is surplus. What has come already
+ * counts only for the transaction that has brought it, and both are found by an index, however much has ever come.
  */
 export async function matchArrival(tx: Transaction, arrival: HouseArrival): Promise<Match> {
   const { chain, address, asset, txHash, proofs, atomic, seenAt } = arrival;
   const { rows } = await tx.query<{ step_id: string; account_id: bigint; certain: boolean }>(
-    `WITH expected AS (
+    `WITH candidates AS (
+       SELECT e.* FROM chain_step_arrivals e
+        WHERE e.chain = $1 AND e.address = $2 AND e.asset = $3 AND e.arrived_at IS NULL AND e.ended_at IS NULL
+        UNION
+       SELECT e.* FROM chain_steps s JOIN chain_step_arrivals e ON e.step_id = s.id
+        WHERE s.chain = $1 AND s.hash = $5 AND e.chain = $1 AND e.address = $2 AND e.asset = $3
+     ), expected AS (
        SELECT e.step_id, e.account_id,
               CASE e.known_by
                 WHEN 'proof' THEN coalesce(e.proof = ANY ($4), false) AND e.arrived_at IS NULL
@@ -43,9 +50,7 @@ export async function matchArrival(tx: Transaction, arrival: HouseArrival): Prom
                 WHEN 'proof' THEN e.proof IS NULL AND s.created_at <= $7
                 ELSE s.asked_at <= $7 AND s.settled_at IS NULL
               END AS possible
-         FROM chain_step_arrivals e JOIN chain_steps s ON s.id = e.step_id
-        WHERE e.chain = $1 AND e.address = $2 AND e.asset = $3
-          AND (e.arrived_at IS NULL AND e.ended_at IS NULL OR s.hash = $5)
+         FROM candidates e JOIN chain_steps s ON s.id = e.step_id
      )
      SELECT step_id, account_id, coalesce(certain, false) AS certain FROM expected WHERE certain OR possible
       ORDER BY certain DESC NULLS LAST, step_id`,

@@ -3,7 +3,7 @@ import type { Queryable } from '../db/database.ts';
 import { defineJob, handleJob } from '../jobs/define-job.ts';
 import type { Schedule } from '../jobs/worker.ts';
 import { activeStates, type Saga } from './define-saga.ts';
-import { wakeSaga } from './wake-saga.ts';
+import { wakeSagas } from './wake-saga.ts';
 
 const resumeJob = defineJob({ name: 'resume_sagas', payload: z.unknown(), maxAttempts: 1 });
 
@@ -32,6 +32,9 @@ async function resume(
         ORDER BY id LIMIT $3`,
       [activeStates(saga), idleSeconds, atOnce],
     );
-    for (const { id, lane } of rows) await wakeSaga(db, { saga: saga.name, id, lane });
+    for (const lane of new Set(rows.map((row) => row.lane))) {
+      const found = rows.filter((row) => row.lane === lane).map(({ id }) => ({ saga: saga.name, id }));
+      await wakeSagas(db, lane, found);
+    }
   }
 }
