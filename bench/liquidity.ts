@@ -1,3 +1,6 @@
+import { features } from '../src/app/features.ts';
+import { sagasOf } from '../src/app/listed-feature.ts';
+import { matchArrival } from '../src/chain-steps/match-arrival.ts';
 import { planStep } from '../src/chain-steps/plan-step.ts';
 import { serveLiquidity } from '../src/chain-steps/serve-liquidity.ts';
 import type { ChainId } from '../src/chains/chains.ts';
@@ -6,6 +9,8 @@ import { unhurried } from '../src/db/connection-settings.ts';
 import { type Database, openDatabase } from '../src/db/database.ts';
 import { createLogger } from '../src/logger.ts';
 import { amountOf } from '../src/money/amount.ts';
+import { listOpenSagas } from '../src/sagas/list-sagas.ts';
+import { resumeAllSagas } from '../src/sagas/resume-sagas.ts';
 import { explain } from './explain.ts';
 import { middle } from './measure.ts';
 
@@ -18,8 +23,11 @@ export interface LiquidityFigures {
   readonly emptyMs: number;
   readonly fullMs: number;
   readonly fullToEmpty: number;
-  /** By which indexes the full tables of steps are read, and which of them are read from end to end. */
+  /** Milliseconds to tell what has come to the treasury from what a step expects, beside as many that have come before. */
+  readonly arrivalMs: number;
+  /** By which indexes the full tables are read for the reservation. */
   readonly indexes: readonly string[];
+  /** What is read from end to end for it, for an arrival, or for the list and the resumption of what is under way. */
   readonly scanned: readonly string[];
 }
 
@@ -28,6 +36,7 @@ const waiting = 40;
 const finished = 1_000_000;
 const rounds = 60;
 const treasuryId = 'wal_bench';
+const treasuryAddress = `0x${'1'.repeat(40)}` as const;
 
 /** The same withdrawals are served from an empty and from a full table, in turns. */
 export async function measureLiquidity(
@@ -45,8 +54,14 @@ export async function measureLiquidity(
       times.empty.push(await timeRound(empty));
       times.full.push(await timeRound(full));
     }
+    const arrivalMs = middle(await repeat(rounds, () => time(() => match(full))));
     await queueUp(full);
     const { indexes, scanned } = await explain(full, serve);
+    const others = await explain(full, async (db) => {
+      await match(db);
+      await listOpenSagas(db, declared);
+      await resumeAllSagas(db, declared);
+    });
     const emptyMs = middle(times.empty);
     const fullMs = middle(times.full);
     return {
@@ -55,8 +70,9 @@ export async function measureLiquidity(
       emptyMs,
       fullMs,
       fullToEmpty: fullMs / emptyMs,
-      indexes: indexes.filter(isOfSteps),
-      scanned: scanned.filter(isOfSteps),
+      arrivalMs,
+      indexes: indexes.filter(grows),
+      scanned: [...scanned, ...others.scanned].filter(grows),
     };
   } finally {
     await empty.close();
@@ -64,14 +80,17 @@ export async function measureLiquidity(
   }
 }
 
-const isOfSteps = (name: string) => name.startsWith('chain_step');
+const declared = sagasOf(features);
+
+/** Whether a table, or the table of an index, becomes larger with everything that was ever done. */
+const grows = (name: string) => /^(chain_step|withdrawals|sweeps|house_moves)/.test(name);
 
 async function openTreasury(url: string): Promise<Database> {
   const db = openDatabase({ url, poolSize: 3, logger: quiet, limits: unhurried });
   await db.query(
     `INSERT INTO house_wallets (id, purpose, chain, provider, provider_ref, address)
-     VALUES ($1, 'treasury', 'MATIC', 'keys', '1/0', '0x' || repeat('1', 40))`,
-    [treasuryId],
+     VALUES ($1, 'treasury', 'MATIC', 'keys', '1/0', $2)`,
+    [treasuryId, treasuryAddress],
   );
   return db;
 }
@@ -92,16 +111,25 @@ async function addFinished(db: Database): Promise<void> {
       `INSERT INTO chain_step_leaves (step_id, chain, wallet_id, asset, atomic, waiting_since, settled_at)
        SELECT id, chain, wallet_id, 'USDC', 1000000, created_at, settled_at FROM chain_steps`,
     );
+    await tx.query(
+      `INSERT INTO chain_step_arrivals (step_id, chain, address, asset, atomic, account_id, known_by, arrived_at)
+       SELECT id, chain, $1, 'USDC', 1000000, 1, 'transaction', settled_at FROM chain_steps`,
+      [treasuryAddress],
+    );
+    await tx.query(
+      `INSERT INTO withdrawals (id, chain, asset, address, gross, fee, net, status, updated_at, finished_at)
+       SELECT saga_id, chain, 'USDC', $1, 1000000, 1, 999999, 'complete', settled_at, settled_at FROM chain_steps`,
+      [treasuryAddress],
+    );
   });
-  await db.query('VACUUM ANALYZE chain_steps');
-  await db.query('VACUUM ANALYZE chain_step_leaves');
+  for (const table of ['chain_steps', 'chain_step_leaves', 'chain_step_arrivals', 'withdrawals']) {
+    await db.query(`VACUUM ANALYZE ${table}`);
+  }
 }
 
 async function timeRound(db: Database): Promise<number> {
   await queueUp(db);
-  const begun = performance.now();
-  await serve(db);
-  const tookMs = performance.now() - begun;
+  const tookMs = await time(() => serve(db));
   // What was never asked for may be dropped, so that the next round finds the tables as this one did.
   const { rowCount } = await db.query(
     "DELETE FROM chain_steps WHERE chain = 'MATIC' AND settled_at IS NULL AND state = 'ready'",
@@ -109,6 +137,18 @@ async function timeRound(db: Database): Promise<number> {
   if (rowCount !== waiting) throw new Error(`${rowCount} of ${waiting} withdrawals were served`);
   await db.query('DELETE FROM graphile_worker._private_jobs');
   return tookMs;
+}
+
+async function time(work: () => Promise<unknown>): Promise<number> {
+  const begun = performance.now();
+  await work();
+  return performance.now() - begun;
+}
+
+async function repeat(times: number, measure: () => Promise<number>): Promise<number[]> {
+  const measured: number[] = [];
+  while (measured.length < times) measured.push(await measure());
+  return measured;
 }
 
 async function queueUp(db: Database): Promise<void> {
@@ -127,6 +167,19 @@ async function queueUp(db: Database): Promise<void> {
 
 const serve = (db: Database) =>
   serveLiquidity({ db, networks: richNetworks, logger: quiet }, { chain: 'MATIC', asset: 'USDC' });
+
+const match = (db: Database) =>
+  db.transaction((tx) =>
+    matchArrival(tx, {
+      chain: 'MATIC',
+      txHash: '0xbe',
+      address: treasuryAddress,
+      asset: 'USDC',
+      atomic: 1_000_000n,
+      proofs: [],
+      seenAt: new Date(),
+    }),
+  );
 
 /** A chain that answers at once, so that nothing but the database is measured. */
 const richNetworks: ReadonlyMap<ChainId, Network> = new Map(

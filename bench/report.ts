@@ -55,13 +55,14 @@ export function printCustody({ registrationBeyondHashMs, withdrawals, catchUp }:
 }
 
 export function printLiquidity(figures: LiquidityFigures): void {
-  const { waiting, finished, emptyMs, fullMs, fullToEmpty, indexes, scanned } = figures;
+  const { waiting, finished, emptyMs, fullMs, fullToEmpty, arrivalMs, indexes, scanned } = figures;
   printLines([
     [`tokens set aside for ${waiting} withdrawals, no others`, `${emptyMs.toFixed(1)} ms`],
     [`and beside ${finished.toLocaleString('en')} finished ones`, `${fullMs.toFixed(1)} ms`],
     ['the one to the other', fullToEmpty.toFixed(2), judge(fullToEmpty <= 2, 'at most 2 times')],
+    ['an arrival told apart beside as many', `${arrivalMs.toFixed(1)} ms`],
     [
-      'tables of steps read from end to end',
+      'large tables read from end to end for any of it',
       scanned.join(' ') || 'none',
       judge(scanned.length === 0 && indexes.length > 0, `by an index (${indexes.join(', ')})`),
     ],

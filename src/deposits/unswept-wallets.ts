@@ -30,6 +30,7 @@ function countSome(db: Database, chain: ChainId, asset: string): Promise<void> {
       [chain, asset, changesPerCommit],
     );
     const addresses = [...new Set(rows.map(({ address }) => address))];
+    // The emptied ones are an array and no join: before the table has statistics, a join compares each with every wallet.
     // A statement of its own sees all that was committed before the notes were taken, and perhaps more, which has its note.
     await tx.query(
       `WITH counted AS (
@@ -39,8 +40,8 @@ function countSome(db: Database, chain: ChainId, asset: string): Promise<void> {
              WHERE d.chain = $1 AND d.asset = $2 AND d.address = a.address AND d.swept_at IS NULL
                AND d.sweep_id IS NULL AND d.account_id IS NOT NULL) s
        ), emptied AS (
-         DELETE FROM unswept_wallets w USING counted c
-          WHERE w.chain = $1 AND w.asset = $2 AND w.address = c.address AND c.atomic IS NULL
+         DELETE FROM unswept_wallets WHERE chain = $1 AND asset = $2
+            AND address = ANY (ARRAY(SELECT address FROM counted WHERE atomic IS NULL))
        )
        INSERT INTO unswept_wallets (chain, asset, address, atomic)
        SELECT $1, $2, address, atomic FROM counted WHERE atomic IS NOT NULL

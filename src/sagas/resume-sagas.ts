@@ -3,7 +3,7 @@ import { onlyRow, type Queryable } from '../db/database.ts';
 import { defineJob, handleJob } from '../jobs/define-job.ts';
 import type { Schedule } from '../jobs/worker.ts';
 import { activeStates, type Saga } from './define-saga.ts';
-import { wakeSaga } from './wake-saga.ts';
+import { wakeSagas } from './wake-saga.ts';
 
 const resumeJob = defineJob({ name: 'resume_sagas', payload: z.unknown(), maxAttempts: 1 });
 
@@ -49,6 +49,9 @@ async function wakeIdle(db: Queryable, saga: Saga, before: string): Promise<numb
      RETURNING id, ${lane} AS lane`,
     [activeStates(saga), before, atOnce],
   );
-  for (const row of rows) await wakeSaga(db, { saga: name, ...row });
+  for (const one of new Set(rows.map((row) => row.lane))) {
+    const found = rows.filter((row) => row.lane === one).map(({ id }) => ({ saga: name, id }));
+    await wakeSagas(db, one, found);
+  }
   return rows.length;
 }

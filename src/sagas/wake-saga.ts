@@ -22,12 +22,13 @@ export async function wakeSaga(tx: Queryable, { saga, id, lane, delayMs = 0 }: S
   await enqueue(tx, sagaJob(lane), { saga, id }, { key: id, delayMs });
 }
 
-/** Lets somebody go on with many sagas of one lane, each once, however often it is named. */
+/** Lets somebody go on with many sagas of one lane, in one order for everybody, so that nobody waits in a circle. */
 export async function wakeSagas(
   tx: Queryable,
   lane: string,
   sagas: Iterable<{ readonly saga: string; readonly id: string }>,
 ): Promise<void> {
   const calls = new Map(Array.from(sagas, ({ saga, id }) => [id, { payload: { saga, id }, key: id }]));
-  if (calls.size > 0) await enqueueAll(tx, sagaJob(lane), [...calls.values()]);
+  const ordered = [...calls.values()].toSorted((one, other) => (one.key < other.key ? -1 : 1));
+  if (ordered.length > 0) await enqueueAll(tx, sagaJob(lane), ordered);
 }
