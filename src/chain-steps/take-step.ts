@@ -11,7 +11,14 @@ import type { ChainStepParts } from './parts.ts';
 export type StepEnd =
   | { readonly state: 'confirmed'; readonly hash: Hex; readonly blockNumber: bigint; readonly gasCost: bigint }
   /** Nothing was moved, and never will be. */
-  | { readonly state: 'failed'; readonly reason: string; readonly hash?: Hex; readonly gasCost: bigint };
+  | {
+      readonly state: 'failed';
+      readonly reason: string;
+      readonly hash?: Hex;
+      readonly gasCost: bigint;
+      /** It was refused, which holds only if nobody has asked for it since. */
+      readonly unlessAskedSince?: string;
+    };
 
 export type StepProgress =
   | StepEnd
@@ -41,7 +48,9 @@ export async function takeStep(
   let ref = step.providerRef;
   if (ref === null) {
     const asked = await askProvider(parts, step, request(await walletOf(db, step, provider)));
-    if ('refused' in asked) return { state: 'failed', reason: asked.refused, gasCost: 0n };
+    if ('refused' in asked) {
+      return { state: 'failed', reason: asked.refused, gasCost: 0n, unlessAskedSince: asked.mark };
+    }
     ref = asked.ref;
   }
   const report = await provider.lookUp(step.chain, ref);
