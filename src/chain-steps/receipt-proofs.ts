@@ -1,4 +1,4 @@
-import { decodeEventLog, type Hex, isAddressEqual, type Log, parseAbi } from 'viem';
+import { decodeEventLog, type Hex, isAddressEqual, type Log, parseAbi, zeroAddress } from 'viem';
 import { tokenAbi } from '../chains/abi.ts';
 
 /** Circle's MessageTransmitterV2, which has the same address on every chain that we know. */
@@ -41,6 +41,10 @@ function authorizationBefore(logs: readonly ReceiptLog[], position: number): str
 }
 
 function messageAfter(logs: readonly ReceiptLog[], position: number): string | undefined {
+  // A message mints. Whoever delivers it can put other transfers of theirs in front of that.
+  const [transfer] = logs.slice(position, position + 1);
+  const moved = transfer && decode(tokenAbi, transfer);
+  if (moved?.eventName !== 'Transfer' || moved.args.from !== zeroAddress) return undefined;
   for (const log of logs.slice(position + 1)) {
     if (!isAddressEqual(log.address, messageTransmitter)) continue;
     const received = decode(messageReceivedAbi, log);

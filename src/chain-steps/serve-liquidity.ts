@@ -113,8 +113,9 @@ async function serveQueue(tx: Transaction, { chain, asset, treasury, free, passA
             coalesce(l.short_since <= clock_timestamp() - make_interval(secs => $3), false) AS overdue
        FROM chain_step_leaves l JOIN chain_steps s ON s.id = l.step_id
       WHERE l.chain = $1 AND l.asset = $2 AND l.wallet_id IS NULL
+        AND (l.passed_at IS NULL OR l.atomic <= $5)
       ORDER BY l.waiting_since, l.step_id LIMIT $4`,
-    [chain, asset, passAfterMs / 1_000, servedAtOnce],
+    [chain, asset, passAfterMs / 1_000, servedAtOnce, free],
   );
   let left = free;
   const served: QueueRow[] = [];
@@ -127,9 +128,11 @@ async function serveQueue(tx: Transaction, { chain, asset, treasury, free, passA
     } else if (row.overdue) {
       if (!row.passed) passed.push(row);
     } else {
+      // Whoever comes behind and needs more than there is falls short at the same time.
       await tx.query(
-        'UPDATE chain_step_leaves SET short_since = clock_timestamp() WHERE step_id = $1 AND asset = $2 AND short_since IS NULL',
-        [row.step_id, asset],
+        `UPDATE chain_step_leaves SET short_since = clock_timestamp()
+          WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL AND short_since IS NULL AND atomic > $3`,
+        [chain, asset, left],
       );
       break;
     }

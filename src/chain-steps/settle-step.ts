@@ -37,7 +37,7 @@ export async function settleStep(
   if (end.state === 'failed') {
     await tx.query(
       `UPDATE chain_step_arrivals SET ended_at = clock_timestamp()
-        WHERE step_id = $1 AND arrived_at IS NULL AND known_by = 'transaction'`,
+        WHERE step_id = $1 AND arrived_at IS NULL AND (known_by = 'transaction' OR proof IS NULL)`,
       [settled.id],
     );
   }

@@ -29,6 +29,8 @@ async function resume(
     const { rows } = await db.query<{ id: string; lane: string }>(
       `SELECT id, ${saga.lane} AS lane FROM ${saga.table}
         WHERE finished_at IS NULL AND status = ANY ($1) AND updated_at <= now() - make_interval(secs => $2)
+          AND NOT EXISTS (SELECT FROM graphile_worker._private_jobs j WHERE j.key = ${saga.table}.id
+            AND j.attempts < j.max_attempts AND ($2 > 0 OR j.locked_at IS NULL))
         ORDER BY id LIMIT $3`,
       [activeStates(saga), idleSeconds, atOnce],
     );

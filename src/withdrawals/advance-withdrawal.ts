@@ -111,7 +111,9 @@ async function beginSending(db: Database, { id, accountId, released }: Withdrawa
       if (rows.length > 0) return 'frozen';
     }
     await tx.query(
-      "UPDATE withdrawals SET status = 'sending', updated_at = now() WHERE id = $1 AND status = 'awaiting_liquidity'",
+      // It may have been held and let go meanwhile: then its step is another one, and waits in line.
+      `UPDATE withdrawals SET status = 'sending', updated_at = now() WHERE id = $1 AND status = 'awaiting_liquidity'
+          AND EXISTS (SELECT FROM chain_steps WHERE saga_id = $1 AND step = 'pay' AND state = 'ready')`,
       [id],
     );
     return 'sending';
