@@ -28,7 +28,7 @@ const servedAtOnce = 500;
  */
 export async function serveLiquidity(
   parts: LiquidityParts,
-  { chain, asset }: { readonly chain: ChainId; readonly asset: Asset },
+  { chain, asset, sagaId }: { readonly chain: ChainId; readonly asset: Asset; readonly sagaId?: string },
 ): Promise<void> {
   const { db, networks, logger, passAfterMs = 3 * 60_000 } = parts;
   const network = networks.get(chain);
@@ -46,7 +46,7 @@ export async function serveLiquidity(
     ]);
     if (rows.length === 0) return [];
     const free = held - (await promisedSince(tx, treasury.id, asset, now));
-    return serveQueue(tx, { chain, asset, treasury, free, passAfterMs });
+    return serveQueue(tx, { chain, asset, treasury, free, passAfterMs, sagaId });
   });
   for (const { saga, saga_id: id, atomic } of passed) {
     logger.error(
@@ -104,10 +104,15 @@ interface Queue {
   readonly treasury: HouseWallet;
   readonly free: bigint;
   readonly passAfterMs: number;
+  /** Whoever calls goes on by itself: a second job for it would ask the provider at the same time. */
+  readonly sagaId: string | undefined;
 }
 
 /** Answers those that others were let past just now. */
-async function serveQueue(tx: Transaction, { chain, asset, treasury, free, passAfterMs }: Queue): Promise<QueueRow[]> {
+async function serveQueue(
+  tx: Transaction,
+  { chain, asset, treasury, free, passAfterMs, sagaId }: Queue,
+): Promise<QueueRow[]> {
   const { rows } = await tx.query<QueueRow>(
     `SELECT l.step_id, s.saga, s.saga_id, l.atomic, l.passed_at IS NOT NULL AS passed,
             coalesce(l.short_since <= clock_timestamp() - make_interval(secs => $3), false) AS overdue
@@ -144,7 +149,9 @@ async function serveQueue(tx: Transaction, { chain, asset, treasury, free, passA
       [passed.map(({ step_id }) => step_id), asset],
     );
   }
-  for (const { saga, saga_id: id } of served) await wakeSaga(tx, { saga, id, lane: chain });
+  for (const { saga, saga_id: id } of served) {
+    if (id !== sagaId) await wakeSaga(tx, { saga, id, lane: chain });
+  }
   return passed;
 }
 
@@ -159,6 +166,16 @@ async function giveWallet(tx: Transaction, served: readonly QueueRow[], { id: wa
     ids,
     walletId,
   ]);
+}
+
+/** Whether a step is the first in line. It looks often and serves everybody; the others are woken when they are served. */
+export async function isFirstInLine(db: Queryable, chain: ChainId, asset: Asset, stepId: string): Promise<boolean> {
+  const { rows } = await db.query<{ step_id: string }>(
+    `SELECT step_id FROM chain_step_leaves WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL
+      ORDER BY waiting_since, step_id LIMIT 1`,
+    [chain, asset],
+  );
+  return rows[0]?.step_id === stepId;
 }
 
 /** Whether anything waits for tokens in the treasury: then every deposit is worth fetching, and at once. */

@@ -1,6 +1,6 @@
 import { findStep } from '../chain-steps/chain-step.ts';
 import { planStep } from '../chain-steps/plan-step.ts';
-import { serveLiquidity } from '../chain-steps/serve-liquidity.ts';
+import { isFirstInLine, serveLiquidity } from '../chain-steps/serve-liquidity.ts';
 import { takeStep } from '../chain-steps/take-step.ts';
 import { type Networks, tokenOf } from '../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
@@ -79,12 +79,13 @@ async function reserve(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Prom
   // What was held and let go again stands at the end of the line.
   if (step === undefined) await db.transaction((tx) => planIfWaiting(tx, withdrawal));
   if (step?.state !== 'ready') {
-    await serveLiquidity(parts, { chain, asset: net.asset });
+    await serveLiquidity(parts, { chain, asset: net.asset, sagaId: id });
     checkpoint('withdrawal.served');
     step = await findStep(db, payStep(id));
   }
   if (step?.state !== 'ready') {
-    return { lookAgainInMs: patienceMs * (0.5 + Math.random()), waitsFor: `${net.asset} to reach the treasury` };
+    const isFirst = step === undefined || (await isFirstInLine(db, chain, net.asset, step.id));
+    return { lookAgainInMs: (isFirst ? patienceMs : 30_000) * (0.5 + Math.random()), waitsFor: `${net.asset} to reach the treasury` };
   }
   if ((await beginSending(db, withdrawal)) === 'frozen') {
     await holdWithdrawal(db, withdrawal, { reason: 'the account is frozen', freeze: false });
