@@ -2,7 +2,7 @@ import type { Hex } from 'viem';
 import { noCheckpoint } from '../checkpoint.ts';
 import type { Queryable } from '../db/database.ts';
 import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
-import type { WalletProvider } from '../wallets/provider.ts';
+import { ProviderError, type WalletProvider } from '../wallets/provider.ts';
 import { askProvider, type ProviderRequest } from './ask-provider.ts';
 import { type ChainStep, findStep } from './chain-step.ts';
 import type { ChainStepParts } from './parts.ts';
@@ -53,7 +53,11 @@ export async function takeStep(
     }
     ref = asked.ref;
   }
-  const report = await provider.lookUp(step.chain, ref);
+  const report = await provider.lookUp(step.chain, ref).catch(async (error: unknown) => {
+    // Whatever it contradicts, the reserves look for what this transaction took.
+    if (error instanceof ProviderError) await noteHash(db, step, error.hash);
+    throw error;
+  });
   await noteHash(db, step, report.hash);
   if (report.state === 'failed') return report;
   const lookAgainInMs = networks.get(step.chain)?.pollMs ?? patienceMs;
