@@ -17,6 +17,12 @@ export interface LiquidityParts {
   readonly passAfterMs?: number;
 }
 
+/** Those who wait for the treasury's tokens of one asset on one chain. */
+export interface Line {
+  readonly chain: ChainId;
+  readonly asset: Asset;
+}
+
 /** The most that are served at once; whoever comes next serves the next. */
 const servedAtOnce = 500;
 
@@ -24,11 +30,12 @@ const servedAtOnce = 500;
  * Sets the treasury's tokens aside for the steps that wait for them, in the order in which they came. The chain is asked
  * first, and whatever has been promised or paid since then counts as gone: that errs on the side of waiting a moment.
  * Whoever is first and cannot be served holds up the others, so that small ones do not starve a large one; after some
- * minutes they are let past, and the operator is told.
+ * minutes they are let past, and the operator is told. The sagas that call go on by themselves; the others are woken, and
+ * a second job for a caller would ask the provider at the same time.
  */
 export async function serveLiquidity(
   parts: LiquidityParts,
-  { chain, asset }: { readonly chain: ChainId; readonly asset: Asset },
+  { chain, asset, callers = [] }: Line & { readonly callers?: readonly string[] },
 ): Promise<void> {
   const { db, networks, logger, passAfterMs = 3 * 60_000 } = parts;
   const network = networks.get(chain);
@@ -46,7 +53,7 @@ export async function serveLiquidity(
     ]);
     if (rows.length === 0) return [];
     const free = held - (await promisedSince(tx, treasury.id, asset, now));
-    return serveQueue(tx, { chain, asset, treasury, free, passAfterMs });
+    return serveQueue(tx, { chain, asset, treasury, free, passAfterMs, callers });
   });
   for (const { saga, saga_id: id, atomic } of passed) {
     logger.error(
@@ -104,17 +111,22 @@ interface Queue {
   readonly treasury: HouseWallet;
   readonly free: bigint;
   readonly passAfterMs: number;
+  readonly callers: readonly string[];
 }
 
 /** Answers those that others were let past just now. */
-async function serveQueue(tx: Transaction, { chain, asset, treasury, free, passAfterMs }: Queue): Promise<QueueRow[]> {
+async function serveQueue(
+  tx: Transaction,
+  { chain, asset, treasury, free, passAfterMs, callers }: Queue,
+): Promise<QueueRow[]> {
   const { rows } = await tx.query<QueueRow>(
     `SELECT l.step_id, s.saga, s.saga_id, l.atomic, l.passed_at IS NOT NULL AS passed,
             coalesce(l.short_since <= clock_timestamp() - make_interval(secs => $3), false) AS overdue
        FROM chain_step_leaves l JOIN chain_steps s ON s.id = l.step_id
       WHERE l.chain = $1 AND l.asset = $2 AND l.wallet_id IS NULL
+        AND (l.passed_at IS NULL OR l.atomic <= $5)
       ORDER BY l.waiting_since, l.step_id LIMIT $4`,
-    [chain, asset, passAfterMs / 1_000, servedAtOnce],
+    [chain, asset, passAfterMs / 1_000, servedAtOnce, free],
   );
   let left = free;
   const served: QueueRow[] = [];
@@ -127,9 +139,11 @@ async function serveQueue(tx: Transaction, { chain, asset, treasury, free, passA
     } else if (row.overdue) {
       if (!row.passed) passed.push(row);
     } else {
+      // Whoever comes behind and needs more than there is falls short at the same time.
       await tx.query(
-        'UPDATE chain_step_leaves SET short_since = clock_timestamp() WHERE step_id = $1 AND asset = $2 AND short_since IS NULL',
-        [row.step_id, asset],
+        `UPDATE chain_step_leaves SET short_since = clock_timestamp()
+          WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL AND short_since IS NULL AND atomic > $3`,
+        [chain, asset, left],
       );
       break;
     }
@@ -144,7 +158,7 @@ async function serveQueue(tx: Transaction, { chain, asset, treasury, free, passA
   await wakeSagas(
     tx,
     chain,
-    served.map(({ saga, saga_id: id }) => ({ saga, id })),
+    served.filter(({ saga_id }) => !callers.includes(saga_id)).map(({ saga, saga_id: id }) => ({ saga, id })),
   );
   return passed;
 }
@@ -160,6 +174,16 @@ async function giveWallet(tx: Transaction, served: readonly QueueRow[], { id: wa
     ids,
     walletId,
   ]);
+}
+
+/** Whether a step is the first in line. It looks often and serves everybody; the others are woken when they are served. */
+export async function isFirstInLine(db: Queryable, { chain, asset }: Line, stepId: string): Promise<boolean> {
+  const { rows } = await db.query<{ step_id: string }>(
+    `SELECT step_id FROM chain_step_leaves WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL
+      ORDER BY waiting_since, step_id LIMIT 1`,
+    [chain, asset],
+  );
+  return rows[0]?.step_id === stepId;
 }
 
 /** Whether anything waits for tokens in the treasury: then every deposit is worth fetching, and at once. */

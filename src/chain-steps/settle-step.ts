@@ -14,6 +14,8 @@ export async function settleStep(
   { sagaId, step }: Pick<ChainStep, 'sagaId' | 'step'>,
   end: StepEnd,
 ): Promise<Posting[] | undefined> {
+  const mark = end.state === 'failed' ? end.unlessAskedSince : undefined;
+  if (mark !== undefined) await requireUnasked(tx, { sagaId, step }, mark);
   const { rows } = await tx.query<Pick<ChainStep, 'id' | 'chain'>>(
     `UPDATE chain_steps SET state = $3, hash = coalesce($4, hash), block_number = $5, gas_cost = $6, reason = $7,
         settled_at = clock_timestamp()
@@ -35,11 +37,25 @@ export async function settleStep(
   if (end.state === 'failed') {
     await tx.query(
       `UPDATE chain_step_arrivals SET ended_at = clock_timestamp()
-        WHERE step_id = $1 AND arrived_at IS NULL AND known_by = 'transaction'`,
+        WHERE step_id = $1 AND arrived_at IS NULL AND (known_by = 'transaction' OR proof IS NULL)`,
       [settled.id],
     );
   }
   const { chain } = settled;
   if (end.hash === undefined) return [];
   return gasSpent({ chain, native: chains[chain].native, hash: end.hash, cost: end.gasCost });
+}
+
+/** Somebody who asked after we were refused may have been told yes: then nothing may be given back. */
+async function requireUnasked(
+  tx: Transaction,
+  { sagaId, step }: Pick<ChainStep, 'sagaId' | 'step'>,
+  mark: string,
+): Promise<void> {
+  const { rows } = await tx.query<{ same: boolean }>(
+    `SELECT settled_at IS NOT NULL OR (provider_ref IS NULL AND unanswered_at::text = $3) AS same FROM chain_steps
+      WHERE saga_id = $1 AND step = $2 FOR UPDATE`,
+    [sagaId, step, mark],
+  );
+  if (rows[0]?.same !== true) throw new Error(`the ${step} of ${sagaId} was refused, and asked for again meanwhile`);
 }

@@ -2,7 +2,7 @@ import type { Hex } from 'viem';
 import { noCheckpoint } from '../checkpoint.ts';
 import type { Queryable } from '../db/database.ts';
 import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
-import type { WalletProvider } from '../wallets/provider.ts';
+import { ProviderError, type WalletProvider } from '../wallets/provider.ts';
 import { askProvider, type ProviderRequest } from './ask-provider.ts';
 import { type ChainStep, findStep } from './chain-step.ts';
 import type { ChainStepParts } from './parts.ts';
@@ -11,7 +11,14 @@ import type { ChainStepParts } from './parts.ts';
 export type StepEnd =
   | { readonly state: 'confirmed'; readonly hash: Hex; readonly blockNumber: bigint; readonly gasCost: bigint }
   /** Nothing was moved, and never will be. */
-  | { readonly state: 'failed'; readonly reason: string; readonly hash?: Hex; readonly gasCost: bigint };
+  | {
+      readonly state: 'failed';
+      readonly reason: string;
+      readonly hash?: Hex;
+      readonly gasCost: bigint;
+      /** It was refused, which holds only if nobody has asked for it since. */
+      readonly unlessAskedSince?: string;
+    };
 
 export type StepProgress =
   | StepEnd
@@ -41,10 +48,16 @@ export async function takeStep(
   let ref = step.providerRef;
   if (ref === null) {
     const asked = await askProvider(parts, step, request(await walletOf(db, step, provider)));
-    if ('refused' in asked) return { state: 'failed', reason: asked.refused, gasCost: 0n };
+    if ('refused' in asked) {
+      return { state: 'failed', reason: asked.refused, gasCost: 0n, unlessAskedSince: asked.mark };
+    }
     ref = asked.ref;
   }
-  const report = await provider.lookUp(step.chain, ref);
+  const report = await provider.lookUp(step.chain, ref).catch(async (error: unknown) => {
+    // Whatever it contradicts, the reserves look for what this transaction took.
+    if (error instanceof ProviderError) await noteHash(db, step, error.hash);
+    throw error;
+  });
   await noteHash(db, step, report.hash);
   if (report.state === 'failed') return report;
   const lookAgainInMs = networks.get(step.chain)?.pollMs ?? patienceMs;

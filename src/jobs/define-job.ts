@@ -46,12 +46,19 @@ export async function enqueue<Payload extends z.ZodType>(
   tx: Queryable,
   job: Job<Payload>,
   payload: z.input<Payload>,
-  { delayMs = 0, key }: EnqueueOptions = {},
+  { delayMs = 0, key, unlessSooner = false }: EnqueueOptions = {},
 ): Promise<void> {
   await tx.query(
     `SELECT graphile_worker.add_job($1, $2::json, max_attempts => $3, run_at => now() + make_interval(secs => $4),
-        job_key => $5)`,
-    [job.name, JSON.stringify(payload), job.maxAttempts, delayMs / 1000, key ?? null],
+        job_key => $5, job_key_mode => $6)`,
+    [
+      job.name,
+      JSON.stringify(payload),
+      job.maxAttempts,
+      delayMs / 1000,
+      key ?? null,
+      unlessSooner ? 'preserve_run_at' : 'replace',
+    ],
   );
 }
 
@@ -59,6 +66,8 @@ export interface EnqueueOptions {
   readonly delayMs?: number;
   /** Of several waiting jobs with one key only the newest remains. */
   readonly key?: string;
+  /** One that waits already keeps its time: whoever looks again later must not put off who was just woken. */
+  readonly unlessSooner?: boolean;
 }
 
 /** The same job for many payloads at once, each with a key of its own. */

@@ -92,12 +92,17 @@ export async function readBooks(tx: Queryable): Promise<Book[]> {
        SELECT u.chain, u.asset, u.atomic
          FROM chain_cursors c JOIN undecided_arrivals u ON u.chain = c.chain AND u.block_number <= c.block_number
      )
+     , rows AS (
+       SELECT chain, asset, counts_as, balance FROM named
+       -- The first that ever comes to a chain has no account in the ledger yet.
+       UNION ALL SELECT chain, asset, 'custody', 0 FROM ahead
+     )
      SELECT n.chain, n.asset,
             coalesce(sum(balance) FILTER (WHERE counts_as = 'users'), 0) AS users,
             coalesce(sum(balance) FILTER (WHERE counts_as IN ('users', 'house')), 0) AS owed,
             coalesce(sum(balance) FILTER (WHERE counts_as = 'in_flight'), 0) AS in_transit,
             (SELECT coalesce(sum(atomic), 0) FROM ahead a WHERE a.chain = n.chain AND a.asset = n.asset) AS ahead
-       FROM named n GROUP BY 1, 2`,
+       FROM rows n GROUP BY 1, 2`,
   );
   return rows.map(({ chain, asset, users, owed, in_transit, ahead }) => ({
     chain: chain as ChainId,
@@ -119,7 +124,7 @@ async function readHouseAddresses(tx: Queryable): Promise<Map<ChainId, readonly 
 async function readUnsweptAddresses(tx: Queryable): Promise<Position['unsweptAddresses']> {
   const { rows } = await tx.query<{ chain: ChainId; asset: Asset; addresses: Hex[] }>(
     `SELECT chain, asset, array_agg(DISTINCT lower(address)) AS addresses FROM deposits
-      WHERE swept_at IS NULL GROUP BY chain, asset`,
+      WHERE swept_at IS NULL AND account_id IS NOT NULL GROUP BY chain, asset`,
   );
   return new Map(rows.map(({ chain, asset, addresses }) => [`${chain}/${asset}`, addresses]));
 }

@@ -127,7 +127,7 @@ async function depositPostingsWithoutRows(db: Queryable): Promise<string[]> {
 async function paymentsCountedTwice(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ chain: string; tx_hash: string; ids: string[] }>(
     `SELECT chain, hash AS tx_hash, array_agg(saga_id ORDER BY saga_id) AS ids FROM chain_steps
-      WHERE state = 'confirmed' GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2`,
+      WHERE state = 'confirmed' AND hash IS NOT NULL GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2`,
   );
   return rows.map(
     ({ chain, tx_hash, ids }) => `${chain}: transaction ${tx_hash} is taken as the payment of ${ids.join(' and ')}.`,

@@ -31,20 +31,20 @@ interface StepRow {
 /** Every settled step on a chain that takes something: was exactly that taken when it is confirmed, and nothing when not? */
 export async function reconcileSteps(db: Database, network: Network): Promise<string[]> {
   const findings: string[] = [];
-  let after = '00000000-0000-0000-0000-000000000000';
+  let after = { id: '00000000-0000-0000-0000-000000000000', asset: '' };
   for (;;) {
     const { rows } = await db.query<StepRow>(
       `SELECT s.id, s.saga, s.saga_id, s.step, s.chain, w.address AS wallet, l.asset, l.atomic, l.recipient, s.state, s.hash,
               ${hashesOf('s')} AS hashes
          FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id JOIN house_wallets w ON w.id = s.wallet_id
-        WHERE s.chain = $1 AND s.id > $2 AND s.settled_at IS NOT NULL ORDER BY s.id LIMIT $3`,
-      [network.id, after, rowsAtOnce],
+        WHERE s.chain = $1 AND (s.id, l.asset) > ($2, $4) AND s.settled_at IS NOT NULL ORDER BY s.id, l.asset LIMIT $3`,
+      [network.id, after.id, rowsAtOnce, after.asset],
     );
     const last = rows.at(-1);
     if (last === undefined) return findings;
     const checked = await inParallel(rows, receiptsAtOnce, (row) => check(network, row));
     findings.push(...checked.flat());
-    after = last.id;
+    after = last;
   }
 }
 

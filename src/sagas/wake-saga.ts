@@ -19,7 +19,7 @@ export interface SagaCall {
 
 /** Lets somebody go on with a saga, now or later, once the caller's commit is there. */
 export async function wakeSaga(tx: Queryable, { saga, id, lane, delayMs = 0 }: SagaCall): Promise<void> {
-  await enqueue(tx, sagaJob(lane), { saga, id }, { key: id, delayMs });
+  await enqueue(tx, sagaJob(lane), { saga, id }, { key: id, delayMs, unlessSooner: delayMs > 0 });
 }
 
 /** Lets somebody go on with many sagas of one lane, in one order for everybody, so that nobody waits in a circle. */

@@ -108,6 +108,8 @@ export class ProviderError extends Error {
   readonly provesNothingTaken: boolean;
   readonly code: string;
   readonly retryAfterMs: number | undefined;
+  /** The transaction that it is about, where one is known. */
+  readonly hash: Hex | undefined;
 
   constructor(
     message: string,
@@ -116,6 +118,7 @@ export class ProviderError extends Error {
       code: string;
       provesNothingTaken?: boolean;
       retryAfterMs?: number | undefined;
+      hash?: Hex;
       cause?: unknown;
     },
   ) {
@@ -124,5 +127,6 @@ export class ProviderError extends Error {
     this.provesNothingTaken = options.provesNothingTaken ?? false;
     this.code = options.code;
     this.retryAfterMs = options.retryAfterMs;
+    this.hash = options.hash;
   }
 }

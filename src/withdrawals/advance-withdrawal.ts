@@ -1,14 +1,12 @@
 import { findStep } from '../chain-steps/chain-step.ts';
 import { planStep } from '../chain-steps/plan-step.ts';
-import { serveLiquidity } from '../chain-steps/serve-liquidity.ts';
+import { isFirstInLine, type Line, serveLiquidity } from '../chain-steps/serve-liquidity.ts';
 import { takeStep } from '../chain-steps/take-step.ts';
-import type { ChainId } from '../chains/chains.ts';
 import { type Networks, tokenOf } from '../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
-import type { Asset } from '../money/asset.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../sagas/run-saga.ts';
 import { shareRuns } from '../share-runs.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
@@ -33,17 +31,19 @@ export interface WithdrawalSagaParts {
 /** How long to wait for money to arrive in the treasury. */
 const patienceMs = 2_000;
 
-/** Those who wait for one treasury's tokens. */
-interface Line {
-  readonly chain: ChainId;
-  readonly asset: Asset;
+/** Whoever is not the first in line is woken when served. Looking all the same is for the case that the first is stuck. */
+const behindMs = 30_000;
+
+/** A withdrawal in line. */
+interface Waiting extends Line {
+  readonly id: string;
 }
 
 /** Whoever serves the line serves everybody in it, so those who ask at the same moment ask once. */
 export function withdrawalHandler(parts: WithdrawalSagaParts): SagaHandler {
-  const serve = shareRuns<Line>(
+  const serve = shareRuns<Waiting>(
     ({ chain, asset }) => `${chain} ${asset}`,
-    (line) => serveLiquidity(parts, line),
+    (line, all) => serveLiquidity(parts, { ...line, callers: all.map(({ id }) => id) }),
   );
   return handleSaga(withdrawalSaga, (id) => findWithdrawal(parts.db, id), {
     queued: (withdrawal) => screen(parts, withdrawal),
@@ -87,7 +87,7 @@ async function isHeldByScreening(
 /** It may have waited here for long, so the screening is asked once more. */
 async function reserve(
   parts: WithdrawalSagaParts,
-  serve: (line: Line) => Promise<void>,
+  serve: (waiting: Waiting) => Promise<void>,
   withdrawal: Withdrawal,
 ): Promise<SagaStep> {
   const { db, checkpoint = noCheckpoint } = parts;
@@ -97,12 +97,14 @@ async function reserve(
   // What was held and let go again stands at the end of the line.
   if (step === undefined) await db.transaction((tx) => planIfWaiting(tx, withdrawal));
   if (step?.state !== 'ready') {
-    await serve({ chain, asset: net.asset });
+    await serve({ id, chain, asset: net.asset });
     checkpoint('withdrawal.served');
     step = await findStep(db, payStep(id));
   }
   if (step?.state !== 'ready') {
-    return { lookAgainInMs: patienceMs * (0.5 + Math.random()), waitsFor: `${net.asset} to reach the treasury` };
+    const isFirst = step === undefined || (await isFirstInLine(db, { chain, asset: net.asset }, step.id));
+    const lookAgainInMs = (isFirst ? patienceMs : behindMs) * (0.5 + Math.random());
+    return { lookAgainInMs, waitsFor: `${net.asset} to reach the treasury` };
   }
   if ((await beginSending(db, withdrawal)) === 'frozen') {
     await holdWithdrawal(db, withdrawal, { reason: 'the account is frozen', freeze: false });
@@ -129,7 +131,9 @@ async function beginSending(db: Database, { id, accountId, released }: Withdrawa
       if (rows.length > 0) return 'frozen';
     }
     await tx.query(
-      "UPDATE withdrawals SET status = 'sending', updated_at = now() WHERE id = $1 AND status = 'awaiting_liquidity'",
+      // It may have been held and let go meanwhile: then its step is another one, and waits in line.
+      `UPDATE withdrawals SET status = 'sending', updated_at = now() WHERE id = $1 AND status = 'awaiting_liquidity'
+          AND EXISTS (SELECT FROM chain_steps WHERE saga_id = $1 AND step = 'pay' AND state = 'ready')`,
       [id],
     );
     return 'sending';

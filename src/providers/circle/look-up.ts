@@ -89,6 +89,7 @@ async function reportFailed(
     throw new ProviderError(`Circle calls ${id} failed, but it succeeded on the chain.`, {
       retryable: true,
       code: 'provider_contradicts_chain',
+      ...(hash !== undefined && { hash }),
       retryAfterMs: 60_000,
     });
   }
