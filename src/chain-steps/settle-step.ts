@@ -2,6 +2,7 @@ import { chains } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import { gasSpent } from '../ledger/gas-posting.ts';
 import type { Posting } from '../ledger/posting.ts';
+import { askedElsewhere, type Refused } from './ask-provider.ts';
 import type { ChainStep } from './chain-step.ts';
 import type { StepEnd } from './take-step.ts';
 
@@ -11,9 +12,11 @@ import type { StepEnd } from './take-step.ts';
  */
 export async function settleStep(
   tx: Transaction,
-  { sagaId, step }: Pick<ChainStep, 'sagaId' | 'step'>,
+  which: Pick<ChainStep, 'sagaId' | 'step'>,
   end: StepEnd,
 ): Promise<Posting[] | undefined> {
+  const { sagaId, step } = which;
+  if (end.state === 'failed' && end.refusal !== undefined) await requireRefused(tx, which, end.refusal);
   const { rows } = await tx.query<Pick<ChainStep, 'id' | 'chain'>>(
     `UPDATE chain_steps SET state = $3, hash = coalesce($4, hash), block_number = $5, gas_cost = $6, reason = $7,
         settled_at = clock_timestamp()
@@ -42,4 +45,22 @@ export async function settleStep(
   const { chain } = settled;
   if (end.hash === undefined) return [];
   return gasSpent({ chain, native: chains[chain].native, hash: end.hash, cost: end.gasCost });
+}
+
+/**
+ * A refusal says nothing of a request that another process has sent since: it may be taken. From here to the commit nobody
+ * sends another.
+ */
+async function requireRefused(
+  tx: Transaction,
+  { sagaId, step }: Pick<ChainStep, 'sagaId' | 'step'>,
+  { unansweredAt }: Pick<Refused, 'unansweredAt'>,
+): Promise<void> {
+  const { rows } = await tx.query<{ refused: boolean }>(
+    `SELECT settled_at IS NOT NULL
+         OR provider_ref IS NULL AND unanswered_at IS NOT DISTINCT FROM $3::timestamptz AS refused
+       FROM chain_steps WHERE saga_id = $1 AND step = $2 FOR UPDATE`,
+    [sagaId, step, unansweredAt],
+  );
+  if (rows[0]?.refused !== true) throw askedElsewhere();
 }

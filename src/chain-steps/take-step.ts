@@ -4,7 +4,7 @@ import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
-import { askProvider, type ProviderRequest } from './ask-provider.ts';
+import { askProvider, type ProviderRequest, type Refused } from './ask-provider.ts';
 import { type ChainStep, findStep } from './chain-step.ts';
 
 export interface ChainStepParts {
@@ -18,7 +18,14 @@ export interface ChainStepParts {
 export type StepEnd =
   | { readonly state: 'confirmed'; readonly hash: Hex; readonly blockNumber: bigint; readonly gasCost: bigint }
   /** Nothing was moved, and never will be. */
-  | { readonly state: 'failed'; readonly reason: string; readonly hash?: Hex; readonly gasCost: bigint };
+  | {
+      readonly state: 'failed';
+      readonly reason: string;
+      readonly hash?: Hex;
+      readonly gasCost: bigint;
+      /** Only when it was refused. */
+      readonly refusal?: Pick<Refused, 'unansweredAt'>;
+    };
 
 export type StepProgress =
   | StepEnd
@@ -48,7 +55,7 @@ export async function takeStep(
   let ref = step.providerRef;
   if (ref === null) {
     const asked = await askProvider(parts, step, request(await walletOf(db, step, provider)));
-    if ('refused' in asked) return { state: 'failed', reason: asked.refused, gasCost: 0n };
+    if ('refused' in asked) return { state: 'failed', reason: asked.refused, gasCost: 0n, refusal: asked };
     ref = asked.ref;
   }
   const report = await provider.lookUp(step.chain, ref);
