@@ -17,6 +17,13 @@ export interface LiquidityParts {
   readonly passAfterMs?: number;
 }
 
+export interface LiquidityCall {
+  readonly chain: ChainId;
+  readonly asset: Asset;
+  /** Whoever serves for itself goes on by itself: woken like the others, it would run twice at the same time. */
+  readonly forSaga?: string | undefined;
+}
+
 /** The most that are served at once; whoever comes next serves the next. */
 const servedAtOnce = 500;
 
@@ -26,10 +33,7 @@ const servedAtOnce = 500;
  * Whoever is first and cannot be served holds up the others, so that small ones do not starve a large one; after some
  * minutes they are let past, and the operator is told.
  */
-export async function serveLiquidity(
-  parts: LiquidityParts,
-  { chain, asset }: { readonly chain: ChainId; readonly asset: Asset },
-): Promise<void> {
+export async function serveLiquidity(parts: LiquidityParts, { chain, asset, forSaga }: LiquidityCall): Promise<void> {
   const { db, networks, logger, passAfterMs = 3 * 60_000 } = parts;
   const network = networks.get(chain);
   const token = network && tokenOf(network, asset);
@@ -46,7 +50,7 @@ export async function serveLiquidity(
     ]);
     if (rows.length === 0) return [];
     const free = held - (await promisedSince(tx, treasury.id, asset, now));
-    return serveQueue(tx, { chain, asset, treasury, free, passAfterMs });
+    return serveQueue(tx, { chain, asset, forSaga, treasury, free, passAfterMs });
   });
   for (const { saga, saga_id: id, atomic } of passed) {
     logger.error(
@@ -98,16 +102,15 @@ interface QueueRow {
   readonly overdue: boolean;
 }
 
-interface Queue {
-  readonly chain: ChainId;
-  readonly asset: Asset;
+interface Queue extends LiquidityCall {
   readonly treasury: HouseWallet;
   readonly free: bigint;
   readonly passAfterMs: number;
 }
 
 /** Answers those that others were let past just now. */
-async function serveQueue(tx: Transaction, { chain, asset, treasury, free, passAfterMs }: Queue): Promise<QueueRow[]> {
+async function serveQueue(tx: Transaction, queue: Queue): Promise<QueueRow[]> {
+  const { chain, asset, forSaga, treasury, free, passAfterMs } = queue;
   const { rows } = await tx.query<QueueRow>(
     `SELECT l.step_id, s.saga, s.saga_id, l.atomic, l.passed_at IS NOT NULL AS passed,
             coalesce(l.short_since <= clock_timestamp() - make_interval(secs => $3), false) AS overdue
@@ -141,7 +144,7 @@ async function serveQueue(tx: Transaction, { chain, asset, treasury, free, passA
       [passed.map(({ step_id }) => step_id), asset],
     );
   }
-  for (const { saga, saga_id: id } of served) await wakeSaga(tx, { saga, id, lane: chain });
+  for (const { saga, saga_id: id } of served) if (id !== forSaga) await wakeSaga(tx, { saga, id, lane: chain });
   return passed;
 }
 

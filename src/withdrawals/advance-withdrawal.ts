@@ -79,7 +79,7 @@ async function reserve(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Prom
   // What was held and let go again stands at the end of the line.
   if (step === undefined) await db.transaction((tx) => planIfWaiting(tx, withdrawal));
   if (step?.state !== 'ready') {
-    await serveLiquidity(parts, { chain, asset: net.asset });
+    await serveLiquidity(parts, { chain, asset: net.asset, forSaga: id });
     checkpoint('withdrawal.served');
     step = await findStep(db, payStep(id));
   }
