@@ -11,15 +11,13 @@ export type ProviderRequest =
   | { readonly from: HouseWallet; readonly token: Hex; readonly to: Hex; readonly atomic: bigint }
   | { readonly from: HouseWallet; readonly contract: Hex; readonly data: Hex; readonly value?: bigint };
 
-/** A refusal counts only as long as nobody has asked since: `mark` is what settleStep compares. */
-export type Asked = { readonly ref: string } | { readonly refused: string; readonly mark: string };
+export type Asked = { readonly ref: string } | Refused;
 
-/** What was known of a step in the moment in which we wrote down that it is asked, and our mark on it. */
-interface Marked {
-  readonly askedBefore: Date | null;
-  readonly unansweredBefore: string | null;
-  readonly quietMs: number;
-  readonly mark: string;
+/** A refusal holds only as long as nobody asks again: see settleStep. */
+export interface Refused {
+  readonly refused: string;
+  /** When it was last asked without an answer, as far as the refusal knows. As text: a Date has no microseconds. */
+  readonly unansweredAt: string | null;
 }
 
 /**
@@ -28,11 +26,9 @@ interface Marked {
  */
 export async function askProvider(parts: ChainStepParts, step: ChainStep, request: ProviderRequest): Promise<Asked> {
   const { db, provider, checkpoint = noCheckpoint } = parts;
-  const marked = await markAsked(db, step);
+  const mark = await markAsked(db, step);
   checkpoint(`${step.saga}.${step.step}.asked`);
-  const asked = await ask(provider, step, request).catch((error: unknown) =>
-    judge(parts, step, request, { marked, error }),
-  );
+  const asked = await ask(provider, step, request).catch((error: unknown) => judge(parts, step, request, mark, error));
   if ('ref' in asked) {
     await db.query(
       `UPDATE chain_steps SET provider_ref = $2, state = 'taken', unanswered_at = NULL
@@ -44,17 +40,22 @@ export async function askProvider(parts: ChainStepParts, step: ChainStep, reques
   return asked;
 }
 
-/** What others have done with the step since we read it counts too, so it is asked in the same statement. */
-async function markAsked(db: Database, { id }: ChainStep): Promise<Marked> {
+/** What this time of asking has found, and what it has left for others to see. */
+interface Mark {
+  readonly first_asked: Date | null;
+  readonly before: string | null;
+  readonly mine: string;
+}
+
+/** Two processes may ask at the same time: each leaves its mark, and knows the one that it has written over. */
+async function markAsked(db: Database, { id }: ChainStep): Promise<Mark> {
   return onlyRow(
-    await db.query<Marked>(
+    await db.query<Mark>(
       `UPDATE chain_steps s SET state = 'asked', asked_at = coalesce(s.asked_at, clock_timestamp()),
           unanswered_at = clock_timestamp()
-         FROM (SELECT id, asked_at, unanswered_at FROM chain_steps WHERE id = $1 FOR UPDATE) before
-        WHERE s.id = before.id AND s.state IN ('ready', 'asked')
-       RETURNING before.asked_at AS "askedBefore", before.unanswered_at::text AS "unansweredBefore",
-         s.unanswered_at::text AS mark,
-         (extract(epoch FROM clock_timestamp() - coalesce(before.unanswered_at, s.asked_at)) * 1000)::float8 AS "quietMs"`,
+         FROM (SELECT id, asked_at, unanswered_at FROM chain_steps WHERE id = $1 FOR UPDATE) earlier
+        WHERE s.id = earlier.id AND s.state IN ('ready', 'asked')
+       RETURNING earlier.asked_at AS first_asked, earlier.unanswered_at::text AS before, s.unanswered_at::text AS mine`,
       [id],
     ),
   );
@@ -69,28 +70,41 @@ async function judge(
   { db, provider }: ChainStepParts,
   step: ChainStep,
   request: ProviderRequest,
-  { marked, error }: { readonly marked: Marked; readonly error: unknown },
+  mark: Mark,
+  error: unknown,
 ): Promise<Asked> {
   // The key belongs to something else: perhaps it was paid, so a person has to look.
   if (!(error instanceof ProviderError) || error.retryable || error.code === 'idempotency_mismatch') throw error;
-  const { askedBefore, unansweredBefore, quietMs, mark } = marked;
-  const refused = { refused: error.message, mark };
-  if (askedBefore === null || error.provesNothingTaken) return refused;
-  const taken = await provider
-    .findTaken(
-      { ...request, idempotencyKey: step.id },
-      { askedAt: askedBefore, quietMs, belongsToAnother: (ref) => isOfAnother(db, step, ref) },
-    )
-    .catch(async (unsettled: unknown) => {
-      // This time there was an answer; what may still be on its way is the time before, unless somebody asks just now.
-      await db.query('UPDATE chain_steps SET unanswered_at = $2 WHERE id = $1 AND unanswered_at::text = $3', [
-        step.id,
-        unansweredBefore,
-        mark,
-      ]);
-      throw unsettled;
-    });
-  return taken === undefined ? refused : { ref: taken };
+  const refused = error.message;
+  if (mark.first_asked === null || error.provesNothingTaken) return { refused, unansweredAt: mark.mine };
+  const taken = await provider.findTaken(
+    { ...request, idempotencyKey: step.id },
+    {
+      askedAt: mark.first_asked,
+      quietMs: await takeMarkBack(db, step, mark),
+      belongsToAnother: (ref) => isOfAnother(db, step, ref),
+    },
+  );
+  return taken === undefined ? { refused, unansweredAt: mark.before } : { ref: taken };
+}
+
+/** This time there is an answer; what may still be on its way is the time before. Answers how long ago that was. */
+async function takeMarkBack(db: Database, { id }: ChainStep, { before, mine }: Mark): Promise<number> {
+  const { rows } = await db.query<{ quiet_ms: number }>(
+    `UPDATE chain_steps SET unanswered_at = $2::timestamptz WHERE id = $1 AND unanswered_at = $3::timestamptz
+     RETURNING (extract(epoch FROM clock_timestamp() - coalesce(unanswered_at, asked_at)) * 1000)::float8 AS quiet_ms`,
+    [id, before, mine],
+  );
+  if (rows[0] === undefined) throw askedElsewhere();
+  return rows[0].quiet_ms;
+}
+
+/** Somebody else has asked meanwhile: what became of that is for the next look to find out. */
+export function askedElsewhere(): ProviderError {
+  return new ProviderError('It was asked for once more at the same time.', {
+    retryable: true,
+    code: 'asked_elsewhere',
+  });
 }
 
 async function isOfAnother(db: Database, { id }: ChainStep, ref: string): Promise<boolean> {

@@ -105,9 +105,7 @@ interface QueueRow {
   readonly overdue: boolean;
 }
 
-interface Queue {
-  readonly chain: ChainId;
-  readonly asset: Asset;
+interface Queue extends LiquidityCall {
   readonly treasury: HouseWallet;
   readonly free: bigint;
   readonly passAfterMs: number;

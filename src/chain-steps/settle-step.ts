@@ -2,6 +2,7 @@ import { chains } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import { gasSpent } from '../ledger/gas-posting.ts';
 import type { Posting } from '../ledger/posting.ts';
+import { askedElsewhere, type Refused } from './ask-provider.ts';
 import type { ChainStep } from './chain-step.ts';
 import type { StepEnd } from './take-step.ts';
 
@@ -11,11 +12,11 @@ import type { StepEnd } from './take-step.ts';
  */
 export async function settleStep(
   tx: Transaction,
-  { sagaId, step }: Pick<ChainStep, 'sagaId' | 'step'>,
+  which: Pick<ChainStep, 'sagaId' | 'step'>,
   end: StepEnd,
 ): Promise<Posting[] | undefined> {
-  const mark = end.state === 'failed' ? end.unlessAskedSince : undefined;
-  if (mark !== undefined) await requireUnasked(tx, { sagaId, step }, mark);
+  const { sagaId, step } = which;
+  if (end.state === 'failed' && end.refusal !== undefined) await requireRefused(tx, which, end.refusal);
   const { rows } = await tx.query<Pick<ChainStep, 'id' | 'chain'>>(
     `UPDATE chain_steps SET state = $3, hash = coalesce($4, hash), block_number = $5, gas_cost = $6, reason = $7,
         settled_at = clock_timestamp()
@@ -46,16 +47,20 @@ export async function settleStep(
   return gasSpent({ chain, native: chains[chain].native, hash: end.hash, cost: end.gasCost });
 }
 
-/** Somebody who asked after we were refused may have been told yes: then nothing may be given back. */
-async function requireUnasked(
+/**
+ * A refusal says nothing of a request that another process has sent since: it may be taken. From here to the commit nobody
+ * sends another.
+ */
+async function requireRefused(
   tx: Transaction,
   { sagaId, step }: Pick<ChainStep, 'sagaId' | 'step'>,
-  mark: string,
+  { unansweredAt }: Pick<Refused, 'unansweredAt'>,
 ): Promise<void> {
-  const { rows } = await tx.query<{ same: boolean }>(
-    `SELECT settled_at IS NOT NULL OR (provider_ref IS NULL AND unanswered_at::text = $3) AS same FROM chain_steps
-      WHERE saga_id = $1 AND step = $2 FOR UPDATE`,
-    [sagaId, step, mark],
+  const { rows } = await tx.query<{ refused: boolean }>(
+    `SELECT settled_at IS NOT NULL
+         OR provider_ref IS NULL AND unanswered_at IS NOT DISTINCT FROM $3::timestamptz AS refused
+       FROM chain_steps WHERE saga_id = $1 AND step = $2 FOR UPDATE`,
+    [sagaId, step, unansweredAt],
   );
-  if (rows[0]?.same !== true) throw new Error(`the ${step} of ${sagaId} was refused, and asked for again meanwhile`);
+  if (rows[0]?.refused !== true) throw askedElsewhere();
 }

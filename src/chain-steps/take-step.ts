@@ -3,7 +3,7 @@ import { noCheckpoint } from '../checkpoint.ts';
 import type { Queryable } from '../db/database.ts';
 import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
 import { ProviderError, type WalletProvider } from '../wallets/provider.ts';
-import { askProvider, type ProviderRequest } from './ask-provider.ts';
+import { askProvider, type ProviderRequest, type Refused } from './ask-provider.ts';
 import { type ChainStep, findStep } from './chain-step.ts';
 import type { ChainStepParts } from './parts.ts';
 
@@ -16,8 +16,8 @@ export type StepEnd =
       readonly reason: string;
       readonly hash?: Hex;
       readonly gasCost: bigint;
-      /** It was refused, which holds only if nobody has asked for it since. */
-      readonly unlessAskedSince?: string;
+      /** Only when it was refused. */
+      readonly refusal?: Pick<Refused, 'unansweredAt'>;
     };
 
 export type StepProgress =
@@ -48,9 +48,7 @@ export async function takeStep(
   let ref = step.providerRef;
   if (ref === null) {
     const asked = await askProvider(parts, step, request(await walletOf(db, step, provider)));
-    if ('refused' in asked) {
-      return { state: 'failed', reason: asked.refused, gasCost: 0n, unlessAskedSince: asked.mark };
-    }
+    if ('refused' in asked) return { state: 'failed', reason: asked.refused, gasCost: 0n, refusal: asked };
     ref = asked.ref;
   }
   const report = await provider.lookUp(step.chain, ref).catch(async (error: unknown) => {
