@@ -30,12 +30,12 @@ const servedAtOnce = 500;
  * Sets the treasury's tokens aside for the steps that wait for them, in the order in which they came. The chain is asked
  * first, and whatever has been promised or paid since then counts as gone: that errs on the side of waiting a moment.
  * Whoever is first and cannot be served holds up the others, so that small ones do not starve a large one; after some
- * minutes they are let past, and the operator is told. The sagas that call go on by themselves; the others are woken, and
- * a second job for a caller would ask the provider at the same time.
+ * minutes they are let past, and the operator is told. A saga that calls goes on by itself; the others are woken, and a second
+ * job for the caller would ask the provider at the same time.
  */
 export async function serveLiquidity(
   parts: LiquidityParts,
-  { chain, asset, callers = [] }: Line & { readonly callers?: readonly string[] },
+  { chain, asset, caller }: Line & { readonly caller?: string },
 ): Promise<void> {
   const { db, networks, logger, passAfterMs = 3 * 60_000 } = parts;
   const network = networks.get(chain);
@@ -53,7 +53,7 @@ export async function serveLiquidity(
     ]);
     if (rows.length === 0) return [];
     const free = held - (await promisedSince(tx, treasury.id, asset, now));
-    return serveQueue(tx, { chain, asset, treasury, free, passAfterMs, callers });
+    return serveQueue(tx, { chain, asset, treasury, free, passAfterMs, caller });
   });
   for (const { saga, saga_id: id, atomic } of passed) {
     logger.error(
@@ -105,17 +105,17 @@ interface QueueRow {
   readonly overdue: boolean;
 }
 
-interface Queue extends LiquidityCall {
+interface Queue extends Line {
   readonly treasury: HouseWallet;
   readonly free: bigint;
   readonly passAfterMs: number;
-  readonly callers: readonly string[];
+  readonly caller: string | undefined;
 }
 
 /** Answers those that others were let past just now. */
 async function serveQueue(
   tx: Transaction,
-  { chain, asset, treasury, free, passAfterMs, callers }: Queue,
+  { chain, asset, treasury, free, passAfterMs, caller }: Queue,
 ): Promise<QueueRow[]> {
   const { rows } = await tx.query<QueueRow>(
     `SELECT l.step_id, s.saga, s.saga_id, l.atomic, l.passed_at IS NOT NULL AS passed,
@@ -156,7 +156,7 @@ async function serveQueue(
   await wakeSagas(
     tx,
     chain,
-    served.filter(({ saga_id }) => !callers.includes(saga_id)).map(({ saga, saga_id: id }) => ({ saga, id })),
+    served.filter(({ saga_id }) => saga_id !== caller).map(({ saga, saga_id: id }) => ({ saga, id })),
   );
   return passed;
 }
@@ -174,7 +174,7 @@ async function giveWallet(tx: Transaction, served: readonly QueueRow[], { id: wa
   ]);
 }
 
-/** Whether a step is the first in line. It looks often and serves everybody; the others are woken when they are served. */
+/** Whether a step is the first in line: then its saga looks often, and serves everybody. */
 export async function isFirstInLine(db: Queryable, { chain, asset }: Line, stepId: string): Promise<boolean> {
   const { rows } = await db.query<{ step_id: string }>(
     `SELECT step_id FROM chain_step_leaves WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL

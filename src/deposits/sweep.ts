@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import { isLiquidityNeeded } from '../chain-steps/serve-liquidity.ts';
+import { isLiquidityNeeded, serveLiquidity } from '../chain-steps/serve-liquidity.ts';
 import type { ChainId } from '../chains/chains.ts';
 import type { Network } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
@@ -49,8 +49,9 @@ export function startSweeps(options: SweepOptions): Sweeps {
 
 /** How long a wallet that could not pay is left alone. */
 const unableMs = 10 * 60_000;
+
 export interface Sweeper {
-  /** Opens the next sweep when it is time. How it goes on is the saga's. */
+  /** Gives out what has arrived, and opens the next sweep when it is time. How that goes on is the saga's. */
   step(): Promise<void>;
 }
 
@@ -85,8 +86,14 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
     if (wallets > 0 && wallets < mostWallets) gatheringUntil.set(token.asset, now + gatherMs);
   }
 
+  /** What a sweep has brought goes to those who wait for it, also when whoever is first in line is kept from looking. */
+  async function giveOut(asset: DepositToken['asset']): Promise<void> {
+    if (await isLiquidityNeeded(db, network.id, asset)) await serveLiquidity(options, { chain: network.id, asset });
+  }
+
   return {
     async step() {
+      for (const { asset } of depositTokens(network)) await giveOut(asset);
       // What cannot be sent now is not helped by more of the same.
       if (await hasUnsent(db, network.id)) return;
       for (const token of depositTokens(network)) await open(token);

@@ -1,6 +1,6 @@
 import { findStep } from '../chain-steps/chain-step.ts';
 import { planStep } from '../chain-steps/plan-step.ts';
-import { isFirstInLine, type Line, serveLiquidity } from '../chain-steps/serve-liquidity.ts';
+import { isFirstInLine, serveLiquidity } from '../chain-steps/serve-liquidity.ts';
 import { takeStep } from '../chain-steps/take-step.ts';
 import { type Networks, tokenOf } from '../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
@@ -8,7 +8,6 @@ import type { Database, Transaction } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../sagas/run-saga.ts';
-import { shareRuns } from '../share-runs.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
 import { completeWithdrawal, failWithdrawal } from './finish-withdrawal.ts';
 import { holdWithdrawal } from './hold-withdrawal.ts';
@@ -31,23 +30,13 @@ export interface WithdrawalSagaParts {
 /** How long to wait for money to arrive in the treasury. */
 const patienceMs = 2_000;
 
-/** Whoever is not the first in line is woken when served. Looking all the same is for the case that the first is stuck. */
+/** Whoever is not the first in line is woken when it is served. */
 const behindMs = 30_000;
 
-/** A withdrawal in line. */
-interface Waiting extends Line {
-  readonly id: string;
-}
-
-/** Whoever serves the line serves everybody in it, so those who ask at the same moment ask once. */
 export function withdrawalHandler(parts: WithdrawalSagaParts): SagaHandler {
-  const serve = shareRuns<Waiting>(
-    ({ chain, asset }) => `${chain} ${asset}`,
-    (line, all) => serveLiquidity(parts, { ...line, callers: all.map(({ id }) => id) }),
-  );
   return handleSaga(withdrawalSaga, (id) => findWithdrawal(parts.db, id), {
     queued: (withdrawal) => screen(parts, withdrawal),
-    awaiting_liquidity: (withdrawal) => reserve(parts, serve, withdrawal),
+    awaiting_liquidity: (withdrawal) => reserve(parts, withdrawal),
     sending: (withdrawal) => send(parts, withdrawal),
   });
 }
@@ -85,27 +74,28 @@ async function isHeldByScreening(
 }
 
 /** It may have waited here for long, so the screening is asked once more. */
-async function reserve(
-  parts: WithdrawalSagaParts,
-  serve: (waiting: Waiting) => Promise<void>,
-  withdrawal: Withdrawal,
-): Promise<SagaStep> {
+async function reserve(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
   const { db, checkpoint = noCheckpoint } = parts;
   const { id, chain, net } = withdrawal;
   if (await isHeldByScreening(parts, withdrawal)) return 'rest';
+  const line = { chain, asset: net.asset };
   let step = await findStep(db, payStep(id));
-  // What was held and let go again stands at the end of the line.
-  if (step === undefined) await db.transaction((tx) => planIfWaiting(tx, withdrawal));
-  if (step?.state !== 'ready') {
-    await serve({ id, chain, asset: net.asset });
-    checkpoint('withdrawal.served');
+  if (step === undefined) {
+    // What was held and let go again stands at the end of the line.
+    await db.transaction((tx) => planIfWaiting(tx, withdrawal));
+    step = await findStep(db, payStep(id));
+  }
+  // Whoever is first serves all; the others are woken when they are served.
+  const isFirst = step?.state === 'waiting' && (await isFirstInLine(db, line, step.id));
+  if (isFirst) {
+    await serveLiquidity(parts, { ...line, caller: id });
     step = await findStep(db, payStep(id));
   }
   if (step?.state !== 'ready') {
-    const isFirst = step === undefined || (await isFirstInLine(db, { chain, asset: net.asset }, step.id));
     const lookAgainInMs = (isFirst ? patienceMs : behindMs) * (0.5 + Math.random());
     return { lookAgainInMs, waitsFor: `${net.asset} to reach the treasury` };
   }
+  checkpoint('withdrawal.served');
   if ((await beginSending(db, withdrawal)) === 'frozen') {
     await holdWithdrawal(db, withdrawal, { reason: 'the account is frozen', freeze: false });
     return 'rest';

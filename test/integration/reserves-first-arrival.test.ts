@@ -48,6 +48,5 @@ test('the first that ever comes to a chain is in flight while it is undecided', 
     chainTimeoutMs: 10_000,
   });
   const row = reserves.find(({ chain, asset }) => chain === 'BASE' && asset === 'USDC');
-  console.log(row);
   expect(row?.difference).toBe('0');
 });

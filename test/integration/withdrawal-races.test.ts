@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => ledger?.stop());
 
 /** A process, whose statements or transactions can be held up. */
-function process_(db: Database) {
+function processOn(db: Database) {
   const screening = { check: async () => ({ clear: true }) as const };
   return createSagaRunner({
     db,
@@ -96,10 +96,11 @@ test('both see a step that was never asked; the answer of the first is lost and 
     },
     transaction: db.transaction,
   };
-  const second = process_(slow).advance({ saga: 'withdrawal', id });
-  await held.reached; // it has read: never asked
+  const second = processOn(slow).advance({ saga: 'withdrawal', id });
+  // It has read that it was never asked.
+  await held.reached;
   circle.emulator.faults.next({ trouble: { how: 'lose-answer' }, times: 4, on: onTransfers });
-  await process_(db).advance({ saga: 'withdrawal', id });
+  await processOn(db).advance({ saga: 'withdrawal', id });
   circle.emulator.repeats.refuseWith = { status: 400, code: 155201 };
   held.open();
   await second;
@@ -126,9 +127,10 @@ test('the first is refused and pauses before its commit, the second is taken', a
     },
   };
   circle.emulator.faults.next({ trouble: { how: 'refuse', status: 400, code: 155201 }, on: onTransfers });
-  const first = process_(slow).advance({ saga: 'withdrawal', id });
-  await held.reached; // refused, about to give the money back
-  await process_(db).advance({ saga: 'withdrawal', id });
+  const first = processOn(slow).advance({ saga: 'withdrawal', id });
+  // It was refused and is about to give the money back.
+  await held.reached;
+  await processOn(db).advance({ saga: 'withdrawal', id });
   await expect.poll(async () => (await look()).paid).toBe(49_000_000n);
   held.open();
   await first;
@@ -140,7 +142,7 @@ test('a hash that Circle tells beside a contradiction is written down, so that t
   const { db } = database;
   const { id, look } = await newWithdrawal();
   circle.emulator.transactions.paused = true;
-  await process_(db).advance({ saga: 'withdrawal', id });
+  await processOn(db).advance({ saga: 'withdrawal', id });
   circle.emulator.transactions.paused = false;
   await expect.poll(async () => (await look()).paid).toBe(49_000_000n);
   const { rows: refs } = await db.query<{ provider_ref: string }>(
@@ -151,7 +153,7 @@ test('a hash that Circle tells beside a contradiction is written down, so that t
   if (transaction === undefined) throw new Error('none');
   await expect.poll(() => transaction.state).toBe('COMPLETE');
   transaction.state = 'FAILED';
-  await process_(db).advance({ saga: 'withdrawal', id });
+  await processOn(db).advance({ saga: 'withdrawal', id });
   const { rows } = await db.query<{ hash: string | null }>('SELECT hash FROM chain_steps WHERE saga_id = $1', [id]);
   expect(rows[0]?.hash).toMatch(/^0x/);
 });
@@ -169,7 +171,7 @@ test('whoever was held and let go while somebody was about to send it can still 
       return db.transaction(work, options);
     },
   };
-  const first = process_(slow).advance({ saga: 'withdrawal', id });
+  const first = processOn(slow).advance({ saga: 'withdrawal', id });
   await held.reached; // its step is ready
   const { holdWithdrawal } = await import('../../src/withdrawals/hold-withdrawal.ts');
   const { findWithdrawal } = await import('../../src/withdrawals/withdrawal.ts');
@@ -179,6 +181,6 @@ test('whoever was held and let go while somebody was about to send it can still 
   await db.query("UPDATE withdrawals SET status = 'awaiting_liquidity', released_at = now() WHERE id = $1", [id]);
   held.open();
   await first;
-  for (let i = 0; i < 3; i++) await process_(db).advance({ saga: 'withdrawal', id });
+  for (let i = 0; i < 3; i++) await processOn(db).advance({ saga: 'withdrawal', id });
   await expect.poll(async () => (await look()).paid).toBe(49_000_000n);
 });
