@@ -10,6 +10,7 @@ interface RpcCall {
 }
 
 export interface UnrulyRpc {
+  readonly url: string;
   readonly network: Network;
   /** How often each method was asked for. */
   readonly asked: ReadonlyMap<string, number>;
@@ -49,11 +50,11 @@ export async function startUnrulyRpc(chain: ChainId, settings: NetworkSettings):
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  const network = createNetworks(
-    new Map([[chain, { ...settings, urls: [`http://127.0.0.1:${port}/secret-path-key`] }]]),
-  ).get(chain);
+  const ownUrl = `http://127.0.0.1:${port}/secret-path-key`;
+  const network = createNetworks(new Map([[chain, { ...settings, urls: [ownUrl] }]])).get(chain);
   if (network === undefined) throw new Error(`${chain} is not running`);
   return {
+    url: ownUrl,
     network,
     asked,
     misbehave(how) {
