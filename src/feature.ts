@@ -83,7 +83,7 @@ export interface CommandTools<Own> {
 }
 
 /** A saga and, given what it works with, the code that runs it. */
-export interface FeatureSaga<Own, More> {
+interface FeatureSaga<Own, More> {
   readonly saga: Saga;
   handler(parts: WorkingParts & More, settings: Own): SagaHandler;
 }

@@ -4,7 +4,7 @@ import { type Database, onlyRow } from '../db/database.ts';
 import type { HouseWallet } from '../wallets/house-wallets.ts';
 import { ProviderError, type WalletProvider } from '../wallets/provider.ts';
 import type { ChainStep } from './chain-step.ts';
-import type { ChainStepParts } from './take-step.ts';
+import type { ChainStepParts } from './parts.ts';
 
 /** What to ask for. It must be the same every time, for it goes under the same key. */
 export type ProviderRequest =

@@ -29,7 +29,7 @@ export interface ChainStep {
  * `waiting` for liquidity, `ready` to be asked for, `asked` (perhaps taken, perhaps not), `taken` by the provider; settled as
  * `confirmed` or `failed`.
  */
-export type ChainStepState = 'waiting' | 'ready' | 'asked' | 'taken' | 'confirmed' | 'failed';
+type ChainStepState = 'waiting' | 'ready' | 'asked' | 'taken' | 'confirmed' | 'failed';
 
 export async function findStep(
   db: Queryable,

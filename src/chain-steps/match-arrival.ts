@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
-import type { Transaction } from '../db/database.ts';
+import type { Queryable, Transaction } from '../db/database.ts';
 import type { AccountId } from '../ledger/account-id.ts';
 import type { Asset } from '../money/asset.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
@@ -27,23 +27,26 @@ export type Match =
 
 /**
  * Finds the step that expects an arrival, by our own transaction or by what the receipt proves, whoever sent it. What cannot
- * be told yet is undecided, and asked about again; only what no step can have brought is surplus. What has come already
- * counts only for the transaction that has brought it, and both are found by an index, however much has ever come.
+ * be told yet is undecided, and asked about again; only what no step can have brought is surplus. So is what a proof brings
+ * in another amount than was meant: whoever signs an authorization can sign another one with the same nonce.
  */
-export async function matchArrival(tx: Transaction, arrival: HouseArrival): Promise<Match> {
+export async function matchArrival(tx: Queryable, arrival: HouseArrival): Promise<Match> {
   const { chain, address, asset, txHash, proofs, atomic, seenAt } = arrival;
   const { rows } = await tx.query<{ step_id: string; account_id: bigint; certain: boolean }>(
     `WITH candidates AS (
        SELECT e.* FROM chain_step_arrivals e
         WHERE e.chain = $1 AND e.address = $2 AND e.asset = $3 AND e.arrived_at IS NULL AND e.ended_at IS NULL
-        UNION
+       UNION
+       -- What our own transaction brings may come in several parts.
        SELECT e.* FROM chain_steps s JOIN chain_step_arrivals e ON e.step_id = s.id
         WHERE s.chain = $1 AND s.hash = $5 AND e.chain = $1 AND e.address = $2 AND e.asset = $3
+          AND e.known_by = 'transaction'
      ), expected AS (
        SELECT e.step_id, e.account_id,
               CASE e.known_by
                 WHEN 'proof' THEN coalesce(e.proof = ANY ($4), false) AND e.arrived_at IS NULL
-                ELSE s.hash = $5 OR EXISTS (
+                  AND (e.atomic IS NULL OR e.atomic = $6)
+                ELSE s.hash = $5 OR $5 = ANY (s.hashes) OR EXISTS (
                   SELECT FROM key_transaction_attempts a WHERE a.hash = $5 AND a.transaction_id = s.id)
               END AS certain,
               e.arrived_at IS NULL AND e.ended_at IS NULL AND (e.atomic IS NULL OR e.atomic = $6) AND CASE e.known_by

@@ -7,7 +7,7 @@ import type { Amount } from '../money/amount.ts';
 import type { HouseWallet } from '../wallets/house-wallets.ts';
 
 /** What a step takes from its wallet. */
-export interface Leaving {
+interface Leaving {
   readonly amount: Amount;
   /** Who gets it, where that is one address. */
   readonly recipient?: Hex;
@@ -33,7 +33,7 @@ export interface NewStep {
   readonly sagaId: string;
   readonly step: string;
   readonly chain: ChainId;
-  /** Left out when it waits for liquidity: then the treasury sends it, once it has enough. */
+  /** Left out when it waits for liquidity, of one asset: then the treasury sends it, once it has enough. */
   readonly wallet?: HouseWallet;
   readonly leaves?: readonly Leaving[];
   readonly arrives?: readonly Expected[];
@@ -42,6 +42,9 @@ export interface NewStep {
 /** Writes a step down, with its key and what it will move, in the saga's own commit. Nobody is asked yet. */
 export async function planStep(tx: Transaction, planned: NewStep): Promise<void> {
   const { saga, sagaId, step, chain, wallet, leaves = [], arrives = [] } = planned;
+  // The line of one asset says nothing about another, and without any it would wait forever.
+  if (wallet === undefined && leaves.length !== 1)
+    throw new TypeError(`${saga} ${step} waits for one asset, not ${leaves.length}`);
   const id = randomUUID();
   const { rowCount } = await tx.query(
     `INSERT INTO chain_steps (id, saga, saga_id, step, chain, wallet_id, state) VALUES ($1, $2, $3, $4, $5, $6, $7)

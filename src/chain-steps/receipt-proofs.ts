@@ -1,4 +1,4 @@
-import { decodeEventLog, type Hex, isAddressEqual, type Log, parseAbi } from 'viem';
+import { decodeEventLog, type Hex, isAddressEqual, type Log, parseAbi, size, slice } from 'viem';
 import { tokenAbi } from '../chains/abi.ts';
 
 /** Circle's MessageTransmitterV2, which has the same address on every chain that we know. */
@@ -41,13 +41,31 @@ function authorizationBefore(logs: readonly ReceiptLog[], position: number): str
 }
 
 function messageAfter(logs: readonly ReceiptLog[], position: number): string | undefined {
-  for (const log of logs.slice(position + 1)) {
-    if (!isAddressEqual(log.address, messageTransmitter)) continue;
-    const received = decode(messageReceivedAbi, log);
-    if (received !== undefined) return messageProof(received.args.sourceDomain, received.args.nonce);
-  }
-  return undefined;
+  const [transfer, next] = [logs[position], logs.slice(position + 1).find(isOfTransmitter)];
+  if (transfer === undefined || next === undefined) return undefined;
+  const [moved, received] = [decode(tokenAbi, transfer), decode(messageReceivedAbi, next)];
+  if (moved?.eventName !== 'Transfer' || received === undefined) return undefined;
+  const { sourceDomain, nonce, messageBody } = received.args;
+  return brings(messageBody, moved.args) ? messageProof(sourceDomain, nonce) : undefined;
 }
+
+function isOfTransmitter(log: ReceiptLog): boolean {
+  return isAddressEqual(log.address, messageTransmitter) && decode(messageReceivedAbi, log) !== undefined;
+}
+
+/**
+ * Whether this is what a message says that it brings: what was burnt, less the fee that was taken. Whoever delivers a message
+ * can move other tokens to us just before, and those it does not bring.
+ */
+function brings(body: Hex, { to, value }: { readonly to: Hex; readonly value: bigint }): boolean {
+  if (size(body) < burnMessage.size) return false;
+  const word = (at: number) => BigInt(slice(body, at, at + 32));
+  const { recipient, burnt, fee } = burnMessage;
+  return word(recipient) === BigInt(to) && word(burnt) - word(fee) === value;
+}
+
+/** Where each is in the body of a message that carries money, version 2, in bytes. */
+const burnMessage = { recipient: 36, burnt: 68, fee: 164, size: 228 } as const;
 
 function decode<const Abi extends typeof tokenAbi | typeof messageReceivedAbi>(abi: Abi, { topics, data }: ReceiptLog) {
   try {

@@ -1,18 +1,11 @@
 import type { Hex } from 'viem';
-import type { Networks } from '../chains/network.ts';
-import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
-import type { Database, Queryable } from '../db/database.ts';
+import { noCheckpoint } from '../checkpoint.ts';
+import type { Queryable } from '../db/database.ts';
 import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
 import { askProvider, type ProviderRequest } from './ask-provider.ts';
 import { type ChainStep, findStep } from './chain-step.ts';
-
-export interface ChainStepParts {
-  readonly db: Database;
-  readonly networks: Networks;
-  readonly provider: WalletProvider;
-  readonly checkpoint?: Checkpoint | undefined;
-}
+import type { ChainStepParts } from './parts.ts';
 
 /** How a step has ended. The saga posts what follows from it, and settles the step in the same commit. */
 export type StepEnd =
@@ -82,7 +75,11 @@ async function walletOf(db: Queryable, { id, walletId }: ChainStep, provider: Wa
 
 async function noteHash(db: Queryable, { id, hash: known }: ChainStep, hash: Hex | undefined): Promise<void> {
   if (hash === undefined || hash === known) return;
-  await db.query('UPDATE chain_steps SET hash = $2 WHERE id = $1 AND settled_at IS NULL', [id, hash]);
+  await db.query(
+    `UPDATE chain_steps SET hash = $2, hashes = array_append(array_remove(hashes, $2), $2)
+      WHERE id = $1 AND settled_at IS NULL`,
+    [id, hash],
+  );
 }
 
 async function wasRead(db: Queryable, { chain }: ChainStep, blockNumber: bigint): Promise<boolean> {

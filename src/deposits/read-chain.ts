@@ -15,7 +15,7 @@ import {
   readTransfers,
   type TransferLog,
 } from './read-transfers.ts';
-import { decideArrivals, receiveAtHouse } from './receive-at-house.ts';
+import { decideArrivals, doubtUndecidedAfter, receiveAtHouse } from './receive-at-house.ts';
 import { findForkPoint, isOnChain, nameVanished } from './reorganisation.ts';
 
 /** The checkpoints of a step. */
@@ -88,6 +88,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
       'the chain was reorganised deeper than its confirmations: it is read again from before',
     );
     await nameVanished(parts, network, fork);
+    await doubtUndecidedAfter(parts, network, fork.number);
     handled.clear();
     return move(cursor, fork);
   }

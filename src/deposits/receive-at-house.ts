@@ -1,8 +1,9 @@
-import { type Hex, TransactionReceiptNotFoundError } from 'viem';
-import { matchArrival, noteArrival } from '../chain-steps/match-arrival.ts';
+import type { Hex } from 'viem';
+import { type Match, matchArrival, noteArrival } from '../chain-steps/match-arrival.ts';
 import type { ChainId } from '../chains/chains.ts';
+import { findReceipt } from '../chains/find-receipt.ts';
 import type { Network } from '../chains/network.ts';
-import type { Transaction } from '../db/database.ts';
+import type { Database, Queryable, Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
 import { type CreditParts, creditWithin, type Deposit, toDeposit } from './credit-deposits.ts';
 import type { LocatedTransfer } from './read-transfers.ts';
@@ -19,10 +20,6 @@ export async function receiveAtHouse(
 ): Promise<void> {
   for (const transfer of transfers) {
     await parts.db.transaction(async (tx) => {
-      if (await isDecided(tx, chain, transfer)) {
-        await creditWithin(tx, parts, chain, [toDeposit(chain, { ...transfer, accountId: null })]);
-        return;
-      }
       const { rows } = await tx.query<{ seen_at: Date }>(
         `INSERT INTO undecided_arrivals AS known (chain, tx_hash, position, block_number, address, sender, asset, atomic, proofs)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -40,29 +37,33 @@ export async function receiveAtHouse(
           transfer.proofs,
         ],
       );
-      await decide(tx, parts, chain, transfer, rows[0]?.seen_at ?? new Date());
+      // Only now: whoever reads the same at the same time was waited for, and may have decided.
+      if (await isDecided(tx, chain, transfer)) {
+        await forget(tx, chain, transfer);
+        await creditWithin(tx, parts, chain, [toDeposit(chain, { ...transfer, accountId: null })]);
+      } else {
+        await decide(tx, parts, chain, transfer, rows[0]?.seen_at ?? new Date());
+      }
     });
   }
 }
 
-/** Looks again at what could not be decided before. Whatever a reorganisation has taken away is forgotten. */
+/** How many are looked at in one go; whoever was not comes first the next time. */
+const lookedAtOnce = 500;
+
+/**
+ * Looks again at what could not be decided before. The chain is asked only about what can be decided now, so that dust from
+ * strangers costs us no requests while it waits.
+ */
 export async function decideArrivals(parts: CreditParts, network: Network): Promise<void> {
   const { db, logger } = parts;
   const { id: chain } = network;
-  const { rows } = await db.query<UndecidedRow>(
-    `SELECT u.tx_hash, u.position, u.block_number, u.address, u.sender, u.asset, u.atomic, u.proofs, u.seen_at
-       FROM undecided_arrivals u JOIN chain_cursors c ON c.chain = u.chain AND u.block_number <= c.block_number
-      WHERE u.chain = $1 ORDER BY u.seen_at LIMIT 500`,
-    [chain],
-  );
-  for (const row of rows) {
+  for (const row of await nextUndecided(db, chain)) {
+    const arrival = toArrival(row);
+    if ((await match(db, chain, arrival, row.seen_at)).is === 'undecided') continue;
     if (!(await isStillThere(network, row))) {
       logger.error({ chain, txHash: row.tx_hash }, 'tokens that came to a house wallet are not on the chain any more');
-      await db.query('DELETE FROM undecided_arrivals WHERE chain = $1 AND tx_hash = $2 AND position = $3', [
-        chain,
-        row.tx_hash,
-        row.position,
-      ]);
+      await forget(db, chain, arrival);
       continue;
     }
     await db.transaction(async (tx) => {
@@ -70,8 +71,48 @@ export async function decideArrivals(parts: CreditParts, network: Network): Prom
         'SELECT FROM undecided_arrivals WHERE chain = $1 AND tx_hash = $2 AND position = $3 FOR UPDATE',
         [chain, row.tx_hash, row.position],
       );
-      if (held.rows.length > 0) await decide(tx, parts, chain, toArrival(row), row.seen_at);
+      if (held.rows.length > 0) await decide(tx, parts, chain, arrival, row.seen_at);
     });
+  }
+}
+
+async function nextUndecided(db: Database, chain: ChainId): Promise<UndecidedRow[]> {
+  const columns = 'tx_hash, position, block_number, address, sender, asset, atomic, proofs, seen_at';
+  const { rows } = await db.query<UndecidedRow>(
+    `SELECT ${columns} FROM undecided_arrivals u
+      WHERE chain = $1 AND block_number <= (SELECT c.block_number FROM chain_cursors c WHERE c.chain = u.chain)
+      ORDER BY looked_at, seen_at LIMIT $2`,
+    [chain, lookedAtOnce],
+  );
+  // As long as all are looked at every time, it does not matter which comes first.
+  if (rows.length === lookedAtOnce) {
+    await db.query(
+      `UPDATE undecided_arrivals SET looked_at = clock_timestamp()
+        WHERE chain = $1 AND (tx_hash, position) IN (SELECT * FROM unnest($2::text[], $3::integer[]))`,
+      [chain, rows.map(({ tx_hash }) => tx_hash), rows.map(({ position }) => position)],
+    );
+  }
+  return rows;
+}
+
+/** Later than any block that was read: it counts only once it was read again. */
+const unreadBlock = 2n ** 63n - 1n;
+
+/**
+ * After a reorganisation the blocks behind the fork are read again. What the chain knows no more is forgotten and named; if
+ * it comes back, it is seen like anything new. The rest waits until it was read again, wherever it is now.
+ */
+export async function doubtUndecidedAfter(parts: CreditParts, network: Network, fork: bigint): Promise<void> {
+  const { db, logger } = parts;
+  const { id: chain, client } = network;
+  const { rows } = await db.query<{ tx_hash: Hex }>(
+    `UPDATE undecided_arrivals SET block_number = $3 WHERE chain = $1 AND block_number > $2 RETURNING tx_hash`,
+    [chain, fork, unreadBlock],
+  );
+  for (const hash of new Set(rows.map(({ tx_hash }) => tx_hash))) {
+    if ((await findReceipt(client, hash)) !== undefined) continue;
+    logger.error({ chain, txHash: hash }, 'tokens that came to a house wallet are not on the chain any more');
+    await db.query('DELETE FROM undecided_arrivals WHERE chain = $1 AND tx_hash = $2', [chain, hash]);
   }
 }
 
@@ -85,21 +126,29 @@ async function decide(
   transfer: UndecidedTransfer,
   seenAt: Date,
 ): Promise<void> {
-  const { txHash, position, recipient: address, asset, atomic, proofs } = transfer;
-  const match = await matchArrival(tx, { chain, txHash, address, asset, atomic, proofs, seenAt });
-  if (match.is === 'undecided') return;
-  await tx.query('DELETE FROM undecided_arrivals WHERE chain = $1 AND tx_hash = $2 AND position = $3', [
+  const found = await match(tx, chain, transfer, seenAt);
+  if (found.is === 'undecided') return;
+  await forget(tx, chain, transfer);
+  if (found.is === 'expected') await noteArrival(tx, found.stepId, transfer.asset);
+  const deposit: Deposit = toDeposit(chain, {
+    ...transfer,
+    accountId: null,
+    ...(found.is === 'expected' && { expected: found }),
+  });
+  await creditWithin(tx, parts, chain, [deposit]);
+}
+
+function match(db: Queryable, chain: ChainId, transfer: UndecidedTransfer, seenAt: Date): Promise<Match> {
+  const { txHash, recipient: address, asset, atomic, proofs } = transfer;
+  return matchArrival(db, { chain, txHash, address, asset, atomic, proofs, seenAt });
+}
+
+async function forget(db: Queryable, chain: ChainId, { txHash, position }: UndecidedTransfer): Promise<void> {
+  await db.query('DELETE FROM undecided_arrivals WHERE chain = $1 AND tx_hash = $2 AND position = $3', [
     chain,
     txHash,
     position,
   ]);
-  if (match.is === 'expected') await noteArrival(tx, match.stepId, asset);
-  const deposit: Deposit = toDeposit(chain, {
-    ...transfer,
-    accountId: null,
-    ...(match.is === 'expected' && { expected: match }),
-  });
-  await creditWithin(tx, parts, chain, [deposit]);
 }
 
 async function isDecided(tx: Transaction, chain: ChainId, { txHash, position }: LocatedTransfer): Promise<boolean> {
@@ -136,12 +185,9 @@ function toArrival(row: UndecidedRow): UndecidedTransfer {
   };
 }
 
+/** A node that lags behind its sisters knows no receipt either. Only its block tells what is gone; without it, this throws. */
 async function isStillThere({ client }: Network, { tx_hash: hash, block_number }: UndecidedRow): Promise<boolean> {
-  try {
-    const { status, blockNumber } = await client.getTransactionReceipt({ hash });
-    return status === 'success' && blockNumber === block_number;
-  } catch (error) {
-    if (error instanceof TransactionReceiptNotFoundError) return false;
-    throw error;
-  }
+  const { transactions } = await client.getBlock({ blockNumber: block_number });
+  if (!transactions.includes(hash)) return false;
+  return (await client.getTransactionReceipt({ hash })).status === 'success';
 }

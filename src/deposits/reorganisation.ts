@@ -1,4 +1,5 @@
-import { type PublicClient, TransactionReceiptNotFoundError } from 'viem';
+import type { PublicClient } from 'viem';
+import { findReceipt } from '../chains/find-receipt.ts';
 import type { Network } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
@@ -45,17 +46,7 @@ export async function nameVanished(
     [chain, after.number],
   );
   for (const { id, tx_hash: hash } of rows) {
-    if (await hasReceipt(client, hash)) continue;
+    if ((await findReceipt(client, hash)) !== undefined) continue;
     logger.error({ chain, deposit: id, txHash: hash }, 'a deposit that was credited is not on the chain any more');
-  }
-}
-
-async function hasReceipt(client: PublicClient, hash: `0x${string}`): Promise<boolean> {
-  try {
-    await client.getTransactionReceipt({ hash });
-    return true;
-  } catch (error) {
-    if (error instanceof TransactionReceiptNotFoundError) return false;
-    throw error;
   }
 }

@@ -1,13 +1,12 @@
-import {
-  decodeEventLog,
-  type Hex,
-  isAddressEqual,
-  type TransactionReceipt,
-  TransactionReceiptNotFoundError,
-} from 'viem';
+import { decodeEventLog, type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
 import { tokenAbi } from '../chains/abi.ts';
 import type { Network, Token } from '../chains/network.ts';
-import type { Cursor } from './read-position.ts';
+
+/** How far a chain was read. */
+export interface Cursor {
+  readonly blockNumber: bigint;
+  readonly blockHash: Hex;
+}
 
 /** The block that was read is no longer part of the chain: what was true at it cannot be asked. */
 export class BlockIsGone extends Error {
@@ -17,15 +16,6 @@ export class BlockIsGone extends Error {
 export async function requireBlock({ id, client }: Network, { blockNumber, blockHash }: Cursor): Promise<void> {
   const { hash } = await client.getBlock({ blockNumber });
   if (hash !== blockHash) throw new BlockIsGone(`block ${blockNumber} of ${id} is not the one that was read`);
-}
-
-export async function findReceipt({ client }: Network, hash: Hex): Promise<TransactionReceipt | undefined> {
-  try {
-    return await client.getTransactionReceipt({ hash });
-  } catch (error) {
-    if (error instanceof TransactionReceiptNotFoundError) return undefined;
-    throw error;
-  }
 }
 
 export interface TokenTransfer {

@@ -1,10 +1,11 @@
 import { type Hex, isAddressEqual } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
+import { findReceipt } from '../chains/find-receipt.ts';
 import type { Network, Token } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
 import { inParallel } from '../in-parallel.ts';
 import type { Asset } from '../money/asset.ts';
-import { findReceipt, transferIn } from './ask-chain.ts';
+import { transferIn } from './ask-chain.ts';
 
 /** A step whose end is not in the books, what it takes from its wallet, and the transactions that may have taken it. */
 export interface OpenStep {
@@ -31,7 +32,7 @@ export async function readOpenSteps(tx: Queryable): Promise<OpenStep[]> {
 /** SQL: every transaction that a step may have become. */
 export function hashesOf(step: string): string {
   return `ARRAY(SELECT a.hash FROM key_transaction_attempts a WHERE a.transaction_id = ${step}.id
-                UNION SELECT ${step}.hash WHERE ${step}.hash IS NOT NULL)`;
+                UNION SELECT unnest(${step}.hashes) UNION SELECT ${step}.hash WHERE ${step}.hash IS NOT NULL)`;
 }
 
 const receiptsAtOnce = 8;
@@ -45,7 +46,7 @@ export async function readTaken(
 ): Promise<bigint> {
   const taken = await inParallel(steps, receiptsAtOnce, async ({ wallet, hashes }) => {
     for (const hash of hashes) {
-      const receipt = await findReceipt(network, hash);
+      const receipt = await findReceipt(network.client, hash);
       if (receipt === undefined || receipt.blockNumber > blockNumber || receipt.status !== 'success') continue;
       return takenIn(receipt.logs, token, wallet);
     }

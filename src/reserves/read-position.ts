@@ -2,6 +2,7 @@ import type { Hex } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
 import { type Database, longStatements, type Queryable, type Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
+import type { Cursor } from './ask-chain.ts';
 import { type OpenStep, readOpenSteps } from './open-steps.ts';
 
 /** What the ledger says of one asset on one chain. */
@@ -19,11 +20,6 @@ export interface Book {
    * we hold at the cursor beyond the books, below what we do not hold yet.
    */
   readonly ahead: bigint;
-}
-
-export interface Cursor {
-  readonly blockNumber: bigint;
-  readonly blockHash: Hex;
 }
 
 /** Everything the report needs from the database. Read it at one moment. */

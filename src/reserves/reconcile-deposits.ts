@@ -1,11 +1,12 @@
 import { type Hex, isAddressEqual } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
+import { findReceipt } from '../chains/find-receipt.ts';
 import { type Network, tokenOf } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import { inParallel } from '../in-parallel.ts';
 import { toPostingId } from '../ledger/posting-id.ts';
 import type { Asset } from '../money/asset.ts';
-import { findReceipt, transferIn } from './ask-chain.ts';
+import { transferIn } from './ask-chain.ts';
 import { amountText } from './reconcile-books.ts';
 
 const rowsAtOnce = 500;
@@ -69,7 +70,7 @@ async function checkReceipt(network: Network, row: DepositRow): Promise<string[]
   const { tx_hash, position, address, asset, atomic } = row;
   const token = tokenOf(network, asset);
   if (token === undefined) return [`${describe(row)} is of a token that is not held there any more.`];
-  const receipt = await findReceipt(network, tx_hash);
+  const receipt = await findReceipt(network.client, tx_hash);
   if (receipt === undefined || receipt.status !== 'success') return [`${describe(row)} is not on the chain any more.`];
   const transfer = transferIn(receipt.logs[position], token);
   if (transfer === undefined || !isAddressEqual(transfer.to, address)) {

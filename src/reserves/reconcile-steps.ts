@@ -1,10 +1,11 @@
 import { type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
+import { findReceipt } from '../chains/find-receipt.ts';
 import { type Network, type Token, tokenOf } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import { inParallel } from '../in-parallel.ts';
 import type { Asset } from '../money/asset.ts';
-import { findReceipt, transferIn } from './ask-chain.ts';
+import { transferIn } from './ask-chain.ts';
 import { hashesOf, takenIn } from './open-steps.ts';
 import { amountText } from './reconcile-books.ts';
 
@@ -53,13 +54,13 @@ async function check(network: Network, row: StepRow): Promise<string[]> {
   if (token === undefined) return [`${describe(row)} is of a token that is not held there any more.`];
   if (state === 'confirmed') {
     if (hash === null) return [`${describe(row)} is complete, but names no transaction.`];
-    const receipt = await findReceipt(network, hash);
+    const receipt = await findReceipt(network.client, hash);
     if (receipt === undefined) return [`${describe(row)} is complete, but ${hash} is not on the chain.`];
     if (hasTaken(receipt, token, row)) return [];
     return [`${describe(row)} is complete, but ${hash} does not pay exactly that.`];
   }
   for (const one of hashes) {
-    const receipt = await findReceipt(network, one);
+    const receipt = await findReceipt(network.client, one);
     if (receipt !== undefined && hasTaken(receipt, token, row)) {
       return [`${describe(row)} was given back, but ${one} has paid it.`];
     }

@@ -3,9 +3,10 @@ import type { ChainId } from '../chains/chains.ts';
 import type { Network } from '../chains/network.ts';
 import type { Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
+import type { Cursor } from './ask-chain.ts';
 import { readTaken } from './open-steps.ts';
 import { readBalances } from './read-balances.ts';
-import type { Cursor, Position } from './read-position.ts';
+import type { Position } from './read-position.ts';
 import { amountText } from './reconcile-books.ts';
 import { compare, heldTokens, total } from './report.ts';
 

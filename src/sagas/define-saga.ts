@@ -11,7 +11,7 @@ export interface SagaState {
 }
 
 /** How one is begun in the sandbox, so that the crash test can, for every saga alike. */
-export type Rehearsal =
+type Rehearsal =
   /** A request of somebody who was funded on the home chain; `{outside}` stands for an address outside. */
   | { readonly request: { readonly path: string; readonly body: Readonly<Record<string, unknown>> } }
   /** Begins by itself with a deposit. */
@@ -56,7 +56,7 @@ export function defineSaga<const States extends Readonly<Record<string, SagaStat
   },
 ): Saga<Extract<keyof States, string>> {
   for (const [state, { next }] of Object.entries(saga.states)) {
-    const unknown = next.find((name) => !(name in saga.states));
+    const unknown = next.find((name) => !Object.hasOwn(saga.states, name));
     if (unknown !== undefined) throw new TypeError(`${saga.name} cannot go from ${state} to ${unknown}`);
   }
   return saga as unknown as Saga<Extract<keyof States, string>>;

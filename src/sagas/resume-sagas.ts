@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Queryable } from '../db/database.ts';
+import { onlyRow, type Queryable } from '../db/database.ts';
 import { defineJob, handleJob } from '../jobs/define-job.ts';
 import type { Schedule } from '../jobs/worker.ts';
 import { activeStates, type Saga } from './define-saga.ts';
@@ -12,29 +12,46 @@ const atOnce = 1_000;
 
 /** Every minute those that nobody has looked at for a while get their job anew, whatever became of the old one. */
 export function resumeSagasSchedule(db: Queryable, sagas: readonly Saga[]): Schedule {
-  return { at: '* * * * *', handler: handleJob(resumeJob, () => resume(db, sagas, { idleSeconds: 120 })) };
+  const handler = handleJob(resumeJob, async () => {
+    const before = await momentAgo(db, { seconds: 120 });
+    for (const saga of sagas) await wakeIdle(db, saga, before);
+  });
+  return { at: '* * * * *', handler };
 }
 
 /** A process that was killed has left its jobs locked for a while; whoever starts takes them all up at once. */
-export function resumeAllSagas(db: Queryable, sagas: readonly Saga[]): Promise<void> {
-  return resume(db, sagas, { idleSeconds: 0 });
+export async function resumeAllSagas(db: Queryable, sagas: readonly Saga[]): Promise<void> {
+  const before = await momentAgo(db, { seconds: 0 });
+  for (const saga of sagas) {
+    let woken: number;
+    do woken = await wakeIdle(db, saga, before);
+    while (woken === atOnce);
+  }
 }
 
-async function resume(
-  db: Queryable,
-  sagas: readonly Saga[],
-  { idleSeconds }: { readonly idleSeconds: number },
-): Promise<void> {
-  for (const saga of sagas) {
-    const { rows } = await db.query<{ id: string; lane: string }>(
-      `SELECT id, ${saga.lane} AS lane FROM ${saga.table}
-        WHERE finished_at IS NULL AND status = ANY ($1) AND updated_at <= now() - make_interval(secs => $2)
-        ORDER BY id LIMIT $3`,
-      [activeStates(saga), idleSeconds, atOnce],
-    );
-    for (const lane of new Set(rows.map((row) => row.lane))) {
-      const found = rows.filter((row) => row.lane === lane).map(({ id }) => ({ saga: saga.name, id }));
-      await wakeSagas(db, lane, found);
-    }
+/** As text, which is as exact as the database is. */
+async function momentAgo(db: Queryable, { seconds }: { readonly seconds: number }): Promise<string> {
+  const { moment } = onlyRow(
+    await db.query<{ moment: string }>('SELECT (clock_timestamp() - make_interval(secs => $1))::text AS moment', [
+      seconds,
+    ]),
+  );
+  return moment;
+}
+
+/** Those that were left alone for the longest time. They count as looked at now, so that the next ones come after them. */
+async function wakeIdle(db: Queryable, saga: Saga, before: string): Promise<number> {
+  const { name, table, lane } = saga;
+  const { rows } = await db.query<{ id: string; lane: string }>(
+    `UPDATE ${table} SET updated_at = clock_timestamp() WHERE id IN (
+       SELECT id FROM ${table} WHERE finished_at IS NULL AND status = ANY ($1) AND updated_at <= $2
+        ORDER BY updated_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+     RETURNING id, ${lane} AS lane`,
+    [activeStates(saga), before, atOnce],
+  );
+  for (const one of new Set(rows.map((row) => row.lane))) {
+    const found = rows.filter((row) => row.lane === one).map(({ id }) => ({ saga: name, id }));
+    await wakeSagas(db, one, found);
   }
+  return rows.length;
 }

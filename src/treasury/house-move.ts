@@ -1,6 +1,7 @@
 import type { Hex } from 'viem';
+import type { ChainStepParts } from '../chain-steps/parts.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
-import { type ChainStepParts, stepCheckpoints, takeStep } from '../chain-steps/take-step.ts';
+import { stepCheckpoints, takeStep } from '../chain-steps/take-step.ts';
 import type { ChainId } from '../chains/chains.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import type { Queryable } from '../db/database.ts';

@@ -98,9 +98,7 @@ describe('the wallets that are worth sweeping', () => {
   test('follow what is deposited, taken by a sweep, given back by it and swept', async () => {
     const [first] = await choose({ mostWallets: 1 });
     const ids = first?.depositIds ?? [];
-    await db.query(
-      "INSERT INTO sweeps (id, chain, asset, idempotency_key, status) VALUES ('swe_1', 'MATIC', 'USDC', gen_random_uuid(), 'signed')",
-    );
+    await db.query("INSERT INTO sweeps (id, chain, asset, status) VALUES ('swe_1', 'MATIC', 'USDC', 'signed')");
     await db.query("UPDATE deposits SET sweep_id = 'swe_1' WHERE id = ANY ($1)", [ids]);
     expect(await choose({ mostWallets: 1 })).toMatchObject([{ atomic: 619n }]);
     await db.query('UPDATE deposits SET sweep_id = NULL WHERE id = ANY ($1)', [ids]);

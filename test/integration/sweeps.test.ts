@@ -16,6 +16,7 @@ import { houseWallet, listHouseWallets } from '../../src/wallets/house-wallets.t
 import { ProviderError, type WalletProvider } from '../../src/wallets/provider.ts';
 import { sweeperByHand } from '../support/custody.ts';
 import { endAt, readUp, type User, useDepositWorld } from '../support/deposits.ts';
+import { until } from '../support/until.ts';
 
 const world = useDepositWorld();
 const { chains } = world;
@@ -278,6 +279,26 @@ describe('an authorization that was not used', () => {
       { status: 'complete' },
     ]);
   });
+});
+
+test('on a chain where nothing else is sent, the time of an authorization passes all the same', async () => {
+  const user = await world.newUser();
+  await deposit([user], () => 100n);
+  const before = await treasuryHolds();
+  const { client } = chains.network(chain);
+  const height = await client.getBlockNumber();
+  // Too little time to be worth sending: nobody was shown it, and its end is all that is waited for.
+  await sweeperWith({ validSeconds: 2n }).step();
+  const [sweep] = await listOpenSweeps(db, chain);
+  await until('the sweep to come to its end', async () => {
+    await sweeperWith({ threshold: 1_000_000n }).step();
+    await readChain();
+    return (await listOpenSweeps(db, chain)).length === 0;
+  });
+  expect((await db.query('SELECT status FROM sweeps WHERE id = $1', [sweep?.id])).rows).toEqual([{ status: 'failed' }]);
+  expect((await client.getBlockNumber()) - height).toBe(1n);
+  await sweepUp();
+  expect((await treasuryHolds()) - before).toBe(100n);
 });
 
 test('a wallet that the issuer has blocked holds nobody else up, and is told of once', async () => {

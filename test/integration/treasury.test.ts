@@ -5,9 +5,13 @@ import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { openCommandParts } from '../../src/app/custody.ts';
 import { readConfig } from '../../src/app/read-config.ts';
+import { userAccount } from '../../src/ledger/account-id.ts';
 import { houseBalance } from '../../src/ledger/balances.ts';
+import { openClaimant } from '../../src/ledger/claimants.ts';
+import { createLedger } from '../../src/ledger/ledger.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { createLogger } from '../../src/logger.ts';
+import { amountOf } from '../../src/money/amount.ts';
 import { connectLocalChains, type LocalChains } from '../../src/sandbox/chains/local-chains.ts';
 import { fillGas } from '../../src/sandbox/fill-gas.ts';
 import { addTreasuryCommands } from '../../src/treasury/commands.ts';
@@ -68,6 +72,25 @@ test('shows every house wallet, its gas, and what was earned', async () => {
   expect(shown.split('\n').filter((line) => /0x[0-9a-fA-F]{40}/.test(line))).toHaveLength(12);
   expect(shown).toMatch(/MATIC fees +0\.75 USDC/);
   expect(shown).not.toContain('GAS IS LOW');
+});
+
+test('lists what is owed to those who have no account', async () => {
+  expect(await paywright('treasury', 'dues')).toContain('Nothing is owed to anybody without an account.');
+  const { account } = await openClaimant(db, { kind: 'domain', name: 'shop.example', asset: 'USDC', chain: 'MATIC' });
+  const { handle } = await funded(1);
+  const { rows } = await db.query<{ id: bigint }>('SELECT id FROM accounts WHERE handle = $1', [handle]);
+  const ledger = createLedger({ db, logger: createLogger('silent') });
+  await ledger.post({
+    type: 'order',
+    amount: amountOf('USDC', 250_000n),
+    entries: [
+      { account: userAccount(rows[0]?.id ?? 0n, 'USDC'), atomic: -250_000n },
+      { account, atomic: 250_000n },
+    ],
+  });
+  await ledger.stop();
+  expect(await paywright('treasury', 'dues')).toMatch(/^MATIC 0\.25 USDC +domain shop\.example +last changed 20/);
+  await expectNoDifference();
 });
 
 test('says which wallet runs out of gas', async () => {

@@ -176,7 +176,7 @@ interface TestLog {
 
 const ranks = ['info', 'warn', 'error', 'fatal'];
 
-function createTestLog(): TestLog {
+export function createTestLog(): TestLog {
   const lines: Record<string, unknown>[] = [];
   const destination = new Writable({
     write(chunk: Buffer, _encoding, done) {

@@ -3,6 +3,7 @@ import { features as listed } from '../../src/app/features.ts';
 import type { ListedFeature } from '../../src/app/listed-feature.ts';
 import { type RunningPaywright, runPaywright } from '../../src/app/main.ts';
 import { readConfig } from '../../src/app/read-config.ts';
+import type { Checkpoint } from '../../src/checkpoint.ts';
 import { createLogger, type Logger } from '../../src/logger.ts';
 import { type Client, createClient } from './client.ts';
 import { type TestDatabase, useDatabase } from './database.ts';
@@ -25,6 +26,7 @@ export interface StartOptions {
   readonly logger?: Logger;
   readonly say?: (line: string) => void;
   readonly features?: readonly ListedFeature[];
+  readonly checkpoint?: Checkpoint;
 }
 
 /** Starts the whole service in this process, on a port of its own. */
@@ -37,6 +39,7 @@ export async function startService(database: TestDatabase, options: StartOptions
     logger: options.logger ?? createLogger('silent'),
     roles: { serve: true, work: true },
     say: options.say ?? (() => {}),
+    ...(options.checkpoint && { checkpoint: options.checkpoint }),
   });
   const url = running.publicUrl ?? '';
   return { url, client: createClient(url), stop: () => running.stop() };

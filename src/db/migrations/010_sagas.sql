@@ -24,6 +24,9 @@ BEGIN
   IF NOT declared.states ? NEW.status THEN
     RAISE EXCEPTION 'a % cannot be %', saga, NEW.status USING ERRCODE = 'check_violation';
   END IF;
+  IF TG_OP = 'UPDATE' AND NEW.id <> OLD.id THEN
+    RAISE EXCEPTION '% % cannot become another one', saga, OLD.id USING ERRCODE = 'check_violation';
+  END IF;
   IF (NEW.finished_at IS NOT NULL) <> (declared.states -> NEW.status = '[]') THEN
     RAISE EXCEPTION '% % is %, and finished at %', saga, NEW.id, NEW.status, NEW.finished_at
       USING ERRCODE = 'check_violation';
@@ -64,8 +67,9 @@ CREATE TABLE chain_steps (
   -- When it was last asked without our knowing an answer. A refusal proves nothing while that request may be on its way.
   unanswered_at timestamptz,
   provider_ref  text,
-  -- The transaction as far as it is known; one that is stuck is replaced by another.
+  -- The transaction as far as it is known; one that is stuck is replaced by another, and either may be mined.
   hash          text,
+  hashes        text[] NOT NULL DEFAULT '{}',
   block_number  bigint,
   gas_cost      numeric,
   -- Why it failed.
@@ -170,6 +174,7 @@ CREATE TABLE undecided_arrivals (
   -- Everything that its receipt proves about it.
   proofs       text[] NOT NULL,
   seen_at      timestamptz NOT NULL DEFAULT now(),
+  looked_at    timestamptz NOT NULL DEFAULT '-infinity',
   PRIMARY KEY (chain, tx_hash, position)
 );
 
@@ -177,6 +182,7 @@ CREATE TABLE undecided_arrivals (
 ALTER TABLE deposits ADD COLUMN step_id uuid REFERENCES chain_steps (id);
 
 -- Withdrawals, sweeps and moves become sagas of this kind. What is under way goes on with its key, reference and hash.
+-- Nobody wrote down when it was asked for: at the earliest when it came to be, and without an answer until just now.
 DROP TRIGGER withdrawals_guard ON withdrawals;
 DROP FUNCTION guard_withdrawal;
 ALTER TABLE withdrawals
@@ -189,8 +195,8 @@ INSERT INTO chain_steps (id, saga, saga_id, step, chain, wallet_id, state, asked
   SELECT idempotency_key, 'withdrawal', id, 'pay', chain, house_wallet_id,
       CASE WHEN status = 'awaiting_liquidity' THEN 'waiting' WHEN status = 'complete' THEN 'confirmed'
            WHEN status = 'failed' THEN 'failed' WHEN provider_ref IS NULL THEN 'asked' ELSE 'taken' END,
-      CASE WHEN status <> 'awaiting_liquidity' THEN updated_at END,
-      CASE WHEN status = 'sending' AND provider_ref IS NULL THEN updated_at END,
+      CASE WHEN status <> 'awaiting_liquidity' THEN created_at END,
+      CASE WHEN status = 'sending' AND provider_ref IS NULL THEN clock_timestamp() END,
       provider_ref, tx_hash, block_number, CASE WHEN status = 'failed' THEN error END, created_at, finished_at
     FROM withdrawals WHERE status = 'awaiting_liquidity' OR house_wallet_id IS NOT NULL;
 INSERT INTO chain_step_leaves (step_id, chain, wallet_id, asset, atomic, recipient, waiting_since, settled_at)
@@ -213,11 +219,13 @@ UPDATE sweeps SET status_since = coalesce(finished_at, created_at), updated_at =
 INSERT INTO chain_steps (id, saga, saga_id, step, chain, wallet_id, state, asked_at, unanswered_at, provider_ref, hash,
     created_at, settled_at)
   SELECT idempotency_key, 'sweep', id, 'submit', chain, gas_wallet_id,
-      CASE WHEN finished_at IS NOT NULL AND provider_ref IS NOT NULL THEN 'confirmed' WHEN finished_at IS NOT NULL THEN 'failed'
+      CASE WHEN status = 'complete' AND tx_hash IS NOT NULL THEN 'confirmed' WHEN finished_at IS NOT NULL THEN 'failed'
            WHEN provider_ref IS NULL THEN 'asked' ELSE 'taken' END,
-      created_at, CASE WHEN provider_ref IS NULL THEN created_at END, provider_ref, tx_hash, created_at, finished_at
+      created_at, CASE WHEN finished_at IS NULL AND provider_ref IS NULL THEN clock_timestamp() END, provider_ref, tx_hash,
+      created_at, finished_at
     FROM sweeps WHERE gas_wallet_id IS NOT NULL;
-ALTER TABLE sweeps DROP CONSTRAINT sweeps_status_check, DROP COLUMN idempotency_key, DROP COLUMN gas_wallet_id, DROP COLUMN provider_ref, DROP COLUMN tx_hash;
+ALTER TABLE sweeps DROP CONSTRAINT sweeps_status_check, DROP COLUMN idempotency_key, DROP COLUMN gas_wallet_id,
+  DROP COLUMN provider_ref, DROP COLUMN tx_hash;
 CREATE TRIGGER sweeps_guard BEFORE INSERT OR UPDATE ON sweeps FOR EACH ROW EXECUTE FUNCTION guard_saga('sweep');
 
 ALTER TABLE house_moves
@@ -225,16 +233,33 @@ ALTER TABLE house_moves
   ADD COLUMN status_since timestamptz NOT NULL DEFAULT clock_timestamp(),
   ADD COLUMN updated_at timestamptz NOT NULL DEFAULT now(),
   ADD COLUMN waits_for text;
-UPDATE house_moves SET status = CASE WHEN finished_at IS NULL THEN 'moving' WHEN tx_hash IS NULL THEN 'failed' ELSE 'complete' END,
+-- One that was undone on the chain has a hash as well; only our own keys have ever moved anything, and they know.
+UPDATE house_moves m SET status = CASE WHEN finished_at IS NULL THEN 'moving' WHEN tx_hash IS NULL THEN 'failed'
+    WHEN EXISTS (SELECT FROM key_transactions k WHERE k.id = m.idempotency_key AND k.state = 'failed') THEN 'failed'
+    ELSE 'complete' END,
   status_since = coalesce(finished_at, created_at), updated_at = coalesce(finished_at, created_at);
 -- Nobody wrote down whether a move was asked for, so each that is open may have been.
 INSERT INTO chain_steps (id, saga, saga_id, step, chain, wallet_id, state, asked_at, unanswered_at, provider_ref, hash,
     created_at, settled_at)
   SELECT idempotency_key, 'house_move', id, 'move', chain, from_wallet,
-      CASE WHEN finished_at IS NOT NULL AND tx_hash IS NOT NULL THEN 'confirmed' WHEN finished_at IS NOT NULL THEN 'failed'
+      CASE WHEN status = 'complete' THEN 'confirmed' WHEN finished_at IS NOT NULL THEN 'failed'
            WHEN provider_ref IS NULL THEN 'asked' ELSE 'taken' END,
-      created_at, CASE WHEN provider_ref IS NULL THEN created_at END, provider_ref, tx_hash, created_at, finished_at
+      created_at, CASE WHEN finished_at IS NULL AND provider_ref IS NULL THEN clock_timestamp() END, provider_ref, tx_hash,
+      created_at, finished_at
     FROM house_moves;
 ALTER TABLE house_moves DROP COLUMN idempotency_key, DROP COLUMN provider_ref, DROP COLUMN tx_hash;
 CREATE TRIGGER house_moves_guard BEFORE INSERT OR UPDATE ON house_moves
   FOR EACH ROW EXECUTE FUNCTION guard_saga('house_move');
+
+-- Of what was under way before, one hash is known.
+UPDATE chain_steps SET hashes = ARRAY[hash] WHERE hash IS NOT NULL AND settled_at IS NULL;
+
+-- Nobody takes the jobs of withdrawals any more: whoever starts gives every saga a job of its kind. There are none yet in a
+-- database that is made just now.
+DO $$
+BEGIN
+  IF to_regclass('graphile_worker._private_jobs') IS NOT NULL THEN
+    DELETE FROM graphile_worker._private_jobs j USING graphile_worker._private_tasks t
+     WHERE t.id = j.task_id AND t.identifier IN ('advance_withdrawal', 'resume_withdrawals');
+  END IF;
+END $$;

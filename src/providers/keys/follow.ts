@@ -1,4 +1,5 @@
-import { type Hex, type TransactionReceipt, TransactionReceiptNotFoundError } from 'viem';
+import type { Hex, TransactionReceipt } from 'viem';
+import { findReceipt } from '../../chains/find-receipt.ts';
 import type { Network } from '../../chains/network.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
@@ -31,7 +32,7 @@ export async function followTransaction(
   if (transaction.state !== 'pending') return finalReport(transaction);
   const attempts = await listAttempts(parts.db, transaction.id);
   for (const { hash } of attempts) {
-    const receipt = await findReceipt(network, hash);
+    const receipt = await findReceipt(network.client, hash);
     if (receipt !== undefined) return reportMined(parts, network, transaction, receipt);
   }
   const [newest] = attempts;
@@ -127,13 +128,4 @@ export async function broadcast(network: Network, raw: Hex, logger: Logger): Pro
 function l1FeeOf(receipt: TransactionReceipt & { readonly l1Fee?: unknown }): bigint {
   const { l1Fee } = receipt;
   return typeof l1Fee === 'string' || typeof l1Fee === 'bigint' ? BigInt(l1Fee) : 0n;
-}
-
-async function findReceipt(network: Network, hash: Hex): Promise<TransactionReceipt | undefined> {
-  try {
-    return await network.client.getTransactionReceipt({ hash });
-  } catch (error) {
-    if (error instanceof TransactionReceiptNotFoundError) return undefined;
-    throw error;
-  }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encodeFunctionData, getAddress, type Hex, parseAbi, TransactionReceiptNotFoundError } from 'viem';
+import { encodeFunctionData, getAddress, type Hex, parseAbi } from 'viem';
 import { type ChainId, chains } from '../../chains/chains.ts';
+import { findReceipt } from '../../chains/find-receipt.ts';
 import { createNetworks, type Network, type NetworkSettings } from '../../chains/network.ts';
 import type { Database } from '../../db/database.ts';
 import { mintAccount } from './mint-account.ts';
@@ -86,10 +87,7 @@ async function waitUntilMined(book: MintBook, network: Network, { hash }: Signed
   const { client, id } = network;
   const deadline = Date.now() + minedWithinMs;
   for (let waitMs = 5; ; waitMs = Math.min(waitMs * 2, 500)) {
-    const receipt = await client.getTransactionReceipt({ hash }).catch((error: unknown) => {
-      if (error instanceof TransactionReceiptNotFoundError) return undefined;
-      throw error;
-    });
+    const receipt = await findReceipt(client, hash);
     if (receipt?.status === 'reverted') throw new FaucetError('refused', 'the contract refused it');
     if (receipt !== undefined) return;
     if (Date.now() > deadline) throw new FaucetError('not_mined', 'it was sent, and is not mined yet');
