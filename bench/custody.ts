@@ -54,7 +54,9 @@ async function call(url: string, body?: object, key?: string): Promise<any> {
       ...(key !== undefined && { authorization: `Bearer ${key}` }),
     },
   });
-  const answer = await reply.json();
+  const answer = (await reply.json()) as { readonly code?: string };
+  // On a machine that is busy with other things somebody may be told to come again: nothing has happened then.
+  if (reply.status === 503 && answer.code === 'unavailable') return sleep(250).then(() => call(url, body, key));
   if (!reply.ok) throw new Error(`${url} answered ${reply.status}: ${JSON.stringify(answer)}`);
   return answer;
 }
