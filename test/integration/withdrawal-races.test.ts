@@ -54,7 +54,11 @@ function gate() {
   const reached = new Promise<void>((resolve) => {
     reach = resolve;
   });
-  return { open: () => open(), reached, pass: () => (reach(), opened) };
+  const pass = () => {
+    reach();
+    return opened;
+  };
+  return { open: () => open(), reached, pass };
 }
 
 async function newWithdrawal() {
