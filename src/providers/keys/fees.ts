@@ -1,4 +1,7 @@
 import type { PublicClient } from 'viem';
+import type { ChainId } from '../../chains/chains.ts';
+import type { Network } from '../../chains/network.ts';
+import { type Clock, monotonicClock } from '../../clock.ts';
 
 export interface GasFees {
   readonly maxFee: bigint;
@@ -12,6 +15,24 @@ export async function suggestFees(client: PublicClient): Promise<GasFees> {
     client.estimateMaxPriorityFeePerGas(),
   ]);
   return { maxFee: (block.baseFeePerGas ?? 0n) * 2n + priorityFee, priorityFee };
+}
+
+/** No answer is used for longer than this, however rarely a chain is looked at. */
+const longestKeptMs = 1_000;
+
+/** What a chain charges is asked once for all who sign at about the same time. */
+export function createFeeBook(clock: Clock = monotonicClock): (network: Network) => Promise<GasFees> {
+  const known = new Map<ChainId, { readonly until: number; readonly fees: Promise<GasFees> }>();
+  return ({ id, client, pollMs }) => {
+    const now = clock.now();
+    const last = known.get(id);
+    if (last !== undefined && now < last.until) return last.fees;
+    const asked = { until: now + Math.min(pollMs, longestKeptMs), fees: suggestFees(client) };
+    known.set(id, asked);
+    // A failure is nobody's but theirs who wait for it now.
+    asked.fees.catch(() => known.get(id) === asked && known.delete(id));
+    return asked.fees;
+  };
 }
 
 /** Nodes take a replacement only if both fees rise by a tenth; an eighth is what everybody accepts. */

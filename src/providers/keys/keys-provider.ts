@@ -8,7 +8,7 @@ import type { Logger } from '../../logger.ts';
 import type { Secrets } from '../../secrets.ts';
 import { asContractCall } from '../../wallets/as-contract-call.ts';
 import { type ContractCall, ProviderError, type WalletProvider } from '../../wallets/provider.ts';
-import { suggestFees } from './fees.ts';
+import { createFeeBook } from './fees.ts';
 import { broadcast, followTransaction } from './follow.ts';
 import {
   findTransaction,
@@ -39,6 +39,7 @@ export interface KeysProviderParts {
 export async function createKeysProvider(parts: KeysProviderParts): Promise<WalletProvider> {
   const { db, secrets, networks, logger, stuckAfterMs = 60_000, checkpoint = noCheckpoint } = parts;
   const seeds = await openSeeds(db, secrets);
+  const feesOn = createFeeBook();
 
   async function execute(call: ContractCall): Promise<string> {
     const network = networkOf(networks, call.from.chain);
@@ -93,10 +94,11 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Wall
     throw new Error('unreachable');
   }
 
-  async function prepare({ client }: Network, { sender, to, data, value, walletRef }: NewKeyTransaction) {
+  async function prepare(network: Network, { sender, to, data, value, walletRef }: NewKeyTransaction) {
+    const { client } = network;
     const [gas, fees, balance, account] = await Promise.all([
       client.estimateGas({ account: sender, to, data, value }),
-      suggestFees(client),
+      feesOn(network),
       client.getBalance({ address: sender }),
       seeds.account(walletRef),
     ]);
