@@ -39,7 +39,7 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
   });
   const handlers = [
     ...gather(features, config, (feature, settings) => feature.jobs?.(parts, settings)),
-    ...sagas.jobs(chainIds),
+    ...sagas.jobs(new Set([...chainIds, ...foundation.sagas.flatMap(({ ownLanes = [] }) => ownLanes)])),
   ];
   const schedules = gather(features, config, (feature, settings) => feature.schedules?.(parts, settings));
   refuseTwice(

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
+import { isUndone } from '../db/lost-answer.ts';
 import { OutcomeUnknown } from '../db/outcome-unknown.ts';
 import type { Logger } from '../logger.ts';
 import { LedgerBusy, LedgerUnavailable } from './errors.ts';
@@ -170,8 +171,7 @@ function claim(scopes: Set<string>, { idempotency, reference }: Posting): boolea
 
 /** The database's own no, after which the transaction is certainly rolled back. Undefined when it did not come to that. */
 function refusal(error: unknown): pg.DatabaseError | undefined {
-  if (!(error instanceof pg.DatabaseError)) return undefined;
-  return error.severity === 'FATAL' || error.severity === 'PANIC' ? undefined : error;
+  return isUndone(error) ? error : undefined;
 }
 
 /** Out of disk, memory or time, or a standby that only reads: nothing to find by halving. */

@@ -1,3 +1,4 @@
+import { monotonicClock } from '../clock.ts';
 import type { Feature, Parts } from '../feature.ts';
 import { addReserveCommands } from './commands.ts';
 import { snapshotSchedule } from './jobs.ts';
@@ -12,12 +13,13 @@ export const reserves: Feature = {
   schedules: (parts) => [snapshotSchedule(openReserves(parts))],
 };
 
-function openReserves({ mode, db, networks, logger, clock }: Parts): Reserves {
+function openReserves({ mode, db, networks, logger }: Parts): Reserves {
   return createReserves({
     db,
     networks,
     logger,
-    clock,
+    // Only how old an answer is: a clock that is set back would keep it for ever.
+    clock: monotonicClock,
     // Whoever tries it out wants to see what he has just done.
     ...(mode === 'sandbox' && { snapshotMinAgeMs: 2_000, reportMaxAgeMs: 500 }),
   });

@@ -35,6 +35,8 @@ export interface Saga<State extends string = string> {
   readonly fixed: readonly string[];
   /** SQL: the lane that its job runs in, so that one silent chain holds up no other. */
   readonly lane: string;
+  /** The lanes among these that are no chains. */
+  readonly ownLanes?: readonly string[];
   /** SQL: what an operator is told of it, such as how much of what and where to. */
   readonly about: string;
   /** What of it stands in transit in the ledger while it is open: the account's kind, and the column with how much. */

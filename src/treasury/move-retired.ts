@@ -10,6 +10,8 @@ import { newId } from '../ids.ts';
 import { defineJob, handleJob } from '../jobs/define-job.ts';
 import type { Schedule } from '../jobs/worker.ts';
 import type { Logger } from '../logger.ts';
+import { amountOf } from '../money/amount.ts';
+import type { Asset } from '../money/asset.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { type HouseWallet, houseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
 import { houseMoveSaga, moveStep } from './house-move.ts';
@@ -46,7 +48,7 @@ async function beginMovesOf(parts: MoveParts, wallet: HouseWallet): Promise<void
   const network = parts.networks.get(wallet.chain);
   if (network === undefined || (await isWalletBusy(parts.db, wallet.id))) return;
   let holdsTokens = false;
-  for (const { address: token } of network.tokens) {
+  for (const { address: token, asset } of network.tokens) {
     const atomic = await network.client.readContract({
       address: token,
       abi: tokenAbi,
@@ -55,18 +57,18 @@ async function beginMovesOf(parts: MoveParts, wallet: HouseWallet): Promise<void
     });
     if (atomic === 0n) continue;
     holdsTokens = true;
-    await begin(parts, wallet, { token, atomic });
+    await begin(parts, wallet, { token, asset, atomic });
   }
   if (holdsTokens) return;
   const spare = await spareNative(network, wallet);
-  if (spare > 0n) await begin(parts, wallet, { token: null, atomic: spare });
+  if (spare > 0n) await begin(parts, wallet, { token: null, asset: null, atomic: spare });
 }
 
 /** Writes down what is to be moved, before anybody is asked. One at a time per wallet and coin. */
 async function begin(
   { db, checkpoint = noCheckpoint }: MoveParts,
   wallet: HouseWallet,
-  { token, atomic }: { readonly token: Hex | null; readonly atomic: bigint },
+  { token, asset, atomic }: { readonly token: Hex | null; readonly asset: Asset | null; readonly atomic: bigint },
 ): Promise<void> {
   const { chain } = wallet;
   const id = newId('mov');
@@ -78,7 +80,10 @@ async function begin(
       [id, chain, wallet.id, to.id, token, atomic],
     );
     if (rowCount === 0) return;
-    await planStep(tx, { saga: houseMoveSaga.name, ...moveStep(id), chain, wallet });
+    // Native coin is no token: what becomes of it is not in the books.
+    const leaves =
+      asset === null ? [] : [{ amount: amountOf(asset, atomic), recipient: to.address, stays: true as const }];
+    await planStep(tx, { saga: houseMoveSaga.name, ...moveStep(id), chain, wallet, leaves });
     await wakeSaga(tx, { saga: houseMoveSaga.name, id, lane: chain });
   });
   checkpoint('house_move.begun');
