@@ -9,6 +9,7 @@ import { declareSagas } from '../../src/sagas/declare-sagas.ts';
 import { defineSaga, isEnd, type Saga } from '../../src/sagas/define-saga.ts';
 import { resumeAllSagas, resumeSagasSchedule } from '../../src/sagas/resume-sagas.ts';
 import { createSagaRunner, handleSaga, type SagaStep } from '../../src/sagas/run-saga.ts';
+import { wakeSaga } from '../../src/sagas/wake-saga.ts';
 import { useDatabase } from '../support/database.ts';
 import { createTestLog } from '../support/deposits.ts';
 
@@ -296,6 +297,9 @@ describe('errands', () => {
     return rows;
   }
 
+  /** As a worker does, before it runs them. */
+  const takeJobs = () => db.query('DELETE FROM graphile_worker._private_jobs');
+
   describe('are run', () => {
     test('step after step, as far as they go', async () => {
       const id = await errandIn('planned');
@@ -331,10 +335,24 @@ describe('errands', () => {
       await advance(id);
       const first = await look(errand, id);
       expect(first).toMatchObject({ waits_for: 'the shop to open' });
+      await takeJobs();
       await advance(id);
       expect(await look(errand, id)).toEqual(first);
       expect(await jobs()).toEqual([{ key: id, task: 'saga_shop', delay_ms: 7_000 }]);
       expect(log.lines('info')).toEqual([]);
+    });
+
+    test('and look again later without putting off who was woken meanwhile', async () => {
+      const id = await errandIn('planned');
+      const advance = runner({
+        planned: async () => {
+          await wakeSaga(db, { saga: 'errand', id, lane: 'shop' });
+          return { lookAgainInMs: 7_000, waitsFor: 'the shop to open' };
+        },
+      });
+      await advance(id);
+      const [job] = await jobs();
+      expect(job?.delay_ms).toBeLessThan(7_000);
     });
 
     test('and what they wait for is over with the next state', async () => {
@@ -354,6 +372,7 @@ describe('errands', () => {
       const id = await errandIn('planned');
       const advance = runner({ planned: broken });
       for (const most of [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]) {
+        await takeJobs();
         await advance(id);
         const [job] = await jobs();
         expect(job).toMatchObject({ key: id, task: 'saga_shop' });
@@ -373,6 +392,7 @@ describe('errands', () => {
       isBroken = false;
       await advance(id);
       isBroken = true;
+      await takeJobs();
       await advance(id);
       expect((await jobs())[0]?.delay_ms).toBeLessThanOrEqual(1_000);
     });

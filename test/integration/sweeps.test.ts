@@ -151,9 +151,8 @@ test('little is left where it is, until a withdrawal waits for it', async () => 
   }
   expect((await treasuryHolds()) - before).toBe(1_000_000n);
   const waits = { sagaId: 'wdr_waits', step: 'pay' };
-  await db.transaction((tx) =>
-    planStep(tx, { saga: 'withdrawal', ...waits, chain, leaves: [{ amount: amountOf('USDC', 1n) }] }),
-  );
+  const amount = amountOf('USDC', (await treasuryHolds()) + 1n);
+  await db.transaction((tx) => planStep(tx, { saga: 'withdrawal', ...waits, chain, leaves: [{ amount }] }));
   await sweepUp(sweeper);
   expect((await treasuryHolds()) - before).toBe(1_999_999n);
   await db.transaction((tx) => dropStep(tx, waits));
