@@ -14,7 +14,7 @@ import { createConsoleNotifier } from '../sandbox/notifier.ts';
 import type { Foundation } from './foundation.ts';
 import { gather, settingsOf } from './listed-feature.ts';
 
-/** Sagas wait for their chain and for commits most of the time: eight at once keep one process busy, and more no busier. */
+/** Sagas wait for their chain and for commits most of the time, so more of them run at once than of other jobs. */
 const slots = Object.fromEntries(chainIds.map((chain) => [chain, 8]));
 
 /** Everything that happens without a request: jobs, and loops such as the watch over the chains. */

@@ -51,7 +51,7 @@ const types: pg.CustomTypesConfig = {
 };
 
 /** How long a transaction waits for others to end before it is not begun at all. */
-const slotPatienceMs = 5_000;
+const slotPatienceMs = 10_000;
 
 export function openDatabase({
   url,
