@@ -199,7 +199,7 @@ describe('the log', () => {
     );
     await db.query(
       `INSERT INTO webhook_attempts (delivery_id, number, attempted_at, duration_ms)
-       SELECT 'dlv_31failed', n, now() - (30 + n) * interval '1 day', 1 FROM generate_series(-1, 1) n`,
+       SELECT 'dlv_31failed', n, now() - (30.5 + n) * interval '1 day', 1 FROM generate_series(-1, 1) n`,
     );
     await forgetDeliveries(db, systemClock);
     expect((await world.deliveries(webhookId)).map((delivery) => delivery.id)).toEqual([
