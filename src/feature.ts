@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { AccountChanges } from './accounts/account-changes.ts';
 import type { WalletSource } from './accounts/register.ts';
+import type { Attestations } from './bridge/attestations.ts';
 import type { Networks } from './chains/network.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
@@ -59,6 +60,7 @@ export interface ServingParts extends Parts {
 export interface WorkingParts extends Parts {
   readonly notifier: Notifier;
   readonly screening: Screening;
+  readonly attestations: Attestations;
 }
 
 /** For a command of the operator, beside the running service. */

@@ -15,7 +15,8 @@ export type IdPrefix =
   | 'whk'
   | 'dlv'
   | 'evt'
-  | 'inv';
+  | 'inv'
+  | 'brg';
 
 export function newId<Prefix extends IdPrefix>(prefix: Prefix): `${Prefix}_${string}` {
   return toTypeId(prefix, newUuid(Date.now()));

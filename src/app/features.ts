@@ -1,8 +1,10 @@
 import { accounts } from '../accounts/feature.ts';
+import { bridge } from '../bridge/feature.ts';
 import { deposits } from '../deposits/feature.ts';
 import { service } from '../http/feature.ts';
 import { invoices } from '../invoices/feature.ts';
 import { messages } from '../messages/feature.ts';
+import { cctp } from '../providers/cctp/feature.ts';
 import { circle } from '../providers/circle/feature.ts';
 import { denyList } from '../providers/deny-list/feature.ts';
 import { smtp } from '../providers/smtp/feature.ts';
@@ -26,6 +28,7 @@ export const features: readonly ListedFeature[] = [
   wallets,
   deposits,
   withdrawals,
+  bridge,
   treasury,
   webhooks,
   reserves,
@@ -35,6 +38,7 @@ export const features: readonly ListedFeature[] = [
   sandbox,
   web,
   circle,
+  cctp,
   denyList,
   smtp,
   twilio,

@@ -1,7 +1,10 @@
+import type { Attestations } from '../bridge/attestations.ts';
 import { chainIds } from '../chains/chains.ts';
 import type { WorkingParts } from '../feature.ts';
 import { startWorker, type Worker } from '../jobs/worker.ts';
 import type { Notifier } from '../messages/notifier.ts';
+import { cctp } from '../providers/cctp/feature.ts';
+import { createIris } from '../providers/cctp/iris.ts';
 import { createDenyList } from '../providers/deny-list/deny-list.ts';
 import { denyList } from '../providers/deny-list/feature.ts';
 import { smtp } from '../providers/smtp/feature.ts';
@@ -24,6 +27,7 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
     ...foundation,
     notifier: chooseNotifier(foundation),
     screening: createDenyList(settingsOf(config, denyList).file),
+    attestations: chooseAttestations(foundation),
   };
   for (const feature of features) await feature.onStart?.(parts, settingsOf(config, feature));
   for (const feature of features) {
@@ -49,6 +53,12 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
   const worker = await startWorker({ db, url, logger, handlers, schedules, slots });
   closers.push(() => worker.stop());
   return worker;
+}
+
+function chooseAttestations({ config, db, localChains }: Foundation): Attestations {
+  const url = settingsOf(config, cctp).attestationUrl ?? localChains?.attestationUrl;
+  if (url === undefined) throw new Error('nobody attests what is burnt');
+  return createIris({ db, url });
 }
 
 function chooseNotifier({ mode, config, say }: Foundation): Notifier {

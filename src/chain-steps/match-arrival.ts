@@ -66,16 +66,32 @@ export async function matchArrival(tx: Queryable, arrival: HouseArrival): Promis
 }
 
 /** It has come: its saga goes on, once the caller's commit is there. */
-export async function noteArrival(tx: Transaction, stepId: string, asset: Asset): Promise<void> {
+export async function noteArrival(
+  tx: Transaction,
+  stepId: string,
+  { chain, asset }: Pick<HouseArrival, 'chain' | 'asset'>,
+): Promise<void> {
   await tx.query(
     'UPDATE chain_step_arrivals SET arrived_at = coalesce(arrived_at, clock_timestamp()) WHERE step_id = $1 AND asset = $2',
     [stepId, asset],
   );
-  const { rows } = await tx.query<{ saga: string; saga_id: string; chain: string }>(
-    'SELECT saga, saga_id, chain FROM chain_steps WHERE id = $1',
+  const { rows } = await tx.query<{ saga: string; saga_id: string }>(
+    'SELECT saga, saga_id FROM chain_steps WHERE id = $1',
     [stepId],
   );
-  for (const { saga, saga_id: id, chain } of rows) await wakeSaga(tx, { saga, id, lane: chain });
+  for (const { saga, saga_id: id } of rows) await wakeSaga(tx, { saga, id, lane: chain });
+}
+
+/** It will not come any more: what would have brought it is undone. */
+export async function endArrivals(
+  tx: Transaction,
+  { sagaId, step }: { readonly sagaId: string; readonly step: string },
+): Promise<void> {
+  await tx.query(
+    `UPDATE chain_step_arrivals e SET ended_at = clock_timestamp() FROM chain_steps s
+      WHERE s.id = e.step_id AND s.saga_id = $1 AND s.step = $2 AND e.arrived_at IS NULL AND e.ended_at IS NULL`,
+    [sagaId, step],
+  );
 }
 
 /** What a receipt must prove becomes known only on the way, such as the nonce that a message is given. */

@@ -1,13 +1,8 @@
 import { concat, encodeAbiParameters, encodeEventTopics, type Hex, type Log, pad, toHex, zeroAddress } from 'viem';
 import { describe, expect, test } from 'vitest';
 import { tokenAbi } from '../chains/abi.ts';
-import {
-  authorizationProof,
-  messageProof,
-  messageReceivedAbi,
-  messageTransmitter,
-  proofsOf,
-} from './receipt-proofs.ts';
+import { cctp, messageTransmitterAbi } from '../chains/cctp.ts';
+import { authorizationProof, messageProof, proofsOf } from './receipt-proofs.ts';
 
 type ReceiptLog = Pick<Log, 'address' | 'topics' | 'data'>;
 
@@ -46,14 +41,15 @@ interface Message {
 }
 
 function received(number: number, message: Partial<Message> = {}): ReceiptLog {
-  const { by = messageTransmitter, recipient = treasury, burnt = 100n, fee = 0n } = message;
+  const { by = cctp.messageTransmitter, recipient = treasury, burnt = 100n, fee = 0n } = message;
   const words = [pad(token), pad(recipient), burnt, pad(stranger), fee, fee, 0n];
   const body = concat([
     toHex(1, { size: 4 }),
     ...words.map((word) => pad(typeof word === 'bigint' ? toHex(word) : word)),
   ]);
   const topics = encodeEventTopics({
-    abi: messageReceivedAbi,
+    abi: messageTransmitterAbi,
+    eventName: 'MessageReceived',
     args: { caller: elsewhere, nonce: nonce(number), finalityThresholdExecuted: 2_000 },
   });
   const data = encodeAbiParameters(
@@ -141,7 +137,7 @@ describe('a message', () => {
 });
 
 test('events that nobody knows prove nothing', () => {
-  const unknown: ReceiptLog = { address: messageTransmitter, topics: [nonce(9)], data: '0x' };
+  const unknown: ReceiptLog = { address: cctp.messageTransmitter, topics: [nonce(9)], data: '0x' };
   const anonymous: ReceiptLog = { address: token, topics: [], data: '0x' };
   expect(proofsOf([anonymous, moved(), unknown], 1)).toEqual([]);
 });

@@ -1,12 +1,6 @@
-import { decodeEventLog, type Hex, isAddressEqual, type Log, parseAbi, size, slice } from 'viem';
+import { decodeEventLog, type Hex, isAddressEqual, type Log, size, slice } from 'viem';
 import { tokenAbi } from '../chains/abi.ts';
-
-/** Circle's MessageTransmitterV2, which has the same address on every chain that we know. */
-export const messageTransmitter = '0x81D40F21F12A8F0E3252Bccb954D722d4c464B64';
-
-export const messageReceivedAbi = parseAbi([
-  'event MessageReceived(address indexed caller, uint32 sourceDomain, bytes32 indexed nonce, bytes32 sender, uint32 indexed finalityThresholdExecuted, bytes messageBody)',
-]);
+import { burnLayout, cctp, messageTransmitterAbi } from '../chains/cctp.ts';
 
 /** That a wallet's authorization was used; its nonce is used only once, whoever submits it. */
 export function authorizationProof(token: Hex, authorizer: Hex, nonce: Hex): string {
@@ -43,14 +37,14 @@ function authorizationBefore(logs: readonly ReceiptLog[], position: number): str
 function messageAfter(logs: readonly ReceiptLog[], position: number): string | undefined {
   const [transfer, next] = [logs[position], logs.slice(position + 1).find(isOfTransmitter)];
   if (transfer === undefined || next === undefined) return undefined;
-  const [moved, received] = [decode(tokenAbi, transfer), decode(messageReceivedAbi, next)];
+  const [moved, received] = [decode(tokenAbi, transfer), decode(messageTransmitterAbi, next)];
   if (moved?.eventName !== 'Transfer' || received === undefined) return undefined;
   const { sourceDomain, nonce, messageBody } = received.args;
   return brings(messageBody, moved.args) ? messageProof(sourceDomain, nonce) : undefined;
 }
 
 function isOfTransmitter(log: ReceiptLog): boolean {
-  return isAddressEqual(log.address, messageTransmitter) && decode(messageReceivedAbi, log) !== undefined;
+  return isAddressEqual(log.address, cctp.messageTransmitter) && decode(messageTransmitterAbi, log) !== undefined;
 }
 
 /**
@@ -58,16 +52,16 @@ function isOfTransmitter(log: ReceiptLog): boolean {
  * can move other tokens to us just before, and those it does not bring.
  */
 function brings(body: Hex, { to, value }: { readonly to: Hex; readonly value: bigint }): boolean {
-  if (size(body) < burnMessage.size) return false;
+  if (size(body) < burnLayout.hookData) return false;
   const word = (at: number) => BigInt(slice(body, at, at + 32));
-  const { recipient, burnt, fee } = burnMessage;
-  return word(recipient) === BigInt(to) && word(burnt) - word(fee) === value;
+  const { mintRecipient, amount, feeExecuted } = burnLayout;
+  return word(mintRecipient) === BigInt(to) && word(amount) - word(feeExecuted) === value;
 }
 
-/** Where each is in the body of a message that carries money, version 2, in bytes. */
-const burnMessage = { recipient: 36, burnt: 68, fee: 164, size: 228 } as const;
-
-function decode<const Abi extends typeof tokenAbi | typeof messageReceivedAbi>(abi: Abi, { topics, data }: ReceiptLog) {
+function decode<const Abi extends typeof tokenAbi | typeof messageTransmitterAbi>(
+  abi: Abi,
+  { topics, data }: ReceiptLog,
+) {
   try {
     return decodeEventLog({ abi, topics, data });
   } catch {

@@ -1,13 +1,14 @@
 import { getAddress } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
+import { type ChainId, homeChain } from '../chains/chains.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
-import { type AccountId, houseAccount, userAccount } from '../ledger/account-id.ts';
+import { type AccountId, heldAccount, houseAccount, userAccount } from '../ledger/account-id.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { newPostingId } from '../ledger/posting-id.ts';
 import type { Logger } from '../logger.ts';
 import { amountOf } from '../money/amount.ts';
+import { keepersOn } from '../wallets/kept-chains.ts';
 import type { LocatedTransfer } from './read-transfers.ts';
 
 /** A transfer that came to us, and who it is for; the house when it is for nobody. */
@@ -39,8 +40,8 @@ export async function creditDeposits(
   const sorted = arrivals.toSorted((a, b) => compare(a.txHash, b.txHash) || a.position - b.position);
   let credited = 0;
   for (let start = 0; start < sorted.length; start += depositsPerCommit) {
-    const deposits = sorted.slice(start, start + depositsPerCommit).map((arrival) => toDeposit(chain, arrival));
-    credited += await parts.db.transaction((tx) => creditWithin(tx, parts, chain, deposits));
+    const some = sorted.slice(start, start + depositsPerCommit);
+    credited += await parts.db.transaction((tx) => creditWithin(tx, parts, chain, some));
   }
   return credited;
 }
@@ -50,8 +51,11 @@ export async function creditWithin(
   tx: Transaction,
   { ledger, logger }: Pick<CreditParts, 'ledger' | 'logger'>,
   chain: ChainId,
-  deposits: readonly Deposit[],
+  arrivals: readonly Arrival[],
 ): Promise<number> {
+  const owners = [...new Set(arrivals.flatMap(({ accountId }) => accountId ?? []))];
+  const keepers = owners.length === 0 ? new Set<bigint>() : await keepersOn(tx, chain, owners);
+  const deposits = arrivals.map((arrival) => toDeposit(chain, arrival, { isKept: isKept(arrival, keepers) }));
   const { fresh, earlier } = await insertDeposits(tx, chain, deposits);
   for (const { id, changed } of earlier) {
     if (changed) logger.error({ chain, deposit: id }, 'a deposit that was credited reads otherwise on the chain now');
@@ -60,19 +64,28 @@ export async function creditWithin(
   return fresh.length;
 }
 
-export interface Deposit {
+/** What the bridge does not carry stays where it is, whoever it is for. */
+function isKept({ accountId, asset }: Arrival, keepers: ReadonlySet<bigint>): boolean {
+  return accountId === null || asset !== 'USDC' || keepers.has(accountId);
+}
+
+interface Deposit {
   readonly id: string;
   readonly arrival: Arrival;
+  /** It is its owner's, and can be spent when it was carried home. */
+  readonly isHomeBound: boolean;
   readonly posting: Posting & Required<Pick<Posting, 'id'>>;
 }
 
-export function toDeposit(chain: ChainId, arrival: Arrival): Deposit {
+function toDeposit(chain: ChainId, arrival: Arrival, { isKept: kept }: { readonly isKept: boolean }): Deposit {
   const { accountId, asset, atomic, txHash, position, sender, expected } = arrival;
   const id = newId('dep');
-  const account = accountId === null ? houseAccount('surplus', asset, chain) : userAccount(accountId, asset, chain);
+  const ownAccount = kept ? userAccount : heldAccount;
+  const account = accountId === null ? houseAccount('surplus', asset, chain) : ownAccount(accountId, asset, chain);
   return {
     id,
     arrival,
+    isHomeBound: !kept,
     posting: {
       id: newPostingId(),
       type: 'deposit',
@@ -83,7 +96,14 @@ export function toDeposit(chain: ChainId, arrival: Arrival): Deposit {
         { account: expected?.account ?? account, atomic },
       ],
       ...(accountId !== null && { recipientId: accountId, recipientEvent: 'deposit.received' }),
-      details: { depositId: id, chain, txHash, from: getAddress(sender) },
+      details: {
+        depositId: id,
+        chain,
+        txHash,
+        from: getAddress(sender),
+        // It is told of at once, and again by bridge.completed when it can be spent.
+        ...(!kept && { carriedTo: homeChain }),
+      },
     },
   };
 }
@@ -111,15 +131,17 @@ async function insertDeposits(
     deposits.map(({ arrival }) => arrival.atomic),
     deposits.map(({ posting }) => posting.id),
     deposits.map(({ arrival }) => arrival.expected?.stepId ?? null),
+    deposits.map(({ isHomeBound }) => isHomeBound),
   ];
   const given = `unnest($2::text[], $3::text[], $4::integer[], $5::bigint[], $6::bigint[], $7::text[], $8::text[],
-      $9::text[], $10::numeric[], $11::text[], $12::uuid[])
+      $9::text[], $10::numeric[], $11::text[], $12::uuid[], $13::boolean[])
     WITH ORDINALITY g (id, tx_hash, position, block_number, account_id, address, sender, asset, atomic, transfer_id, step_id,
-      place)`;
+      home_bound, place)`;
   const { rows } = await tx.query<{ id: string }>(
     `INSERT INTO deposits (id, chain, tx_hash, position, block_number, account_id, address, sender, asset, atomic,
-        transfer_id, step_id)
-     SELECT id, $1, tx_hash, position, block_number, account_id, address, sender, asset, atomic, transfer_id, step_id
+        transfer_id, step_id, home_bound)
+     SELECT id, $1, tx_hash, position, block_number, account_id, address, sender, asset, atomic, transfer_id, step_id,
+            home_bound
        FROM ${given} ORDER BY place
      ON CONFLICT (chain, tx_hash, position) DO NOTHING RETURNING id`,
     [chain, ...columns],

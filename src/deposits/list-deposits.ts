@@ -14,6 +14,13 @@ export const depositRecord = z.object({
   txHash: z.string(),
   from: z.string().meta({ description: 'The address that sent it.' }),
   transferId: z.string().meta({ description: 'How it is known in your history.' }),
+  status: z.enum(['credited', 'waiting', 'on_its_way', 'carried_home']).meta({
+    description:
+      '`credited`: in your balance on its chain. On a chain where you have no wallet USDC is carried to Polygon: it is `waiting` until that is worth the gas, then `on_its_way`, and `carried_home` when you can spend it.',
+  }),
+  carriedBy: z.string().nullable().meta({
+    description: 'The cross-chain transfer that carries it: see `/cross-chain/status/{transferId}`.',
+  }),
   createdAt: z.iso.datetime(),
 });
 
@@ -27,6 +34,8 @@ interface DepositRow {
   readonly tx_hash: string;
   readonly sender: string;
   readonly transfer_id: string;
+  readonly status: DepositRecord['status'];
+  readonly bridge_id: string | null;
   readonly created_at: Date;
 }
 
@@ -35,15 +44,19 @@ export async function listDeposits(
   { accountId, limit, cursor }: { accountId: bigint; limit: number; cursor: string | undefined },
 ): Promise<{ deposits: DepositRecord[]; nextCursor: string | null }> {
   const { rows } = await db.query<DepositRow>(
-    `SELECT id, chain, asset, atomic, tx_hash, sender, transfer_id, created_at FROM deposits
-      WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`,
+    `SELECT d.id, d.chain, d.asset, d.atomic, d.tx_hash, d.sender, d.transfer_id, d.bridge_id, d.created_at,
+            CASE WHEN NOT d.home_bound THEN 'credited' WHEN d.bridge_id IS NULL THEN 'waiting'
+                 WHEN b.status = 'completed' THEN 'carried_home' ELSE 'on_its_way' END AS status
+       FROM deposits d LEFT JOIN bridges b ON b.id = d.bridge_id
+      WHERE d.account_id = $1 AND ($2::text IS NULL OR d.id < $2) ORDER BY d.id DESC LIMIT $3`,
     [accountId, cursor ?? null, limit + 1],
   );
   const { items, nextCursor } = toPage(rows, limit, ({ id }) => id);
   return { deposits: items.map(toRecord), nextCursor };
 }
 
-function toRecord({ id, chain, asset, atomic, tx_hash, sender, transfer_id, created_at }: DepositRow): DepositRecord {
+function toRecord(row: DepositRow): DepositRecord {
+  const { id, chain, asset, atomic, tx_hash, sender, transfer_id, status, bridge_id, created_at } = row;
   return {
     depositId: id,
     chain,
@@ -52,6 +65,8 @@ function toRecord({ id, chain, asset, atomic, tx_hash, sender, transfer_id, crea
     txHash: tx_hash,
     from: sender,
     transferId: transfer_id,
+    status,
+    carriedBy: bridge_id,
     createdAt: created_at.toISOString(),
   };
 }

@@ -5,7 +5,7 @@ import { findReceipt } from '../chains/find-receipt.ts';
 import type { Network } from '../chains/network.ts';
 import type { Database, Queryable, Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
-import { type CreditParts, creditWithin, type Deposit, toDeposit } from './credit-deposits.ts';
+import { type Arrival, type CreditParts, creditWithin } from './credit-deposits.ts';
 import type { LocatedTransfer } from './read-transfers.ts';
 
 /**
@@ -40,7 +40,7 @@ export async function receiveAtHouse(
       // Only now: whoever reads the same at the same time was waited for, and may have decided.
       if (await isDecided(tx, chain, transfer)) {
         await forget(tx, chain, transfer);
-        await creditWithin(tx, parts, chain, [toDeposit(chain, { ...transfer, accountId: null })]);
+        await creditWithin(tx, parts, chain, [{ ...transfer, accountId: null }]);
       } else {
         await decide(tx, parts, chain, transfer, rows[0]?.seen_at ?? new Date());
       }
@@ -129,13 +129,9 @@ async function decide(
   const found = await match(tx, chain, transfer, seenAt);
   if (found.is === 'undecided') return;
   await forget(tx, chain, transfer);
-  if (found.is === 'expected') await noteArrival(tx, found.stepId, transfer.asset);
-  const deposit: Deposit = toDeposit(chain, {
-    ...transfer,
-    accountId: null,
-    ...(found.is === 'expected' && { expected: found }),
-  });
-  await creditWithin(tx, parts, chain, [deposit]);
+  if (found.is === 'expected') await noteArrival(tx, found.stepId, { chain, asset: transfer.asset });
+  const arrival: Arrival = { ...transfer, accountId: null, ...(found.is === 'expected' && { expected: found }) };
+  await creditWithin(tx, parts, chain, [arrival]);
 }
 
 function match(db: Queryable, chain: ChainId, transfer: UndecidedTransfer, seenAt: Date): Promise<Match> {

@@ -35,6 +35,8 @@ function depositsRoute(db: Queryable): Route {
                 txHash: '0x88df016429689c079f3b2f6ad39fa052532c56795b733da78a91ebe6a713944b',
                 from: '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359',
                 transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
+                status: 'credited',
+                carriedBy: null,
                 createdAt: '2026-01-15T10:00:00.000Z',
               },
             ],

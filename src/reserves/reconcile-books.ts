@@ -56,7 +56,8 @@ async function transitAgainstSagas(db: Queryable, sagas: readonly Saga[]): Promi
            JOIN ledger.chains c ON c.code = ledger.chain_of(l.id) JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
           WHERE ledger.kind_of(l.id) = (SELECT code FROM ledger.kinds WHERE name = $1)
        ), open AS (
-         SELECT chain, asset, sum(${inTransit.column}) AS taken FROM ${table} WHERE finished_at IS NULL GROUP BY 1, 2
+         SELECT ${inTransit.chain} AS chain, asset, sum(${inTransit.atomic}) AS taken FROM ${table}
+          WHERE finished_at IS NULL GROUP BY 1, 2
        )
        SELECT chain, asset, coalesce(open.taken, 0) AS expected, coalesce(booked.balance, 0) AS found
          FROM booked FULL JOIN open USING (chain, asset)

@@ -39,8 +39,8 @@ export interface Saga<State extends string = string> {
   readonly ownLanes?: readonly string[];
   /** SQL: what an operator is told of it, such as how much of what and where to. */
   readonly about: string;
-  /** What of it stands in transit in the ledger while it is open: the account's kind, and the column with how much. */
-  readonly inTransit?: { readonly kind: string; readonly column: string };
+  /** What of it stands in transit in the ledger while it is open: the account's kind, and SQL for how much on which chain. */
+  readonly inTransit?: { readonly kind: string; readonly atomic: string; readonly chain: string };
   /** Every place between two steps, in the order in which the usual way passes them. */
   readonly checkpoints: readonly string[];
   readonly rehearsal: Rehearsal & {

@@ -7,7 +7,7 @@ import { Refusal } from '../refusal.ts';
 import type { HeldWallet, WalletProvider } from './provider.ts';
 
 /** What a wallet of our own is for. Each has its own queue, so that one that is stuck holds up nothing else. */
-const housePurposes = ['treasury', 'gas'] as const;
+const housePurposes = ['treasury', 'gas', 'bridge'] as const;
 export type HousePurpose = (typeof housePurposes)[number];
 
 export interface HouseWallet extends HeldWallet {

@@ -90,6 +90,8 @@ export interface WalletProvider {
   signTypedData(wallet: HeldWallet, typedData: TypedDataDefinition): Promise<Hex>;
   /** Also drives it on: what was lost on the way is sent again, and what is stuck is given a higher fee. */
   lookUp(chain: ChainId, ref: string): Promise<TransactionReport>;
+  /** Sends once more what was confirmed, and what a reorganisation has undone since: the same transaction, or none. */
+  sendAgain(chain: ChainId, ref: string): Promise<void>;
 }
 
 /** A provider that did not do what it was asked. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ChainId, chainIds, homeChain } from '../chains/chains.ts';
+import { type ChainId, chainIds, chains, homeChain } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import { currency } from '../http/amount-field.ts';
@@ -7,6 +7,7 @@ import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import type { Once } from '../http/idempotency.ts';
 import { depositTokens } from './deposit-tokens.ts';
 import { walletErrors } from './errors.ts';
+import { keepersOn } from './kept-chains.ts';
 import { orUnavailable } from './or-unavailable.ts';
 import type { WalletProvider } from './provider.ts';
 import { openUserWallet, type UserWallet } from './user-wallets.ts';
@@ -64,7 +65,7 @@ function depositAddressRoute(parts: WalletParts): Route {
       tag: 'Wallets',
       summary: 'Where to send you tokens',
       description:
-        'What arrives is credited by itself, once the chain has confirmed it: on Polygon to the balance that you spend from, on another chain to your balance on that chain. Send only the currencies that are named; other tokens are not credited.',
+        'What arrives is credited by itself, once the chain has confirmed it: on Polygon to the balance that you spend from. On another chain where you have a cross-chain wallet (made by `POST /cross-chain/wallet` or by a cross-chain transfer) it stays in your balance there; everywhere else USDC is carried to Polygon by itself, once it is worth the gas. EURC always stays where it arrives. Asking for an address makes no cross-chain wallet. Send only the currencies that are named; other tokens are not credited.',
       auth: 'key',
       scope: 'read',
       query: z.strictObject({ chain: chain.default(homeChain) }),
@@ -72,11 +73,21 @@ function depositAddressRoute(parts: WalletParts): Route {
       returns: {
         200: {
           description: 'Your address on that chain',
-          schema: z.object({ chain, address: z.string(), currencies: z.array(currency) }),
+          schema: z.object({
+            chain,
+            address: z.string(),
+            currencies: z.array(currency),
+            arrivals: z
+              .enum(['stay', 'carried_home'])
+              .meta({ description: 'What becomes of USDC that arrives there now.' }),
+            note: z.string().meta({ description: 'The same for the person, word by word.' }),
+          }),
           example: {
             chain: 'MATIC',
             address: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
             currencies: ['USDC', 'EURC'],
+            arrivals: 'stay',
+            note: note('MATIC', { stays: true }),
           },
         },
       },
@@ -85,13 +96,23 @@ function depositAddressRoute(parts: WalletParts): Route {
     async ({ caller, query }) => {
       const network = reachable(parts.networks, query.chain);
       const { wallet } = await openWallet(parts, caller.accountId, query.chain);
+      const stays = (await keepersOn(parts.db, query.chain, [caller.accountId])).has(caller.accountId);
       return ok({
         chain: query.chain,
         address: wallet.address,
         currencies: depositTokens(network).map(({ asset }) => asset),
+        arrivals: stays ? ('stay' as const) : ('carried_home' as const),
+        note: note(query.chain, { stays }),
       });
     },
   );
+}
+
+function note(id: ChainId, { stays }: { readonly stays: boolean }): string {
+  const { name } = chains[id];
+  if (id === homeChain) return `Send on ${name} only. What arrives can be spent at once.`;
+  if (stays) return `Send on ${name} only. What arrives stays in your balance on ${name}.`;
+  return `Send on ${name} only. USDC that arrives is carried to ${chains[homeChain].name} by itself, and can be spent there. To keep it on ${name}, make a wallet there first: POST /cross-chain/wallet.`;
 }
 
 function reachable(networks: Networks, id: ChainId): Network {

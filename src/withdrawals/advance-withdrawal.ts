@@ -1,6 +1,6 @@
+import { awaitLiquidity } from '../chain-steps/await-liquidity.ts';
 import { findStep } from '../chain-steps/chain-step.ts';
 import { planStep } from '../chain-steps/plan-step.ts';
-import { isFirstInLine, serveLiquidity } from '../chain-steps/serve-liquidity.ts';
 import { takeStep } from '../chain-steps/take-step.ts';
 import { type Networks, tokenOf } from '../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
@@ -26,12 +26,6 @@ export interface WithdrawalSagaParts {
   /** See serveLiquidity. */
   readonly passAfterMs?: number;
 }
-
-/** How long to wait for money to arrive in the treasury. */
-const patienceMs = 2_000;
-
-/** Whoever is not the first in line is woken when it is served. */
-const behindMs = 30_000;
 
 export function withdrawalHandler(parts: WithdrawalSagaParts): SagaHandler {
   return handleSaga(withdrawalSaga, (id) => findWithdrawal(parts.db, id), {
@@ -78,23 +72,12 @@ async function reserve(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Prom
   const { db, checkpoint = noCheckpoint } = parts;
   const { id, chain, net } = withdrawal;
   if (await isHeldByScreening(parts, withdrawal)) return 'rest';
-  const line = { chain, asset: net.asset };
-  let step = await findStep(db, payStep(id));
-  if (step === undefined) {
+  if ((await findStep(db, payStep(id))) === undefined) {
     // What was held and let go again stands at the end of the line.
     await db.transaction((tx) => planIfWaiting(tx, withdrawal));
-    step = await findStep(db, payStep(id));
   }
-  // Whoever is first serves all; the others are woken when they are served.
-  const isFirst = step?.state === 'waiting' && (await isFirstInLine(db, line, step.id));
-  if (isFirst) {
-    await serveLiquidity(parts, { ...line, caller: id });
-    step = await findStep(db, payStep(id));
-  }
-  if (step?.state !== 'ready') {
-    const lookAgainInMs = (isFirst ? patienceMs : behindMs) * (0.5 + Math.random());
-    return { lookAgainInMs, waitsFor: `${net.asset} to reach the treasury` };
-  }
+  const wait = await awaitLiquidity(parts, payStep(id), { chain, asset: net.asset });
+  if (wait !== undefined) return wait;
   checkpoint('withdrawal.served');
   if ((await beginSending(db, withdrawal)) === 'frozen') {
     await holdWithdrawal(db, withdrawal, { reason: 'the account is frozen', freeze: false });

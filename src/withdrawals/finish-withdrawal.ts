@@ -1,9 +1,9 @@
 import { settleStep } from '../chain-steps/settle-step.ts';
 import type { StepEnd } from '../chain-steps/take-step.ts';
-import type { Database, Transaction } from '../db/database.ts';
+import type { Database } from '../db/database.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Posting } from '../ledger/posting.ts';
+import { postSurely } from '../ledger/post-surely.ts';
 import { payStep, sourceOf, type Withdrawal } from './withdrawal.ts';
 
 interface FinishParts {
@@ -26,7 +26,7 @@ export async function completeWithdrawal(
     );
     if (rowCount === 0) return;
     const gas = await settleStep(tx, payStep(id), end);
-    await post(tx, ledger, [
+    await postSurely(tx, ledger, [
       {
         type: 'withdrawal_completed',
         amount: gross,
@@ -61,7 +61,7 @@ export async function failWithdrawal(
     if (rowCount === 0) return false;
     // What was held was never asked for, and has left the line already.
     const gas = status === 'sending' ? await settleStep(tx, payStep(id), end) : undefined;
-    await post(tx, ledger, [
+    await postSurely(tx, ledger, [
       {
         type: 'withdrawal_returned',
         amount: gross,
@@ -78,10 +78,4 @@ export async function failWithdrawal(
     ]);
     return true;
   });
-}
-
-async function post(tx: Transaction, ledger: Ledger, postings: readonly Posting[]): Promise<void> {
-  for (const { outcome } of await ledger.postWithin(tx, postings)) {
-    if (outcome !== 'posted') throw new Error(`the end of a withdrawal was not posted: ${outcome}`);
-  }
 }

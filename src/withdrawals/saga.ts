@@ -10,7 +10,7 @@ export const withdrawalSaga = defineSaga({
   lane: 'chain',
   about: `${amountSql('net', 'asset')} || ' on ' || chain || ' to ' || address`,
   fixed: ['account_id', 'chain', 'asset', 'address', 'gross', 'fee', 'net'],
-  inTransit: { kind: 'withdrawals_in_transit', column: 'gross' },
+  inTransit: { kind: 'withdrawals_in_transit', atomic: 'gross', chain: 'chain' },
   states: {
     queued: {
       meaning: 'the money has left the balance; nobody was asked yet',

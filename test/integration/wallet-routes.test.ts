@@ -141,6 +141,7 @@ function createFakeProvider(fail?: () => ProviderError): WalletProvider & { read
     signTypedData: () => Promise.reject(new Error('not here')),
     findTaken: () => Promise.reject(new Error('not here')),
     lookUp: () => Promise.reject(new Error('not here')),
+    sendAgain: async () => {},
   };
 }
 

@@ -10,8 +10,8 @@ import {
   toEventSelector,
   toHex,
 } from 'viem';
-import { messageTransmitter } from '../../src/chain-steps/receipt-proofs.ts';
 import { multicallAbi, multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
+import { cctp } from '../../src/chains/cctp.ts';
 import { type ChainId, homeChain } from '../../src/chains/chains.ts';
 import { tokenOf } from '../../src/chains/network.ts';
 import { readTokenDomain, type SignedAuthorization, toTypedData } from '../../src/deposits/authorization.ts';
@@ -91,7 +91,7 @@ const transmitterCode: Hex = concat([
 
 /** Puts a transmitter where Circle's is, and lets a transaction of several calls mint, as Circle's contracts may. */
 export async function placeTransmitter(chains: TestChains): Promise<void> {
-  await chains.rpc(homeChain, 'hardhat_setCode', [messageTransmitter, transmitterCode]);
+  await chains.rpc(homeChain, 'hardhat_setCode', [cctp.messageTransmitter, transmitterCode]);
   await chains.rpc(homeChain, 'hardhat_impersonateAccount', [mintAccount.address]);
   const abi = parseAbi(['function configureMinter(address minter, uint256 minterAllowedAmount)']);
   const data = encodeFunctionData({ abi, args: [multicallAddress, 10n ** 18n] });
@@ -116,6 +116,6 @@ export function delivery(chains: TestChains, { sourceDomain, nonce, to, atomic }
   );
   return [
     { target: usdcOn(chains), callData: encodeFunctionData({ abi, args: [to, atomic] }) },
-    { target: messageTransmitter, callData: concat([nonce, event]) },
+    { target: cctp.messageTransmitter, callData: concat([nonce, event]) },
   ];
 }

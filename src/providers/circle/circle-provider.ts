@@ -102,6 +102,8 @@ export async function createCircleProvider(parts: CircleProviderParts): Promise<
       return toContractSignature(signature as Hex);
     },
 
+    // Circle watches over its own transactions, and sends again what is undone.
+    sendAgain: async () => {},
     lookUp: (chain, ref) =>
       lookUp(
         { circle, networks, logger, accelerate: (id) => accelerate({ db, circle, logger, patienceMs }, id) },

@@ -136,6 +136,9 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Wall
         throw retryable(toProviderError(error));
       }
     },
+    async sendAgain(chain, ref) {
+      for (const { raw } of await listAttempts(db, ref)) await broadcast(networkOf(networks, chain), raw, logger);
+    },
   };
 }
 

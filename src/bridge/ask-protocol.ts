@@ -1,0 +1,63 @@
+import { BaseError } from 'viem';
+import { cctp, messageTransmitterAbi, tokenMessengerAbi, tokenMinterAbi } from '../chains/cctp.ts';
+import { chains } from '../chains/chains.ts';
+import type { Network } from '../chains/network.ts';
+import { httpErrors } from '../http/errors.ts';
+import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
+import { bridgeErrors } from './errors.ts';
+
+/** What the protocol says on the chain where something is to be burnt, in one question. */
+interface ProtocolTerms {
+  readonly paused: boolean;
+  /** The most that one message may carry, in atomic units. */
+  readonly burnLimit: bigint;
+  /** What it keeps at least, in atomic units. */
+  readonly minFee: bigint;
+}
+
+/** Refuses what the protocol would not carry now. Asked before anything is taken from anybody. */
+export async function refuseUnbridgeable(from: Network, to: Network, amount: Amount): Promise<void> {
+  const [terms, isPausedThere] = await Promise.all([askTerms(from, amount), isPaused(to)]).catch((error: unknown) => {
+    if (!(error instanceof BaseError)) throw error;
+    throw httpErrors.unavailable(undefined, { headers: { 'Retry-After': '5' } });
+  });
+  if (terms.paused || isPausedThere) throw bridgeErrors.bridge_paused(undefined, { headers: { 'Retry-After': '60' } });
+  if (amount.atomic > terms.burnLimit) {
+    const most = toDecimalText(amountOf(amount.asset, terms.burnLimit));
+    throw bridgeErrors.bridge_limit_exceeded(`At most ${most} ${amount.asset} leave ${chains[from.id].name} at once.`);
+  }
+  if (amount.atomic <= terms.minFee) throw bridgeErrors.bridge_amount_too_small();
+}
+
+export async function askTerms(network: Network, { atomic }: Amount): Promise<ProtocolTerms> {
+  const token = chains[network.id].tokens.USDC;
+  const minter = { address: cctp.tokenMinter, abi: tokenMinterAbi } as const;
+  const transmitter = { address: cctp.messageTransmitter, abi: messageTransmitterAbi } as const;
+  const [minterPaused, transmitterPaused, burnLimit, minFee] = await network.client.multicall({
+    contracts: [
+      { ...minter, functionName: 'paused' },
+      { ...transmitter, functionName: 'paused' },
+      { ...minter, functionName: 'burnLimitsPerMessage', args: [token] },
+      { address: cctp.tokenMessenger, abi: tokenMessengerAbi, functionName: 'getMinFeeAmount', args: [atomic] },
+    ],
+    allowFailure: true,
+  });
+  for (const { error } of [minterPaused, transmitterPaused, burnLimit]) if (error !== undefined) throw error;
+  return {
+    paused: minterPaused.result === true || transmitterPaused.result === true,
+    burnLimit: burnLimit.result ?? 0n,
+    // The first contracts of this version take no minimum fee, and do not know the question.
+    minFee: minFee.result ?? 0n,
+  };
+}
+
+async function isPaused({ client }: Network): Promise<boolean> {
+  const answers = await client.multicall({
+    contracts: [
+      { address: cctp.tokenMinter, abi: tokenMinterAbi, functionName: 'paused' },
+      { address: cctp.messageTransmitter, abi: messageTransmitterAbi, functionName: 'paused' },
+    ],
+    allowFailure: false,
+  });
+  return answers.some((paused) => paused);
+}

@@ -1,0 +1,152 @@
+import { findStep } from '../chain-steps/chain-step.ts';
+import { endArrivals, nameProof } from '../chain-steps/match-arrival.ts';
+import { planStep } from '../chain-steps/plan-step.ts';
+import { messageProof } from '../chain-steps/receipt-proofs.ts';
+import { chains } from '../chains/chains.ts';
+import { findReceipt } from '../chains/find-receipt.ts';
+import { noCheckpoint } from '../checkpoint.ts';
+import { postSurely } from '../ledger/post-surely.ts';
+import type { SagaStep } from '../sagas/run-saga.ts';
+import { houseWallet } from '../wallets/house-wallets.ts';
+import type { AttestedMessage } from './attestations.ts';
+import { type Bridge, burnStep, mintStep } from './bridge.ts';
+import { burnPosting, planBurn } from './burn.ts';
+import { findBurner } from './burner.ts';
+import { type BurnMessage, readBurnMessage } from './message.ts';
+import { type BridgeParts, reachedNetwork } from './parts.ts';
+import { bridgeSaga } from './saga.ts';
+
+/** Often at first, then ever less: it takes seconds here and a quarter of an hour there. */
+const lookEvery = { from: 400, most: 20_000 };
+
+/** Waiting for the attestation: asked for within the service's limits, and compared with what was burnt. */
+export async function awaitAttestation(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
+  const { attestations, checkpoint = noCheckpoint } = parts;
+  const { id, from, burnHash } = bridge;
+  if (burnHash === null) throw new Error(`bridge ${id} was burnt by no transaction`);
+  const found = await attestations.find({ domain: chains[from].domain, txHash: burnHash });
+  if (found.state === 'not_asked')
+    return { lookAgainInMs: found.lookAgainInMs, waitsFor: 'its turn to be asked about' };
+  if (found.state === 'unknown' && !(await isBurnt(parts, bridge))) return burnAgainOrWait(parts, bridge);
+  const attested = found.state === 'known' ? found.attested : [];
+  const ours = await findOurs(parts, bridge, attested);
+  if (ours !== undefined) {
+    await beginMinting(parts, bridge, ours);
+    checkpoint('bridge.attested');
+    return { lookAgainInMs: 0, waitsFor: 'its mint' };
+  }
+  const pending = found.state === 'known' ? found.pending : 'its burn is not known yet';
+  if (pending === undefined) throw new Error('the attestation service tells of another burn than ours');
+  const since = Date.parse(bridge.reached.waiting_attestation ?? '');
+  const lookAgainInMs = Math.min(lookEvery.most, Math.max(lookEvery.from, (Date.now() - since) / 10));
+  return { lookAgainInMs, waitsFor: `its attestation: ${pending}` };
+}
+
+interface OurMessage extends AttestedMessage {
+  readonly read: BurnMessage;
+}
+
+/** The service is believed about the nonce alone: everything else is what we have asked to burn. */
+async function findOurs(
+  { db }: BridgeParts,
+  bridge: Bridge,
+  messages: readonly AttestedMessage[],
+): Promise<OurMessage | undefined> {
+  const { from, to, amount, mintRecipient } = bridge;
+  const burner = await findBurner(db, bridge);
+  for (const attested of messages) {
+    const read = readBurnMessage(attested.message);
+    if (
+      read !== undefined &&
+      read.sourceDomain === chains[from].domain &&
+      read.destinationDomain === chains[to].domain &&
+      read.amount === amount.atomic &&
+      read.mintRecipient === BigInt(mintRecipient ?? 0) &&
+      read.burnToken === BigInt(chains[from].tokens.USDC) &&
+      read.messageSender === BigInt(burner.address) &&
+      // Signed anew it is the same message: another nonce would be another one.
+      (bridge.messageNonce === null || bridge.messageNonce === read.nonce)
+    )
+      return { ...attested, read };
+  }
+  return undefined;
+}
+
+/** From here on the arrival is known by its nonce, whoever brings it. */
+async function beginMinting({ db }: BridgeParts, bridge: Bridge, ours: OurMessage): Promise<void> {
+  const { id, from, to, amount } = bridge;
+  const { message, attestation, read } = ours;
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE bridges SET status = 'minting', message = $2, attestation = $3, message_nonce = $4, mints = mints + 1,
+          updated_at = now()
+        WHERE id = $1 AND status = 'waiting_attestation' AND mints = $5`,
+      [id, message, attestation, read.nonce, bridge.mints],
+    );
+    if (rowCount === 0) return;
+    const proof = messageProof(chains[from].domain, read.nonce);
+    await nameProof(tx, { ...burnStep(bridge), asset: amount.asset, proof });
+    await planStep(tx, {
+      saga: bridgeSaga.name,
+      ...mintStep({ id, mints: bridge.mints + 1 }),
+      chain: to,
+      wallet: await houseWallet(tx, 'bridge', to),
+    });
+  });
+}
+
+async function isBurnt({ networks }: BridgeParts, { from, burnHash }: Bridge): Promise<boolean> {
+  const { client } = reachedNetwork(networks, from);
+  return burnHash !== null && (await findReceipt(client, burnHash)) !== undefined;
+}
+
+/**
+ * A reorganisation deeper than the confirmations has undone the burn. As long as its nonce is free it can come back, and we
+ * send it again; once another transaction has used the nonce in a block that counts as final, it never will, and only then
+ * is it burnt again.
+ */
+async function burnAgainOrWait(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
+  const { db, ledger, networks, provider, logger } = parts;
+  const { id, from, burnNonce, burnHash, mintRecipient } = bridge;
+  const wait = { lookAgainInMs: lookEvery.most, waitsFor: 'its burn to come back to the chain', isTrouble: true };
+  const step = await findStep(db, burnStep(bridge));
+  if (burnNonce === null || mintRecipient === null || step?.providerRef == null) return wait;
+  const { client, confirmations, pollMs } = reachedNetwork(networks, from);
+  const { address } = await findBurner(db, bridge);
+  const blockNumber = (await client.getBlockNumber()) - BigInt(confirmations - 1);
+  const used = await client.getTransactionCount({ address, blockNumber });
+  if (used <= burnNonce) {
+    await provider.sendAgain(from, step.providerRef);
+    return { ...wait, lookAgainInMs: pollMs };
+  }
+  const replacement = await findMined(parts, bridge, step.id);
+  if (replacement !== undefined) {
+    await db.query('UPDATE bridges SET burn_hash = $2 WHERE id = $1 AND burn_hash = $3', [id, replacement, burnHash]);
+    return 'go_on';
+  }
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE bridges SET status = 'burning', burns = burns + 1, burn_hash = NULL, burn_nonce = NULL, updated_at = now()
+        WHERE id = $1 AND status = 'waiting_attestation' AND burns = $2`,
+      [id, bridge.burns],
+    );
+    if (rowCount === 0) return;
+    await endArrivals(tx, burnStep(bridge));
+    await planBurn(tx, { ...bridge, burns: bridge.burns + 1 }, mintRecipient);
+    await postSurely(tx, ledger, [burnPosting(bridge, 'undone')]);
+  });
+  logger.error({ bridge: id, chain: from, txHash: burnHash }, 'a burn was undone for good: it is burnt again');
+  return { lookAgainInMs: 0, waitsFor: 'its second burn' };
+}
+
+/** A burn that was stuck was sent again with a higher fee: any of these may be the one on the chain now. */
+async function findMined({ db, networks }: BridgeParts, { from }: Bridge, stepId: string) {
+  const { client } = reachedNetwork(networks, from);
+  const { rows } = await db.query<{ hash: `0x${string}` }>(
+    `SELECT unnest(hashes) AS hash FROM chain_steps WHERE id = $1
+     UNION SELECT hash FROM key_transaction_attempts WHERE transaction_id = $1`,
+    [stepId],
+  );
+  for (const { hash } of rows) if ((await findReceipt(client, hash)) !== undefined) return hash;
+  return undefined;
+}

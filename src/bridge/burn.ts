@@ -1,0 +1,139 @@
+import { encodeFunctionData, type Hex, isAddressEqual, pad, zeroHash } from 'viem';
+import { planStep } from '../chain-steps/plan-step.ts';
+import { settleStep } from '../chain-steps/settle-step.ts';
+import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
+import { cctp, standardFinality, tokenMessengerAbi } from '../chains/cctp.ts';
+import { chains } from '../chains/chains.ts';
+import { noCheckpoint } from '../checkpoint.ts';
+import type { Transaction } from '../db/database.ts';
+import { houseAccount } from '../ledger/account-id.ts';
+import { postSurely } from '../ledger/post-surely.ts';
+import type { Posting } from '../ledger/posting.ts';
+import type { SagaStep } from '../sagas/run-saga.ts';
+import { houseWallet } from '../wallets/house-wallets.ts';
+import { askTerms } from './ask-protocol.ts';
+import { approveStep, type Bridge, burnStep } from './bridge.ts';
+import { findBurner } from './burner.ts';
+import { failBridge } from './give-back.ts';
+import { type BridgeParts, reachedNetwork } from './parts.ts';
+import { bridgeSaga } from './saga.ts';
+
+/** What the burn will say is decided once, because it is asked for under one key: the fee it allows, and who gets the mint. */
+export async function prepareBurn(parts: BridgeParts, bridge: Bridge, end: StepEnd): Promise<void> {
+  const { db, ledger, networks } = parts;
+  const { id, from, to, amount } = bridge;
+  const { minFee } = await askTerms(reachedNetwork(networks, from), amount);
+  await db.transaction(async (tx) => {
+    const { address: recipient } = await houseWallet(tx, 'treasury', to);
+    const { rowCount } = await tx.query(
+      `UPDATE bridges SET status = 'burning', max_fee = $2, mint_recipient = $3, updated_at = now()
+        WHERE id = $1 AND status = 'approving'`,
+      [id, minFee, recipient.toLowerCase()],
+    );
+    if (rowCount === 0) return;
+    await planBurn(tx, bridge, recipient);
+    await postSurely(tx, ledger, (await settleStep(tx, approveStep(id), end)) ?? []);
+  });
+}
+
+/**
+ * The burn is what brings the mint, whoever delivers the message: so it is the burn that expects it. Which message it is, and
+ * what the protocol keeps of it, is known only when it is attested.
+ */
+export async function planBurn(tx: Transaction, bridge: Bridge, recipient: Hex): Promise<void> {
+  const { from, to, amount } = bridge;
+  await planStep(tx, {
+    saga: bridgeSaga.name,
+    ...burnStep(bridge),
+    chain: from,
+    wallet: await findBurner(tx, bridge),
+    leaves: [{ amount }],
+    arrives: [
+      {
+        chain: to,
+        address: recipient,
+        asset: amount.asset,
+        account: houseAccount('receivables', amount.asset, to),
+        knownBy: { proof: null },
+      },
+    ],
+  });
+}
+
+export async function burn(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
+  const { checkpoint = noCheckpoint } = parts;
+  const { id, from, to, amount, maxFee, mintRecipient } = bridge;
+  if (maxFee === null || mintRecipient === null) throw new Error(`bridge ${id} does not know what to burn for`);
+  const progress = await takeStep(parts, burnStep(bridge), (wallet) => ({
+    from: wallet,
+    contract: cctp.tokenMessenger,
+    data: encodeFunctionData({
+      abi: tokenMessengerAbi,
+      functionName: 'depositForBurn',
+      args: [
+        amount.atomic,
+        chains[to].domain,
+        pad(mintRecipient),
+        chains[from].tokens.USDC,
+        // Anybody may deliver it: then it arrives even if we cannot.
+        zeroHash,
+        maxFee,
+        standardFinality,
+      ],
+    }),
+  }));
+  if (progress.state === 'waiting') return progress;
+  if (progress.state === 'failed') {
+    await failBridge(parts, bridge, progress);
+    return 'go_on';
+  }
+  await completeBurn(parts, bridge, progress);
+  checkpoint('bridge.burnt');
+  // From here on the attestation service is asked, in a lane of its own.
+  return { lookAgainInMs: 0, waitsFor: 'its attestation' };
+}
+
+/** It is on no chain now: it has left the custody of the one, and is owed to us on the other. */
+async function completeBurn(
+  parts: BridgeParts,
+  bridge: Bridge,
+  end: Extract<StepEnd, { state: 'confirmed' }>,
+): Promise<void> {
+  const { db, ledger } = parts;
+  const nonce = await nonceOf(parts, bridge, end.hash);
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE bridges SET status = 'waiting_attestation', burn_hash = $2, burn_nonce = $3, updated_at = now()
+        WHERE id = $1 AND status = 'burning'`,
+      [bridge.id, end.hash, nonce],
+    );
+    if (rowCount === 0) return;
+    const gas = await settleStep(tx, burnStep(bridge), end);
+    await postSurely(tx, ledger, [burnPosting(bridge, 'burnt'), ...(gas ?? [])]);
+  });
+}
+
+/** Nothing when another than the wallet itself has sent it: its nonce says nothing about the burn then. */
+async function nonceOf({ db, networks }: BridgeParts, bridge: Bridge, hash: Hex): Promise<number | null> {
+  const { address } = await findBurner(db, bridge);
+  const { from, nonce } = await reachedNetwork(networks, bridge.from).client.getTransaction({ hash });
+  return isAddressEqual(from, address) ? nonce : null;
+}
+
+/** What a burn does to the books of both chains, or takes back when a reorganisation has undone it. */
+export function burnPosting({ id, burns, from, to, amount }: Bridge, what: 'burnt' | 'undone'): Posting {
+  const { asset } = amount;
+  const atomic = what === 'burnt' ? amount.atomic : -amount.atomic;
+  return {
+    type: `bridge_${what}`,
+    amount,
+    entries: [
+      { account: houseAccount('bridges_in_transit', asset, from), atomic: -atomic },
+      { account: houseAccount('custody', asset, from), atomic },
+      { account: houseAccount('receivables', asset, to), atomic: -atomic },
+      { account: houseAccount('bridges_in_transit', asset, to), atomic },
+    ],
+    reference: `bridge:${id}:${what}:${burns}`,
+    details: { bridgeId: id, fromChain: from, toChain: to },
+  };
+}

@@ -1,0 +1,97 @@
+import { type ChainId, chains, homeChain } from '../chains/chains.ts';
+import type { Networks } from '../chains/network.ts';
+import type { Database, Queryable, Transaction } from '../db/database.ts';
+import { heldAccount, userAccount } from '../ledger/account-id.ts';
+import { balancesOf } from '../ledger/balances.ts';
+import type { Posting } from '../ledger/posting.ts';
+import { type Amount, amountOf } from '../money/amount.ts';
+import { depositTokens } from '../wallets/deposit-tokens.ts';
+import { keptChains } from '../wallets/kept-chains.ts';
+import { orUnavailable } from '../wallets/or-unavailable.ts';
+import type { WalletProvider } from '../wallets/provider.ts';
+import { openUserWallet, type UserWallet } from '../wallets/user-wallets.ts';
+
+export interface CrossChainWallet {
+  readonly wallet: UserWallet;
+  /** Whether USDC that arrives stays; otherwise it is carried home. */
+  readonly keeps: boolean;
+  readonly usdc: Amount;
+  /** Null where there is no such token. */
+  readonly eurc: Amount | null;
+  /** What has arrived, and is not on its way home yet. */
+  readonly waiting: Amount;
+}
+
+/**
+ * From now on what arrives there stays, and what waits to be carried home is at hand there instead. Answers the posting for
+ * that, for the caller to post in the same commit.
+ */
+export async function keepHere(tx: Transaction, accountId: bigint, chain: ChainId): Promise<Posting[]> {
+  if (chain === homeChain) return [];
+  await tx.query('INSERT INTO cross_chain_wallets (account_id, chain) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
+    accountId,
+    chain,
+  ]);
+  const { rows } = await tx.query<{ id: string; atomic: string }>(
+    `UPDATE deposits SET home_bound = false WHERE id = ANY (ARRAY(
+       SELECT id FROM deposits WHERE account_id = $1 AND chain = $2 AND home_bound AND bridge_id IS NULL
+        ORDER BY id FOR UPDATE))
+     RETURNING id, atomic`,
+    [accountId, chain],
+  );
+  if (rows.length === 0) return [];
+  const atomic = rows.reduce((sum, row) => sum + BigInt(row.atomic), 0n);
+  return [
+    {
+      type: 'deposit_kept',
+      amount: amountOf('USDC', atomic),
+      entries: [
+        { account: heldAccount(accountId, 'USDC', chain), atomic: -atomic },
+        { account: userAccount(accountId, 'USDC', chain), atomic },
+      ],
+      reference: `deposit_kept:${rows.map(({ id }) => id).sort()[0]}`,
+      description: `Stays on ${chains[chain].name}`,
+      recipientId: accountId,
+    },
+  ];
+}
+
+/** Those that keep what arrives, and beside them wherever something has arrived. */
+export async function listCrossChainWallets(
+  parts: { readonly db: Database; readonly networks: Networks; readonly provider: WalletProvider },
+  accountId: bigint,
+): Promise<CrossChainWallet[]> {
+  const { db, networks } = parts;
+  const [kept, balances, waiting] = [
+    await keptChains(db, accountId),
+    await balancesOf(db, accountId),
+    await waitingOn(db, accountId),
+  ];
+  const spendable = (chain: ChainId, asset: 'USDC' | 'EURC') =>
+    balances.find(({ account }) => account === userAccount(accountId, asset, chain))?.balance ?? amountOf(asset, 0n);
+  const filled = balances.filter(({ balance }) => balance.atomic > 0n).map(({ chain }) => chain);
+  const listed = [...new Set([...kept, ...filled])].filter((chain) => networks.has(chain));
+  return Promise.all(
+    listed.map(async (chain) => {
+      const network = networks.get(chain);
+      const hasEurc = network !== undefined && depositTokens(network).some(({ asset }) => asset === 'EURC');
+      const { wallet } = await orUnavailable(openUserWallet(parts, accountId, chain));
+      return {
+        wallet,
+        keeps: kept.includes(chain),
+        usdc: spendable(chain, 'USDC'),
+        eurc: hasEurc ? spendable(chain, 'EURC') : null,
+        waiting: waiting.get(chain) ?? amountOf('USDC', 0n),
+      };
+    }),
+  );
+}
+
+async function waitingOn(db: Queryable, accountId: bigint): Promise<ReadonlyMap<ChainId, Amount>> {
+  const { rows } = await db.query<{ chain: ChainId; atomic: string }>(
+    `SELECT chain, sum(atomic) AS atomic FROM deposits WHERE account_id = $1 AND home_bound AND bridge_id IS NULL
+      GROUP BY chain`,
+    [accountId],
+  );
+  return new Map(rows.map(({ chain, atomic }) => [chain, amountOf('USDC', BigInt(atomic))]));
+}

@@ -1,0 +1,140 @@
+import { encodeFunctionData } from 'viem';
+import { findStep } from '../chain-steps/chain-step.ts';
+import { planStep } from '../chain-steps/plan-step.ts';
+import { settleStep } from '../chain-steps/settle-step.ts';
+import { type StepEnd, type StepProgress, takeStep } from '../chain-steps/take-step.ts';
+import { allowanceAbi, cctp } from '../chains/cctp.ts';
+import { chains } from '../chains/chains.ts';
+import type { Transaction } from '../db/database.ts';
+import { houseAccount } from '../ledger/account-id.ts';
+import { postSurely } from '../ledger/post-surely.ts';
+import type { Posting } from '../ledger/posting.ts';
+import type { SagaStep } from '../sagas/run-saga.ts';
+import { houseWallet } from '../wallets/house-wallets.ts';
+import { approveStep, type Bridge, burnStep, disallowStep, fillStep, returnStep, sourceOf } from './bridge.ts';
+import { findBurner } from './burner.ts';
+import type { BridgeParts } from './parts.ts';
+import { bridgeSaga } from './saga.ts';
+
+type Failed = Extract<StepEnd, { state: 'failed' }>;
+
+/** How long a deposit that could not be carried home is left alone. */
+const carryAgainAfter = '1 hour';
+
+/**
+ * It was certainly not burnt: the whole amount is its owner's again at once. What the wallet that burns holds for it goes back to
+ * the treasury, and what the protocol was allowed to take is taken back.
+ */
+export async function failBridge(parts: BridgeParts, bridge: Bridge, end: Failed): Promise<void> {
+  const { db, ledger, logger } = parts;
+  const { id, status } = bridge;
+  const next = status === 'pending' ? 'failed' : 'returning';
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE bridges SET status = $2, error = $3, updated_at = now(),
+          finished_at = CASE WHEN $2 = 'failed' THEN now() END
+        WHERE id = $1 AND status = $4`,
+      [id, next, end.reason, status],
+    );
+    if (rowCount === 0) return;
+    const gas = await settleStep(tx, failedStep(bridge), end);
+    if (status !== 'pending') await planReturn(tx, bridge);
+    await tx.query(`UPDATE deposits SET bridge_id = NULL, carry_after = now() + $2::interval WHERE bridge_id = $1`, [
+      id,
+      carryAgainAfter,
+    ]);
+    await postSurely(tx, ledger, [refund(bridge, end.reason), ...(gas ?? [])]);
+  });
+  logger.warn({ bridge: id }, `a cross-chain transfer failed: ${end.reason}`);
+}
+
+function failedStep(bridge: Bridge): { sagaId: string; step: string } {
+  if (bridge.status === 'pending') return fillStep(bridge.id);
+  return bridge.status === 'approving' ? approveStep(bridge.id) : burnStep(bridge);
+}
+
+function refund(bridge: Bridge, reason: string): Posting {
+  const { id, accountId, from, to, amount } = bridge;
+  return {
+    type: 'bridge_returned',
+    amount,
+    entries: [
+      { account: houseAccount('bridges_in_transit', amount.asset, from), atomic: -amount.atomic },
+      { account: sourceOf(bridge), atomic: amount.atomic },
+    ],
+    reference: `bridge:${id}:end`,
+    description: `A transfer to ${chains[to].name} failed.`,
+    details: { bridgeId: id, fromChain: from, toChain: to, error: reason },
+    recipientId: accountId,
+    recipientEvent: 'bridge.failed',
+  };
+}
+
+async function planReturn(tx: Transaction, bridge: Bridge): Promise<void> {
+  const { id, from: chain, amount, status } = bridge;
+  const wallet = await findBurner(tx, bridge);
+  const { address: recipient } = await houseWallet(tx, 'treasury', chain);
+  const leaves = [{ amount, recipient, stays: true as const }];
+  await planStep(tx, { saga: bridgeSaga.name, ...returnStep(id), chain, wallet, leaves });
+  if (status === 'burning') await planStep(tx, { saga: bridgeSaga.name, ...disallowStep(id), chain, wallet });
+}
+
+/** Returning: house-keeping. Its owner has the money already, and the books say where the tokens are whatever comes of it. */
+export async function returnToTreasury(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
+  const { db, ledger, logger } = parts;
+  const { id } = bridge;
+  const back = await takeBack(parts, bridge);
+  if (back.state === 'waiting') return back;
+  const disallowed = await disallow(parts, bridge);
+  if (disallowed?.state === 'waiting') return disallowed;
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE bridges SET status = 'failed', updated_at = now(), finished_at = now()
+        WHERE id = $1 AND status = 'returning'`,
+      [id],
+    );
+    if (rowCount === 0) return;
+    const gas = (await settleStep(tx, returnStep(id), back)) ?? [];
+    const more = disallowed === undefined ? [] : ((await settleStep(tx, disallowStep(id), disallowed)) ?? []);
+    await postSurely(tx, ledger, [...gas, ...more]);
+  });
+  if (back.state === 'failed') {
+    logger.error({ bridge: id, reason: back.reason }, 'what was not burnt stays in the wallet that burns');
+  }
+  return 'rest';
+}
+
+async function takeBack(parts: BridgeParts, { id, from, amount }: Bridge): Promise<StepProgress> {
+  const { address: to } = await recipientOf(parts, id);
+  return takeStep(parts, returnStep(id), (wallet) => ({
+    from: wallet,
+    token: chains[from].tokens.USDC,
+    to,
+    atomic: amount.atomic,
+  }));
+}
+
+/** The treasury as it was when the step was planned: what is asked for under one key never changes. */
+async function recipientOf({ db }: BridgeParts, id: string): Promise<{ address: `0x${string}` }> {
+  const { rows } = await db.query<{ address: `0x${string}` }>(
+    `SELECT l.recipient AS address FROM chain_step_leaves l JOIN chain_steps s ON s.id = l.step_id
+      WHERE s.saga_id = $1 AND s.step = 'return'`,
+    [id],
+  );
+  const [found] = rows;
+  if (found === undefined) throw new Error(`bridge ${id} has nothing to return`);
+  return found;
+}
+
+async function disallow(parts: BridgeParts, { id, from, amount }: Bridge): Promise<StepProgress | undefined> {
+  if ((await findStep(parts.db, disallowStep(id))) === undefined) return undefined;
+  return takeStep(parts, disallowStep(id), (wallet) => ({
+    from: wallet,
+    contract: chains[from].tokens.USDC,
+    data: encodeFunctionData({
+      abi: allowanceAbi,
+      functionName: 'decreaseAllowance',
+      args: [cctp.tokenMessenger, amount.atomic],
+    }),
+  }));
+}

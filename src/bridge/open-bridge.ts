@@ -1,0 +1,67 @@
+import { planStep } from '../chain-steps/plan-step.ts';
+import { type ChainId, chains } from '../chains/chains.ts';
+import type { Transaction } from '../db/database.ts';
+import { newId } from '../ids.ts';
+import { houseAccount } from '../ledger/account-id.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Outcome, Posting } from '../ledger/posting.ts';
+import type { Amount } from '../money/amount.ts';
+import { wakeSaga } from '../sagas/wake-saga.ts';
+import { houseWallet } from '../wallets/house-wallets.ts';
+import { type Bridge, fillStep, sourceOf } from './bridge.ts';
+import { bridgeSaga } from './saga.ts';
+
+export interface NewBridge {
+  readonly accountId: bigint;
+  readonly from: ChainId;
+  readonly to: ChainId;
+  readonly amount: Amount;
+  readonly origin: Bridge['origin'];
+  /** The API key that asks for it. */
+  readonly keyId?: string;
+  /** What is posted in the same commit, before it. */
+  readonly before?: readonly Posting[] | undefined;
+  /** Written after its row and before its posting. */
+  readonly beside?: (id: string) => Promise<void>;
+}
+
+/** Row, first step, job and posting in the caller's commit: from here on the money is in transit. */
+export async function openBridge(
+  tx: Transaction,
+  ledger: Ledger,
+  { accountId, from, to, amount, origin, keyId, before = [], beside }: NewBridge,
+): Promise<{ readonly id: string; readonly outcome: Outcome['outcome'] }> {
+  const id = newId('brg');
+  const burner = await houseWallet(tx, 'bridge', from);
+  await tx.query(
+    `INSERT INTO bridges (id, account_id, from_chain, to_chain, asset, amount, origin, burner_id, status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'pending')`,
+    [id, accountId, from, to, amount.asset, amount.atomic, origin, burner.id],
+  );
+  await planStep(tx, {
+    saga: bridgeSaga.name,
+    ...fillStep(id),
+    chain: from,
+    leaves: [{ amount, recipient: burner.address, stays: true }],
+  });
+  await beside?.(id);
+  await wakeSaga(tx, { saga: bridgeSaga.name, id, lane: from });
+  const outcomes = await ledger.postWithin(tx, [
+    ...before,
+    {
+      type: 'bridge',
+      amount,
+      entries: [
+        { account: sourceOf({ accountId, from, amount, origin }), atomic: -amount.atomic },
+        { account: houseAccount('bridges_in_transit', amount.asset, from), atomic: amount.atomic },
+      ],
+      reference: `bridge:${id}`,
+      description: `To ${chains[to].name}`,
+      details: { bridgeId: id, fromChain: from, toChain: to },
+      senderId: accountId,
+      ...(keyId !== undefined && { keyId }),
+    },
+  ]);
+  const refused = outcomes.find(({ outcome }) => outcome !== 'posted');
+  return { id, outcome: refused?.outcome ?? 'posted' };
+}

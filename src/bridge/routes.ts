@@ -1,0 +1,220 @@
+import { z } from 'zod';
+import type { ChainId } from '../chains/chains.ts';
+import type { Network, Networks } from '../chains/network.ts';
+import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
+import type { Database, Queryable } from '../db/database.ts';
+import { amountOrRefuse } from '../http/amount-field.ts';
+import { defineRoute, ok, type Route } from '../http/define-route.ts';
+import { httpErrors } from '../http/errors.ts';
+import type { Once } from '../http/idempotency.ts';
+import { page, pageQuery, toPage } from '../http/paging.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Outcome } from '../ledger/posting.ts';
+import { transferErrors } from '../transfers/errors.ts';
+import { orUnavailable } from '../wallets/or-unavailable.ts';
+import type { WalletProvider } from '../wallets/provider.ts';
+import { openUserWallet } from '../wallets/user-wallets.ts';
+import { bridgeRecord, chainField, describeBridge, describeInitiation, exampleRecord } from './answer.ts';
+import { refuseUnbridgeable } from './ask-protocol.ts';
+import { type BridgeRow, findBridge, selectBridge, toBridge } from './bridge.ts';
+import { keepHere } from './cross-chain-wallets.ts';
+import { bridgeErrors } from './errors.ts';
+import { openBridge } from './open-bridge.ts';
+import { publicStatuses } from './saga.ts';
+
+export interface BridgeRouteParts {
+  readonly db: Database;
+  readonly once: Once;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+  readonly provider: WalletProvider;
+  readonly publicUrl: () => string;
+  readonly checkpoint?: Checkpoint;
+}
+
+/** Cross-chain transfers: begun, followed, listed. */
+export function bridgeRoutes(parts: BridgeRouteParts): Route[] {
+  return [transferRoute(parts), statusRoute(parts), historyRoute(parts)];
+}
+
+function transferRoute(parts: BridgeRouteParts): Route {
+  const { once, ledger, networks, publicUrl, checkpoint = noCheckpoint } = parts;
+  const { transferId, fromChain, toChain, amount, estimatedTime, statusUrl } = exampleRecord;
+  return defineRoute(
+    {
+      id: 'createCrossChainTransfer',
+      method: 'POST',
+      path: '/cross-chain/transfer',
+      tag: 'Cross-chain',
+      summary: 'Move your USDC to another chain',
+      description:
+        'The money leaves your balance on the one chain at once, is burnt there and minted on the other, and is then in your balance there. Gas is on the house. If it cannot be burnt, the whole amount comes back; once it is burnt it always arrives, however long that takes. A wallet on the destination is made if you have none. Send an Idempotency-Key: after a lost connection the same request never moves it twice.',
+      auth: 'key',
+      scope: 'pay',
+      body: z.strictObject({
+        from: chainField,
+        to: chainField,
+        amount: z.string().meta({ description: 'Decimal text, more than 0, with at most 6 decimals.' }),
+      }),
+      examples: { body: { from: fromChain, to: toChain, amount } },
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'It is on its way',
+          schema: bridgeRecord
+            .pick({
+              transferId: true,
+              fromChain: true,
+              toChain: true,
+              amount: true,
+              estimatedTime: true,
+              statusUrl: true,
+            })
+            .extend({ status: z.literal('initiated') }),
+          example: { transferId, status: 'initiated', fromChain, toChain, amount, estimatedTime, statusUrl },
+        },
+      },
+      errors: [
+        bridgeErrors.same_chain,
+        bridgeErrors.chain_not_available,
+        bridgeErrors.bridge_limit_exceeded,
+        bridgeErrors.bridge_amount_too_small,
+        bridgeErrors.bridge_paused,
+        transferErrors.insufficient_balance,
+        transferErrors.account_frozen,
+      ],
+    },
+    async ({ caller, body, idempotency }) => {
+      const { from, to } = body;
+      const amount = amountOrRefuse('USDC', body.amount);
+      if (from === to) throw bridgeErrors.same_chain();
+      // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
+      // while the chain is silent or the protocol paused.
+      const refusal = await findRefusal(async () => {
+        await refuseUnbridgeable(reachable(networks, from), reachable(networks, to), amount);
+        await orUnavailable(openUserWallet(parts, caller.accountId, to));
+      });
+      const answer = await once({ caller, idempotency, kind: 'bridges' }, async (tx) => {
+        if (refusal !== undefined) throw refusal.error;
+        const { id, outcome } = await openBridge(tx, ledger, {
+          accountId: caller.accountId,
+          keyId: caller.keyId,
+          from,
+          to,
+          amount,
+          origin: 'request',
+          before: await keepHere(tx, caller.accountId, to),
+        });
+        throwRefusal(outcome);
+        return ok({ ...describeInitiation({ id, from, to, amount }, publicUrl()), status: 'initiated' as const });
+      });
+      checkpoint('bridge.opened');
+      return answer;
+    },
+  );
+}
+
+/** Wrapped, because anything may be thrown. */
+async function findRefusal(ask: () => Promise<void>): Promise<{ readonly error: unknown } | undefined> {
+  try {
+    await ask();
+    return undefined;
+  } catch (error) {
+    return { error };
+  }
+}
+
+export function reachable(networks: Networks, id: ChainId): Network {
+  const network = networks.get(id);
+  if (network !== undefined) return network;
+  throw bridgeErrors.chain_not_available(
+    `This service does not reach ${id}. It reaches ${[...networks.keys()].join(', ')}.`,
+  );
+}
+
+function throwRefusal(outcome: Outcome['outcome']): void {
+  switch (outcome) {
+    case 'posted':
+      return;
+    case 'insufficient_balance':
+      throw transferErrors.insufficient_balance();
+    case 'frozen_account':
+      throw transferErrors.account_frozen();
+    case 'key_revoked':
+      throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
+    case 'unknown_account':
+    case 'duplicate':
+    case 'mismatch':
+      throw new Error(`a new cross-chain transfer was refused: ${outcome}`);
+  }
+}
+
+function statusRoute({ db, publicUrl }: BridgeRouteParts): Route {
+  return defineRoute(
+    {
+      id: 'getCrossChainTransfer',
+      method: 'GET',
+      path: '/cross-chain/status/:transferId',
+      tag: 'Cross-chain',
+      summary: 'Where a cross-chain transfer is',
+      description:
+        'Ask every two minutes until it is `completed` or `failed`, or register a webhook for `bridge.completed`.',
+      auth: 'key',
+      scope: 'read',
+      params: z.strictObject({ transferId: z.string().max(64) }),
+      examples: { params: { transferId: exampleRecord.transferId } },
+      returns: { 200: { description: 'The transfer', schema: bridgeRecord, example: exampleRecord } },
+      errors: [bridgeErrors.bridge_not_found],
+    },
+    async ({ caller, params }) => {
+      const found = await findBridge(db, params.transferId);
+      if (found === undefined || found.accountId !== caller.accountId) throw bridgeErrors.bridge_not_found();
+      return ok(describeBridge(found, publicUrl()));
+    },
+  );
+}
+
+function historyRoute({ db, publicUrl }: BridgeRouteParts): Route {
+  return defineRoute(
+    {
+      id: 'listCrossChainTransfers',
+      method: 'GET',
+      path: '/cross-chain/history',
+      tag: 'Cross-chain',
+      summary: 'Your cross-chain transfers',
+      auth: 'key',
+      scope: 'read',
+      query: pageQuery.extend({ status: z.enum(publicStatuses).optional() }),
+      returns: {
+        200: {
+          description: 'Newest first, those that carry a deposit home too',
+          schema: page('transfers', bridgeRecord),
+          example: { transfers: [exampleRecord], nextCursor: null },
+        },
+      },
+    },
+    async ({ caller, query }) => {
+      const rows = await listBridges(db, { accountId: caller.accountId, ...query });
+      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
+      return ok({ transfers: items.map((row) => describeBridge(toBridge(row), publicUrl())), nextCursor });
+    },
+  );
+}
+
+interface BridgeQuery {
+  readonly accountId: bigint;
+  readonly cursor?: string | undefined;
+  readonly status?: string | undefined;
+  readonly limit: number;
+}
+
+/** One more than the page holds. */
+async function listBridges(db: Queryable, { accountId, cursor, status, limit }: BridgeQuery): Promise<BridgeRow[]> {
+  const { rows } = await db.query<BridgeRow>(
+    `${selectBridge} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2)
+        AND ($3::text IS NULL OR CASE status WHEN 'returning' THEN 'failed' ELSE status END = $3)
+      ORDER BY id DESC LIMIT $4`,
+    [accountId, cursor ?? null, status ?? null, limit + 1],
+  );
+  return rows;
+}

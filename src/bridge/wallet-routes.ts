@@ -1,0 +1,145 @@
+import { z } from 'zod';
+import { chains, homeChain } from '../chains/chains.ts';
+import { defineRoute, ok, type Route } from '../http/define-route.ts';
+import { postSurely } from '../ledger/post-surely.ts';
+import { toDecimalText } from '../money/amount.ts';
+import { orUnavailable } from '../wallets/or-unavailable.ts';
+import { openUserWallet, type UserWallet } from '../wallets/user-wallets.ts';
+import { chainField } from './answer.ts';
+import { type CrossChainWallet, keepHere, listCrossChainWallets } from './cross-chain-wallets.ts';
+import { bridgeErrors } from './errors.ts';
+import { type BridgeRouteParts, reachable } from './routes.ts';
+
+/** The chains, and an account's wallets on them. */
+export function crossChainWalletRoutes(parts: BridgeRouteParts): Route[] {
+  return [chainsRoute(parts), walletsRoute(parts), walletRoute(parts)];
+}
+
+function chainsRoute({ networks }: BridgeRouteParts): Route {
+  const describe = (id: keyof typeof chains) => {
+    const { name, domain, explorer } = chains[id];
+    return { id, name, domain, explorer };
+  };
+  return defineRoute(
+    {
+      id: 'listChains',
+      method: 'GET',
+      path: '/cross-chain/chains',
+      tag: 'Cross-chain',
+      summary: 'The chains that USDC moves between',
+      auth: 'none',
+      returns: {
+        200: {
+          description: 'Those that this service reaches',
+          schema: z.object({
+            chains: z.array(
+              z.object({
+                id: chainField,
+                name: z.string(),
+                domain: z.number().meta({ description: 'How the cross-chain protocol numbers it.' }),
+                explorer: z.string(),
+              }),
+            ),
+          }),
+          example: { chains: [describe('MATIC'), describe('ETH')] },
+        },
+      },
+    },
+    async () => ok({ chains: [...networks.keys()].map(describe) }),
+  );
+}
+
+const wallet = z.object({ blockchain: chainField, name: z.string(), walletId: z.string(), address: z.string() });
+
+const listedWallet = wallet.extend({
+  balance: z.string().meta({ description: 'Your USDC there, as decimal text: to bridge on or to withdraw there.' }),
+  eurcBalance: z.string().nullable().meta({
+    description: 'Your EURC there, which is not bridged and can be withdrawn there; null where there is no EURC.',
+  }),
+  arrivals: z.enum(['stay', 'carried_home']).meta({
+    description: 'What becomes of USDC that arrives at the address: without a wallet there it is carried to Polygon.',
+  }),
+  waiting: z.string().meta({ description: 'USDC that has arrived and waits to be carried home.' }),
+});
+
+const exampleWallet = {
+  blockchain: 'BASE' as const,
+  name: 'Base',
+  walletId: 'wal_01kp3v2m8rfk2s6y0e6v9q4w1x',
+  address: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+};
+
+function walletsRoute(parts: BridgeRouteParts): Route {
+  return defineRoute(
+    {
+      id: 'listCrossChainWallets',
+      method: 'GET',
+      path: '/cross-chain/wallets',
+      tag: 'Cross-chain',
+      summary: 'Your wallets on the chains',
+      description:
+        'The one on Polygon, those that you or a transfer have made, and any chain where something of yours has arrived.',
+      auth: 'key',
+      scope: 'read',
+      returns: {
+        200: {
+          description: 'Your wallets, with what is in them',
+          schema: z.object({ wallets: z.array(listedWallet) }),
+          example: {
+            wallets: [{ ...exampleWallet, balance: '25', eurcBalance: '0', arrivals: 'stay', waiting: '0' }],
+          },
+        },
+      },
+    },
+    async ({ caller }) => {
+      const listed = await listCrossChainWallets(parts, caller.accountId);
+      return ok({ wallets: listed.map(describeListed) });
+    },
+  );
+}
+
+function walletRoute(parts: BridgeRouteParts): Route {
+  const { once, ledger, networks } = parts;
+  return defineRoute(
+    {
+      id: 'createCrossChainWallet',
+      method: 'POST',
+      path: '/cross-chain/wallet',
+      tag: 'Cross-chain',
+      summary: 'Get a wallet on a chain',
+      description:
+        'One for each chain; calling this again answers the same one. From then on what arrives there stays in your balance on that chain, instead of being carried to Polygon.',
+      auth: 'key',
+      scope: 'manage',
+      body: z.strictObject({ blockchain: chainField }),
+      examples: { body: { blockchain: 'BASE' } },
+      idempotent: true,
+      returns: { 200: { description: 'Your wallet there', schema: wallet, example: exampleWallet } },
+      errors: [bridgeErrors.chain_not_available],
+    },
+    async ({ caller, body, idempotency }) => {
+      reachable(networks, body.blockchain);
+      const opened = await orUnavailable(openUserWallet(parts, caller.accountId, body.blockchain));
+      return once({ caller, idempotency }, async (tx) => {
+        if (body.blockchain !== homeChain) {
+          await postSurely(tx, ledger, await keepHere(tx, caller.accountId, body.blockchain));
+        }
+        return ok(describe(opened.wallet));
+      });
+    },
+  );
+}
+
+function describe({ id, chain, address }: UserWallet): z.input<typeof wallet> {
+  return { blockchain: chain, name: chains[chain].name, walletId: id, address };
+}
+
+function describeListed(one: CrossChainWallet): z.input<typeof listedWallet> {
+  return {
+    ...describe(one.wallet),
+    balance: toDecimalText(one.usdc),
+    eurcBalance: one.eurc && toDecimalText(one.eurc),
+    arrivals: one.keeps ? 'stay' : 'carried_home',
+    waiting: toDecimalText(one.waiting),
+  };
+}

@@ -1,0 +1,12 @@
+import type { Transaction } from '../db/database.ts';
+import type { Ledger } from './ledger.ts';
+import type { Posting } from './posting.ts';
+
+/** Posts what nothing may refuse, such as the end of a saga: anything but posted undoes the caller's whole commit. */
+export async function postSurely(tx: Transaction, ledger: Ledger, postings: readonly Posting[]): Promise<void> {
+  if (postings.length === 0) return;
+  const outcomes = await ledger.postWithin(tx, postings);
+  for (const [index, { outcome }] of outcomes.entries()) {
+    if (outcome !== 'posted') throw new Error(`${postings[index]?.reference} was not posted: ${outcome}`);
+  }
+}
