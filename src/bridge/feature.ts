@@ -6,6 +6,7 @@ import { defineSettings } from '../settings.ts';
 import { bridgeHandler } from './advance-bridge.ts';
 import { startCarryingHome } from './carry-home.ts';
 import { bridgeEvents } from './events.ts';
+import { bridgePicture } from './picture.ts';
 import { bridgeRoutes } from './routes.ts';
 import { bridgeSaga } from './saga.ts';
 import { crossChainWalletRoutes } from './wallet-routes.ts';
@@ -34,6 +35,7 @@ export const bridge: Feature<BridgeSettings> = {
     {
       name: 'Cross-chain',
       description: 'USDC between six chains over Circle’s cross-chain protocol: burnt on the one, minted on the other.',
+      states: bridgePicture,
     },
   ],
   events: bridgeEvents,

@@ -10,7 +10,11 @@ export interface OpenApiDocument extends Json {
   readonly openapi: string;
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
-  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly tags: readonly {
+    readonly name: string;
+    readonly description: string;
+    readonly 'x-states'?: StatePicture;
+  }[];
 }
 
 export interface OpenApiOperation extends Json {
@@ -28,6 +32,20 @@ export interface OpenApiOperation extends Json {
 export interface Chapter {
   readonly name: string;
   readonly description: string;
+  /** Of what takes its time: the states it passes, for a picture in the reference. */
+  readonly states?: StatePicture;
+}
+
+/** The usual way, top to bottom, and where it ends when it fails. */
+export interface StatePicture {
+  readonly caption: string;
+  readonly way: readonly {
+    readonly state: string;
+    readonly meaning: string;
+    /** From here it may fail; from the others it cannot. */
+    readonly mayFail?: true;
+  }[];
+  readonly failed: { readonly state: string; readonly meaning: string };
 }
 
 const interfaceVersion = '3.0.0';
@@ -53,7 +71,9 @@ export function buildOpenApi(
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: `${publicUrl}/api` }],
-    tags: chapters.filter(({ name }) => used.has(name)),
+    tags: chapters
+      .filter(({ name }) => used.has(name))
+      .map(({ states, ...tag }) => ({ ...tag, ...(states !== undefined && { 'x-states': states }) })),
     paths,
     components: {
       schemas: { Problem: problemSchema },

@@ -26,6 +26,15 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     net: '9',
   },
   sweep: { chain: "'MATIC'", asset: "'USDC'" },
+  bridge: {
+    account_id: '(SELECT min(id) FROM accounts)',
+    from_chain: "'MATIC'",
+    to_chain: "'BASE'",
+    asset: "'USDC'",
+    amount: '10',
+    origin: "'request'",
+    burner_id: "'wal_new'",
+  },
   house_move: { chain: "'MATIC'", from_wallet: "'wal_old'", to_wallet: "'wal_new'", atomic: '5' },
 };
 
@@ -52,6 +61,9 @@ beforeAll(async () => {
     `INSERT INTO house_wallets (id, purpose, chain, provider, provider_ref, address, retired_at)
      VALUES ('wal_old', 'gas', 'MATIC', 'keys', 'old', '0x${'2'.repeat(40)}', now()),
             ('wal_new', 'gas', 'MATIC', 'keys', 'new', '0x${'3'.repeat(40)}', NULL)`,
+  );
+  await db.query(
+    `INSERT INTO accounts (handle, name, email, password_hash) VALUES ('PA-SAGASAGA', 'Ada', 'ada@example.com', 'none')`,
   );
   const columns = `id text PRIMARY KEY, what text NOT NULL, place text NOT NULL, status text NOT NULL, waits_for text,
     status_since timestamptz NOT NULL DEFAULT clock_timestamp(), created_at timestamptz NOT NULL DEFAULT now(),

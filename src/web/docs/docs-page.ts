@@ -5,6 +5,7 @@ import { errorChapter } from './error-chapter.ts';
 import { introductionSection, introductionTopics } from './introduction.ts';
 import { methodLabel, operationSection } from './operation.ts';
 import { type Chapter, type Reference, readDocument } from './read-document.ts';
+import { statePicture } from './state-picture.ts';
 
 /** The API reference: everything in it comes from the OpenAPI document. */
 export function docsPage(document: OpenApiDocument, context: PageContext): Html {
@@ -16,7 +17,7 @@ export function docsPage(document: OpenApiDocument, context: PageContext): Html 
       title: `${reference.title} API reference`,
       description: reference.description,
       name: 'docs',
-      styles: ['docs.css', 'fields.css', 'contents.css'],
+      styles: ['docs.css', 'fields.css', 'contents.css', 'states.css'],
       bar: html`<button class="menu" type="button" popovertarget="contents">Contents</button>`,
       body: html`
 <div class="reference">
@@ -32,11 +33,12 @@ ${errorChapter(reference.errors, operationCount)}
   );
 }
 
-function chapterSection({ id, name, description, operations }: Chapter, baseUrl: string): Html {
+function chapterSection({ id, name, description, states, operations }: Chapter, baseUrl: string): Html {
   return html`
 <section class="chapter" id="${id}">
 <header class="chapter-head"><h2><a class="self" href="#${id}">${name}</a></h2>
 <p>${description}</p></header>
+${states !== undefined && statePicture(states)}
 ${operations.map((operation) => operationSection(operation, baseUrl))}
 </section>`;
 }

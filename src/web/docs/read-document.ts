@@ -1,5 +1,5 @@
 import { httpErrors } from '../../http/errors.ts';
-import type { OpenApiDocument, OpenApiOperation } from '../../http/openapi.ts';
+import type { OpenApiDocument, OpenApiOperation, StatePicture } from '../../http/openapi.ts';
 import { type JsonSchema, type Resolve, resolveWithin } from './schema.ts';
 
 /** The OpenAPI document as a reader meets it: chapters of operations, and errors by code. */
@@ -16,6 +16,7 @@ export interface Chapter {
   readonly id: string;
   readonly name: string;
   readonly description: string;
+  readonly states: StatePicture | undefined;
   readonly operations: readonly Operation[];
 }
 
@@ -91,13 +92,14 @@ function chaptersOf(
   document: OpenApiDocument,
   operations: readonly { readonly tag: string; readonly operation: Operation }[],
 ): Chapter[] {
-  const described = new Map(document.tags.map((tag) => [tag.name, tag.description]));
+  const described = new Map(document.tags.map((tag) => [tag.name, tag]));
   const names = [...new Set([...described.keys(), ...operations.map(({ tag }) => tag)])];
   return names
     .map((name) => ({
       id: ['chapter', ...(name.toLowerCase().match(/[a-z0-9]+/g) ?? [])].join('-'),
       name,
-      description: described.get(name) ?? '',
+      description: described.get(name)?.description ?? '',
+      states: described.get(name)?.['x-states'],
       operations: operations.filter(({ tag }) => tag === name).map(({ operation }) => operation),
     }))
     .filter((chapter) => chapter.operations.length > 0);

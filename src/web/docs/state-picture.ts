@@ -1,0 +1,18 @@
+import type { StatePicture } from '../../http/openapi.ts';
+import { type Html, html } from '../html.ts';
+
+/** The way of something that takes its time, drawn as a line with stops; a second line leads to where it ends if it fails. */
+export function statePicture({ caption, way, failed }: StatePicture): Html {
+  return html`
+<figure class="states">
+<figcaption>${caption}</figcaption>
+<ol>
+${way.map(({ state, meaning, mayFail }) => stop(mayFail ? 'may-fail' : 'certain', state, meaning))}
+${stop('failed', failed.state, failed.meaning)}
+</ol>
+</figure>`;
+}
+
+function stop(kind: 'may-fail' | 'certain' | 'failed', state: string, meaning: string): Html {
+  return html`<li class="${kind}"><span class="track"></span><p><code>${state}</code> ${meaning}</p></li>`;
+}
