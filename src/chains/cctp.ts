@@ -1,0 +1,61 @@
+import { type Hex, parseAbi } from 'viem';
+
+/** Circle's cross-chain protocol, version 2. Its contracts have the same addresses on every chain that we know. */
+export const cctp = {
+  tokenMessenger: '0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d',
+  messageTransmitter: '0x81D40F21F12A8F0E3252Bccb954D722d4c464B64',
+  tokenMinter: '0xfd78EE919681417d192449715b2594ab58f5D002',
+} as const satisfies Record<string, Hex>;
+
+/** The parts of its contracts that we call, written by hand. */
+export const tokenMessengerAbi = parseAbi([
+  'function depositForBurn(uint256 amount, uint32 destinationDomain, bytes32 mintRecipient, address burnToken, bytes32 destinationCaller, uint256 maxFee, uint32 minFinalityThreshold)',
+  'function getMinFeeAmount(uint256 amount) view returns (uint256)',
+]);
+
+export const messageTransmitterAbi = parseAbi([
+  'event MessageReceived(address indexed caller, uint32 sourceDomain, bytes32 indexed nonce, bytes32 sender, uint32 indexed finalityThresholdExecuted, bytes messageBody)',
+  'function receiveMessage(bytes message, bytes attestation) returns (bool)',
+  'function usedNonces(bytes32 nonce) view returns (uint256)',
+  'function paused() view returns (bool)',
+]);
+
+export const tokenMinterAbi = parseAbi([
+  'function burnLimitsPerMessage(address token) view returns (uint256)',
+  'function paused() view returns (bool)',
+]);
+
+/** Allowances by the difference, so that two who change one at the same time do not write over each other. */
+export const allowanceAbi = parseAbi([
+  'function allowance(address owner, address spender) view returns (uint256)',
+  'function increaseAllowance(address spender, uint256 increment) returns (bool)',
+  'function decreaseAllowance(address spender, uint256 decrement) returns (bool)',
+]);
+
+/** A transfer waits for the source chain's own finality; below this the protocol may take a fee for its haste. */
+export const standardFinality = 2_000;
+
+/** Where each part of a message is, in bytes. The body of one that carries money begins at `body`. */
+export const messageLayout = {
+  version: 0,
+  sourceDomain: 4,
+  destinationDomain: 8,
+  nonce: 12,
+  sender: 44,
+  recipient: 76,
+  destinationCaller: 108,
+  body: 148,
+} as const;
+
+/** Within the body of a message that carries money, version 2. */
+export const burnLayout = {
+  version: 0,
+  burnToken: 4,
+  mintRecipient: 36,
+  amount: 68,
+  messageSender: 100,
+  maxFee: 132,
+  feeExecuted: 164,
+  expirationBlock: 196,
+  hookData: 228,
+} as const;
