@@ -1,5 +1,8 @@
 import { encodeFunctionData, type Hex, keccak256, maxUint256, pad, parseAbi, stringToHex, toHex } from 'viem';
 import { multicallAddress } from '../../chains/abi.ts';
+import { cctp } from '../../chains/cctp.ts';
+import { chains } from '../../chains/chains.ts';
+import { placeCctp } from '../cctp/place-contracts.ts';
 import { contractCode, fiatTokenAddress, signatureCheckerAddress } from './contract-code.ts';
 import type { RpcCall } from './evm-node.ts';
 import type { LocalChain } from './local-chain.ts';
@@ -13,6 +16,8 @@ const fiatTokenAbi = parseAbi([
   'function initializeV2_2(address[] accountsToBlacklist, string newSymbol)',
   'function configureMinter(address minter, uint256 minterAllowedAmount)',
 ]);
+
+const isMinterAbi = parseAbi(['function isMinter(address account) view returns (bool)']);
 
 /** Where Circle's proxy keeps who it stands for and who may change that. */
 const implementationSlot = keccak256(toHex('org.zeppelinos.proxy.implementation'));
@@ -37,6 +42,9 @@ export async function deployContracts(chain: LocalChain): Promise<void> {
   for (const token of mintedTokens[chain.id]) {
     if (await isMissing(token.address)) calls.push(...placeMintedToken(token));
   }
+  for (const [address, place] of placeCctp(chain.id)) {
+    if (await isMissing(address)) calls.push(...place());
+  }
   if (calls.length === 0) return;
 
   const outcomes = await chain.requestAll([
@@ -52,6 +60,9 @@ export async function deployContracts(chain: LocalChain): Promise<void> {
     const decimals = await ask<Hex>(chain, 'eth_call', [{ to: token.address, data }, 'latest']);
     if (Number(decimals) !== token.decimals) throw new Error(`${token.symbol} on ${chain.id} was not set up`);
   }
+  const isMinter = encodeFunctionData({ abi: isMinterAbi, args: [cctp.tokenMinter] });
+  const mayMint = await ask<Hex>(chain, 'eth_call', [{ to: chains[chain.id].tokens.USDC, data: isMinter }, 'latest']);
+  if (BigInt(mayMint) !== 1n) throw new Error(`the cross-chain protocol cannot mint on ${chain.id}`);
 }
 
 function placeMintedToken({ address, name, symbol, currency, decimals }: MintedToken): RpcCall[] {

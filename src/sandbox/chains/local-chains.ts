@@ -8,13 +8,15 @@ import { Refusal } from '../../refusal.ts';
 import { createChainTables } from './chain-tables.ts';
 import { createFaucet, type Faucet } from './faucet.ts';
 import { keepChains } from './keep-chains.ts';
-import { type ChainUrls, findPublished } from './published-urls.ts';
+import { attestationUrlOf, type ChainUrls, findPublished } from './published-urls.ts';
 import { eurcOnPolygon } from './tokens.ts';
 
 /** The six chains of a sandbox, wherever they run. */
 export interface LocalChains {
   readonly settings: ReadonlyMap<ChainId, NetworkSettings>;
   readonly faucet: Faucet;
+  /** Where what is burnt on them is attested: what stands in for CCTP_ATTESTATION_URL. */
+  readonly attestationUrl: string;
   stop(): Promise<void>;
 }
 
@@ -54,7 +56,7 @@ function toLocalChains(db: Database, urls: ChainUrls, stop: () => Promise<void>)
       ...(id === 'MATIC' && { tokens: [{ asset: 'EURC', address: eurcOnPolygon }] }),
     });
   }
-  return { settings, faucet: createFaucet(db, settings), stop };
+  return { settings, faucet: createFaucet(db, settings), attestationUrl: attestationUrlOf(urls), stop };
 }
 
 async function letTimePass(client: PublicClient, until: bigint): Promise<void> {

@@ -25,3 +25,10 @@ export async function findPublished(db: Queryable): Promise<Published> {
   const urls = new Map(rows.flatMap(({ chain, url }) => (chain === null || url === null ? [] : [[chain, url]])));
   return { kept: rows.length > 0, urls: urls.size > 0 ? urls : undefined };
 }
+
+/** The attestation service is on the port of the chains, so whoever knows them knows it too. */
+export function attestationUrlOf(urls: ChainUrls): string {
+  const [url] = urls.values();
+  if (url === undefined) throw new Error('no chain is served');
+  return new URL(url).origin;
+}

@@ -2,6 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { ChainId } from '../../chains/chains.ts';
 import type { Logger } from '../../logger.ts';
+import type { AttestationService } from '../cctp/attestation-service.ts';
+import { isForAttestations, serveAttestations } from '../cctp/serve-attestations.ts';
 import type { RpcOutcome } from './evm-node.ts';
 import type { LocalChain } from './local-chain.ts';
 
@@ -15,6 +17,7 @@ export interface RpcServer {
 
 export interface RpcServerOptions {
   readonly chains: ReadonlyMap<ChainId, LocalChain>;
+  readonly attestations: AttestationService;
   /** 0 for any free one. */
   readonly port: number;
   readonly logger: Logger;
@@ -25,12 +28,15 @@ export function chainPath(id: ChainId): string {
   return `/${id.toLowerCase()}`;
 }
 
-/** JSON-RPC over HTTP for every chain, on this machine only. */
-export async function startRpcServer({ chains, port, logger }: RpcServerOptions): Promise<RpcServer> {
+/** JSON-RPC over HTTP for every chain, and the service that attests what is burnt on them; on this machine only. */
+export async function startRpcServer({ chains, attestations, port, logger }: RpcServerOptions): Promise<RpcServer> {
   const byPath = new Map([...chains.values()].map((chain) => [chainPath(chain.id), chain]));
   let stopping = false;
   const server = createServer((request, response) => {
-    answer(byPath, request, response).catch((err: unknown) => {
+    const answered = isForAttestations(request)
+      ? serveAttestations(attestations, request, response)
+      : answer(byPath, request, response);
+    answered.catch((err: unknown) => {
       if (!stopping) logger.error({ err }, 'a local chain could not answer');
       if (!response.headersSent) send(response, 500, failure(null, -32_603, 'the chain could not answer'));
       else response.destroy();

@@ -1,8 +1,9 @@
 import type pg from 'pg';
 import { type ChainId, chainIds } from '../../chains/chains.ts';
-import { systemClock } from '../../clock.ts';
+import { monotonicClock, systemClock } from '../../clock.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
+import { type AttestationService, createAttestationService } from '../cctp/attestation-service.ts';
 import { deployContracts } from './deploy-contracts.ts';
 import { createJournal, type Journal, type JournalEntry, readJournal } from './journal.ts';
 import { type LocalChain, openLocalChain } from './local-chain.ts';
@@ -49,7 +50,9 @@ export async function runChains({ db, client, logger, waitForPortMs }: RunChains
   );
   const chains = new Map<ChainId, LocalChain>(opened);
   const published = rows.find(({ url }) => url !== null)?.url;
-  const server = await serve({ chains, logger, port: Number(published && new URL(published).port), waitForPortMs });
+  const attestations = createAttestationService({ chains, clock: monotonicClock });
+  const port = Number(published && new URL(published).port);
+  const server = await serve({ chains, attestations, logger, port, waitForPortMs });
   const urls = new Map(chainIds.map((id) => [id, `http://127.0.0.1:${server.port}${chainPath(id)}`]));
   try {
     await publish(client, urls);
@@ -85,24 +88,25 @@ async function open(
 
 interface ServeOptions {
   readonly chains: ReadonlyMap<ChainId, LocalChain>;
+  readonly attestations: AttestationService;
   readonly logger: Logger;
   readonly port: number;
   readonly waitForPortMs: number;
 }
 
 /** On the port of the last time if it is free, so that what people wrote down stays right. */
-async function serve({ chains, logger, port, waitForPortMs }: ServeOptions): Promise<RpcServer> {
+async function serve({ port, waitForPortMs, ...parts }: ServeOptions): Promise<RpcServer> {
   const deadline = Date.now() + waitForPortMs;
   while (port > 0) {
     try {
-      return await startRpcServer({ chains, logger, port });
+      return await startRpcServer({ ...parts, port });
     } catch (error) {
       if ((error as { code?: string }).code !== 'EADDRINUSE') throw error;
       if (Date.now() > deadline) break;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
-  return startRpcServer({ chains, logger, port: 0 });
+  return startRpcServer({ ...parts, port: 0 });
 }
 
 async function publish(client: pg.Client, urls: ChainUrls): Promise<void> {
