@@ -45,7 +45,7 @@ export async function carryHome(parts: CarryHomeParts, chain: ChainId): Promise<
   const { db, networks, minimum } = parts;
   const { rows } = await db.query<{ account_id: bigint; atomic: string }>(
     `SELECT d.account_id, sum(d.atomic) AS atomic FROM deposits d JOIN accounts a ON a.id = d.account_id
-      WHERE d.chain = $1 AND d.home_bound AND d.bridge_id IS NULL AND (d.carry_after IS NULL OR d.carry_after < now())
+      WHERE d.chain = $1 AND d.home_bound AND d.bridge_id IS NULL AND d.kept_at IS NULL AND (d.carry_after IS NULL OR d.carry_after < now())
         AND a.frozen_at IS NULL
       GROUP BY d.account_id HAVING sum(d.atomic) >= $2 ORDER BY min(d.id) LIMIT $3`,
     [chain, minimum(chain), accountsAtOnce],
@@ -73,7 +73,7 @@ interface Waiting {
 async function carry({ db, ledger }: CarryHomeParts, { accountId, chain, burnLimit, minFee }: Waiting): Promise<void> {
   await db.transaction(async (tx) => {
     const { rows } = await tx.query<{ id: string; atomic: string }>(
-      `SELECT id, atomic FROM deposits WHERE account_id = $1 AND chain = $2 AND home_bound AND bridge_id IS NULL
+      `SELECT id, atomic FROM deposits WHERE account_id = $1 AND chain = $2 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL
         ORDER BY id FOR UPDATE`,
       [accountId, chain],
     );

@@ -33,8 +33,8 @@ export async function keepHere(tx: Transaction, accountId: bigint, chain: ChainI
     chain,
   ]);
   const { rows } = await tx.query<{ id: string; atomic: string }>(
-    `UPDATE deposits SET home_bound = false WHERE id = ANY (ARRAY(
-       SELECT id FROM deposits WHERE account_id = $1 AND chain = $2 AND home_bound AND bridge_id IS NULL
+    `UPDATE deposits SET kept_at = now() WHERE id = ANY (ARRAY(
+       SELECT id FROM deposits WHERE account_id = $1 AND chain = $2 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL
         ORDER BY id FOR UPDATE))
      RETURNING id, atomic`,
     [accountId, chain],
@@ -89,7 +89,7 @@ export async function listCrossChainWallets(
 
 async function waitingOn(db: Queryable, accountId: bigint): Promise<ReadonlyMap<ChainId, Amount>> {
   const { rows } = await db.query<{ chain: ChainId; atomic: string }>(
-    `SELECT chain, sum(atomic) AS atomic FROM deposits WHERE account_id = $1 AND home_bound AND bridge_id IS NULL
+    `SELECT chain, sum(atomic) AS atomic FROM deposits WHERE account_id = $1 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL
       GROUP BY chain`,
     [accountId],
   );

@@ -45,7 +45,7 @@ export async function listDeposits(
 ): Promise<{ deposits: DepositRecord[]; nextCursor: string | null }> {
   const { rows } = await db.query<DepositRow>(
     `SELECT d.id, d.chain, d.asset, d.atomic, d.tx_hash, d.sender, d.transfer_id, d.bridge_id, d.created_at,
-            CASE WHEN NOT d.home_bound THEN 'credited' WHEN d.bridge_id IS NULL THEN 'waiting'
+            CASE WHEN NOT d.home_bound OR d.kept_at IS NOT NULL THEN 'credited' WHEN d.bridge_id IS NULL THEN 'waiting'
                  WHEN b.status = 'completed' THEN 'carried_home' ELSE 'on_its_way' END AS status
        FROM deposits d LEFT JOIN bridges b ON b.id = d.bridge_id
       WHERE d.account_id = $1 AND ($2::text IS NULL OR d.id < $2) ORDER BY d.id DESC LIMIT $3`,

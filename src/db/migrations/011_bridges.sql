@@ -73,13 +73,17 @@ INSERT INTO cross_chain_wallets (account_id, chain)
     JOIN accounts a ON a.id = l.id >> 14
    WHERE ledger.kind_of(l.id) = 0 AND c.id <> 'MATIC' AND l.balance > 0;
 
--- A deposit that is to be carried home, the bridge that carries it, and when it is tried again after one that failed.
+-- A deposit that was held to be carried home: the bridge that carries it, when it is tried again after one that failed, and
+-- when its owner has chosen to keep it where it is.
 ALTER TABLE deposits
   ADD COLUMN home_bound boolean NOT NULL DEFAULT false,
   ADD COLUMN bridge_id text REFERENCES bridges (id),
   ADD COLUMN carry_after timestamptz,
-  ADD CHECK (home_bound OR bridge_id IS NULL);
-CREATE INDEX deposits_home_bound ON deposits (chain, account_id) WHERE home_bound AND bridge_id IS NULL;
+  ADD COLUMN kept_at timestamptz,
+  ADD CHECK (home_bound OR (bridge_id IS NULL AND kept_at IS NULL)),
+  ADD CHECK (bridge_id IS NULL OR kept_at IS NULL);
+CREATE INDEX deposits_home_bound ON deposits (chain, account_id)
+  WHERE home_bound AND bridge_id IS NULL AND kept_at IS NULL;
 CREATE INDEX deposits_of_bridge ON deposits (bridge_id) WHERE bridge_id IS NOT NULL;
 
 -- Whose turn it is to ask the attestation service: one row for all instances.
