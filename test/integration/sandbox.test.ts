@@ -57,7 +57,8 @@ test('anybody sees the chains and what is on them', async () => {
 
 test('anybody sees the cross-chain protocol, and who attests', async () => {
   const { body } = await service.client.get('/sandbox');
-  const keys = await (await fetch(new URL('/v2/publicKeys', body.attestationUrl))).json();
+  const answer = await fetch(new URL('/v2/publicKeys', body.attestationUrl));
+  const keys = (await answer.json()) as { publicKeys: unknown[] };
   for (const { rpcUrl, cctp } of body.chains as SandboxChain[]) {
     const client = createPublicClient({ transport: http(rpcUrl) });
     const { tokenMessenger, messageTransmitter, tokenMinter, attesters } = cctp;
