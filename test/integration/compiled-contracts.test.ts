@@ -14,4 +14,5 @@ test('the contracts that are committed are what their sources compile to', async
   );
   // When it is not: node scripts/compile-contracts.mjs
   expect(stdout).toBe(await readFile(fromRoot('src/sandbox/cctp/compiled-contracts.json'), 'utf8'));
-});
+  // The compiler is one core's work for many seconds.
+}, 180_000);
