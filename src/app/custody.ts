@@ -8,7 +8,6 @@ import { beginChains } from '../deposits/begin-chains.ts';
 import type { CommandParts } from '../feature.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
-import { createCircleProvider } from '../providers/circle/circle-provider.ts';
 import { type CircleParts, circle as circleFeature } from '../providers/circle/feature.ts';
 import { createKeysProvider } from '../providers/keys/keys-provider.ts';
 import { addSeed } from '../providers/keys/seeds.ts';
@@ -54,6 +53,8 @@ async function chooseProvider({ config, db, secrets, logger, checkpoint }: Custo
     const provider = await createKeysProvider({ db, secrets, networks, logger, ...(checkpoint && { checkpoint }) });
     return { networks, provider, circle: undefined };
   }
+  // Loaded only now: its SDK takes longer to load than everything else together, and most do not need it.
+  const { createCircleProvider } = await import('../providers/circle/circle-provider.ts');
   const circle = await createCircleProvider({ ...settings, db, logger, networks });
   const pool = createPooledProvider({ db, provider: circle, logger, size: poolSize });
   return { networks, provider: pool, circle: { provider: circle, pool } };

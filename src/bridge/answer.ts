@@ -97,9 +97,11 @@ export function describeBridge(bridge: Bridge, publicUrl: string): BridgeRecord 
   const { from, to, minted, burnHash, mintHash, status } = bridge;
   const link = (chain: ChainId, hash: string | null) => hash && `${chains[chain].explorer}/tx/${hash}`;
   const reachedAt = describeReached(bridge);
+  const { transferId, ...initiation } = describeInitiation(bridge, publicUrl);
   return {
-    ...describeInitiation(bridge, publicUrl),
+    transferId,
     status: publicStatus(status),
+    ...initiation,
     received: minted === null ? null : toDecimalText(minted),
     txHashes: { burn: burnHash, mint: mintHash },
     explorerUrls: { burn: link(from, burnHash), mint: link(to, mintHash) },

@@ -1,16 +1,14 @@
-import { findStep } from '../chain-steps/chain-step.ts';
-import { endArrivals, nameProof } from '../chain-steps/match-arrival.ts';
+import { nameProof } from '../chain-steps/match-arrival.ts';
 import { planStep } from '../chain-steps/plan-step.ts';
 import { messageProof } from '../chain-steps/receipt-proofs.ts';
 import { chains } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import { noCheckpoint } from '../checkpoint.ts';
-import { postSurely } from '../ledger/post-surely.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import type { AttestedMessage } from './attestations.ts';
 import { type Bridge, burnStep, mintStep } from './bridge.ts';
-import { burnPosting, planBurn } from './burn.ts';
+import { burnAgainOrWait } from './burn-again.ts';
 import { findBurner } from './burner.ts';
 import { type BurnMessage, readBurnMessage } from './message.ts';
 import { type BridgeParts, reachedNetwork } from './parts.ts';
@@ -97,56 +95,5 @@ async function beginMinting({ db }: BridgeParts, bridge: Bridge, ours: OurMessag
 
 async function isBurnt({ networks }: BridgeParts, { from, burnHash }: Bridge): Promise<boolean> {
   const { client } = reachedNetwork(networks, from);
-  return burnHash !== null && (await findReceipt(client, burnHash)) !== undefined;
-}
-
-/**
- * A reorganisation deeper than the confirmations has undone the burn. As long as its nonce is free it can come back, and we
- * send it again; once another transaction has used the nonce in a block that counts as final, it never will, and only then
- * is it burnt again.
- */
-async function burnAgainOrWait(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
-  const { db, ledger, networks, provider, logger } = parts;
-  const { id, from, burnNonce, burnHash, mintRecipient } = bridge;
-  const wait = { lookAgainInMs: lookEvery.most, waitsFor: 'its burn to come back to the chain', isTrouble: true };
-  const step = await findStep(db, burnStep(bridge));
-  if (burnNonce === null || mintRecipient === null || step?.providerRef == null) return wait;
-  const { client, confirmations, pollMs } = reachedNetwork(networks, from);
-  const { address } = await findBurner(db, bridge);
-  const blockNumber = (await client.getBlockNumber()) - BigInt(confirmations - 1);
-  const used = await client.getTransactionCount({ address, blockNumber });
-  if (used <= burnNonce) {
-    await provider.sendAgain(from, step.providerRef);
-    return { ...wait, lookAgainInMs: pollMs };
-  }
-  const replacement = await findMined(parts, bridge, step.id);
-  if (replacement !== undefined) {
-    await db.query('UPDATE bridges SET burn_hash = $2 WHERE id = $1 AND burn_hash = $3', [id, replacement, burnHash]);
-    return 'go_on';
-  }
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE bridges SET status = 'burning', burns = burns + 1, burn_hash = NULL, burn_nonce = NULL, updated_at = now()
-        WHERE id = $1 AND status = 'waiting_attestation' AND burns = $2`,
-      [id, bridge.burns],
-    );
-    if (rowCount === 0) return;
-    await endArrivals(tx, burnStep(bridge));
-    await planBurn(tx, { ...bridge, burns: bridge.burns + 1 }, mintRecipient);
-    await postSurely(tx, ledger, [burnPosting(bridge, 'undone')]);
-  });
-  logger.error({ bridge: id, chain: from, txHash: burnHash }, 'a burn was undone for good: it is burnt again');
-  return { lookAgainInMs: 0, waitsFor: 'its second burn' };
-}
-
-/** A burn that was stuck was sent again with a higher fee: any of these may be the one on the chain now. */
-async function findMined({ db, networks }: BridgeParts, { from }: Bridge, stepId: string) {
-  const { client } = reachedNetwork(networks, from);
-  const { rows } = await db.query<{ hash: `0x${string}` }>(
-    `SELECT unnest(hashes) AS hash FROM chain_steps WHERE id = $1
-     UNION SELECT hash FROM key_transaction_attempts WHERE transaction_id = $1`,
-    [stepId],
-  );
-  for (const { hash } of rows) if ((await findReceipt(client, hash)) !== undefined) return hash;
-  return undefined;
+  return burnHash !== null && (await findReceipt(client, burnHash))?.status === 'success';
 }

@@ -106,7 +106,8 @@ function transferRoute(parts: BridgeRouteParts): Route {
           before: await keepHere(tx, caller.accountId, to),
         });
         throwRefusal(outcome);
-        return ok({ ...describeInitiation({ id, from, to, amount }, publicUrl()), status: 'initiated' as const });
+        const { transferId, ...rest } = describeInitiation({ id, from, to, amount }, publicUrl());
+        return ok({ transferId, status: 'initiated' as const, ...rest });
       });
       checkpoint('bridge.opened');
       return answer;

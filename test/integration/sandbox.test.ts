@@ -8,6 +8,7 @@ import { chainIds, chains } from '../../src/chains/chains.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
 import { fundRoute } from '../../src/sandbox/fund-route.ts';
+import { cctpAbi } from '../support/cctp.ts';
 import type { TestAccount } from '../support/client.ts';
 import { useService } from '../support/service.ts';
 
@@ -18,6 +19,9 @@ interface SandboxChain {
   readonly chainId: number;
   readonly rpcUrl: string;
   readonly tokens: Readonly<Record<string, `0x${string}`>>;
+  readonly cctp: Readonly<Record<'tokenMessenger' | 'messageTransmitter' | 'tokenMinter', `0x${string}`>> & {
+    readonly attesters: readonly `0x${string}`[];
+  };
 }
 
 async function sandboxChain(id: string): Promise<SandboxChain> {
@@ -48,6 +52,25 @@ test('anybody sees the chains and what is on them', async () => {
     const client = createPublicClient({ transport: http(rpcUrl) });
     expect(await client.getChainId()).toBe(chainId);
     expect(await client.readContract({ abi: tokenAbi, address: tokens.USDC, functionName: 'name' })).toBe('USD Coin');
+  }
+});
+
+test('anybody sees the cross-chain protocol, and who attests', async () => {
+  const { body } = await service.client.get('/sandbox');
+  const answer = await fetch(new URL('/v2/publicKeys', body.attestationUrl));
+  const keys = (await answer.json()) as { publicKeys: unknown[] };
+  for (const { rpcUrl, cctp } of body.chains as SandboxChain[]) {
+    const client = createPublicClient({ transport: http(rpcUrl) });
+    const { tokenMessenger, messageTransmitter, tokenMinter, attesters } = cctp;
+    const ask = (address: `0x${string}`, functionName: string, args: readonly unknown[] = []) =>
+      client.readContract({ abi: cctpAbi, address, functionName, args } as never);
+    expect(await ask(tokenMessenger, 'localMessageTransmitter')).toBe(messageTransmitter);
+    expect(await ask(tokenMessenger, 'localMinter')).toBe(tokenMinter);
+    expect(attesters).toEqual([
+      await ask(messageTransmitter, 'getEnabledAttester', [0n]),
+      await ask(messageTransmitter, 'getEnabledAttester', [1n]),
+    ]);
+    expect(keys.publicKeys).toHaveLength(attesters.length);
   }
 });
 

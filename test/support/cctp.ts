@@ -3,6 +3,7 @@ import { createWalletClient, type Hex, http, pad, parseAbi, zeroHash } from 'vie
 import { cctp, standardFinality } from '../../src/chains/cctp.ts';
 import { type ChainId, chains as facts } from '../../src/chains/chains.ts';
 import { protocolAccount } from '../../src/sandbox/cctp/accounts.ts';
+import { behaviourPath } from '../../src/sandbox/cctp/serve-attestations.ts';
 import type { Outsider, TestChains } from './chains.ts';
 
 /** What Circle publishes of its contracts, as far as tests call it. It is written down from there and not from our sources. */
@@ -71,6 +72,7 @@ export interface Attested {
   readonly message: Hex;
   readonly attestation: Hex;
   readonly status: string;
+  readonly decodedMessage: { readonly nonce: Hex };
 }
 
 /** The cross-chain protocol, as somebody outside uses it. */
@@ -141,14 +143,14 @@ export function useProtocol(chains: TestChains) {
     },
     /** How the attestation service behaves from now on; what is not named is as it is by default. */
     async attestationsBehave(behaviour: object): Promise<void> {
-      const response = await fetch(new URL('/attestation-behaviour', chains.local.attestationUrl), {
+      const response = await fetch(new URL(behaviourPath, chains.local.attestationUrl), {
         method: 'PUT',
         body: JSON.stringify(behaviour),
       });
       if (!response.ok) throw new Error(await response.text());
     },
     async attestationsAsked(): Promise<{ readonly total: number; readonly mostInOneSecond: number }> {
-      const response = await fetch(new URL('/attestation-behaviour', chains.local.attestationUrl));
+      const response = await fetch(new URL(behaviourPath, chains.local.attestationUrl));
       return ((await response.json()) as { asked: { total: number; mostInOneSecond: number } }).asked;
     },
   };

@@ -1,4 +1,4 @@
-import { encodeFunctionData, type Hex, isHex, parseAbi, size } from 'viem';
+import { encodeFunctionData, type Hex, isHex, parseAbi, size, zeroHash } from 'viem';
 import { cctp } from '../../chains/cctp.ts';
 import { type ChainId, chains as facts } from '../../chains/chains.ts';
 import type { Clock } from '../../clock.ts';
@@ -15,7 +15,7 @@ import {
   tooMany,
 } from './attestation-answers.ts';
 import { type AttestationBehaviour, attestationBehaviour } from './attestation-behaviour.ts';
-import { findByNonce, messagesOf } from './burn-messages.ts';
+import { findByNonce, hasNonce, messagesOf } from './burn-messages.ts';
 import { RequestLimit } from './request-limit.ts';
 
 /** Circle's attestation service for the local chains, with the shapes of the real one's published description. */
@@ -35,6 +35,8 @@ export interface AttestationServiceOptions {
 /** A transaction that nobody asks for any more is forgotten after as many others. */
 const mostRemembered = 10_000;
 
+const messageFaults: ReadonlySet<string> = new Set(['foreign_message', 'wrong_signatures']);
+
 export function createAttestationService({ chains, clock }: AttestationServiceOptions): AttestationService {
   const byDomain = new Map<number, LocalChain>([...chains.values()].map((chain) => [facts[chain.id].domain, chain]));
   const limit = new RequestLimit(clock);
@@ -51,27 +53,30 @@ export function createAttestationService({ chains, clock }: AttestationServiceOp
     return clock.now() - first;
   }
 
-  function takeFault(): AttestationBehaviour['fault'] {
-    if (behaviour.fault === null || faultsLeft <= 0) return null;
+  /** The fault that this answer meets, if it is one that shows in it. */
+  function takeFault(shows: 'instead of an answer' | 'in a message'): AttestationBehaviour['fault'] {
+    const { fault } = behaviour;
+    if (fault === null || faultsLeft <= 0 || messageFaults.has(fault) !== (shows === 'in a message')) return null;
     faultsLeft--;
-    return behaviour.fault;
+    return fault;
   }
 
-  async function messages(url: URL, domain: string, fault: AttestationBehaviour['fault']): Promise<ServiceAnswer> {
+  async function messages(url: URL, domain: string): Promise<ServiceAnswer> {
     const [txHash, nonce] = [url.searchParams.get('transactionHash'), url.searchParams.get('nonce')];
     if (!/^\d{1,9}$/.test(domain) || (txHash === null && nonce === null)) return badRequest;
-    if ([txHash, nonce].some((given) => given !== null && !isHash(given))) return badRequest;
+    if (!isHash(txHash ?? zeroHash) || !isHash(nonce ?? zeroHash)) return badRequest;
     const chain = byDomain.get(Number(domain));
     if (chain === undefined) return notFound;
-    const found = (txHash ?? (await findByNonce(chain, nonce?.toLowerCase() as Hex)))?.toLowerCase() as Hex | undefined;
-    const told = found === undefined ? [] : await messagesOf(chain, found);
-    if (found === undefined || told.length === 0) return notFound;
-    const age = askedForMs(found);
+    const asked = txHash ?? (await findByNonce(chain, nonce as Hex));
+    if (asked === undefined) return notFound;
+    const told = (await messagesOf(chain, asked as Hex)).filter((one) => nonce === null || hasNonce(one, nonce as Hex));
+    if (told.length === 0) return notFound;
+    const age = askedForMs(asked.toLowerCase() as Hex);
     if (age < behaviour.unseenMs) return notFound;
     const isPending = behaviour.neverAttests || age < behaviour.unseenMs + behaviour.pendingMs;
-    const listed = await Promise.all(
-      told.map((message) => (isPending ? pending(behaviour) : completed(message, fault))),
-    );
+    const fault = isPending ? null : takeFault('in a message');
+    const listed: object[] = [];
+    for (const message of told) listed.push(isPending ? pending(behaviour) : await completed(message, fault));
     return ok({ messages: listed.flatMap((one) => Array.from({ length: behaviour.copies }, () => one)) });
   }
 
@@ -89,7 +94,7 @@ export function createAttestationService({ chains, clock }: AttestationServiceOp
     },
     async answer(url) {
       if (!limit.letsIn(behaviour)) return tooMany;
-      const fault = takeFault();
+      const fault = takeFault('instead of an answer');
       if (fault === 'hang' || fault === 'disconnect') return fault;
       if (fault === 'error') return failure(500, 'Internal server error.');
       if (fault === 'blocked') return tooMany;
@@ -97,7 +102,7 @@ export function createAttestationService({ chains, clock }: AttestationServiceOp
       if (fault === 'other_fields') return ok({ data: { items: [] } });
       if (fault === 'empty') return ok({ messages: [] });
       const [, domain] = /^\/v2\/messages\/([^/]+)$/.exec(url.pathname) ?? [];
-      if (domain !== undefined) return messages(url, domain, fault);
+      if (domain !== undefined) return messages(url, domain);
       if (url.pathname === '/v2/publicKeys') return ok({ publicKeys });
       const [, source, destination] = /^\/v2\/burn\/USDC\/fees\/(\d{1,9})\/(\d{1,9})$/.exec(url.pathname) ?? [];
       const from = byDomain.get(Number(source));

@@ -48,8 +48,12 @@ export async function findByNonce(chain: LocalChain, nonce: Hex): Promise<Hex | 
   return logs.find(({ transactionHash }) => {
     const index = counts.get(transactionHash) ?? 0;
     counts.set(transactionHash, index + 1);
-    return nonceOf(chain, transactionHash, index) === nonce;
+    return nonceOf(chain, transactionHash, index) === nonce.toLowerCase();
   })?.transactionHash;
+}
+
+export function hasNonce(message: Hex, nonce: Hex): boolean {
+  return slice(message, messageLayout.nonce, messageLayout.nonce + 32) === nonce.toLowerCase();
 }
 
 /** Whether the token messenger has told it, and so what it carries is money. */
