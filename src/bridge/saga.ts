@@ -10,6 +10,8 @@ export const bridgeSaga = defineSaga({
   lane: `CASE WHEN status IN ('pending', 'approving', 'burning', 'returning') THEN from_chain
               WHEN status = 'waiting_attestation' THEN 'attestation' ELSE to_chain END`,
   ownLanes: ['attestation'],
+  // A mint that is refused is attested and delivered again for ever, and none of that takes long.
+  withinMs: 180 * minutes,
   about: `${amountSql('amount', 'asset')} || ' from ' || from_chain || ' to ' || to_chain`,
   fixed: ['account_id', 'from_chain', 'to_chain', 'asset', 'amount', 'origin', 'burner_id'],
   // From the burn on it is owed on the other chain; what is being returned to the treasury is its owner's again.

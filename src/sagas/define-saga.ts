@@ -33,6 +33,8 @@ export interface Saga<State extends string = string> {
   readonly states: Readonly<Record<State, SagaState>>;
   /** The columns that say what was asked for. They never change. */
   readonly fixed: readonly string[];
+  /** How long it may take altogether, where it can go back and forth between states: each of them may be short. */
+  readonly withinMs?: number;
   /** SQL: the lane that its job runs in, so that one silent chain holds up no other. */
   readonly lane: string;
   /** The lanes among these that are no chains. */

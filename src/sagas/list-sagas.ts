@@ -13,7 +13,7 @@ export interface OpenSaga {
   readonly createdAt: Date;
   /** When it came into this state. */
   readonly since: Date;
-  /** It has been in this state for longer than that may take. */
+  /** It has been in this state, or under way, for longer than that may take. */
   readonly stuck: boolean;
 }
 
@@ -38,10 +38,12 @@ export async function listOpenSagas(
     const { rows } = await db.query<OpenSagaRow>(
       `SELECT id, status, ${saga.about} AS about, ${saga.lane} AS lane, waits_for, created_at, status_since,
               coalesce(status_since < clock_timestamp() + make_interval(secs => $2::float8 / 1000)
-                - make_interval(secs => ($1::jsonb ->> status)::float8 / 1000), false) AS stuck
+                - make_interval(secs => ($1::jsonb ->> status)::float8 / 1000), false)
+              OR coalesce(created_at < clock_timestamp() + make_interval(secs => $2::float8 / 1000)
+                - make_interval(secs => $5::float8 / 1000), false) AS stuck
          FROM ${saga.table} WHERE finished_at IS NULL AND ($3::text IS NULL OR id = $3)
         ORDER BY stuck DESC, status_since LIMIT $4`,
-      [JSON.stringify(bounds), laterMs, id ?? null, limit],
+      [JSON.stringify(bounds), laterMs, id ?? null, limit, saga.withinMs ?? null],
     );
     for (const row of rows) {
       found.push({
