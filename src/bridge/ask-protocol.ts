@@ -1,4 +1,4 @@
-import { BaseError } from 'viem';
+import { BaseError, ContractFunctionRevertedError } from 'viem';
 import { cctp, messageTransmitterAbi, tokenMessengerAbi, tokenMinterAbi } from '../chains/cctp.ts';
 import { chains } from '../chains/chains.ts';
 import type { Network } from '../chains/network.ts';
@@ -46,9 +46,18 @@ export async function askTerms(network: Network, { atomic }: Amount): Promise<Pr
   return {
     paused: minterPaused.result === true || transmitterPaused.result === true,
     burnLimit: burnLimit.result ?? 0n,
-    // The first contracts of this version take no minimum fee, and do not know the question.
-    minFee: minFee.result ?? 0n,
+    minFee: minFee.result ?? feeWithoutAnswer(minFee.error, atomic),
   };
+}
+
+/**
+ * The first contracts of this version take no minimum fee, and do not know the question. Later ones refuse it with words when
+ * the amount is so small that the fee would be all of it.
+ */
+function feeWithoutAnswer(error: Error | undefined, atomic: bigint): bigint {
+  const refused = error instanceof BaseError && error.walk((inner) => inner instanceof ContractFunctionRevertedError);
+  const hasWords = refused instanceof ContractFunctionRevertedError && refused.data !== undefined;
+  return hasWords ? atomic : 0n;
 }
 
 async function isPaused({ client }: Network): Promise<boolean> {
