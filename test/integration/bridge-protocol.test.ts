@@ -1,13 +1,11 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { describeBridge } from '../../src/bridge/answer.ts';
 import { refuseUnbridgeable } from '../../src/bridge/ask-protocol.ts';
-import type { BridgeParts } from '../../src/bridge/parts.ts';
 import { cctp, tokenMessengerAbi } from '../../src/chains/cctp.ts';
 import { type ChainId, chains as facts } from '../../src/chains/chains.ts';
 import { amountOf, toDecimalText } from '../../src/money/amount.ts';
 import { feeRecipient } from '../../src/sandbox/cctp/accounts.ts';
 import { useBridgeWorld } from '../support/bridges.ts';
-import { cctpAbi } from '../support/cctp.ts';
 import type { User } from '../support/deposits.ts';
 import { startUnrulyRpc } from '../support/unruly-rpc.ts';
 
@@ -95,6 +93,21 @@ describe('a protocol that takes a minimum fee', () => {
     expect(await refusal(1n)).toBeUndefined();
   });
 
+  test('is nothing where the contract does not know the question', async () => {
+    const code = await chains.rpc('MATIC', 'eth_getCode', [cctp.tokenMessenger, 'latest']);
+    // It undoes whatever it is asked, without a word.
+    await chains.rpc('MATIC', 'hardhat_setCode', [cctp.tokenMessenger, '0x60006000fd']);
+    expect(await refusal(1n)).toBeUndefined();
+    await chains.rpc('MATIC', 'hardhat_setCode', [cctp.tokenMessenger, code]);
+  });
+});
+
+test('a chain that does not answer refuses nothing for good', async () => {
+  const settings = chains.local.settings.get('MATIC');
+  if (settings === undefined) throw new Error('there is no Polygon');
+  const rpc = await startUnrulyRpc('MATIC', settings);
+  rpc.misbehave(() => 'down');
+  expect(await refusal(amount, rpc.network)).toBe('unavailable');
 });
 
 /** The whole amount is its owner's, its tokens are in the treasury, and the protocol may take nothing any more. */
@@ -176,7 +189,10 @@ test('those who sign have changed: the old attestation is refused, a new one of 
   await world.advance(id);
   expect(await world.look(id)).toMatchObject({ status: 'waiting_attestation', mints: 1, messageNonce });
   expect(await world.waitsFor(id)).toMatch(/a new attestation: .*attestation length/);
-  world.attestationsSay(async () => ({ state: 'known', attested: [{ message, attestation: `0x${attestation.slice(2, 132)}` }] }));
+  world.attestationsSay(async () => ({
+    state: 'known',
+    attested: [{ message, attestation: `0x${attestation.slice(2, 132)}` }],
+  }));
   await world.goOn(id, 'completed');
   expect(await world.balance(user, 'BASE')).toBe(amount);
   expect(await world.eventsOf(user)).toEqual(['bridge.completed']);

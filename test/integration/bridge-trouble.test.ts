@@ -137,7 +137,11 @@ describe('whatever the attestation service says', () => {
 
   test('what it says twice, and beside what is not ours, is minted once', async () => {
     const foreign = { ...attested, message: withBytes(attested.message, inBody(burnLayout.mintRecipient), stranger) };
-    world.attestationsSay(async () => ({ state: 'known', attested: [foreign, attested, attested], pending: 'another' }));
+    world.attestationsSay(async () => ({
+      state: 'known',
+      attested: [foreign, attested, attested],
+      pending: 'another',
+    }));
     await expectArrived(user, id);
     expect((await world.steps(id)).map(({ step }) => step)).toEqual(['fill', 'approve', 'burn', 'mint']);
   });
@@ -207,16 +211,19 @@ describe('a wallet provider that refuses for good', () => {
 });
 
 describe('a wallet provider whose answer to', () => {
-  test.each(['fill', 'approve', 'burn', 'mint'])('the %s is lost, and that is asked twice, does it once', async (step) => {
-    const { user, id } = await begin();
-    world.providerPlays(step, 'does_not_hear', 'loses_the_answer', 'refuses', 'is_asked_twice');
-    await expectArrived(user, id);
-    const steps = await world.steps(id);
-    expect(steps.map(({ state }) => state)).toEqual(['confirmed', 'confirmed', 'confirmed', 'confirmed']);
-    const { rows } = await db.query('SELECT FROM key_transactions WHERE id = ANY ($1)', [steps.map((one) => one.id)]);
-    expect(rows).toHaveLength(4);
-    world.forgetTricks();
-  });
+  test.each(['fill', 'approve', 'burn', 'mint'])(
+    'the %s is lost, and that is asked twice, does it once',
+    async (step) => {
+      const { user, id } = await begin();
+      world.providerPlays(step, 'does_not_hear', 'loses_the_answer', 'refuses', 'is_asked_twice');
+      await expectArrived(user, id);
+      const steps = await world.steps(id);
+      expect(steps.map(({ state }) => state)).toEqual(['confirmed', 'confirmed', 'confirmed', 'confirmed']);
+      const { rows } = await db.query('SELECT FROM key_transactions WHERE id = ANY ($1)', [steps.map((one) => one.id)]);
+      expect(rows).toHaveLength(4);
+      world.forgetTricks();
+    },
+  );
 });
 
 test('two processes that take every step at the same time do it once', async () => {
