@@ -1,11 +1,17 @@
 import type { Queryable, Transaction } from '../db/database.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 
-/** Whether a house wallet still has something under way. */
+/** Whether a house wallet still has something under way, or gets something that is meant to be used from there. */
 export async function isWalletBusy(db: Queryable, walletId: string): Promise<boolean> {
-  const { rows } = await db.query('SELECT FROM chain_steps WHERE wallet_id = $1 AND settled_at IS NULL LIMIT 1', [
-    walletId,
-  ]);
+  const { rows } = await db.query(
+    `SELECT FROM chain_steps WHERE wallet_id = $1 AND settled_at IS NULL
+     UNION ALL
+     SELECT FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id
+       JOIN house_wallets w ON w.id = $1 AND w.chain = s.chain AND lower(w.address) = l.recipient
+      WHERE s.settled_at IS NULL
+     LIMIT 1`,
+    [walletId],
+  );
   return rows.length > 0;
 }
 
