@@ -1,4 +1,5 @@
-import { encodeFunctionData, type Hex, isAddressEqual, pad, zeroHash } from 'viem';
+import { encodeFunctionData, type Hex, isAddressEqual, pad, TransactionNotFoundError, zeroHash } from 'viem';
+import { findStep } from '../chain-steps/chain-step.ts';
 import { planStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
@@ -87,7 +88,9 @@ export async function burn(parts: BridgeParts, bridge: Bridge): Promise<SagaStep
     await failBridge(parts, bridge, progress);
     return 'go_on';
   }
-  await completeBurn(parts, bridge, progress);
+  const sent = await findSent(parts, bridge, progress.hash);
+  if (sent === undefined) return sendAgain(parts, bridge);
+  await completeBurn(parts, bridge, progress, sent.nonce);
   checkpoint('bridge.burnt');
   // From here on the attestation service is asked, in a lane of its own.
   return { lookAgainInMs: 0, waitsFor: 'its attestation' };
@@ -98,9 +101,9 @@ async function completeBurn(
   parts: BridgeParts,
   bridge: Bridge,
   end: Extract<StepEnd, { state: 'confirmed' }>,
+  nonce: number | null,
 ): Promise<void> {
   const { db, ledger } = parts;
-  const nonce = await nonceOf(parts, bridge, end.hash);
   await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE bridges SET status = 'waiting_attestation', burn_hash = $2, burn_nonce = $3, updated_at = now()
@@ -113,11 +116,31 @@ async function completeBurn(
   });
 }
 
-/** Nothing when another than the wallet itself has sent it: its nonce says nothing about the burn then. */
-async function nonceOf({ db, networks }: BridgeParts, bridge: Bridge, hash: Hex): Promise<number | null> {
+/**
+ * The burn as it is on the chain, undefined when it is there no more. Its nonce is null when another than the wallet itself has
+ * sent it: it says nothing about the burn then.
+ */
+async function findSent(
+  { db, networks }: BridgeParts,
+  bridge: Bridge,
+  hash: Hex,
+): Promise<{ readonly nonce: number | null } | undefined> {
   const { address } = await findBurner(db, bridge);
-  const { from, nonce } = await reachedNetwork(networks, bridge.from).client.getTransaction({ hash });
-  return isAddressEqual(from, address) ? nonce : null;
+  const { client } = reachedNetwork(networks, bridge.from);
+  const sent = await client.getTransaction({ hash }).catch((error: unknown) => {
+    if (error instanceof TransactionNotFoundError) return undefined;
+    throw error;
+  });
+  if (sent === undefined || sent.blockNumber === null) return undefined;
+  return { nonce: isAddressEqual(sent.from, address) ? sent.nonce : null };
+}
+
+/** A reorganisation has undone it since the provider called it final, and before it came into the books. */
+async function sendAgain({ db, networks, provider }: BridgeParts, bridge: Bridge): Promise<SagaStep> {
+  const step = await findStep(db, burnStep(bridge));
+  if (step?.providerRef != null) await provider.sendAgain(bridge.from, step.providerRef);
+  const { pollMs } = reachedNetwork(networks, bridge.from);
+  return { lookAgainInMs: pollMs, waitsFor: 'its burn to come back to the chain', isTrouble: true };
 }
 
 /** What a burn does to the books of both chains, or takes back when a reorganisation has undone it. */
