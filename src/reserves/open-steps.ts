@@ -35,6 +35,11 @@ export function hashesOf(step: string): string {
                 UNION SELECT unnest(${step}.hashes) UNION SELECT ${step}.hash WHERE ${step}.hash IS NOT NULL)`;
 }
 
+/** SQL: a reorganisation has undone a step that was confirmed, for good, so that what it would have brought never comes. */
+export function isUndone(step: string): string {
+  return `EXISTS (SELECT FROM chain_step_arrivals e WHERE e.step_id = ${step}.id AND e.ended_at IS NOT NULL)`;
+}
+
 const receiptsAtOnce = 8;
 
 /** What these steps had taken from our wallets at a block. */

@@ -3,7 +3,7 @@ import type { ChainId } from '../chains/chains.ts';
 import { type Database, longStatements, type Queryable, type Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
 import type { Cursor } from './ask-chain.ts';
-import { type OpenStep, readOpenSteps } from './open-steps.ts';
+import { isUndone, type OpenStep, readOpenSteps } from './open-steps.ts';
 
 /** What the ledger says of one asset on one chain. */
 export interface Book {
@@ -86,7 +86,7 @@ export async function readBooks(tx: Queryable): Promise<Book[]> {
        UNION ALL
        SELECT s.chain, l.asset, l.atomic
          FROM chain_cursors c JOIN chain_steps s
-           ON s.chain = c.chain AND s.block_number > c.block_number AND s.state = 'confirmed'
+           ON s.chain = c.chain AND s.block_number > c.block_number AND s.state = 'confirmed' AND NOT ${isUndone('s')}
          JOIN chain_step_leaves l ON l.step_id = s.id AND NOT l.stays
        UNION ALL
        SELECT u.chain, u.asset, u.atomic

@@ -6,7 +6,7 @@ import type { Database } from '../db/database.ts';
 import { inParallel } from '../in-parallel.ts';
 import type { Asset } from '../money/asset.ts';
 import { transferIn } from './ask-chain.ts';
-import { hashesOf, takenIn } from './open-steps.ts';
+import { hashesOf, isUndone, takenIn } from './open-steps.ts';
 import { amountText } from './reconcile-books.ts';
 
 const rowsAtOnce = 500;
@@ -34,7 +34,8 @@ export async function reconcileSteps(db: Database, network: Network): Promise<st
   let after = { id: '00000000-0000-0000-0000-000000000000', asset: '' };
   for (;;) {
     const { rows } = await db.query<StepRow>(
-      `SELECT s.id, s.saga, s.saga_id, s.step, s.chain, w.address AS wallet, l.asset, l.atomic, l.recipient, s.state, s.hash,
+      `SELECT s.id, s.saga, s.saga_id, s.step, s.chain, w.address AS wallet, l.asset, l.atomic, l.recipient, s.hash,
+              CASE WHEN ${isUndone('s')} THEN 'failed' ELSE s.state END AS state,
               ${hashesOf('s')} AS hashes
          FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id JOIN house_wallets w ON w.id = s.wallet_id
         WHERE s.chain = $1 AND (s.id, l.asset) > ($2, $4) AND s.settled_at IS NOT NULL ORDER BY s.id, l.asset LIMIT $3`,
