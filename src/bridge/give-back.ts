@@ -49,11 +49,11 @@ export async function failBridge(parts: BridgeParts, bridge: Bridge, end: Failed
 
 /** What was to come home waits again, unless its owner has chosen meanwhile to keep there what arrives. */
 async function leaveWaiting(tx: Transaction, { id, accountId, from }: Bridge): Promise<Posting[]> {
+  const keepers = await keepersUntilCommit(tx, from, [accountId]);
   await tx.query(`UPDATE deposits SET bridge_id = NULL, carry_after = now() + $2::interval WHERE bridge_id = $1`, [
     id,
     carryAgainAfter,
   ]);
-  const keepers = await keepersUntilCommit(tx, from, [accountId]);
   return keepers.has(accountId) ? keepHere(tx, accountId, from) : [];
 }
 

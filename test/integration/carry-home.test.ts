@@ -25,7 +25,7 @@ const protocol = useProtocol(chains);
 
 let carrier: Carrier;
 beforeAll(async () => {
-  carrier = await carrierOf(world, ['MATIC', 'ARB', 'BASE', 'ETH']);
+  carrier = await carrierOf(world, ['MATIC', 'ARB', 'BASE']);
 }, 60_000);
 
 const waits = { status: 'waiting', carriedBy: null };
@@ -284,11 +284,17 @@ test('more than one message carries goes in several; a single deposit of more wa
   const { burnLimit } = await askTerms(chains.network('ARB'), amountOf('USDC', 1n));
   await limit(5_000_000n);
   for (const atomic of [3_000_000n, 6_000_000n, 3_000_000n]) await carrier.deposit('ARB', rich, atomic);
-  await carrier.deposit('ARB', other, 1_000n);
   for (let round = 0; round < 3; round++) await carrier.carry('ARB');
   expect(await bridgesOf(rich)).toMatchObject([{ amount: '3000000' }, { amount: '3000000' }]);
+  // The fee on what the one has would be more than all that the other has.
+  await protocol.operate('ARB', 'tokenMessenger', 'setMinFee', [2_000n]);
+  await carrier.deposit('ARB', other, 1_000n);
+  await carrier.carry('ARB');
   expect(await bridgesOf(other)).toMatchObject([{ amount: '1000' }]);
   await carrier.settle();
+  await protocol.operate('ARB', 'tokenMessenger', 'setMinFee', [0n]);
+  expect(await world.balance(other)).toBe(999n);
+  expect(await world.balance(rich)).toBe(5_998_800n);
   expect(await carrier.listed(rich)).toMatchObject([home, { amount: '6', ...waits }, home]);
   await carrier.keep('ARB', rich);
   expect(await carrier.wallet('ARB', rich)).toMatchObject({ usdc: '6', waiting: '0' });
@@ -298,12 +304,12 @@ test('more than one message carries goes in several; a single deposit of more wa
 
 test('EURC is not bridged: it stays, and can be withdrawn there', async () => {
   const user = await world.newUser();
-  await carrier.deposit('ETH', user, 3_000_000n, 'EURC');
-  await carrier.carry('ETH');
+  await carrier.deposit('BASE', user, 3_000_000n, 'EURC');
+  await carrier.carry('BASE');
   expect(await bridgesOf(user)).toEqual([]);
-  expect(await carrier.listed(user)).toEqual([{ chain: 'ETH', amount: '3', status: 'credited', carriedBy: null }]);
-  expect(await carrier.wallet('ETH', user)).toEqual({ keeps: false, usdc: '0', eurc: '3', waiting: '0' });
-  expect(await world.balance(user, 'EURC', 'ETH')).toBe(3_000_000n);
+  expect(await carrier.listed(user)).toEqual([{ chain: 'BASE', amount: '3', status: 'credited', carriedBy: null }]);
+  expect(await carrier.wallet('BASE', user)).toEqual({ keeps: false, usdc: '0', eurc: '3', waiting: '0' });
+  expect(await world.balance(user, 'EURC', 'BASE')).toBe(3_000_000n);
   await carrier.expectWhole();
 });
 
@@ -391,6 +397,6 @@ test('whatever comes in whatever order, everything is somewhere', async () => {
       }
       await carrier.expectWhole();
     }),
-    { numRuns: 4, seed: 10 },
+    { numRuns: 3, seed: 10 },
   );
 }, 120_000);
