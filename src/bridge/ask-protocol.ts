@@ -7,7 +7,7 @@ import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
 import { bridgeErrors } from './errors.ts';
 
 /** What the protocol says on the chain where something is to be burnt, in one question. */
-interface ProtocolTerms {
+export interface ProtocolTerms {
   readonly paused: boolean;
   /** The most that one message may carry, in atomic units. */
   readonly burnLimit: bigint;

@@ -6,7 +6,7 @@ import { describeTrouble } from '../jobs/trouble.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { amountOf } from '../money/amount.ts';
-import { askTerms } from './ask-protocol.ts';
+import { askTerms, type ProtocolTerms } from './ask-protocol.ts';
 import { openBridge } from './open-bridge.ts';
 
 export interface CarryHomeParts {
@@ -40,42 +40,45 @@ export function startCarryingHome(parts: CarryHomeParts, { pollMs }: { readonly 
 /** The most accounts that are looked at in one go. */
 const accountsAtOnce = 100;
 
+/** What is to be carried home now: one that could not be burnt is left alone for a while. */
+const isDue = `chain = $1 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL
+  AND (carry_after IS NULL OR carry_after < now())`;
+
 /** One bridge for each account with enough, for all that waits. Two processes at once begin one, not two. */
 export async function carryHome(parts: CarryHomeParts, chain: ChainId): Promise<void> {
   const { db, networks, minimum } = parts;
   const { rows } = await db.query<{ account_id: bigint; atomic: string }>(
-    `SELECT d.account_id, sum(d.atomic) AS atomic FROM deposits d JOIN accounts a ON a.id = d.account_id
-      WHERE d.chain = $1 AND d.home_bound AND d.bridge_id IS NULL AND d.kept_at IS NULL AND (d.carry_after IS NULL OR d.carry_after < now())
-        AND a.frozen_at IS NULL
-      GROUP BY d.account_id HAVING sum(d.atomic) >= $2 ORDER BY min(d.id) LIMIT $3`,
+    `SELECT account_id, sum(atomic) AS atomic FROM deposits
+      WHERE ${isDue} AND account_id IN (SELECT id FROM accounts WHERE frozen_at IS NULL)
+      GROUP BY account_id HAVING sum(atomic) >= $2 ORDER BY min(id) LIMIT $3`,
     [chain, minimum(chain), accountsAtOnce],
   );
   const network = networks.get(chain);
-  if (rows.length === 0 || network === undefined) return;
-  const total = rows.reduce((sum, { atomic }) => sum + BigInt(atomic), 0n);
-  const { paused, burnLimit, minFee } = await askTerms(network, amountOf('USDC', total));
-  if (paused) return;
-  for (const { account_id } of rows) {
+  if (network === undefined) return;
+  for (const { account_id, atomic } of rows) {
+    // For each anew: the fee depends on the amount, and nobody's is anybody else's.
+    const terms = await askTerms(network, amountOf('USDC', BigInt(atomic)));
+    if (terms.paused) return;
     // Whatever keeps one from going home keeps nobody else.
-    await carry(parts, { accountId: account_id, chain, burnLimit, minFee }).catch((error: unknown) => {
+    await carry(parts, { ...terms, accountId: account_id, chain }).catch((error: unknown) => {
       parts.logger.error({ chain, trouble: describeTrouble(error) }, 'a deposit cannot be carried home');
     });
   }
 }
 
-interface Waiting {
+interface Waiting extends Pick<ProtocolTerms, 'burnLimit' | 'minFee'> {
   readonly accountId: bigint;
   readonly chain: ChainId;
-  readonly burnLimit: bigint;
-  readonly minFee: bigint;
 }
 
-async function carry({ db, ledger }: CarryHomeParts, { accountId, chain, burnLimit, minFee }: Waiting): Promise<void> {
+async function carry(
+  { db, ledger, minimum }: CarryHomeParts,
+  { accountId, chain, burnLimit, minFee }: Waiting,
+): Promise<void> {
   await db.transaction(async (tx) => {
     const { rows } = await tx.query<{ id: string; atomic: string }>(
-      `SELECT id, atomic FROM deposits WHERE account_id = $1 AND chain = $2 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL
-        ORDER BY id FOR UPDATE`,
-      [accountId, chain],
+      `SELECT id, atomic FROM deposits WHERE ${isDue} AND account_id = $2 ORDER BY id FOR UPDATE`,
+      [chain, accountId],
     );
     // As many as one message takes; the others are the next bridge's.
     const carried: string[] = [];
@@ -85,7 +88,8 @@ async function carry({ db, ledger }: CarryHomeParts, { accountId, chain, burnLim
       sum += BigInt(atomic);
       carried.push(id);
     }
-    if (sum <= minFee) return;
+    // Another process may have been quicker.
+    if (sum < minimum(chain) || sum <= minFee) return;
     const { outcome } = await openBridge(tx, ledger, {
       accountId,
       from: chain,

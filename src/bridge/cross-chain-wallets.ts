@@ -6,7 +6,7 @@ import { balancesOf } from '../ledger/balances.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import { depositTokens } from '../wallets/deposit-tokens.ts';
-import { keptChains } from '../wallets/kept-chains.ts';
+import { becomeKeeper, keptChains } from '../wallets/kept-chains.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
 import { openUserWallet, type UserWallet } from '../wallets/user-wallets.ts';
@@ -28,10 +28,7 @@ export interface CrossChainWallet {
  */
 export async function keepHere(tx: Transaction, accountId: bigint, chain: ChainId): Promise<Posting[]> {
   if (chain === homeChain) return [];
-  await tx.query('INSERT INTO cross_chain_wallets (account_id, chain) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
-    accountId,
-    chain,
-  ]);
+  await becomeKeeper(tx, chain, accountId);
   const { rows } = await tx.query<{ id: string; atomic: string }>(
     `UPDATE deposits SET kept_at = now() WHERE id = ANY (ARRAY(
        SELECT id FROM deposits WHERE account_id = $1 AND chain = $2 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL

@@ -11,8 +11,10 @@ import { postSurely } from '../ledger/post-surely.ts';
 import type { Posting } from '../ledger/posting.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
+import { keepersUntilCommit } from '../wallets/kept-chains.ts';
 import { approveStep, type Bridge, burnStep, disallowStep, fillStep, returnStep, sourceOf } from './bridge.ts';
 import { findBurner } from './burner.ts';
+import { keepHere } from './cross-chain-wallets.ts';
 import type { BridgeParts } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
@@ -39,13 +41,20 @@ export async function failBridge(parts: BridgeParts, bridge: Bridge, end: Failed
     if (rowCount === 0) return;
     const gas = await settleStep(tx, failedStep(bridge), end);
     if (status !== 'pending') await planReturn(tx, bridge);
-    await tx.query(`UPDATE deposits SET bridge_id = NULL, carry_after = now() + $2::interval WHERE bridge_id = $1`, [
-      id,
-      carryAgainAfter,
-    ]);
-    await postSurely(tx, ledger, [refund(bridge, end.reason), ...(gas ?? [])]);
+    const kept = bridge.origin === 'deposit' ? await leaveWaiting(tx, bridge) : [];
+    await postSurely(tx, ledger, [refund(bridge, end.reason), ...kept, ...(gas ?? [])]);
   });
   logger.warn({ bridge: id }, `a cross-chain transfer failed: ${end.reason}`);
+}
+
+/** What was to come home waits again, unless its owner has chosen meanwhile to keep there what arrives. */
+async function leaveWaiting(tx: Transaction, { id, accountId, from }: Bridge): Promise<Posting[]> {
+  const keepers = await keepersUntilCommit(tx, from, [accountId]);
+  await tx.query(`UPDATE deposits SET bridge_id = NULL, carry_after = now() + $2::interval WHERE bridge_id = $1`, [
+    id,
+    carryAgainAfter,
+  ]);
+  return keepers.has(accountId) ? keepHere(tx, accountId, from) : [];
 }
 
 function failedStep(bridge: Bridge): { sagaId: string; step: string } {

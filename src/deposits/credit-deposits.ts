@@ -8,7 +8,7 @@ import type { Posting } from '../ledger/posting.ts';
 import { newPostingId } from '../ledger/posting-id.ts';
 import type { Logger } from '../logger.ts';
 import { amountOf } from '../money/amount.ts';
-import { keepersOn } from '../wallets/kept-chains.ts';
+import { keepersUntilCommit } from '../wallets/kept-chains.ts';
 import type { LocatedTransfer } from './read-transfers.ts';
 
 /** A transfer that came to us, and who it is for; the house when it is for nobody. */
@@ -54,7 +54,7 @@ export async function creditWithin(
   arrivals: readonly Arrival[],
 ): Promise<number> {
   const owners = [...new Set(arrivals.flatMap(({ accountId }) => accountId ?? []))];
-  const keepers = owners.length === 0 ? new Set<bigint>() : await keepersOn(tx, chain, owners);
+  const keepers = owners.length === 0 ? new Set<bigint>() : await keepersUntilCommit(tx, chain, owners);
   const deposits = arrivals.map((arrival) => toDeposit(chain, arrival, { isKept: isKept(arrival, keepers) }));
   const { fresh, earlier } = await insertDeposits(tx, chain, deposits);
   for (const { id, changed } of earlier) {

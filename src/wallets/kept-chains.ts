@@ -1,5 +1,5 @@
 import { type ChainId, homeChain } from '../chains/chains.ts';
-import type { Queryable } from '../db/database.ts';
+import type { Queryable, Transaction } from '../db/database.ts';
 
 /**
  * Which of these accounts keep on this chain what arrives there: all on the home chain, elsewhere those that have a
@@ -17,6 +17,30 @@ export async function keepersOn(
   );
   return new Set(rows.map(({ account_id }) => account_id));
 }
+
+/**
+ * The same, for whoever writes down what has arrived: until that is committed nobody becomes a keeper there, so that whoever
+ * makes a wallet in the same moment finds it waiting.
+ */
+export async function keepersUntilCommit(
+  tx: Transaction,
+  chain: ChainId,
+  accountIds: readonly bigint[],
+): Promise<ReadonlySet<bigint>> {
+  if (chain !== homeChain) await tx.query(`SELECT pg_advisory_xact_lock_shared(${lockOfChain})`, [chain]);
+  return keepersOn(tx, chain, accountIds);
+}
+
+/** From this commit on the account keeps there what arrives. Whatever came before it is committed when this returns. */
+export async function becomeKeeper(tx: Transaction, chain: ChainId, accountId: bigint): Promise<void> {
+  const { rowCount } = await tx.query(
+    'INSERT INTO cross_chain_wallets (account_id, chain) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+    [accountId, chain],
+  );
+  if (rowCount === 1) await tx.query(`SELECT pg_advisory_xact_lock(${lockOfChain})`, [chain]);
+}
+
+const lockOfChain = "hashtext('cross_chain_wallets'), hashtext($1)";
 
 /** The chains that an account keeps things on, the home chain first. */
 export async function keptChains(db: Queryable, accountId: bigint): Promise<readonly ChainId[]> {

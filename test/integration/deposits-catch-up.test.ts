@@ -62,6 +62,7 @@ test('what came while nobody looked is credited afterwards, in bounded steps', a
 test('a node that refuses wide ranges is asked for narrow ones', async () => {
   await begin('ETH');
   const users = await world.newUsers(20);
+  await world.keepOn('ETH', users);
   await depositUnseen('ETH', users, 198);
   const { network, asked, misbehave } = await startUnrulyRpc('ETH', settingsOf('ETH'));
   misbehave(({ method, params }) => {
@@ -88,6 +89,7 @@ test('a node that is away for a while is told of once, without its address, and 
   try {
     await expect.poll(() => watchers.troubleOn('ARB'), { timeout: 30_000 }).toBeDefined();
     const user = await world.newUser();
+    await world.keepOn('ARB', [user]);
     await chains.mint('ARB', 'USDC', user.address, 17n);
     misbehave(() => undefined);
     await expect.poll(() => world.balance(user, 'USDC', 'ARB'), { timeout: 30_000 }).toBe(17n);
@@ -117,6 +119,7 @@ describe('with very many wallets', () => {
     expect(book.addresses.length).toBeGreaterThanOrEqual(count);
 
     const late = await world.newUser();
+    await world.keepOn('OP', [owner, late]);
     const { rows } = await db.query<{ address: string }>("SELECT address FROM wallets WHERE id = 'wal_many777'");
     const some = getAddress(rows[0]?.address ?? '');
     await chains.mint('OP', 'USDC', some, 21n);

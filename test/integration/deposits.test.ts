@@ -6,9 +6,11 @@ import { Ended } from '../../src/checkpoint.ts';
 import { readingCheckpoints } from '../../src/deposits/read-chain.ts';
 import { checkChains, startWatchers } from '../../src/deposits/watch-chains.ts';
 import { houseAccount } from '../../src/ledger/account-id.ts';
+import { claimsOf } from '../../src/ledger/balances.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
+import { amountOf } from '../../src/money/amount.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
-import { endAt, endLeases, liarCode, payAtOnce, readUp, useDepositWorld } from '../support/deposits.ts';
+import { endAt, endLeases, liarCode, payAtOnce, readUp, type User, useDepositWorld } from '../support/deposits.ts';
 
 const confirmations = 3;
 const world = useDepositWorld({ confirmations });
@@ -150,13 +152,19 @@ describe('what is not ours is not credited:', () => {
   });
 });
 
-test('a deposit on a chain that its owner never asked for is theirs there', async () => {
+test('a deposit on a chain that its owner never asked for is theirs', async () => {
   await settle('ARB');
-  const user = await world.newUser();
-  await chains.mint('ARB', 'USDC', user.address, 42n);
+  const [keeper, other] = (await world.newUsers(2)) as [User, User];
+  await world.keepOn('ARB', [keeper]);
+  for (const { address } of [keeper, other]) await chains.mint('ARB', 'USDC', address, 42n);
   await settle('ARB');
-  expect(await world.balance(user, 'USDC', 'ARB')).toBe(42n);
-  expect(await world.balance(user)).toBe(0n);
+  expect(await world.balance(keeper, 'USDC', 'ARB')).toBe(42n);
+  // Without a wallet there it waits to be carried home.
+  expect(await world.balance(other, 'USDC', 'ARB')).toBe(0n);
+  for (const { id } of [keeper, other]) {
+    expect(await claimsOf(db, id)).toEqual([{ chain: 'ARB', total: amountOf('USDC', 42n) }]);
+  }
+  expect(await world.balance(keeper)).toBe(0n);
 });
 
 test('the house pays a user like anybody, and between its own wallets nothing is earned', async () => {
@@ -246,6 +254,7 @@ test('two services at once credit within moments, and the chains count as read',
   try {
     await expect.poll(() => checkChains(db, networks).then(() => 'read'), { timeout: 20_000 }).toBe('read');
     const users = await world.newUsers(5);
+    await world.keepOn('BASE', users);
     for (const user of users) await chains.mint('BASE', 'USDC', user.address, 13n);
     await chains.mine('BASE', confirmations);
     for (const user of users) {
@@ -262,6 +271,7 @@ test('two services at once credit within moments, and the chains count as read',
 
 test('the first block to read may be named', async () => {
   const user = await world.newUser();
+  await world.keepOn('AVAX', [user]);
   const hash = await chains.mint('AVAX', 'USDC', user.address, 5n);
   const { blockNumber } = await chains.network('AVAX').client.getTransactionReceipt({ hash });
   await chains.mint('AVAX', 'USDC', user.address, 6n);

@@ -57,6 +57,12 @@ async function newInvoice(): Promise<{ id: string; sender: string; payer: string
   return { id: body.id, sender, payer: payer.key };
 }
 
+async function newBridge(): Promise<{ key: string; transferId: string }> {
+  const key = await newFundedKey();
+  const { body } = await service.client.post('/cross-chain/transfer', { from: 'MATIC', to: 'ARB', amount: '1' }, key);
+  return { key, transferId: body.transferId };
+}
+
 /** Nobody answers there. */
 const webhookBody = { url: 'http://127.0.0.1:9/hook', events: ['payment.sent'] };
 
@@ -309,6 +315,53 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.get('/circle/withdrawals/wdr_x', key),
     ];
   },
+  async listChains() {
+    return [await service.client.get('/cross-chain/chains'), await service.client.get('/cross-chain/chains?x=1')];
+  },
+  async createCrossChainWallet() {
+    const key = await newKey();
+    return [
+      await service.client.post('/cross-chain/wallet', { blockchain: 'BASE' }, key),
+      await service.client.post('/cross-chain/wallet', { blockchain: 'DOGE' }, key),
+    ];
+  },
+  async listCrossChainWallets() {
+    const key = await newFundedKey();
+    await service.client.post('/cross-chain/wallet', { blockchain: 'OP' }, key);
+    return [await service.client.get('/cross-chain/wallets', key), await service.client.get('/cross-chain/wallets')];
+  },
+  async createCrossChainTransfer() {
+    const key = await newFundedKey();
+    const move = (change: object) =>
+      service.client.request('POST', '/cross-chain/transfer', {
+        key,
+        body: { from: 'MATIC', to: 'BASE', amount: '5', ...change },
+        headers: { 'idempotency-key': 'walk' },
+      });
+    return [
+      await move({ to: 'MATIC' }),
+      await move({ amount: '1000' }),
+      await move({ amount: '100000000' }),
+      await move({ amount: 5 }),
+      await move({}),
+      await move({}),
+      await move({ amount: '6' }),
+    ];
+  },
+  async getCrossChainTransfer() {
+    const { key, transferId } = await newBridge();
+    return [
+      await service.client.get(`/cross-chain/status/${transferId}`, key),
+      await service.client.get('/cross-chain/status/brg_x', key),
+    ];
+  },
+  async listCrossChainTransfers() {
+    const { key } = await newBridge();
+    return [
+      await service.client.get('/cross-chain/history', key),
+      await service.client.get('/cross-chain/history?status=returning', key),
+    ];
+  },
   async createInvoice() {
     const { key, handle } = await service.client.register();
     const other = await newKey();
@@ -459,6 +512,9 @@ const allowed: Record<Scope, readonly string[]> = {
     'GET /circle/transfers',
     'GET /circle/withdrawals',
     'GET /circle/withdrawals/{txId}',
+    'GET /cross-chain/history',
+    'GET /cross-chain/status/{transferId}',
+    'GET /cross-chain/wallets',
     'GET /invoices',
     'GET /invoices/{id}',
     'GET /sandbox/messages',
@@ -469,6 +525,7 @@ const allowed: Record<Scope, readonly string[]> = {
   pay: [
     'POST /agent/transfer',
     'POST /circle/transfer',
+    'POST /cross-chain/transfer',
     'POST /invoices',
     'POST /invoices/{id}/cancel',
     'POST /invoices/{id}/pay',
@@ -485,6 +542,7 @@ const allowed: Record<Scope, readonly string[]> = {
     'POST /account/revoke-key',
     'POST /account/tier',
     'POST /circle/wallet',
+    'POST /cross-chain/wallet',
     'POST /webhooks',
     'POST /webhooks/deliveries/{id}/retry',
     'POST /webhooks/{id}/test',

@@ -56,9 +56,25 @@ describe('GET /circle/deposit-address', () => {
 
   test('is the address of registration, on Polygon when no chain is named', async () => {
     const ada = await register();
-    const expected = { chain: 'MATIC', address: ada.depositAddress, currencies: ['USDC', 'EURC'] };
+    const expected = {
+      chain: 'MATIC',
+      address: ada.depositAddress,
+      currencies: ['USDC', 'EURC'],
+      arrivals: 'stay',
+      note: 'Send on Polygon only. What arrives can be spent at once.',
+    };
     expect(await ask(ada.apiKey)).toMatchObject({ status: 200, body: expected });
     expect((await ask(ada.apiKey, '?chain=MATIC')).body).toEqual(expected);
+  });
+
+  test('tells on each chain what becomes of what arrives there', async () => {
+    const ada = await register();
+    const { body: before } = await ask(ada.apiKey, '?chain=BASE');
+    expect(before).toMatchObject({ arrivals: 'carried_home', note: expect.stringContaining('carried to Polygon') });
+    await service.client.post('/cross-chain/wallet', { blockchain: 'BASE' }, ada.apiKey);
+    const { body: after } = await ask(ada.apiKey, '?chain=BASE');
+    expect(after).toMatchObject({ arrivals: 'stay', note: expect.stringContaining('stays in your balance on Base') });
+    expect(after.address).toBe(before.address);
   });
 
   test('exists on all six chains, and stays what it is', async () => {
@@ -102,6 +118,8 @@ test('GET /circle/deposits lists what has arrived, newest first, page by page', 
     txHash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
     from: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
     transferId: expect.stringMatching(/^trf_/),
+    status: 'credited',
+    carriedBy: null,
     createdAt: expect.any(String),
   });
   const first = await list('?limit=2');

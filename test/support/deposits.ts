@@ -16,6 +16,7 @@ import { createKeysProvider } from '../../src/providers/keys/keys-provider.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import { assignWallet } from '../../src/wallets/assign-wallet.ts';
 import { openHouseWallets } from '../../src/wallets/house-wallets.ts';
+import { becomeKeeper } from '../../src/wallets/kept-chains.ts';
 import type { WalletProvider } from '../../src/wallets/provider.ts';
 import { type ChainsOptions, type Outsider, type TestChains, useChains } from './chains.ts';
 import { type TestDatabase, useDatabase } from './database.ts';
@@ -30,6 +31,8 @@ export interface DepositWorld {
   /** Somebody with an account and a wallet on Polygon. */
   newUser(): Promise<User>;
   newUsers(count: number): Promise<User[]>;
+  /** Makes their cross-chain wallets, so that what arrives on that chain stays there. */
+  keepOn(chain: ChainId, users: readonly User[]): Promise<void>;
   /** A watcher of one chain that takes its steps when it is told to. */
   reader(chain: ChainId, parts?: Partial<ReaderParts> & { readonly network?: Network }): ChainReader;
   /** What a user has, in atomic units. */
@@ -95,6 +98,10 @@ export function useDepositWorld(options: ChainsOptions = {}): DepositWorld {
       if (user === undefined) throw new Error('nobody was made');
       return user;
     },
+    keepOn: (chain, users) =>
+      database.db.transaction(async (tx) => {
+        for (const { id } of users) await becomeKeeper(tx, chain, id);
+      }),
     reader(chain, { network, ...parts } = {}) {
       const { db } = database;
       return createChainReader(
