@@ -12,6 +12,7 @@ import { startLocalChains } from '../src/sandbox/chains/local-chains.ts';
 import { createSecrets } from '../src/secrets.ts';
 import { assignWallet } from '../src/wallets/assign-wallet.ts';
 import { openHouseWallets } from '../src/wallets/house-wallets.ts';
+import { call, register } from './api.ts';
 import { startServer } from './http.ts';
 import { middle } from './measure.ts';
 import { benchSecret, createPeople } from './people.ts';
@@ -44,25 +45,6 @@ export async function measureCustody(
     await server.stop();
   }
 }
-
-// biome-ignore lint/suspicious/noExplicitAny: whoever calls names the fields that are expected
-async function call(url: string, body?: object, key?: string): Promise<any> {
-  const reply = await fetch(url, {
-    ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
-    headers: {
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...(key !== undefined && { authorization: `Bearer ${key}` }),
-    },
-  });
-  const answer = (await reply.json()) as { readonly code?: string };
-  // On a machine that is busy with other things somebody may be told to come again: nothing has happened then.
-  if (reply.status === 503 && answer.code === 'unavailable') return sleep(250).then(() => call(url, body, key));
-  if (!reply.ok) throw new Error(`${url} answered ${reply.status}: ${JSON.stringify(answer)}`);
-  return answer;
-}
-
-const register = (api: string) =>
-  call(`${api}/agent/register`, { email: `${randomUUID()}@example.com`, password: 'correct horse', name: 'Ada' });
 
 async function measureRegistration(api: string): Promise<number> {
   const { hash } = createPasswords();

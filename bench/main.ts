@@ -3,6 +3,7 @@ import { openDatabase } from '../src/db/database.ts';
 import { verifyLedger } from '../src/ledger/verify.ts';
 import { createLogger } from '../src/logger.ts';
 import { startBenchServer } from './bench-database.ts';
+import { measureBridge } from './bridge.ts';
 import { measureCustody } from './custody.ts';
 import { load, type Server, startEmptyHandler, startServer, watchMemory } from './http.ts';
 import { measureLiquidity } from './liquidity.ts';
@@ -11,7 +12,15 @@ import { type Measured, median } from './measure.ts';
 import { measureOneAtATime, prepareOneAtATime } from './one-at-a-time.ts';
 import { createPeople, type Person } from './people.ts';
 import { measurePostingFunction } from './posting-function.ts';
-import { printCustody, printLiquidity, printReserves, printTable, printWebhooks, toRatios } from './report.ts';
+import {
+  printBridge,
+  printCustody,
+  printLiquidity,
+  printReserves,
+  printTable,
+  printWebhooks,
+  toRatios,
+} from './report.ts';
 import { measureReserves } from './reserves.ts';
 import { measureWebhooks } from './webhooks.ts';
 
@@ -29,6 +38,8 @@ const { values: options } = parseArgs({
     custody: { type: 'string', default: 'too' },
     /** The treasury's tokens, set aside beside many finished withdrawals: likewise. */
     liquidity: { type: 'string', default: 'too' },
+    /** Transfers between chains: likewise. */
+    bridge: { type: 'string', default: 'too' },
     /** Webhook deliveries: likewise. */
     webhooks: { type: 'string', default: 'too' },
   },
@@ -38,7 +49,7 @@ const repeats = Number(options.repeats);
 const transfers = Number(options.transfers);
 const memorySeconds = Number(options['memory-seconds']);
 const peopleCount = 10_000;
-const parts = ['webhooks', 'custody', 'liquidity'] as const;
+const parts = ['webhooks', 'custody', 'liquidity', 'bridge'] as const;
 const only = parts.find((part) => options[part] === 'only');
 const isWanted = (part: (typeof parts)[number]) => (only === undefined ? options[part] !== 'none' : only === part);
 
@@ -67,6 +78,11 @@ try {
     const liquidity = await measureLiquidity((name) => postgres.createDatabase(name, 'migrated'), say);
     if (options.json) process.stdout.write(`${JSON.stringify({ liquidity })}\n`);
     else printLiquidity(liquidity);
+  }
+  if (isWanted('bridge')) {
+    const bridge = await measureBridge((name) => postgres.createDatabase(name, 'migrated'), say);
+    if (options.json) process.stdout.write(`${JSON.stringify({ bridge })}\n`);
+    else printBridge(bridge);
   }
   if (only === undefined) await measureTransfers();
 } finally {

@@ -1,3 +1,4 @@
+import type { BridgeFigures } from './bridge.ts';
 import type { CustodyFigures } from './custody.ts';
 import type { LiquidityFigures } from './liquidity.ts';
 import { describeMeasured, type Measured } from './measure.ts';
@@ -52,6 +53,21 @@ export function printCustody({ registrationBeyondHashMs, withdrawals, catchUp }:
     [`${catchUp.deposits} deposits in ${catchUp.blocks} blocks, caught up`, `${catchUp.seconds.toFixed(1)} s`],
   ] as const;
   printLines(lines);
+}
+
+export function printBridge({ count, seconds, differences }: BridgeFigures): void {
+  printLines([
+    [
+      `${count} transfers between chains at once, all complete`,
+      `${seconds.toFixed(1)} s`,
+      judge(seconds < 60, 'under 60 s'),
+    ],
+    [
+      'what reserves differ by at the end',
+      differences.join(', ') || '0',
+      judge(differences.length === 0, 'by nothing'),
+    ],
+  ]);
 }
 
 export function printLiquidity(figures: LiquidityFigures): void {

@@ -72,8 +72,9 @@ test('forty withdrawals on a chain that does not answer hold up nobody else, and
   expect(rows.filter(({ difference }) => difference !== '0')).toEqual([]);
 }, 400_000);
 
+/** Where they have a wallet, so that it stays there. */
 async function deposit({ client }: Service, { key }: TestAccount, chain: ChainId, atomic: bigint): Promise<void> {
-  const { body } = await client.get(`/circle/deposit-address?chain=${chain}`, key);
+  const { body } = await client.post('/cross-chain/wallet', { blockchain: chain }, key);
   await chains.mint(chain, 'USDC', body.address, atomic);
 }
 
