@@ -133,7 +133,7 @@ export function reachable(networks: Networks, id: ChainId): Network {
   );
 }
 
-function throwRefusal(outcome: Outcome['outcome']): void {
+export function throwRefusal(outcome: Outcome['outcome']): void {
   switch (outcome) {
     case 'posted':
       return;
@@ -146,7 +146,7 @@ function throwRefusal(outcome: Outcome['outcome']): void {
     case 'unknown_account':
     case 'duplicate':
     case 'mismatch':
-      throw new Error(`a new cross-chain transfer was refused: ${outcome}`);
+      throw new Error(`what nobody else can have posted was refused: ${outcome}`);
   }
 }
 

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { chains, homeChain } from '../chains/chains.ts';
+import { chains } from '../chains/chains.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
-import { postSurely } from '../ledger/post-surely.ts';
 import { toDecimalText } from '../money/amount.ts';
+import { transferErrors } from '../transfers/errors.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import { openUserWallet, type UserWallet } from '../wallets/user-wallets.ts';
 import { chainField } from './answer.ts';
 import { type CrossChainWallet, keepHere, listCrossChainWallets } from './cross-chain-wallets.ts';
 import { bridgeErrors } from './errors.ts';
-import { type BridgeRouteParts, reachable } from './routes.ts';
+import { type BridgeRouteParts, reachable, throwRefusal } from './routes.ts';
 
 /** The chains, and an account's wallets on them. */
 export function crossChainWalletRoutes(parts: BridgeRouteParts): Route[] {
@@ -115,15 +115,14 @@ function walletRoute(parts: BridgeRouteParts): Route {
       examples: { body: { blockchain: 'BASE' } },
       idempotent: true,
       returns: { 200: { description: 'Your wallet there', schema: wallet, example: exampleWallet } },
-      errors: [bridgeErrors.chain_not_available],
+      errors: [bridgeErrors.chain_not_available, transferErrors.account_frozen],
     },
     async ({ caller, body, idempotency }) => {
       reachable(networks, body.blockchain);
       const opened = await orUnavailable(openUserWallet(parts, caller.accountId, body.blockchain));
       return once({ caller, idempotency }, async (tx) => {
-        if (body.blockchain !== homeChain) {
-          await postSurely(tx, ledger, await keepHere(tx, caller.accountId, body.blockchain));
-        }
+        const kept = await keepHere(tx, caller.accountId, body.blockchain);
+        for (const { outcome } of kept.length === 0 ? [] : await ledger.postWithin(tx, kept)) throwRefusal(outcome);
         return ok(describe(opened.wallet));
       });
     },
