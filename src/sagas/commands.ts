@@ -84,7 +84,7 @@ async function show(db: Database, sagas: readonly Saga[], id: string): Promise<s
       `${saga.name} ${id}: ${about}`,
       `${status}: ${saga.states[status]?.meaning ?? 'a state that this release does not know'}`,
       ...(waits_for === null ? [] : [`waits for: ${waits_for}`]),
-      ...Object.entries(found.row).map(([column, value]) => `  ${column.padEnd(16)} ${value ?? '-'}`),
+      ...Object.entries(found.row).map(([column, value]) => `  ${column.padEnd(16)} ${toText(value)}`),
       ...steps.map(
         ({ step, chain, state, id: key, walletId, providerRef, hash, blockNumber, reason }) =>
           `step ${step} on ${chain}: ${state}   key ${key}   wallet ${walletId ?? '-'}   reference ${providerRef ?? '-'}   transaction ${hash ?? '-'}   block ${blockNumber ?? '-'}${reason === null ? '' : `   ${reason}`}`,
@@ -92,4 +92,9 @@ async function show(db: Database, sagas: readonly Saga[], id: string): Promise<s
     ];
   }
   throw new Refusal(`There is no saga ${id}.`);
+}
+
+function toText(value: unknown): string {
+  if (typeof value === 'object' && value !== null) return JSON.stringify(value);
+  return String(value ?? '-');
 }

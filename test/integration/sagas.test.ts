@@ -67,7 +67,7 @@ beforeAll(async () => {
   );
   const columns = `id text PRIMARY KEY, what text NOT NULL, place text NOT NULL, status text NOT NULL, waits_for text,
     status_since timestamptz NOT NULL DEFAULT clock_timestamp(), created_at timestamptz NOT NULL DEFAULT now(),
-    updated_at timestamptz NOT NULL DEFAULT now(), finished_at timestamptz`;
+    updated_at timestamptz NOT NULL DEFAULT now(), finished_at timestamptz, notes jsonb NOT NULL DEFAULT '{"milk": 2}'`;
   await db.query(`CREATE TABLE errands (${columns}); CREATE TABLE unheard_of (${columns});
     CREATE TRIGGER errands_guard BEFORE INSERT OR UPDATE ON errands FOR EACH ROW EXECUTE FUNCTION guard_saga('errand');
     CREATE TRIGGER unheard_of_guard BEFORE INSERT OR UPDATE ON unheard_of
@@ -564,6 +564,7 @@ describe('errands', () => {
       ]);
       expect(lines).toContainEqual(expect.stringMatching(/^ {2}what +milk$/));
       expect(lines).toContainEqual(expect.stringMatching(/^ {2}finished_at +-$/));
+      expect(lines).toContainEqual(expect.stringMatching(/^ {2}notes +\{"milk":2\}$/));
       expect(lines.at(-1)).toMatch(
         /^step go on MATIC: failed {3}key [0-9a-f-]{36} {3}wallet wal_new {3}reference ref {3}transaction 0x12 {3}block - {3}It rained\.$/,
       );
