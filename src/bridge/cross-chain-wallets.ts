@@ -53,7 +53,10 @@ export async function keepHere(tx: Transaction, accountId: bigint, chain: ChainI
   ];
 }
 
-/** Those that keep what arrives, and beside them wherever something has arrived. */
+/**
+ * Those that keep what arrives, and beside them wherever something has arrived. On a chain that is switched off only what holds
+ * something: it is its owner's all the same.
+ */
 export async function listCrossChainWallets(
   parts: { readonly db: Database; readonly networks: Networks; readonly provider: WalletProvider },
   accountId: bigint,
@@ -67,17 +70,18 @@ export async function listCrossChainWallets(
   const spendable = (chain: ChainId, asset: 'USDC' | 'EURC') =>
     balances.find(({ account }) => account === userAccount(accountId, asset, chain))?.balance ?? amountOf(asset, 0n);
   const filled = balances.filter(({ balance }) => balance.atomic > 0n).map(({ chain }) => chain);
-  const listed = [...new Set([...kept, ...filled])].filter((chain) => networks.has(chain));
+  const listed = [...new Set([...kept, ...filled])].filter((chain) => networks.has(chain) || filled.includes(chain));
   return Promise.all(
     listed.map(async (chain) => {
       const network = networks.get(chain);
+      const eurc = spendable(chain, 'EURC');
       const hasEurc = network !== undefined && depositTokens(network).some(({ asset }) => asset === 'EURC');
       const { wallet } = await orUnavailable(openUserWallet(parts, accountId, chain));
       return {
         wallet,
         keeps: kept.includes(chain),
         usdc: spendable(chain, 'USDC'),
-        eurc: hasEurc ? spendable(chain, 'EURC') : null,
+        eurc: hasEurc || eurc.atomic > 0n ? eurc : null,
         waiting: waiting.get(chain) ?? amountOf('USDC', 0n),
       };
     }),

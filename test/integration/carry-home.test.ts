@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { features } from '../../src/app/features.ts';
 import { eventsOf } from '../../src/app/listed-feature.ts';
 import { askTerms } from '../../src/bridge/ask-protocol.ts';
-import { keepHere } from '../../src/bridge/cross-chain-wallets.ts';
+import { keepHere, listCrossChainWallets } from '../../src/bridge/cross-chain-wallets.ts';
 import { openBridge } from '../../src/bridge/open-bridge.ts';
 import { type ChainId, chains as facts } from '../../src/chains/chains.ts';
 import { creditWithin } from '../../src/deposits/credit-deposits.ts';
@@ -129,6 +129,18 @@ describe('whoever makes a wallet there', () => {
     await carrier.keep('BASE', user);
     expect(await world.balance(user, 'USDC', 'BASE')).toBe(5_700_000n);
     await carrier.expectWhole();
+  });
+
+  test('sees what is there also when the operator has switched the chain off', async () => {
+    const user = await world.newUser();
+    await carrier.keep('BASE', user);
+    await carrier.keep('ARB', user);
+    await carrier.deposit('BASE', user, 5_000_000n);
+    await carrier.deposit('BASE', user, 2_000_000n, 'EURC');
+    const networks = new Map([['MATIC' as const, chains.network('MATIC')]]);
+    const listed = await listCrossChainWallets({ db, provider: world.provider, networks }, user.id);
+    expect(listed.map(({ wallet }) => wallet.chain)).toEqual(['MATIC', 'BASE']);
+    expect(listed[1]).toMatchObject({ usdc: amountOf('USDC', 5_000_000n), eurc: amountOf('EURC', 2_000_000n) });
   });
 
   test('keeps it also by a bridge to there', async () => {
