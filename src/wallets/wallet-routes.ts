@@ -112,7 +112,7 @@ function note(id: ChainId, { stays }: { readonly stays: boolean }): string {
   const { name } = chains[id];
   if (id === homeChain) return `Send on ${name} only. What arrives can be spent at once.`;
   if (stays) return `Send on ${name} only. What arrives stays in your balance on ${name}.`;
-  return `Send on ${name} only. USDC that arrives is carried to ${chains[homeChain].name} by itself, and can be spent there. To keep it on ${name}, make a wallet there first: POST /cross-chain/wallet.`;
+  return `Send on ${name} only. USDC that arrives is carried to ${chains[homeChain].name} by itself, once it is worth the gas, and can be spent there; until then it waits. To keep it on ${name}, make a wallet there first: POST /cross-chain/wallet.`;
 }
 
 function reachable(networks: Networks, id: ChainId): Network {

@@ -71,6 +71,7 @@ describe('GET /circle/deposit-address', () => {
     const ada = await register();
     const { body: before } = await ask(ada.apiKey, '?chain=BASE');
     expect(before).toMatchObject({ arrivals: 'carried_home', note: expect.stringContaining('carried to Polygon') });
+    expect(before.note).toContain('once it is worth the gas');
     await service.client.post('/cross-chain/wallet', { blockchain: 'BASE' }, ada.apiKey);
     const { body: after } = await ask(ada.apiKey, '?chain=BASE');
     expect(after).toMatchObject({ arrivals: 'stay', note: expect.stringContaining('stays in your balance on Base') });
