@@ -14,7 +14,7 @@ export interface SagaCommandTools {
 
 /** `paywright sagas …`: everything that is under way, and a hand for what is stuck. */
 export function addSagaCommands(program: Command, { withDatabase, sagas, say }: SagaCommandTools): void {
-  const command = program.command('sagas').description('what is under way: withdrawals, sweeps, moves');
+  const command = program.command('sagas').description('what is under way: withdrawals, sweeps, bridges, moves');
 
   command
     .command('list')
