@@ -24,7 +24,10 @@ export const bridgeRecord = z.object({
   statusUrl: z.string(),
   txHashes: hashes.meta({ description: 'The transactions on both chains, once they are sent.' }),
   explorerUrls: hashes.meta({ description: 'Where a person can look at them.' }),
-  error: z.string().nullable().meta({ description: 'Why it failed. The whole amount is back in your balance then.' }),
+  error: z
+    .string()
+    .nullable()
+    .meta({ description: 'Why it failed. The whole amount is back where it came from then.' }),
   origin: z.enum(['request', 'deposit']).meta({
     description: '`deposit`: it carries home what was sent to your address on another chain.',
   }),

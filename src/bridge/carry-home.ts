@@ -16,6 +16,8 @@ export interface CarryHomeParts {
   readonly logger: Logger;
   /** From which amount it is worth the gas, in atomic units of USDC. */
   readonly minimum: (chain: ChainId) => bigint;
+  /** How many accounts are read at once. */
+  readonly pageSize?: number;
 }
 
 /** Carries home what was deposited on chains where its owner keeps nothing, as long as the process runs. */
@@ -37,32 +39,37 @@ export function startCarryingHome(parts: CarryHomeParts, { pollMs }: { readonly 
     );
 }
 
-/** The most accounts that are looked at in one go. */
-const accountsAtOnce = 100;
-
 /** What is to be carried home now: one that could not be burnt is left alone for a while. */
 const isDue = `chain = $1 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL
   AND (carry_after IS NULL OR carry_after < now())`;
 
-/** One bridge for each account with enough, for all that waits. Two processes at once begin one, not two. */
+/**
+ * One bridge for each account with enough, for all that waits. Two processes at once begin one, not two. Everybody is looked at,
+ * page by page: those who cannot be carried now would otherwise keep their places at the front for ever.
+ */
 export async function carryHome(parts: CarryHomeParts, chain: ChainId): Promise<void> {
-  const { db, networks, minimum } = parts;
-  const { rows } = await db.query<{ account_id: bigint; atomic: string }>(
-    `SELECT account_id, sum(atomic) AS atomic FROM deposits
-      WHERE ${isDue} AND account_id IN (SELECT id FROM accounts WHERE frozen_at IS NULL)
-      GROUP BY account_id HAVING sum(atomic) >= $2 ORDER BY min(id) LIMIT $3`,
-    [chain, minimum(chain), accountsAtOnce],
-  );
+  const { db, networks, minimum, pageSize = 100 } = parts;
   const network = networks.get(chain);
   if (network === undefined) return;
-  for (const { account_id, atomic } of rows) {
-    // For each anew: the fee depends on the amount, and nobody's is anybody else's.
-    const terms = await askTerms(network, amountOf('USDC', BigInt(atomic)));
-    if (terms.paused) return;
-    // Whatever keeps one from going home keeps nobody else.
-    await carry(parts, { ...terms, accountId: account_id, chain }).catch((error: unknown) => {
-      parts.logger.error({ chain, trouble: describeTrouble(error) }, 'a deposit cannot be carried home');
-    });
+  for (let after = 0n; ; ) {
+    const { rows } = await db.query<{ account_id: bigint; atomic: string }>(
+      `SELECT account_id, sum(atomic) AS atomic FROM deposits
+        WHERE ${isDue} AND account_id > $4 AND account_id IN (SELECT id FROM accounts WHERE frozen_at IS NULL)
+        GROUP BY account_id HAVING sum(atomic) >= $2 ORDER BY account_id LIMIT $3`,
+      [chain, minimum(chain), pageSize, after],
+    );
+    for (const { account_id, atomic } of rows) {
+      // For each anew: the fee depends on the amount, and nobody's is anybody else's.
+      const terms = await askTerms(network, amountOf('USDC', BigInt(atomic)));
+      if (terms.paused) return;
+      // Whatever keeps one from going home keeps nobody else.
+      await carry(parts, { ...terms, accountId: account_id, chain }).catch((error: unknown) => {
+        parts.logger.error({ chain, trouble: describeTrouble(error) }, 'a deposit cannot be carried home');
+      });
+    }
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    after = last.account_id;
   }
 }
 

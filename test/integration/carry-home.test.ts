@@ -314,7 +314,8 @@ test('more than one message carries goes in several; a single deposit of more wa
   // The fee on what the one has would be more than all that the other has.
   await protocol.operate('ARB', 'tokenMessenger', 'setMinFee', [2_000n]);
   await carrier.deposit('ARB', other, 1_000n);
-  await carrier.carry('ARB');
+  // Whoever cannot go now keeps nobody behind from going.
+  await carrier.carry('ARB', { pageSize: 1 });
   expect(await bridgesOf(other)).toMatchObject([{ amount: '1000' }]);
   await carrier.settle();
   await protocol.operate('ARB', 'tokenMessenger', 'setMinFee', [0n]);

@@ -26,7 +26,7 @@ export interface Carrier {
   /** Sends tokens to somebody's address, and lets the chain be read that far. */
   deposit(chain: ChainId, user: Pick<User, 'address'>, atomic: bigint, asset?: 'USDC' | 'EURC'): Promise<void>;
   /** Begins what is worth it, as every process of the service does again and again. */
-  carry(chain: ChainId, options?: { readonly minimum?: bigint }): Promise<void>;
+  carry(chain: ChainId, options?: { readonly minimum?: bigint; readonly pageSize?: number }): Promise<void>;
   /** Makes the cross-chain wallet, as POST /cross-chain/wallet does. */
   keep(chain: ChainId, user: User): Promise<void>;
   /** Takes every bridge to its end, with the sweeps that it waits for. */
@@ -81,7 +81,8 @@ export async function carrierOf(world: DepositWorld, ids: readonly ChainId[]): P
       await chains.mint(chain, asset, address, atomic);
       await readUp(readers.get(chain) as ChainReader);
     },
-    carry: (chain, { minimum = 1n } = {}) => carryHome({ ...parts, minimum: () => minimum }, chain),
+    carry: (chain, { minimum = 1n, ...options } = {}) =>
+      carryHome({ ...parts, ...options, minimum: () => minimum }, chain),
     keep: (chain, { id }) => db.transaction(async (tx) => postSurely(tx, ledger, await keepHere(tx, id, chain))),
     async settle() {
       for (const deadline = Date.now() + 60_000; (await advance()).length > 0; await sleep(20)) {
