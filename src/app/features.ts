@@ -10,6 +10,7 @@ import { twilio } from '../providers/twilio/feature.ts';
 import { reserves } from '../reserves/feature.ts';
 import { sagas } from '../sagas/feature.ts';
 import { sandbox } from '../sandbox/feature.ts';
+import { shopping } from '../shopping/feature.ts';
 import { transfers } from '../transfers/feature.ts';
 import { treasury } from '../treasury/feature.ts';
 import { wallets } from '../wallets/feature.ts';
@@ -26,6 +27,7 @@ export const features: readonly ListedFeature[] = [
   wallets,
   deposits,
   withdrawals,
+  shopping,
   treasury,
   webhooks,
   reserves,
