@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import type { EventKind } from './define-stream.ts';
 import type { ErrorKind } from './problem.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
@@ -65,6 +64,13 @@ export type Answer<Returns extends Successes> = {
 export interface TextAnswer {
   readonly status: 200;
   readonly text: { readonly type: string; readonly content: string };
+}
+
+/** One kind of event of a stream. */
+export interface EventKind {
+  readonly description: string;
+  readonly schema: z.ZodType;
+  readonly example: unknown;
 }
 
 /** An answer that goes on: events until there are no more, or until the signal says that nobody listens. */

@@ -1,17 +1,10 @@
 import type { z } from 'zod';
-import type { Auth, Route, RouteRequest, RouteSpec, StreamAnswer } from './define-route.ts';
-
-/** One kind of event of a stream. */
-export interface EventKind {
-  readonly description: string;
-  readonly schema: z.ZodType;
-  readonly example: unknown;
-}
+import type { Auth, EventKind, Route, RouteRequest, RouteSpec, StreamAnswer } from './define-route.ts';
 
 type EventKinds = Readonly<Record<string, EventKind>>;
 
 /** An event as a handler gives it: its name and, checked against the declaration, what it says. */
-export type StreamEvent<Kinds extends EventKinds> = {
+type StreamEvent<Kinds extends EventKinds> = {
   [Name in keyof Kinds & string]: { readonly event: Name; readonly data: z.input<Kinds[Name]['schema']> };
 }[keyof Kinds & string];
 

@@ -1,4 +1,11 @@
-import type { ShoppingAgent } from './merchant-platform.ts';
+/** Who we are, to whoever asks. */
+export interface ShoppingAgent {
+  /** The token that robots.txt may name. */
+  readonly token: string;
+  readonly userAgent: string;
+  /** Where our UCP profile is. */
+  readonly profileUrl: string;
+}
 
 /** The token that a robots.txt may name. It stays the same whatever the version. */
 export const agentToken = 'PaywrightBot';

@@ -12,12 +12,3 @@ export interface MerchantPlatform {
   /** Whether its terms forbid that answers are kept, however briefly. */
   readonly keepsNothing?: true;
 }
-
-/** Who we are, to whoever asks. */
-export interface ShoppingAgent {
-  /** The token that robots.txt may name. */
-  readonly token: string;
-  readonly userAgent: string;
-  /** Where our UCP profile is. */
-  readonly profileUrl: string;
-}

@@ -1,5 +1,5 @@
 import type { Outgoing, OutgoingAnswer } from '../outgoing/outgoing.ts';
-import type { ShoppingAgent } from './merchant-platform.ts';
+import type { ShoppingAgent } from './agent.ts';
 import { MerchantTrouble, notOffered, toTrouble } from './merchant-trouble.ts';
 import { readJson, readText } from './read-answer.ts';
 import { isAllowed } from './robots.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
+import type { ShoppingAgent } from './agent.ts';
 import { createBriefMemory } from './brief-memory.ts';
-import type { ShoppingAgent } from './merchant-platform.ts';
 import { openSite } from './merchant-site.ts';
 import { MerchantTrouble } from './merchant-trouble.ts';
 import { type PictureHeader, readPictureHeader } from './picture-header.ts';

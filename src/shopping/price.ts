@@ -25,7 +25,7 @@ export function readCurrency(value: unknown): string | undefined {
 }
 
 /** How many decimals the currency has: ISO 4217, as the runtime knows it. */
-export function decimalsOf(currency: string | undefined): number {
+function decimalsOf(currency: string | undefined): number {
   if (currency === undefined) return 2;
   return new Intl.NumberFormat('en-US', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
 }

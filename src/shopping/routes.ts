@@ -29,12 +29,9 @@ const mostShown = 4;
 /** Beyond these a process would hold too much of what strangers send it. */
 const mostAtOnce = 256;
 
-const website = z
-  .string()
-  .max(300, 'must be at most 300 characters')
-  .meta({
-    description: 'The domain of a shop, in any usual spelling: `shop.example`, `https://www.shop.example/mugs`.',
-  });
+const website = z.string().max(300, 'must be at most 300 characters').meta({
+  description: 'The domain of a shop, in any usual spelling: `shop.example`, `https://www.shop.example/mugs`.',
+});
 const query = visibleText(200).meta({ description: 'What to look for, in a few words.' });
 const previewUrl = z.string().meta({ description: 'A page with photos of the products, for 24 hours.' });
 const product = z.object({
@@ -139,7 +136,7 @@ function streamRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Rou
   );
 }
 
-export function previewAddress(publicUrl: string, token: string): string {
+function previewAddress(publicUrl: string, token: string): string {
   return `${publicUrl}/shopping/preview/${token}`;
 }
 

@@ -1,8 +1,9 @@
 import type { Clock } from '../clock.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
+import type { ShoppingAgent } from './agent.ts';
 import { createBriefMemory } from './brief-memory.ts';
 import { shoppingErrors } from './errors.ts';
-import type { MerchantPlatform, ShoppingAgent } from './merchant-platform.ts';
+import type { MerchantPlatform } from './merchant-platform.ts';
 import { openSite } from './merchant-site.ts';
 import { MerchantTrouble } from './merchant-trouble.ts';
 import type { Product } from './product.ts';

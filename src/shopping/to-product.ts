@@ -41,7 +41,7 @@ export function toProduct(candidate: Candidate, { outgoing, origin, siteName }: 
 }
 
 /** A link that leads out to the web and nowhere else: the guard itself would open it. */
-export function cleanLink(
+function cleanLink(
   text: unknown,
   { outgoing, origin }: Pick<CleaningParts, 'outgoing' | 'origin'>,
 ): string | undefined {

@@ -101,7 +101,7 @@ function productCard(product: PreviewProduct, place: number, { picturesAt, linkF
       ? html`<span class="no-photo">No photo</span>`
       : html`<img src="${picturesAt}${place}" alt="${picture.alt}" width="400" height="400" loading="lazy">`
   }</span>
-<span class="brand"><bdi>${brand}</bdi></span>
+<span class="maker"><bdi>${brand}</bdi></span>
 <strong><bdi>${title}</bdi></strong>
 <span class="price"><bdi>${price}</bdi>${available === false && html` <span class="sold-out">Sold out</span>`}</span>
 </a></li>`;

@@ -15,13 +15,13 @@ export interface Page {
   readonly priceCurrency: string | undefined;
 }
 
-export interface PageLink {
+interface PageLink {
   readonly href: string;
   readonly text: string;
 }
 
 /** A form that asks for one word: where it goes, and what it calls the word. */
-export interface SearchForm {
+interface SearchForm {
   readonly action: string;
   readonly field: string;
 }

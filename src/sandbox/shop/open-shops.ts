@@ -5,7 +5,7 @@ import { startShop } from './shop-server.ts';
 import { createClosedShop, createDemoShop } from './shops.ts';
 
 /** A shop of the sandbox: by what name it is searched, and where a browser finds it. */
-export interface OpenShop {
+interface OpenShop {
   readonly domain: string;
   readonly url: string;
 }
@@ -40,10 +40,14 @@ export async function openShops({
     demoShop,
     closedShop,
     linkFor(url) {
-      const shop = [demoShop, closedShop].find(({ domain }) => url.startsWith(`http://${domain}/`));
-      return shop && shop.url + url.slice(`http://${shop.domain}`.length);
+      const shop = [demoShop, closedShop].find(({ domain }) => new RegExp(`^http://(?:www\\.)?${domain}/`).test(url));
+      return shop && shop.url + new URL(url).pathname;
     },
-    names: new Map(open.map(({ shop, server }) => [shop.domain, { host: '127.0.0.1', port: server.port }])),
+    names: new Map(
+      open.flatMap(({ shop: { domain }, server: { port } }) =>
+        [domain, `www.${domain}`].map((name) => [name, { host: '127.0.0.1', port }]),
+      ),
+    ),
     stop: async () => void (await Promise.all(open.map(({ server }) => server.stop()))),
   };
 }

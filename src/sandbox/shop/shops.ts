@@ -2,8 +2,8 @@ import { catalog } from './catalog.ts';
 import type { SearchWay, Shop } from './shop.ts';
 
 /** Names that belong to nobody (RFC 2606), so that no real shop is ever meant by them. */
-export const demoDomain = 'demo-shop.example';
-export const closedDomain = 'closed-shop.example';
+const demoDomain = 'demo-shop.example';
+const closedDomain = 'closed-shop.example';
 
 export function createDemoShop(ways: readonly SearchWay[]): Shop {
   return {

@@ -3,7 +3,7 @@ import { notOffered } from '../../../shopping/merchant-trouble.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
 
 /** The versions of the protocol that we speak, the newest first. */
-export const spokenVersions = ['2026-08-25', '2026-04-08'] as const;
+const spokenVersions = ['2026-08-25', '2026-04-08'] as const;
 
 /** Where a shop's catalog can be searched, by the profile of one version. */
 export interface CatalogService {

@@ -30,7 +30,7 @@ export const ucpPlatform: MerchantPlatform = {
 };
 
 /** The first variant is the one that the shop shows. The protocol has no brand; shops put it where they like. */
-export function readProduct(product: Fields): Candidate {
+function readProduct(product: Fields): Candidate {
   const [variant = {}] = listOf(product['variants']).map(fieldsOf);
   const metadata = { ...fieldsOf(product['metadata']), ...fieldsOf(variant['metadata']) };
   const amount = priced(variant['price']) ?? priced(fieldsOf(product['price_range'])['min']);

@@ -5,7 +5,7 @@ import { forms, isPatterned, type Layer } from './forms.ts';
 
 type Colour = readonly [red: number, green: number, blue: number];
 
-export const pictureSize = 400;
+const pictureSize = 400;
 
 /** How large the drawing is within the picture. */
 const zoom = 1.22;

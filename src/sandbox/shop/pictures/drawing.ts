@@ -36,4 +36,4 @@ export type Form =
   | 'umbrella'
   | 'postcard';
 
-export type Pattern = 'plain' | 'band' | 'rim' | 'stripes' | 'dots' | 'checks';
+type Pattern = 'plain' | 'band' | 'rim' | 'stripes' | 'dots' | 'checks';
