@@ -6,7 +6,7 @@ import { type StepEnd, type StepProgress, takeStep } from '../chain-steps/take-s
 import { allowanceAbi, cctp } from '../chains/cctp.ts';
 import { chains } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
-import { houseAccount } from '../ledger/account-id.ts';
+import { type AccountId, houseAccount, userAccount } from '../ledger/account-id.ts';
 import { postSurely } from '../ledger/post-surely.ts';
 import type { Posting } from '../ledger/posting.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
@@ -14,7 +14,6 @@ import { houseWallet } from '../wallets/house-wallets.ts';
 import { keepersUntilCommit } from '../wallets/kept-chains.ts';
 import { approveStep, type Bridge, burnStep, disallowStep, fillStep, returnStep, sourceOf } from './bridge.ts';
 import { findBurner } from './burner.ts';
-import { keepHere } from './cross-chain-wallets.ts';
 import type { BridgeParts } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
@@ -41,20 +40,24 @@ export async function failBridge(parts: BridgeParts, bridge: Bridge, end: Failed
     if (rowCount === 0) return;
     const gas = await settleStep(tx, failedStep(bridge), end);
     if (status !== 'pending') await planReturn(tx, bridge);
-    const kept = bridge.origin === 'deposit' ? await leaveWaiting(tx, bridge) : [];
-    await postSurely(tx, ledger, [refund(bridge, end.reason), ...kept, ...(gas ?? [])]);
+    const account = await returnTo(tx, bridge);
+    await postSurely(tx, ledger, [refund(bridge, account, end.reason), ...(gas ?? [])]);
   });
   logger.warn({ bridge: id }, `a cross-chain transfer failed: ${end.reason}`);
 }
 
 /** What was to come home waits again, unless its owner has chosen meanwhile to keep there what arrives. */
-async function leaveWaiting(tx: Transaction, { id, accountId, from }: Bridge): Promise<Posting[]> {
-  const keepers = await keepersUntilCommit(tx, from, [accountId]);
-  await tx.query(`UPDATE deposits SET bridge_id = NULL, carry_after = now() + $2::interval WHERE bridge_id = $1`, [
-    id,
-    carryAgainAfter,
-  ]);
-  return keepers.has(accountId) ? keepHere(tx, accountId, from) : [];
+async function returnTo(tx: Transaction, bridge: Bridge): Promise<AccountId> {
+  const { id, accountId, from, amount, origin } = bridge;
+  if (origin === 'request') return sourceOf(bridge);
+  const isKept = (await keepersUntilCommit(tx, from, [accountId])).has(accountId);
+  await tx.query(
+    `UPDATE deposits SET bridge_id = NULL, carry_after = now() + $2::interval, kept_at = CASE WHEN $3 THEN now() END
+      WHERE bridge_id = $1`,
+    [id, carryAgainAfter, isKept],
+  );
+  // In one posting: from what is held nothing can be taken while an account is frozen.
+  return isKept ? userAccount(accountId, amount.asset, from) : sourceOf(bridge);
 }
 
 function failedStep(bridge: Bridge): { sagaId: string; step: string } {
@@ -62,14 +65,14 @@ function failedStep(bridge: Bridge): { sagaId: string; step: string } {
   return bridge.status === 'approving' ? approveStep(bridge.id) : burnStep(bridge);
 }
 
-function refund(bridge: Bridge, reason: string): Posting {
+function refund(bridge: Bridge, account: AccountId, reason: string): Posting {
   const { id, accountId, from, to, amount } = bridge;
   return {
     type: 'bridge_returned',
     amount,
     entries: [
       { account: houseAccount('bridges_in_transit', amount.asset, from), atomic: -amount.atomic },
-      { account: sourceOf(bridge), atomic: amount.atomic },
+      { account, atomic: amount.atomic },
     ],
     reference: `bridge:${id}:end`,
     description: `A transfer to ${chains[to].name} failed.`,

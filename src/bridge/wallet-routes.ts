@@ -1,8 +1,11 @@
 import { z } from 'zod';
-import { chains, homeChain } from '../chains/chains.ts';
+import { chains } from '../chains/chains.ts';
+import type { Transaction } from '../db/database.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
-import { postSurely } from '../ledger/post-surely.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Posting } from '../ledger/posting.ts';
 import { toDecimalText } from '../money/amount.ts';
+import { transferErrors } from '../transfers/errors.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import { openUserWallet, type UserWallet } from '../wallets/user-wallets.ts';
 import { chainField } from './answer.ts';
@@ -115,19 +118,26 @@ function walletRoute(parts: BridgeRouteParts): Route {
       examples: { body: { blockchain: 'BASE' } },
       idempotent: true,
       returns: { 200: { description: 'Your wallet there', schema: wallet, example: exampleWallet } },
-      errors: [bridgeErrors.chain_not_available],
+      errors: [bridgeErrors.chain_not_available, transferErrors.account_frozen],
     },
     async ({ caller, body, idempotency }) => {
       reachable(networks, body.blockchain);
       const opened = await orUnavailable(openUserWallet(parts, caller.accountId, body.blockchain));
       return once({ caller, idempotency }, async (tx) => {
-        if (body.blockchain !== homeChain) {
-          await postSurely(tx, ledger, await keepHere(tx, caller.accountId, body.blockchain));
-        }
+        const kept = await keepHere(tx, caller.accountId, body.blockchain);
+        if (kept.length > 0) await keepOrRefuse(tx, ledger, kept);
         return ok(describe(opened.wallet));
       });
     },
   );
+}
+
+/** What waits for somebody whose account was frozen waits on. */
+async function keepOrRefuse(tx: Transaction, ledger: Ledger, kept: readonly Posting[]): Promise<void> {
+  for (const { outcome } of await ledger.postWithin(tx, kept)) {
+    if (outcome === 'frozen_account') throw transferErrors.account_frozen();
+    if (outcome !== 'posted') throw new Error(`what waited was not kept: ${outcome}`);
+  }
 }
 
 function describe({ id, chain, address }: UserWallet): z.input<typeof wallet> {
