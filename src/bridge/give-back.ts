@@ -40,24 +40,28 @@ export async function failBridge(parts: BridgeParts, bridge: Bridge, end: Failed
     if (rowCount === 0) return;
     const gas = await settleStep(tx, failedStep(bridge), end);
     if (status !== 'pending') await planReturn(tx, bridge);
-    const account = await returnTo(tx, bridge);
+    const account = bridge.origin === 'deposit' ? await releaseDeposits(tx, bridge) : sourceOf(bridge);
     await postSurely(tx, ledger, [refund(bridge, account, end.reason), ...(gas ?? [])]);
   });
   logger.warn({ bridge: id }, `a cross-chain transfer failed: ${end.reason}`);
 }
 
-/** What was to come home waits again, unless its owner has chosen meanwhile to keep there what arrives. */
-async function returnTo(tx: Transaction, bridge: Bridge): Promise<AccountId> {
-  const { id, accountId, from, amount, origin } = bridge;
-  if (origin === 'request') return sourceOf(bridge);
-  const isKept = (await keepersUntilCommit(tx, from, [accountId])).has(accountId);
-  await tx.query(
-    `UPDATE deposits SET bridge_id = NULL, carry_after = now() + $2::interval, kept_at = CASE WHEN $3 THEN now() END
-      WHERE bridge_id = $1`,
-    [id, carryAgainAfter, isKept],
-  );
-  // In one posting: from what is held nothing can be taken while an account is frozen.
-  return isKept ? userAccount(accountId, amount.asset, from) : sourceOf(bridge);
+/**
+ * What was to come home waits again, or is at hand where its owner has chosen meanwhile to keep what arrives. Answers the account
+ * that gets it: straight to the right one, because nothing can be taken from an owner who was frozen on the way.
+ */
+async function releaseDeposits(tx: Transaction, bridge: Bridge): Promise<AccountId> {
+  const { id, accountId, from, amount } = bridge;
+  const keepers = await keepersUntilCommit(tx, from, [accountId]);
+  if (keepers.has(accountId)) {
+    await tx.query('UPDATE deposits SET bridge_id = NULL, kept_at = now() WHERE bridge_id = $1', [id]);
+    return userAccount(accountId, amount.asset, from);
+  }
+  await tx.query('UPDATE deposits SET bridge_id = NULL, carry_after = now() + $2::interval WHERE bridge_id = $1', [
+    id,
+    carryAgainAfter,
+  ]);
+  return sourceOf(bridge);
 }
 
 function failedStep(bridge: Bridge): { sagaId: string; step: string } {
@@ -65,8 +69,7 @@ function failedStep(bridge: Bridge): { sagaId: string; step: string } {
   return bridge.status === 'approving' ? approveStep(bridge.id) : burnStep(bridge);
 }
 
-function refund(bridge: Bridge, account: AccountId, reason: string): Posting {
-  const { id, accountId, from, to, amount } = bridge;
+function refund({ id, accountId, from, to, amount }: Bridge, account: AccountId, reason: string): Posting {
   return {
     type: 'bridge_returned',
     amount,
