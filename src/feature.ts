@@ -24,6 +24,7 @@ import type { Saga } from './sagas/define-saga.ts';
 import type { SagaHandler } from './sagas/run-saga.ts';
 import type { Secrets } from './secrets.ts';
 import type { Mode, Settings } from './settings.ts';
+import type { Shopping } from './shopping/open-shopping.ts';
 import type { WalletProvider } from './wallets/provider.ts';
 import type { Screening } from './withdrawals/screening.ts';
 
@@ -37,6 +38,8 @@ export interface Parts {
   readonly secrets: Secrets;
   /** For every request to a URL that somebody else has chosen. */
   readonly outgoing: Outgoing;
+  /** Other people's shops, and the ways to search them. */
+  readonly shops: Shopping;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly checkpoint: Checkpoint;

@@ -12,6 +12,7 @@ import { twilio } from '../providers/twilio/feature.ts';
 import { reserves } from '../reserves/feature.ts';
 import { sagas } from '../sagas/feature.ts';
 import { sandbox } from '../sandbox/feature.ts';
+import { shopping } from '../shopping/feature.ts';
 import { transfers } from '../transfers/feature.ts';
 import { treasury } from '../treasury/feature.ts';
 import { wallets } from '../wallets/feature.ts';
@@ -29,6 +30,7 @@ export const features: readonly ListedFeature[] = [
   deposits,
   withdrawals,
   bridge,
+  shopping,
   treasury,
   webhooks,
   reserves,

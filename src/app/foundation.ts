@@ -9,10 +9,14 @@ import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { portsOf } from '../outgoing/inner-ports.ts';
 import { createOutgoing } from '../outgoing/outgoing.ts';
+import { merchantPlatforms } from '../providers/merchants/platforms.ts';
 import type { LocalChains } from '../sandbox/chains/local-chains.ts';
+import { sandbox } from '../sandbox/feature.ts';
+import type { SandboxShops } from '../sandbox/shop/open-shops.ts';
+import { openShopping } from '../shopping/open-shopping.ts';
 import { openCustody } from './custody.ts';
 import { features as listed } from './features.ts';
-import { type AdapterParts, eventsOf, type ListedFeature, sagasOf } from './listed-feature.ts';
+import { type AdapterParts, eventsOf, type ListedFeature, sagasOf, settingsOf } from './listed-feature.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { openSecrets, openStore, openStoreDatabase } from './store.ts';
 
@@ -72,13 +76,22 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     ...(config.redisUrl === undefined ? [] : [config.redisUrl]),
     ...[...(localChains?.settings.values() ?? [])].flatMap(({ urls }) => urls),
   ]);
+  const sandboxShops = config.mode === 'sandbox' ? await openSandboxShops(config, logger) : undefined;
+  if (sandboxShops !== undefined) closers.push(() => sandboxShops.stop());
   const outgoing = createOutgoing({
     allowPrivateHosts: config.allowPrivateHosts,
+    ...(sandboxShops !== undefined && { names: sandboxShops.names }),
     forbiddenPorts: () => innerPorts,
   });
   closers.push(() => outgoing.close());
   const custody = await openCustody({ config, db, secrets, logger, checkpoint, localChains: localChains?.settings });
   let publicUrl = config.publicUrl ?? '';
+  const shops = openShopping({
+    outgoing,
+    clock: systemClock,
+    platforms: merchantPlatforms,
+    publicUrl: () => publicUrl,
+  });
   return {
     features,
     config,
@@ -95,7 +108,9 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     provider: custody.provider,
     circle: custody.circle,
     outgoing,
+    shops,
     localChains,
+    sandboxShops,
     events,
     sagas: sagasOf(features),
     onTransaction: wakeStep,
@@ -112,4 +127,9 @@ async function startSandboxChains(db: Database, logger: Logger, say: (line: stri
   say('Starting six local chains …');
   const { startLocalChains } = await import('../sandbox/chains/local-chains.ts');
   return startLocalChains({ db, logger });
+}
+
+async function openSandboxShops(config: Config, logger: Logger): Promise<SandboxShops> {
+  const { openShops } = await import('../sandbox/shop/open-shops.ts');
+  return openShops({ logger, ...settingsOf(config, sandbox) });
 }

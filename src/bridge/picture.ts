@@ -12,10 +12,10 @@ export const bridgePicture: StatePicture = {
       meaning: 'It is on no chain while the burn becomes final. This takes the longest, and cannot fail any more.',
     },
     { state: 'minting', meaning: 'It is minted on the other chain, to the last unit.' },
-    { state: 'completed', meaning: 'It is in your balance on the other chain. You are told by bridge.completed.' },
+    { state: 'completed', meaning: 'It is in your balance on the other chain. You are told by `bridge.completed`.' },
   ],
   failed: {
     state: 'failed',
-    meaning: 'Nothing was burnt, and the whole amount is back in your balance. You are told by bridge.failed.',
+    meaning: 'Nothing was burnt, and the whole amount is back in your balance. You are told by `bridge.failed`.',
   },
 };

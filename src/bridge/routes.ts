@@ -133,7 +133,7 @@ export function reachable(networks: Networks, id: ChainId): Network {
   );
 }
 
-export function throwRefusal(outcome: Outcome['outcome']): void {
+function throwRefusal(outcome: Outcome['outcome']): void {
   switch (outcome) {
     case 'posted':
       return;
@@ -146,7 +146,7 @@ export function throwRefusal(outcome: Outcome['outcome']): void {
     case 'unknown_account':
     case 'duplicate':
     case 'mismatch':
-      throw new Error(`what nobody else can have posted was refused: ${outcome}`);
+      throw new Error(`a new cross-chain transfer was refused: ${outcome}`);
   }
 }
 

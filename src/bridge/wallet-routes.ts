@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import { chains } from '../chains/chains.ts';
+import type { Transaction } from '../db/database.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Posting } from '../ledger/posting.ts';
 import { toDecimalText } from '../money/amount.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
@@ -8,7 +11,7 @@ import { openUserWallet, type UserWallet } from '../wallets/user-wallets.ts';
 import { chainField } from './answer.ts';
 import { type CrossChainWallet, keepHere, listCrossChainWallets } from './cross-chain-wallets.ts';
 import { bridgeErrors } from './errors.ts';
-import { type BridgeRouteParts, reachable, throwRefusal } from './routes.ts';
+import { type BridgeRouteParts, reachable } from './routes.ts';
 
 /** The chains, and an account's wallets on them. */
 export function crossChainWalletRoutes(parts: BridgeRouteParts): Route[] {
@@ -122,11 +125,19 @@ function walletRoute(parts: BridgeRouteParts): Route {
       const opened = await orUnavailable(openUserWallet(parts, caller.accountId, body.blockchain));
       return once({ caller, idempotency }, async (tx) => {
         const kept = await keepHere(tx, caller.accountId, body.blockchain);
-        for (const { outcome } of kept.length === 0 ? [] : await ledger.postWithin(tx, kept)) throwRefusal(outcome);
+        if (kept.length > 0) await keepOrRefuse(tx, ledger, kept);
         return ok(describe(opened.wallet));
       });
     },
   );
+}
+
+/** What waits for somebody whose account was frozen waits on. */
+async function keepOrRefuse(tx: Transaction, ledger: Ledger, kept: readonly Posting[]): Promise<void> {
+  for (const { outcome } of await ledger.postWithin(tx, kept)) {
+    if (outcome === 'frozen_account') throw transferErrors.account_frozen();
+    if (outcome !== 'posted') throw new Error(`what waited was not kept: ${outcome}`);
+  }
 }
 
 function describe({ id, chain, address }: UserWallet): z.input<typeof wallet> {

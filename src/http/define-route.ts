@@ -19,7 +19,7 @@ export interface IdempotencyClaim {
   readonly requestHash: Buffer;
 }
 
-type Auth = 'key' | 'none';
+export type Auth = 'key' | 'none';
 
 /** What a key may be allowed to do: look, pay from the balance, send money outside, look after the account. */
 export type Scope = 'read' | 'pay' | 'withdraw' | 'manage';
@@ -66,6 +66,18 @@ export interface TextAnswer {
   readonly text: { readonly type: string; readonly content: string };
 }
 
+/** One kind of event of a stream. */
+export interface EventKind {
+  readonly description: string;
+  readonly schema: z.ZodType;
+  readonly example: unknown;
+}
+
+/** An answer that goes on: events until there are no more, or until the signal says that nobody listens. */
+export interface StreamAnswer {
+  readonly stream: (signal: AbortSignal) => AsyncIterable<{ readonly event: string; readonly data: unknown }>;
+}
+
 interface RouteFacts<Body, Query, Params, Returns extends Successes> {
   /** The operationId: how tools name this operation. */
   readonly id: string;
@@ -86,13 +98,16 @@ interface RouteFacts<Body, Query, Params, Returns extends Successes> {
   readonly idempotent?: true;
 }
 
-type RouteSpec<A extends Auth, Body, Query, Params, Returns extends Successes> = Access<A> &
+export type RouteSpec<A extends Auth, Body, Query, Params, Returns extends Successes> = Access<A> &
   RouteFacts<Body, Query, Params, Returns>;
 
 /** A declared route, as the server, the OpenAPI document and the reference read it. */
 export interface Route {
-  readonly spec: RouteSpec<Auth, Schema | undefined, Schema | undefined, Schema | undefined, Successes>;
-  handle(request: unknown): Promise<{ readonly status: number; readonly body: unknown } | TextAnswer>;
+  readonly spec: RouteSpec<Auth, Schema | undefined, Schema | undefined, Schema | undefined, Successes> & {
+    /** Only of a stream (define-stream.ts), which has these instead of `returns`. */
+    readonly events?: Readonly<Record<string, EventKind>>;
+  };
+  handle(request: unknown): Promise<{ readonly status: number; readonly body: unknown } | TextAnswer | StreamAnswer>;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Route, Scope } from './define-route.ts';
 import { httpErrors } from './errors.ts';
+import { eventText } from './event-streams.ts';
 import type { ErrorKind } from './problem.ts';
 import { problemType } from './send-problem.ts';
 
@@ -108,7 +109,11 @@ function toOperation({ spec }: Route, publicUrl: string): OpenApiOperation {
         },
       },
     }),
-    responses: { ...successResponses(spec), ...errorResponses(spec, publicUrl) },
+    responses: {
+      ...successResponses(spec),
+      ...(spec.events !== undefined && { 200: streamResponse(spec.events) }),
+      ...errorResponses(spec, publicUrl),
+    },
   };
 }
 
@@ -131,6 +136,27 @@ function successResponses(spec: Route['spec']): Record<string, Json> {
       },
     ]),
   );
+}
+
+/** OpenAPI has no words for events, so their schemas stand in a member of our own, and the example shows each of them. */
+function streamResponse(events: NonNullable<Route['spec']['events']>): Json {
+  const kinds = Object.entries(events);
+  return {
+    description: `Server-Sent Events. ${kinds
+      .map(([name, { description }]) => `\`${name}\`: ${description}`)
+      .join('. ')}. \`error\`: it failed, and this problem says why; nothing comes after it`,
+    headers: rateLimitHeaders,
+    content: {
+      'text/event-stream': {
+        schema: { type: 'string' },
+        example: kinds.map(([event, { example }]) => eventText({ event, data: example })).join(''),
+        'x-events': {
+          ...Object.fromEntries(kinds.map(([name, { schema }]) => [name, toSchema(schema, 'output')])),
+          error: { $ref: '#/components/schemas/Problem' },
+        },
+      },
+    },
+  };
 }
 
 /** Errors with one status share a response; each code has its own example. */

@@ -3,12 +3,18 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddress } from './client-address.ts';
 import type { IdempotencyClaim, Route, TextAnswer } from './define-route.ts';
 import { httpErrors } from './errors.ts';
+import type { EventStreams } from './event-streams.ts';
 import { refuseUnstorableText } from './parse-body.ts';
 import { parseQuery } from './parse-query.ts';
 import { validate } from './validate.ts';
 
 /** One request, top to bottom: who, what, do it, check the answer. */
-export async function runRoute(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+export async function runRoute(
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  streams: EventStreams,
+): Promise<FastifyReply> {
   const { spec } = route;
   if (spec.auth === 'key' && request.caller === undefined) {
     throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
@@ -27,6 +33,7 @@ export async function runRoute(route: Route, request: FastifyRequest, reply: Fas
   });
 
   if ('replayed' in answer) reply.header('Idempotency-Replayed', 'true');
+  if ('stream' in answer) return streams.send(route, answer, request, reply);
   if ('text' in answer) return reply.type(declaredType(route, answer)).send(answer.text.content);
   return reply.code(answer.status).type('application/json; charset=utf-8').send(checkedJson(route, answer));
 }

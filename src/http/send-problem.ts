@@ -11,23 +11,26 @@ export function problemType(publicUrl: string, code: string): string {
 }
 
 export function sendProblem(reply: FastifyReply, problem: Problem, requestId: string, publicUrl: string): FastifyReply {
-  const { errors, headers = {}, members = {} } = problem.extras;
   return reply
     .code(problem.status)
-    .headers(headers)
+    .headers(problem.extras.headers ?? {})
     .type('application/problem+json')
-    .send(
-      JSON.stringify({
-        type: problemType(publicUrl, problem.code),
-        title: problem.title,
-        status: problem.status,
-        detail: problem.message,
-        code: problem.code,
-        requestId,
-        ...(errors !== undefined && { errors }),
-        ...members,
-      }),
-    );
+    .send(JSON.stringify(describeProblem(problem, requestId, publicUrl)));
+}
+
+/** The members that RFC 9457 and this interface give every problem. */
+export function describeProblem(problem: Problem, requestId: string, publicUrl: string) {
+  const { errors, members = {} } = problem.extras;
+  return {
+    type: problemType(publicUrl, problem.code),
+    title: problem.title,
+    status: problem.status,
+    detail: problem.message,
+    code: problem.code,
+    requestId,
+    ...(errors !== undefined && { errors }),
+    ...members,
+  };
 }
 
 /** Whatever went wrong, as something the caller can be told. Anything unforeseen is our fault and says no more. */

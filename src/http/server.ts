@@ -7,6 +7,7 @@ import { clientAddress, isTrusted, trustsAnybody } from './client-address.ts';
 import { answerClientError } from './client-error.ts';
 import type { Caller, Route } from './define-route.ts';
 import { httpErrors } from './errors.ts';
+import { createEventStreams, type EventStreams } from './event-streams.ts';
 import { headersFor, preflightHeaders } from './headers.ts';
 import { parseJsonBody } from './parse-body.ts';
 import { applyDecision, countRequest } from './rate-limits.ts';
@@ -87,12 +88,19 @@ export function createServer(options: ServerOptions): FastifyInstance {
     throw httpErrors.not_found();
   });
 
-  app.register(async (api) => registerApi(api, options), { prefix: apiPrefix });
+  const streams = createEventStreams({ logger, publicUrl });
+  // Without this a stream that goes on would keep the server from stopping.
+  app.addHook('preClose', async () => streams.close());
+  app.register(async (api) => registerApi(api, options, streams), { prefix: apiPrefix });
   options.pages?.(app);
   return app;
 }
 
-function registerApi(api: FastifyInstance, { routes, config, limiter, authenticate }: ServerOptions): void {
+function registerApi(
+  api: FastifyInstance,
+  { routes, config, limiter, authenticate }: ServerOptions,
+  streams: EventStreams,
+): void {
   api.addHook('onRequest', (request, reply, done) => {
     if (request.method === 'OPTIONS') {
       done();
@@ -118,7 +126,11 @@ function registerApi(api: FastifyInstance, { routes, config, limiter, authentica
 
   for (const [path, group] of groupByPath(routes)) {
     for (const route of group) {
-      api.route({ method: route.spec.method, url: path, handler: (request, reply) => runRoute(route, request, reply) });
+      api.route({
+        method: route.spec.method,
+        url: path,
+        handler: (request, reply) => runRoute(route, request, reply, streams),
+      });
     }
     refuseOtherMethods(api, path, group);
   }

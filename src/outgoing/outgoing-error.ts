@@ -1,4 +1,4 @@
-type OutgoingErrorCode = 'refused' | 'timeout' | 'unreachable' | 'too_large';
+type OutgoingErrorCode = 'refused' | 'timeout' | 'unreachable' | 'too_large' | 'given_up';
 
 /** Its message is a whole sentence that a user may read: it names no credentials and no address that the user did not give. */
 export class OutgoingError extends Error {

@@ -32,6 +32,8 @@ interface OutgoingRequest {
   readonly maxBodyBytes?: number;
   /** A body that is too large is cut off instead of being an error. */
   readonly truncateBody?: boolean;
+  /** Ends it wherever it is, for when nobody waits for the answer any more. */
+  readonly signal?: AbortSignal;
 }
 
 export interface OutgoingAnswer {
@@ -131,11 +133,12 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
       };
     }
     try {
-      return await within(timeoutMs, exchange(checked));
+      request.signal?.throwIfAborted();
+      return await within({ timeoutMs, signal: request.signal }, exchange(checked));
     } catch (error) {
       // Nothing is sent any more, even if a connection that was too slow is opened after all.
       over.abort();
-      throw toOutgoingError(error);
+      throw request.signal?.aborted === true ? givenUp() : toOutgoingError(error);
     }
   }
 
@@ -159,13 +162,26 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
 }
 
 /** The signal alone would not do: the client looks at it only once it has a connection. */
-async function within<Result>(timeoutMs: number, work: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeUp = new Promise<never>((_, reject) => {
+async function within<Result>(
+  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal | undefined },
+  work: Promise<Result>,
+): Promise<Result> {
+  let end = () => {};
+  const over = new Promise<never>((_, reject) => {
     const sentence = `The host did not answer within ${timeoutMs / 1_000} seconds.`;
-    timer = setTimeout(() => reject(new OutgoingError('timeout', sentence)), timeoutMs);
+    const timer = setTimeout(() => reject(new OutgoingError('timeout', sentence)), timeoutMs);
+    const giveUp = () => reject(givenUp());
+    signal?.addEventListener('abort', giveUp);
+    end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', giveUp);
+    };
   });
-  return Promise.race([work, timeUp]).finally(() => clearTimeout(timer));
+  return Promise.race([work, over]).finally(() => end());
+}
+
+function givenUp(): OutgoingError {
+  return new OutgoingError('given_up', 'The request was given up, because nobody waits for it any more.');
 }
 
 function lowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {

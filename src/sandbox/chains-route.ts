@@ -5,6 +5,7 @@ import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { attesters } from './cctp/accounts.ts';
 import type { LocalChains } from './chains/local-chains.ts';
 import { mintedTokens, wrappedCoins } from './chains/tokens.ts';
+import type { SandboxShops } from './shop/open-shops.ts';
 
 const chain = z.object({
   id: z.enum(chainIds),
@@ -21,23 +22,31 @@ const chain = z.object({
     .describe("Circle's cross-chain protocol, version 2: contracts of our own that behave like the real ones"),
 });
 
-/** Where to reach the local chains, for anybody who brings a wallet of their own. */
-export function chainsRoute(chains: LocalChains): Route {
+const shop = z.object({
+  domain: z.string().meta({ description: 'To be given as `website`.' }),
+  url: z.string().meta({ description: 'Where a browser on this machine finds it.' }),
+});
+
+/** Where to reach the local chains, for anybody who brings a wallet of their own, and the shops to try. */
+export function chainsRoute(chains: LocalChains, { demoShop, closedShop }: SandboxShops): Route {
   return defineRoute(
     {
       id: 'getSandbox',
       method: 'GET',
       path: '/sandbox',
       tag: 'Sandbox',
-      summary: 'The local chains, and what is on them',
-      description: 'Any Ethereum client can use `rpcUrl` from the machine that the sandbox runs on.',
+      summary: 'The local chains and what is on them, and the demo shops',
+      description:
+        'Any Ethereum client can use `rpcUrl` from the machine that the sandbox runs on. `demoShop` can be searched like any shop on the web; so can `closedShop`, which takes no orders.',
       auth: 'none',
       returns: {
         200: {
-          description: 'Every chain with its tokens by symbol',
+          description: 'Every chain with its tokens by symbol, and two shops',
           schema: z.object({
             chains: z.array(chain),
             attestationUrl: z.string().describe('Where what is burnt is attested, as at https://iris-api.circle.com'),
+            demoShop: shop,
+            closedShop: shop,
           }),
           example: {
             attestationUrl: 'http://127.0.0.1:8545',
@@ -53,6 +62,8 @@ export function chainsRoute(chains: LocalChains): Route {
                 cctp: { ...cctp, attesters: attesters.map(({ address }) => address) },
               },
             ],
+            demoShop: { domain: 'demo-shop.example', url: 'http://127.0.0.1:8460' },
+            closedShop: { domain: 'closed-shop.example', url: 'http://127.0.0.1:8461' },
           },
         },
       },
@@ -60,6 +71,8 @@ export function chainsRoute(chains: LocalChains): Route {
     async () =>
       ok({
         attestationUrl: chains.attestationUrl,
+        demoShop,
+        closedShop,
         chains: Array.from(chains.settings, ([id, { urls }]) => ({
           id,
           chainId: facts[id].chainId,

@@ -1,18 +1,44 @@
+import { z } from 'zod';
 import type { Feature } from '../feature.ts';
+import { defineSettings } from '../settings.ts';
 import type { LocalChains } from './chains/local-chains.ts';
 import { fillGas, fillGasSchedule } from './fill-gas.ts';
 import { sandboxRoutes } from './routes.ts';
+import type { SandboxShops } from './shop/open-shops.ts';
+import { type SearchWay, searchWays } from './shop/shop.ts';
 
 export interface SandboxParts {
   /** In live mode there are none, and nothing of all this. */
   readonly localChains: LocalChains | undefined;
+  readonly sandboxShops: SandboxShops | undefined;
 }
 
-export const sandbox: Feature<unknown, SandboxParts> = {
+export interface SandboxSettings {
+  /** How the demo shop can be searched. */
+  readonly ways: readonly SearchWay[];
+}
+
+const ways = z
+  .string()
+  .default(searchWays.join(','))
+  .transform((text) => text.split(',').map((part) => part.trim()) as SearchWay[])
+  .refine((list) => list.every((way) => searchWays.includes(way)), {
+    error: `must be a comma-separated list of ${searchWays.join(', ')}`,
+  });
+
+export const sandbox: Feature<SandboxSettings, SandboxParts> = {
   name: 'sandbox',
+  settings: defineSettings({
+    variables: { DEMO_SHOP_SEARCH: ways },
+    readme: [
+      '| `DEMO_SHOP_SEARCH` | `ucp,shopify,woocommerce,json-ld` | sandbox only: the ways in which the demo shop can be searched |',
+    ],
+    harmless: ['DEMO_SHOP_SEARCH'],
+    read: ({ DEMO_SHOP_SEARCH }) => ({ ways: DEMO_SHOP_SEARCH }),
+  }),
   chapters: [{ name: 'Sandbox', description: 'Only in the sandbox: what stands in for the outside world.' }],
-  routes: ({ db, secrets, localChains: chains }) =>
-    chains === undefined ? [] : sandboxRoutes({ db, secrets, chains }),
+  routes: ({ db, secrets, localChains: chains, sandboxShops: shops }) =>
+    chains === undefined || shops === undefined ? [] : sandboxRoutes({ db, secrets, chains, shops }),
   async onStart({ db, ledger, localChains }) {
     if (localChains !== undefined) await fillGas({ db, ledger, faucet: localChains.faucet });
   },

@@ -6,14 +6,21 @@ import { chainsRoute } from './chains-route.ts';
 import { faucetRoute } from './faucet-route.ts';
 import { fundRoute } from './fund-route.ts';
 import { messagesRoute } from './messages-route.ts';
+import type { SandboxShops } from './shop/open-shops.ts';
 
 /** What only a sandbox has. In live mode these addresses do not exist. */
 export interface SandboxParts {
   readonly db: Database;
   readonly secrets: Secrets;
   readonly chains: LocalChains;
+  readonly shops: SandboxShops;
 }
 
-export function sandboxRoutes({ db, secrets, chains }: SandboxParts): Route[] {
-  return [chainsRoute(chains), fundRoute({ db, chains }), faucetRoute(chains.faucet), messagesRoute({ db, secrets })];
+export function sandboxRoutes({ db, secrets, chains, shops }: SandboxParts): Route[] {
+  return [
+    chainsRoute(chains, shops),
+    fundRoute({ db, chains }),
+    faucetRoute(chains.faucet),
+    messagesRoute({ db, secrets }),
+  ];
 }

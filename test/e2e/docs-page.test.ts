@@ -66,6 +66,19 @@ const routes = [
     },
     onlyDescribed,
   ),
+  // Its chapter has a picture of states.
+  defineRoute(
+    {
+      id: 'followThing',
+      method: 'GET',
+      path: '/things/way',
+      tag: 'Cross-chain',
+      summary: 'Where a thing is',
+      auth: 'none',
+      returns: { 200: { description: 'It', schema: z.object({}), example: {} } },
+    },
+    onlyDescribed,
+  ),
 ];
 
 const chapters = features.flatMap((feature) => feature.chapters ?? []);

@@ -77,11 +77,7 @@ describe('a protocol that takes a minimum fee', () => {
 
   test('and raises it between the approval and the burn: nothing was burnt, and the amount is back', async () => {
     const { user, id } = await begin();
-    await world.goOn(id, 'approving', world.step);
-    while ((await world.look(id)).status === 'approving') {
-      await world.step(id);
-      await world.read();
-    }
+    await world.goOn(id, 'burning', world.step);
     await setFee(30_000n);
     await expectBack(user, id, /max fee/i);
   });

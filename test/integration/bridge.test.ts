@@ -291,24 +291,6 @@ describe('a deposit on another chain', () => {
     expect(paid.status).toBe(200);
     expect((await get('/circle/balance', key)).body).toEqual({ USDC: '0', EURC: '0' });
   }, 60_000);
-
-  test('waits while its owner is frozen, who is told so when asking to keep it there', async () => {
-    const { key, address } = await somebody();
-    const { db } = service.database;
-    const freeze = (since: string | null) =>
-      db.query(
-        'UPDATE accounts SET frozen_at = $2 WHERE id = (SELECT account_id FROM wallets WHERE address = $1 LIMIT 1)',
-        [address, since],
-      );
-    await freeze('2026-01-01');
-    await deposit('OP', 'USDC', 4_000_000n, address);
-    await until('the deposit', async () => (await walletOn('OP', key))?.waiting === '4');
-    const refused = await post('/cross-chain/wallet', { blockchain: 'OP' }, { key });
-    expect(refused).toMatchObject({ status: 403, body: { code: 'account_frozen' } });
-    expect(await walletOn('OP', key)).toMatchObject({ arrivals: 'carried_home', balance: '0', waiting: '4' });
-    await freeze(null);
-    await until('it to come home', async () => (await get('/circle/balance', key)).body.USDC === '4', 60_000);
-  }, 90_000);
 });
 
 test('at the end reserves differ by nothing, and nothing is in flight', () => checkMoney(), 60_000);

@@ -179,11 +179,12 @@ describe('whoever makes a wallet there', () => {
     await carrier.expectWhole();
   });
 
-  test('keeps what fails on its way afterwards', async () => {
+  test('keeps what fails on its way afterwards, also while the account is frozen', async () => {
     const user = await world.newUser();
     await carrier.deposit('BASE', user, 3_000_000n);
     await carrier.carry('BASE');
     await carrier.keep('BASE', user);
+    await db.query('UPDATE accounts SET frozen_at = now() WHERE id = $1', [user.id]);
     await refuseBurns('BASE', () => carrier.settle());
     expect(await bridgesOf(user)).toMatchObject([{ status: 'failed' }]);
     expect(await carrier.wallet('BASE', user)).toMatchObject({ usdc: '3', waiting: '0' });
@@ -328,7 +329,7 @@ test('more than one message carries goes in several; a single deposit of more wa
   await carrier.expectWhole();
 });
 
-test('EURC is not bridged: it stays, and can be withdrawn there', async () => {
+test('EURC is not bridged: it is at hand where it came', async () => {
   const user = await world.newUser();
   await carrier.deposit('BASE', user, 3_000_000n, 'EURC');
   await carrier.carry('BASE');

@@ -129,6 +129,16 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.post('/account/tier', { tier: 'enterprise' }, key),
     ];
   },
+  async searchProducts() {
+    const key = await newKey();
+    const ask = (website: string) => service.client.post('/shopping/search', { website, query: 'mug' }, key);
+    return [await ask('demo-shop.example'), await ask('127.0.0.1:9'), await ask('localhost')];
+  },
+  async streamProducts() {
+    const key = await newKey();
+    const ask = (website: string) => service.client.get(`/shopping/search/stream?q=mug&website=${website}`, key);
+    return [await ask('demo-shop.example'), await ask('localhost')];
+  },
   async revokeKey() {
     const key = await newKey();
     return [
@@ -518,9 +528,11 @@ const allowed: Record<Scope, readonly string[]> = {
     'GET /invoices',
     'GET /invoices/{id}',
     'GET /sandbox/messages',
+    'GET /shopping/search/stream',
     'GET /webhooks',
     'GET /webhooks/deliveries',
     'GET /webhooks/deliveries/{id}',
+    'POST /shopping/search',
   ],
   pay: [
     'POST /agent/transfer',

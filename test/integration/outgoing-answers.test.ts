@@ -270,6 +270,28 @@ describe('many at once', () => {
     expect(new Set(await Promise.all(waits))).toEqual(new Set(['timeout']));
   });
 
+  test('what nobody waits for any more is ended wherever it is', async () => {
+    let left = false;
+    let requests = 0;
+    const { outgoing, url } = await answering((_, response) => {
+      requests++;
+      response.write('half');
+      response.on('close', () => {
+        left = true;
+      });
+    });
+    const leaving = new AbortController();
+    const given = outgoing.request({ method: 'GET', url, signal: leaving.signal });
+    await until('the request to arrive', async () => requests === 1);
+    leaving.abort();
+    await expect(given).rejects.toMatchObject({ name: 'OutgoingError', code: 'given_up' });
+    await until('the host to see it', async () => left);
+    await expect(outgoing.request({ method: 'GET', url, signal: leaving.signal })).rejects.toMatchObject({
+      code: 'given_up',
+    });
+    expect(requests).toBe(1);
+  });
+
   test('closing waits for what is under way and begins nothing new', async () => {
     let release: (() => void) | undefined;
     const { outgoing, url } = await answering((_, response) => {

@@ -188,6 +188,8 @@ export function useBridgeWorld(options: ChainsOptions = {}) {
     look,
     goOn,
     read,
+    /** One step of whoever reads Polygon, which may be one back. */
+    readOnce: async () => void (await readers[0]?.step()),
     fillTanks,
     waitsFor,
     owed,

@@ -1,5 +1,5 @@
 import type { StatePicture } from '../../http/openapi.ts';
-import { type Html, html } from '../html.ts';
+import { type Html, html, prose } from '../html.ts';
 
 /** The way of something that takes its time, drawn as a line with stops; a second line leads to where it ends if it fails. */
 export function statePicture({ caption, way, failed }: StatePicture): Html {
@@ -14,5 +14,5 @@ ${stop('failed', failed.state, failed.meaning)}
 }
 
 function stop(kind: 'may-fail' | 'certain' | 'failed', state: string, meaning: string): Html {
-  return html`<li class="${kind}"><span class="track"></span><p><code>${state}</code> ${meaning}</p></li>`;
+  return html`<li class="${kind}"><span class="track"></span><p><code>${state}</code> ${prose(meaning)}</p></li>`;
 }

@@ -1,0 +1,20 @@
+/** Readers for answers of strangers: whatever has another type than it should is not there. */
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Never the prototype's: a field is there only when the answer has it. */
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+/** One thing where there should be a list is a list of one; more than these many are not looked at. */
+export function listOf(value: unknown, most = 100): readonly unknown[] {
+  if (value === undefined || value === null) return [];
+  return Array.isArray(value) ? value.slice(0, most) : [value];
+}
+
+/** Text, or a number where text was meant. */
+export function textOf(value: unknown): string | undefined {
+  if (typeof value === 'number' && Number.isFinite(value)) return String(value);
+  return typeof value === 'string' && value.trim() !== '' ? value : undefined;
+}

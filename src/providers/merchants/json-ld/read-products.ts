@@ -1,0 +1,106 @@
+import { priceFromText, readCurrency } from '../../../shopping/price.ts';
+import type { Candidate } from '../../../shopping/product.ts';
+import { type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
+import { createResolver, hasType, walkJsonLd } from './walk.ts';
+
+type Resolve = (value: unknown) => Fields;
+
+const productTypes = ['Product', 'ProductGroup', 'IndividualProduct', 'ProductModel', 'Book'];
+
+/** The products that a page describes with a price. */
+export function readProducts(documents: readonly unknown[], pageCurrency?: string): readonly Candidate[] {
+  const nodes = walkJsonLd(documents);
+  const resolve = createResolver(nodes);
+  const groups = nodes.filter((node) => hasType(node, productTypes));
+  // A variant inside its group is told of by the group.
+  const inside = new Set(groups.flatMap((group) => listOf(group['hasVariant']).map(resolve)));
+  return groups.filter((node) => !inside.has(node)).map((node) => readProduct(node, resolve, pageCurrency));
+}
+
+function readProduct(node: Fields, resolve: Resolve, pageCurrency: string | undefined): Candidate {
+  const variants = listOf(node['hasVariant']).map(resolve);
+  const priced = [node, ...variants].flatMap((one) =>
+    readOffers(one, resolve, pageCurrency).map((offer) => ({ one, offer })),
+  );
+  // What one can have, and of that the cheapest: so shops show their variants themselves.
+  const [best] = priced.sort(
+    (a, b) =>
+      Number(a.offer.available === false) - Number(b.offer.available === false) ||
+      Number(a.offer.value) - Number(b.offer.value),
+  );
+  return {
+    title: textOf(node['name']) ?? textOf(best?.one['name']) ?? '',
+    brand: readBrand(node['brand'], resolve) ?? readBrand(variants[0]?.['brand'], resolve),
+    price: best?.offer.price,
+    url: textOf(best?.one['url']) ?? textOf(node['url']) ?? best?.offer.url,
+    picture: readPicture(node['image'], resolve) ?? readPicture(best?.one['image'], resolve),
+    id: textOf(node['productGroupID']) ?? textOf(node['productID']) ?? textOf(node['sku']) ?? textOf(node['@id']),
+    variantId: textOf(best?.one['sku']) ?? textOf(best?.offer.sku),
+    available: best?.offer.available,
+  };
+}
+
+interface ReadOffer {
+  readonly price: ReturnType<typeof priceFromText>;
+  readonly value: number;
+  readonly available: boolean | undefined;
+  readonly url: string | undefined;
+  readonly sku: unknown;
+}
+
+function readOffers(product: Fields, resolve: Resolve, pageCurrency: string | undefined): ReadOffer[] {
+  return listOf(product['offers'], 50)
+    .map(resolve)
+    .flatMap((offer) => {
+      const inner = listOf(offer['offers'], 50).map(resolve);
+      const currency = readCurrency(offer['priceCurrency']);
+      const own = readOffer(offer, { resolve, currency: currency ?? readCurrency(pageCurrency) });
+      if (own.price !== undefined && inner.length === 0) return [own];
+      const each = inner.map((one) => readOffer(one, { resolve, currency: currency ?? readCurrency(pageCurrency) }));
+      return [...each, own].filter(({ price }) => price !== undefined);
+    });
+}
+
+function readOffer(
+  offer: Fields,
+  { resolve, currency }: { resolve: Resolve; currency: string | undefined },
+): ReadOffer {
+  // A list price is what it used to cost.
+  const specifications = listOf(offer['priceSpecification'], 20)
+    .map(resolve)
+    .filter(({ priceType }) => !/(?:ListPrice|SRP|StrikethroughPrice|MSRP)$/.test(textOf(priceType) ?? ''));
+  const places = [offer, ...specifications];
+  const asked = places.find(({ price, lowPrice }) => price !== undefined || lowPrice !== undefined) ?? {};
+  const code =
+    readCurrency(asked['priceCurrency']) ??
+    readCurrency(offer['priceCurrency']) ??
+    specifications.map(({ priceCurrency }) => readCurrency(priceCurrency)).find(Boolean) ??
+    currency;
+  const price = priceFromText(asked['price'] ?? asked['lowPrice'], code);
+  return {
+    price,
+    value: price === undefined ? Number.POSITIVE_INFINITY : Number(price.atomic) / 10 ** price.decimals,
+    available: readAvailability(offer['availability']),
+    url: textOf(offer['url']),
+    sku: offer['sku'],
+  };
+}
+
+function readAvailability(value: unknown): boolean | undefined {
+  const name = (textOf(value) ?? textOf(fieldsOf(value)['@id']) ?? '').replace(/^.*[/:#]/, '');
+  if (/^(?:InStock|LimitedAvailability|OnlineOnly|PreOrder|PreSale|BackOrder|MadeToOrder)$/i.test(name)) return true;
+  return /^(?:OutOfStock|SoldOut|Discontinued|InStoreOnly)$/i.test(name) ? false : undefined;
+}
+
+function readBrand(value: unknown, resolve: Resolve): string | undefined {
+  const [first] = listOf(value);
+  return typeof first === 'string' ? textOf(first) : textOf(resolve(first)['name']);
+}
+
+function readPicture(value: unknown, resolve: Resolve): Candidate['picture'] {
+  const [first] = listOf(value);
+  if (typeof first === 'string') return { url: first };
+  const image = resolve(first);
+  const url = [image['contentUrl'], image['url'], image['@id']].map(textOf).find((text) => text !== undefined);
+  return url === undefined ? undefined : { url, alt: textOf(image['caption']) ?? textOf(image['name']) };
+}

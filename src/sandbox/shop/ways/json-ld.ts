@@ -1,0 +1,58 @@
+import type { ShopProduct } from '../catalog.ts';
+import { picturePath, productPath, type Shop } from '../shop.ts';
+
+/** What the pages tell search engines. The search page has no prices, as those of most shops. */
+
+export function describeSite(shop: Shop, origin: string): object {
+  return {
+    '@context': 'https://schema.org',
+    '@type': 'WebSite',
+    name: shop.name,
+    url: `${origin}/`,
+    potentialAction: {
+      '@type': 'SearchAction',
+      target: { '@type': 'EntryPoint', urlTemplate: `${origin}/search?q={search_term_string}` },
+      'query-input': 'required name=search_term_string',
+    },
+  };
+}
+
+export function describeResults(products: readonly ShopProduct[], origin: string): object {
+  return {
+    '@context': 'https://schema.org',
+    '@type': 'ItemList',
+    itemListElement: products.map((product, index) => ({
+      '@type': 'ListItem',
+      position: index + 1,
+      url: `${origin}${productPath(product)}`,
+    })),
+  };
+}
+
+export function describeProduct(product: ShopProduct, origin: string): object {
+  return {
+    '@context': 'https://schema.org',
+    '@type': 'Product',
+    name: product.title,
+    description: product.description,
+    sku: `DEMO-${product.id}`,
+    brand: { '@type': 'Brand', name: product.maker },
+    image: [`${origin}${picturePath(product)}`],
+    url: `${origin}${productPath(product)}`,
+    offers: {
+      '@type': 'Offer',
+      price: (product.cents / 100).toFixed(2),
+      priceCurrency: product.currency,
+      availability: `https://schema.org/${product.inStock ? 'InStock' : 'OutOfStock'}`,
+      url: `${origin}${productPath(product)}`,
+      shippingDetails: {
+        '@type': 'OfferShippingDetails',
+        shippingRate: {
+          '@type': 'MonetaryAmount',
+          value: (product.shippingCents / 100).toFixed(2),
+          currency: product.currency,
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import { findInCatalog, type ShopProduct } from '../catalog.ts';
+import { json, picturePath, productPath, type ShopReply, type ShopRequest } from '../shop.ts';
+
+/** The shop's one currency: what is priced in another does not stand in this search, which tells none. */
+const currency = 'USD';
+
+/** Predictive search as Shopify's storefronts have it. */
+export function answerShopify({ url, method, shop, origin }: ShopRequest): ShopReply | undefined {
+  if (method !== 'GET') return undefined;
+  if (url.pathname === '/cart.js') {
+    return json({ token: 'demo', item_count: 0, items: [], total_price: 0, currency });
+  }
+  if (url.pathname !== '/search/suggest.json') return undefined;
+  const query = url.searchParams.get('q') ?? '';
+  if (query === '') {
+    return json({ status: 422, message: 'Invalid parameter error', description: 'Query is required' }, { status: 422 });
+  }
+  const products = findInCatalog(shop.products, query)
+    .filter((product) => product.currency === currency)
+    .slice(0, 10)
+    .map((product) => describe(product, { origin, query }));
+  return json({ resources: { results: { products } } });
+}
+
+function describe(
+  product: ShopProduct,
+  { origin, query }: { readonly origin: string; readonly query: string },
+): object {
+  const price = (product.cents / 100).toFixed(2);
+  const image = `${origin}${picturePath(product)}`;
+  return {
+    available: product.inStock,
+    body: `<p>${product.description}</p>`,
+    compare_at_price_max: '0.00',
+    compare_at_price_min: '0.00',
+    handle: product.slug,
+    id: product.id,
+    image,
+    price,
+    price_max: price,
+    price_min: price,
+    tags: [product.category],
+    title: product.title,
+    type: product.category,
+    url: `${productPath(product)}?_pos=1&_psq=${encodeURIComponent(query)}&_ss=e&_v=1.0`,
+    variants: [],
+    vendor: product.maker,
+    featured_image: { alt: `A drawing of ${product.title}`, aspect_ratio: 1, height: 400, url: image, width: 400 },
+  };
+}

@@ -1,0 +1,105 @@
+import { findInCatalog, type ShopProduct } from '../catalog.ts';
+import { json, picturePath, productPath, type ShopReply, type ShopRequest } from '../shop.ts';
+
+/** The versions that the shop speaks: the newest at the usual address, the one before at an address that it names. */
+const newest = '2026-08-25';
+const before = '2026-04-08';
+const searchCapability = 'dev.ucp.shopping.catalog.search';
+
+type Fields = Readonly<Record<string, unknown>>;
+const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {});
+
+/** UCP: the profile, and catalog search over REST and MCP. Undefined for any other address. */
+export function answerUcp(request: ShopRequest): ShopReply | undefined {
+  const { pathname } = request.url;
+  const get = request.method === 'GET';
+  if (get && pathname === '/.well-known/ucp') return profile(request, newest);
+  if (get && pathname === `/.well-known/ucp/${before}`) return profile(request, before);
+  const [, version = '', rest = ''] = /^\/ucp\/(\d{4}-\d{2}-\d{2})(\/.*)$/.exec(pathname) ?? [];
+  if (request.method !== 'POST' || (version !== newest && version !== before)) return undefined;
+  if (rest === '/catalog/search') return json(search(request, version, request.body));
+  if (rest === '/mcp') return answerMcp(request, version);
+  return undefined;
+}
+
+function profile({ origin }: ShopRequest, version: string): ShopReply {
+  const page = (path: string) => `https://ucp.dev/${version}/${path}`;
+  const service = { version, spec: page('specification/overview') };
+  const ucp = {
+    version,
+    ...(version === newest && { supported_versions: { [before]: `${origin}/.well-known/ucp/${before}` } }),
+    services: {
+      'dev.ucp.shopping': [
+        {
+          ...service,
+          transport: 'rest',
+          endpoint: `${origin}/ucp/${version}`,
+          schema: page('services/shopping/rest.openapi.json'),
+        },
+        {
+          ...service,
+          transport: 'mcp',
+          endpoint: `${origin}/ucp/${version}/mcp`,
+          schema: page('services/shopping/mcp.openrpc.json'),
+        },
+      ],
+    },
+    capabilities: {
+      [searchCapability]: [
+        { version, spec: page('specification/catalog/search'), schema: page('schemas/shopping/catalog_search.json') },
+      ],
+    },
+    payment_handlers: {},
+  };
+  return json({ ucp }, { headers: { 'Cache-Control': 'public, max-age=300' } });
+}
+
+function search({ shop, origin }: ShopRequest, version: string, asked: unknown): object {
+  const { query, pagination } = fieldsOf(asked);
+  const limit = Number(fieldsOf(pagination)['limit'] ?? 10);
+  const found = findInCatalog(shop.products, typeof query === 'string' ? query : '');
+  const shown = found.slice(0, Math.min(50, Math.max(1, Number.isInteger(limit) ? limit : 10)));
+  return {
+    ucp: { version, status: 'success', capabilities: { [searchCapability]: [{ version }] } },
+    products: shown.map((product) => describe(product, origin)),
+    pagination: { has_next_page: shown.length < found.length, total_count: found.length },
+  };
+}
+
+function describe(product: ShopProduct, origin: string): object {
+  const price = { amount: product.cents, currency: product.currency };
+  const description = { plain: product.description };
+  const id = String(product.id);
+  return {
+    id,
+    handle: product.slug,
+    title: product.title,
+    description,
+    url: `${origin}${productPath(product)}`,
+    categories: [{ value: product.category, taxonomy: 'merchant' }],
+    price_range: { min: price, max: price },
+    media: [{ type: 'image', url: `${origin}${picturePath(product)}`, alt_text: `A drawing of ${product.title}` }],
+    variants: [
+      {
+        id: `${id}-1`,
+        title: product.title,
+        description,
+        price,
+        availability: { available: product.inStock, status: product.inStock ? 'in_stock' : 'out_of_stock' },
+      },
+    ],
+    metadata: { brand: product.maker },
+  };
+}
+
+function answerMcp(request: ShopRequest, version: string): ShopReply {
+  const { id = null, method, params } = fieldsOf(request.body);
+  const refuse = (code: number, message: string) => json({ jsonrpc: '2.0', id, error: { code, message } });
+  if (method !== 'tools/call') return refuse(-32_601, 'only tools/call is offered');
+  const { name, arguments: given } = fieldsOf(params);
+  const { catalog, meta } = fieldsOf(given);
+  if (name !== 'search_catalog') return refuse(-32_602, 'only search_catalog is offered');
+  if (typeof fieldsOf(fieldsOf(meta)['ucp-agent'])['profile'] !== 'string')
+    return refuse(-32_001, 'invalid_profile_url');
+  return json({ jsonrpc: '2.0', id, result: { structuredContent: search(request, version, catalog) } });
+}

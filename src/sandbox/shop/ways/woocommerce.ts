@@ -1,0 +1,73 @@
+import type { ShopProduct } from '../catalog.ts';
+import { json, picturePath, productPath, type ShopReply, type ShopRequest } from '../shop.ts';
+
+const route = '/wc/store/v1/products';
+
+/** WooCommerce's Store API, with the search that it has: the phrase as a whole, in the title, the newest first. */
+export function answerWooCommerce({ url, method, shop, origin }: ShopRequest): ShopReply | undefined {
+  const plain = url.pathname === '/' ? url.searchParams.get('rest_route') : undefined;
+  if (method !== 'GET' || (url.pathname !== `/wp-json${route}` && plain !== route)) return undefined;
+  const phrase = (url.searchParams.get('search') ?? '').toLowerCase();
+  const perPage = Math.min(100, Math.max(1, Number(url.searchParams.get('per_page') ?? 10) || 10));
+  const found = shop.products.filter(({ title }) => title.toLowerCase().includes(phrase)).reverse();
+  return json(
+    found.slice(0, perPage).map((product) => describe(product, origin)),
+    { headers: { 'X-WP-Total': String(found.length), 'X-WP-TotalPages': String(Math.ceil(found.length / perPage)) } },
+  );
+}
+
+function describe(product: ShopProduct, origin: string): object {
+  const euro = product.currency === 'EUR';
+  const price = String(product.cents);
+  const picture = `${origin}${picturePath(product)}`;
+  return {
+    id: product.id,
+    name: product.title.replaceAll('&', '&amp;'),
+    slug: product.slug,
+    parent: 0,
+    type: 'simple',
+    variation: '',
+    permalink: `${origin}${productPath(product)}`,
+    sku: `DEMO-${product.id}`,
+    short_description: '',
+    description: `<p>${product.description}</p>`,
+    on_sale: false,
+    prices: {
+      price,
+      regular_price: price,
+      sale_price: price,
+      price_range: null,
+      currency_code: product.currency,
+      currency_symbol: euro ? '€' : '$',
+      currency_minor_unit: 2,
+      currency_decimal_separator: euro ? ',' : '.',
+      currency_thousand_separator: euro ? '.' : ',',
+      currency_prefix: euro ? '' : '$',
+      currency_suffix: euro ? ' €' : '',
+    },
+    average_rating: '0',
+    review_count: 0,
+    images: [
+      {
+        id: product.id,
+        src: picture,
+        thumbnail: picture,
+        srcset: '',
+        sizes: '',
+        name: product.slug,
+        alt: `A drawing of ${product.title}`,
+      },
+    ],
+    categories: [{ id: 1, name: product.category, slug: product.category.toLowerCase(), link: `${origin}/` }],
+    tags: [],
+    brands: [{ id: 1, name: product.maker.replaceAll('&', '&amp;'), slug: 'maker', link: `${origin}/` }],
+    attributes: [],
+    variations: [],
+    has_options: false,
+    is_purchasable: true,
+    is_in_stock: product.inStock,
+    is_on_backorder: false,
+    low_stock_remaining: null,
+    sold_individually: false,
+  };
+}

@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import type { Feature } from '../feature.ts';
+import { defineJob, handleJob } from '../jobs/define-job.ts';
+import { forgetPreviews } from './preview.ts';
+import { addProfilePages } from './profile-pages.ts';
+import { shoppingRoutes } from './routes.ts';
+
+const forgetJob = defineJob({ name: 'forget-shopping-previews', payload: z.unknown(), maxAttempts: 1 });
+
+export const shopping: Feature = {
+  name: 'shopping',
+  chapters: [{ name: 'Shopping', description: 'Find products at any shop on the web.' }],
+  routes: ({ db, outgoing, shops: { merchants }, publicUrl }) => shoppingRoutes({ db, outgoing, merchants, publicUrl }),
+  pages: (app, { publicUrl }) => addProfilePages(app, publicUrl),
+  schedules: ({ db }) => [{ at: '41 * * * *', handler: handleJob(forgetJob, () => forgetPreviews(db)) }],
+};

@@ -1,0 +1,197 @@
+import type { Outgoing, OutgoingAnswer } from '../outgoing/outgoing.ts';
+import type { ShoppingAgent } from './agent.ts';
+import { MerchantTrouble, notOffered, toTrouble } from './merchant-trouble.ts';
+import { readJson, readText } from './read-answer.ts';
+import { isAllowed } from './robots.ts';
+import { type KnownRobots, mostRobotsBytes, type RobotsBook } from './robots-book.ts';
+import { isWithinSite, type Website } from './website.ts';
+
+/** A site while one search reads it: every request goes through the guard, the site's robots.txt and these limits. */
+export interface MerchantSite {
+  /** Where it answers, without a slash at the end. */
+  readonly origin: string;
+  readonly name: string;
+  readonly agent: ShoppingAgent;
+  /** Throws a MerchantTrouble when no answer came. Redirects are followed within the site alone. */
+  get(url: string, options?: GetOptions): Promise<MerchantAnswer>;
+  /** To an address that the site itself has named for this. */
+  postJson(url: string, body: unknown, headers: Readonly<Record<string, string>>): Promise<MerchantAnswer>;
+  isWithin(url: URL): boolean;
+}
+
+interface GetOptions {
+  readonly accept?: string;
+  /** What is longer is cut off, for pages of which the beginning is of use. */
+  readonly cut?: true;
+  /** Also elsewhere: the address comes from the site's own profile. */
+  readonly elsewhere?: true;
+  readonly maxBytes?: number;
+}
+
+export interface MerchantAnswer {
+  readonly status: number;
+  /** Where it came from in the end. */
+  readonly url: string;
+  readonly headers: OutgoingAnswer['headers'];
+  readonly bytes: Buffer;
+  text(): string;
+  /** Undefined when it is not JSON, says that it is not, or is nested beyond reason. */
+  json(): unknown;
+}
+
+export interface SiteParts {
+  readonly outgoing: Outgoing;
+  readonly robots: RobotsBook;
+  readonly agent: ShoppingAgent;
+}
+
+const timeoutMs = 5_000;
+const mostBytes = 1_500_000;
+const mostRedirects = 5;
+/** Of one search, whatever the site leads it to. */
+const mostRequests = 40;
+const redirects = new Set([301, 302, 303, 307, 308]);
+
+/** Looks at the robots.txt first: without it nothing else may be read. */
+export async function openSite(
+  { outgoing, robots, agent }: SiteParts,
+  website: Website,
+  signal: AbortSignal,
+): Promise<MerchantSite> {
+  let requests = 0;
+
+  async function send(request: Parameters<Outgoing['request']>[0]): Promise<OutgoingAnswer> {
+    if (++requests > mostRequests)
+      throw new MerchantTrouble('not_offered', 'The site leads from one page to the next.');
+    try {
+      return await outgoing.request({
+        timeoutMs,
+        maxBodyBytes: mostBytes,
+        signal,
+        ...request,
+        headers: { 'user-agent': agent.userAgent, ...request.headers },
+      });
+    } catch (error) {
+      throw toTrouble(error);
+    }
+  }
+
+  /** One hop after the other, each judged by the guard and, within the site, by `judge`. */
+  async function follow(
+    url: string,
+    options: {
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly cut?: boolean;
+      readonly maxBytes?: number;
+    },
+    judge: (url: URL) => Promise<void>,
+  ): Promise<{ answer: OutgoingAnswer; url: URL }> {
+    let at = new URL(url);
+    for (let hop = 0; hop <= mostRedirects; hop++) {
+      await judge(at);
+      const answer = await send({
+        method: 'GET',
+        url: at.href,
+        ...(options.headers && { headers: options.headers }),
+        ...(options.maxBytes !== undefined && { maxBodyBytes: options.maxBytes }),
+        truncateBody: options.cut === true,
+      });
+      const { location } = answer.headers;
+      if (!redirects.has(answer.status) || typeof location !== 'string') return { answer, url: at };
+      at = nextHop(location, at);
+    }
+    throw new MerchantTrouble('not_offered', 'The site redirects in circles.');
+  }
+
+  function nextHop(location: string, from: URL): URL {
+    const next = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined;
+    if (next === undefined) throw notOffered('what it redirects to');
+    // Some name http in a redirect and mean themselves; on the web only https is spoken.
+    if (from.protocol === 'https:' && next.protocol === 'http:') next.protocol = 'https:';
+    if (next.host !== from.host && !isWithinSite(website, next)) {
+      throw new MerchantTrouble('not_offered', `The site leads on to ${showHost(next)}, which is another site.`);
+    }
+    next.hash = '';
+    return next;
+  }
+
+  async function robotsOf(origin: string): Promise<KnownRobots> {
+    const known = robots.find(origin);
+    if (known !== undefined) return known;
+    const { answer, url } = await follow(
+      `${origin}/robots.txt`,
+      { cut: true, maxBytes: mostRobotsBytes },
+      async () => {},
+    ).catch((error: MerchantTrouble) => {
+      // One that cannot be followed is one that is not there.
+      if (error.kind !== 'not_offered') throw error;
+      return { answer: undefined, url: new URL(origin) };
+    });
+    return robots.keep(origin, {
+      status: answer?.status ?? 404,
+      text: answer === undefined ? '' : readText(answer),
+      origin: url.origin,
+    });
+  }
+
+  async function judge(url: URL): Promise<void> {
+    if (!isWithinSite(website, url)) return;
+    const { rules, failed } = await robotsOf(url.origin);
+    if (failed)
+      throw new MerchantTrouble('unreachable', 'The site is in trouble: it could not say what robots may read.');
+    if (!isAllowed(rules, url))
+      throw new MerchantTrouble('forbidden', 'The site’s robots.txt asks us not to read this.');
+  }
+
+  const { origin, failed } = await robotsOf(website.origin);
+  if (failed) await judge(new URL(website.origin));
+
+  return {
+    origin,
+    name: website.name,
+    agent,
+    isWithin: (url) => isWithinSite(website, url),
+
+    async get(url, { accept = 'text/html', cut, elsewhere, maxBytes = mostBytes } = {}) {
+      const at = new URL(url, origin);
+      if (!isWithinSite(website, at) && elsewhere !== true) throw notOffered('what it links to');
+      const { answer, url: from } = await follow(at.href, { headers: { accept }, cut: cut === true, maxBytes }, judge);
+      return readable(answer, from.href);
+    },
+
+    async postJson(url, body, headers) {
+      const at = new URL(url, origin);
+      await judge(at);
+      const answer = await send({
+        method: 'POST',
+        url: at.href,
+        headers: { accept: 'application/json', 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      });
+      return readable(answer, at.href);
+    },
+  };
+}
+
+/** What stands in the way of every reader alike is told here once. */
+function readable(answer: OutgoingAnswer, url: string): MerchantAnswer {
+  if (answer.status === 429 || answer.status === 503) {
+    throw new MerchantTrouble('unreachable', 'The site is busy and asks us to come back later.');
+  }
+  if (answer.status === 401 || answer.status === 403 || answer.status === 430) {
+    throw new MerchantTrouble('forbidden', 'The site does not let programs read this.');
+  }
+  return {
+    status: answer.status,
+    url,
+    headers: answer.headers,
+    bytes: answer.body,
+    text: () => readText(answer),
+    json: () => readJson(answer),
+  };
+}
+
+/** A name that somebody else has chosen: shown as the web spells it. */
+function showHost({ hostname }: URL): string {
+  return hostname.length > 100 ? 'another site' : hostname;
+}

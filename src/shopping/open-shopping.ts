@@ -1,0 +1,29 @@
+import type { Clock } from '../clock.ts';
+import type { Outgoing } from '../outgoing/outgoing.ts';
+import { agentToken, describeAgent } from './agent.ts';
+import type { MerchantPlatform } from './merchant-platform.ts';
+import { createPictures, type Pictures } from './pictures.ts';
+import { createRobotsBook } from './robots-book.ts';
+import { createMerchantSearch, type MerchantSearch } from './search-merchant.ts';
+
+/** The way to other people's shops: their products, and the pictures of them. */
+export interface Shopping {
+  readonly merchants: MerchantSearch;
+  readonly pictures: Pictures;
+}
+
+export interface ShoppingOptions {
+  readonly outgoing: Outgoing;
+  readonly clock: Clock;
+  readonly platforms: readonly MerchantPlatform[];
+  readonly publicUrl: () => string;
+}
+
+export function openShopping({ outgoing, clock, platforms, publicUrl }: ShoppingOptions): Shopping {
+  const robots = createRobotsBook({ clock, token: agentToken });
+  const agent = () => describeAgent(publicUrl());
+  return {
+    merchants: createMerchantSearch({ outgoing, clock, platforms, agent, robots }),
+    pictures: createPictures({ outgoing, clock, agent, robots }),
+  };
+}

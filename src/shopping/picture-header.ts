@@ -1,0 +1,72 @@
+/** What a picture says of itself in its first bytes. */
+export interface PictureHeader {
+  readonly type: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp' | 'image/avif';
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Reads type and size by the bytes alone, whatever anybody claims. Undefined for everything else, SVG above all: it can run. */
+export function readPictureHeader(bytes: Buffer): PictureHeader | undefined {
+  try {
+    return readPng(bytes) ?? readGif(bytes) ?? readJpeg(bytes) ?? readWebp(bytes) ?? readAvif(bytes);
+  } catch (error) {
+    // It ends before it has said how large it is.
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+const hasText = (bytes: Buffer, at: number, text: string) => bytes.toString('latin1', at, at + text.length) === text;
+
+function readPng(bytes: Buffer): PictureHeader | undefined {
+  if (!hasText(bytes, 0, '\x89PNG\r\n\x1a\n') || !hasText(bytes, 12, 'IHDR')) return undefined;
+  return { type: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
+}
+
+function readGif(bytes: Buffer): PictureHeader | undefined {
+  if (!hasText(bytes, 0, 'GIF87a') && !hasText(bytes, 0, 'GIF89a')) return undefined;
+  return { type: 'image/gif', width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) };
+}
+
+/** Segment by segment to the one that begins a frame. */
+function readJpeg(bytes: Buffer): PictureHeader | undefined {
+  if (bytes.readUInt16BE(0) !== 0xffd8) return undefined;
+  for (let at = 2; at < bytes.length; ) {
+    if (bytes.readUInt8(at) !== 0xff) return undefined;
+    const marker = bytes.readUInt8(at + 1);
+    if (marker === 0xff) {
+      at++;
+      continue;
+    }
+    const isFrame = marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
+    if (isFrame) return { type: 'image/jpeg', height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) };
+    at += 2 + Math.max(2, bytes.readUInt16BE(at + 2));
+  }
+  return undefined;
+}
+
+function readWebp(bytes: Buffer): PictureHeader | undefined {
+  if (!hasText(bytes, 0, 'RIFF') || !hasText(bytes, 8, 'WEBP')) return undefined;
+  const type = 'image/webp';
+  if (hasText(bytes, 12, 'VP8X')) {
+    return { type, width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1 };
+  }
+  if (hasText(bytes, 12, 'VP8L')) {
+    const bits = bytes.readUInt32LE(21);
+    return { type, width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1 };
+  }
+  if (!hasText(bytes, 12, 'VP8 ')) return undefined;
+  return { type, width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff };
+}
+
+/** Several sizes may be told, of parts and of the whole: the largest counts. */
+function readAvif(bytes: Buffer): PictureHeader | undefined {
+  if (!hasText(bytes, 4, 'ftyp') || !/avi[fs]/.test(bytes.toString('latin1', 8, 40))) return undefined;
+  let [width, height] = [0, 0];
+  const start = bytes.subarray(0, 65_536);
+  for (let at = start.indexOf('ispe'); at !== -1; at = start.indexOf('ispe', at + 4)) {
+    width = Math.max(width, start.readUInt32BE(at + 8));
+    height = Math.max(height, start.readUInt32BE(at + 12));
+  }
+  return { type: 'image/avif', width, height };
+}

@@ -1,0 +1,90 @@
+import type { Clock } from '../clock.ts';
+import type { Outgoing } from '../outgoing/outgoing.ts';
+import type { ShoppingAgent } from './agent.ts';
+import { createBriefMemory } from './brief-memory.ts';
+import { openSite } from './merchant-site.ts';
+import { MerchantTrouble } from './merchant-trouble.ts';
+import { type PictureHeader, readPictureHeader } from './picture-header.ts';
+import type { RobotsBook } from './robots-book.ts';
+
+/** A picture that may be shown from here, as if it were ours. */
+export interface Picture {
+  readonly type: PictureHeader['type'];
+  readonly bytes: Buffer;
+}
+
+export interface Pictures {
+  /** Undefined when it cannot be had, or is nothing that one should show. */
+  read(url: string): Promise<Picture | undefined>;
+}
+
+export interface PicturesParts {
+  readonly outgoing: Outgoing;
+  readonly clock: Clock;
+  readonly robots: RobotsBook;
+  readonly agent: () => ShoppingAgent;
+}
+
+const mostBytes = 4_000_000;
+/** A small file may unpack to more than a phone has room for. */
+const mostPixels = 25_000_000;
+const longestSide = 8_000;
+const withinMs = 7_000;
+const keepMs = 10 * 60_000;
+const keepFailureMs = 60_000;
+const mostAtOnce = 32;
+
+/** Pictures of strangers, checked, and kept briefly so that one who looks twice costs the shop one request. */
+export function createPictures({ outgoing, clock, robots, agent }: PicturesParts): Pictures {
+  const kept = createBriefMemory<{ readonly picture: Picture | undefined }>({
+    clock,
+    keepMs,
+    room: 48_000_000,
+    weigh: ({ picture }) => 1_000 + (picture?.bytes.length ?? 0),
+  });
+  const underWay = new Map<string, Promise<Picture | undefined>>();
+
+  async function fetchPicture(url: string): Promise<Picture | undefined> {
+    const { origin, hostname, host, port } = new URL(url);
+    const over = new AbortController();
+    const timer = setTimeout(() => over.abort(), withinMs);
+    try {
+      const place = { origin, name: port === '' ? hostname : host };
+      const site = await openSite({ outgoing, robots, agent: agent() }, place, over.signal);
+      const accept = 'image/avif,image/webp,image/png,image/jpeg,image/gif';
+      const answer = await site.get(url, { accept, maxBytes: mostBytes });
+      const claimed = String(answer.headers['content-type'] ?? '');
+      return answer.status === 200 && /^image\//i.test(claimed) ? checkPicture(answer.bytes) : undefined;
+    } catch (error) {
+      if (error instanceof MerchantTrouble) return undefined;
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      over.abort();
+    }
+  }
+
+  return {
+    async read(url) {
+      const known = kept.get(url);
+      if (known !== undefined) return known.picture;
+      const fetching = underWay.get(url);
+      if (fetching !== undefined) return fetching;
+      if (underWay.size >= mostAtOnce) return undefined;
+      const mine = fetchPicture(url).then((picture) => {
+        kept.set(url, { picture }, picture === undefined ? keepFailureMs : keepMs);
+        return picture;
+      });
+      underWay.set(url, mine);
+      return mine.finally(() => underWay.delete(url));
+    },
+  };
+}
+
+function checkPicture(bytes: Buffer): Picture | undefined {
+  const header = readPictureHeader(bytes);
+  if (header === undefined) return undefined;
+  const { type, width, height } = header;
+  const fits = width > 0 && height > 0 && Math.max(width, height) <= longestSide && width * height <= mostPixels;
+  return fits ? { type, bytes } : undefined;
+}

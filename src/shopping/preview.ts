@@ -1,0 +1,56 @@
+import type { Queryable } from '../db/database.ts';
+import { randomBase62 } from '../ids.ts';
+import type { Product } from './product.ts';
+
+/** Letters and digits of an address that nobody guesses: 142 bits. */
+const tokenLength = 24;
+const keptHours = 24;
+
+/** What the preview of a search shows to whoever has its address. Who has searched is not in it. */
+export interface Preview {
+  readonly website: string;
+  readonly query: string;
+  readonly products: readonly PreviewProduct[];
+}
+
+export type PreviewProduct = Pick<Product, 'title' | 'brand' | 'url' | 'picture' | 'available'> & {
+  readonly price: string;
+};
+
+/** Keeps what was found, and answers the token of its page. */
+export async function createPreview(
+  db: Queryable,
+  { website, query, products }: { website: string; query: string; products: readonly Product[] },
+): Promise<string> {
+  const token = randomBase62(tokenLength);
+  const shown = products.map(
+    ({ title, brand, price, url, picture, available }): PreviewProduct => ({
+      title,
+      brand,
+      price: price.text,
+      url,
+      picture,
+      available,
+    }),
+  );
+  await db.query(
+    `INSERT INTO shopping_previews (token, website, query, products, expires_at)
+     VALUES ($1, $2, $3, $4, now() + make_interval(hours => $5))`,
+    [token, website, query, JSON.stringify(shown), keptHours],
+  );
+  return token;
+}
+
+export async function findPreview(db: Queryable, token: string): Promise<Preview | undefined> {
+  if (token.length !== tokenLength || !/^[0-9A-Za-z]+$/.test(token)) return undefined;
+  const { rows } = await db.query<Preview>(
+    'SELECT website, query, products FROM shopping_previews WHERE token = $1 AND expires_at > now()',
+    [token],
+  );
+  return rows[0];
+}
+
+/** Those that nobody can open any more. */
+export async function forgetPreviews(db: Queryable): Promise<void> {
+  await db.query('DELETE FROM shopping_previews WHERE expires_at <= now()');
+}

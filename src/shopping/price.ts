@@ -1,0 +1,153 @@
+/** What a merchant asks, in the merchant's own currency. */
+export interface Price {
+  /** In units of the last of its decimals. */
+  readonly atomic: bigint;
+  readonly decimals: number;
+  /** ISO 4217; unset when the merchant does not say, as with a bare "kr". */
+  readonly currency: string | undefined;
+  /** As the merchant writes it, or as its currency is usually written. */
+  readonly text: string;
+}
+
+interface Decimal {
+  readonly atomic: bigint;
+  readonly decimals: number;
+}
+
+const mostDigits = 15;
+const longestText = 40;
+
+/** A currency's code in capitals; undefined when it is none. */
+export function readCurrency(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  const code = value.trim().toUpperCase();
+  return /^[A-Z]{3}$/.test(code) ? code : undefined;
+}
+
+/** How many decimals the currency has: ISO 4217, as the runtime knows it. */
+function decimalsOf(currency: string | undefined): number {
+  if (currency === undefined) return 2;
+  return new Intl.NumberFormat('en-US', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
+}
+
+/** From an amount in minor units, such as 2499 and USD. */
+export function priceFromMinor(minor: unknown, currency: string | undefined, decimals = decimalsOf(currency)) {
+  const text = typeof minor === 'number' && Number.isSafeInteger(minor) ? String(minor) : minor;
+  if (typeof text !== 'string' || !new RegExp(`^\\d{1,${mostDigits}}$`).test(text)) return undefined;
+  if (!Number.isInteger(decimals) || decimals < 0 || decimals > 8) return undefined;
+  return toPrice({ atomic: BigInt(text), decimals }, currency);
+}
+
+/** From what a merchant wrote in whatever way: a number, "24.99", "1.234,56 €", "¥1,980", "kr 1 299,-". */
+export function priceFromText(value: unknown, currency: string | undefined): Price | undefined {
+  if (typeof value === 'number') return priceFromNumber(value, currency);
+  if (typeof value !== 'string') return undefined;
+  const text = plainText(value);
+  const number = text === undefined ? undefined : firstNumber(text);
+  if (text === undefined || number === undefined) return undefined;
+  const code = currency ?? currencyIn(text);
+  const decimal = readNumber(number, decimalsOf(code));
+  if (decimal === undefined) return undefined;
+  // Where the merchant wrote the currency into it, it is shown as it was written.
+  const written = /[^\d.,'’\s-]/.test(text) && text.length <= longestText && onlyNumberIn(text, number);
+  return toPrice(decimal, code, written ? text : undefined);
+}
+
+function priceFromNumber(value: number, currency: string | undefined): Price | undefined {
+  const text = String(value);
+  const [, whole = '', fraction = ''] = /^(\d{1,15})(?:\.(\d{1,8}))?$/.exec(text) ?? [];
+  if (whole === '') {
+    // Floats that a shop has reckoned with: 19.990000000000002.
+    return Number.isFinite(value) && value > 0 && value < 1e12 ? priceFromText(value.toFixed(2), currency) : undefined;
+  }
+  return toPrice({ atomic: BigInt(whole + fraction), decimals: fraction.length }, currency);
+}
+
+/** Nothing is free here: a price of zero means that there is none. */
+function toPrice(decimal: Decimal, currency: string | undefined, text?: string): Price | undefined {
+  if (decimal.atomic <= 0n) return undefined;
+  const usual = rescale(decimal, decimalsOf(currency));
+  return { ...usual, currency, text: text ?? formatPrice(usual, currency) };
+}
+
+/** "230.0" is 230.00; what is finer than the currency keeps its decimals. */
+function rescale({ atomic, decimals }: Decimal, wanted: number): Decimal {
+  if (decimals <= wanted) return { atomic: atomic * 10n ** BigInt(wanted - decimals), decimals: wanted };
+  const surplus = 10n ** BigInt(decimals - wanted);
+  return atomic % surplus === 0n ? { atomic: atomic / surplus, decimals: wanted } : { atomic, decimals };
+}
+
+function formatPrice({ atomic, decimals }: Decimal, currency: string | undefined): string {
+  const digits = atomic.toString().padStart(decimals + 1, '0');
+  const whole = digits.slice(0, digits.length - decimals);
+  const value = decimals === 0 ? whole : `${whole}.${digits.slice(digits.length - decimals)}`;
+  const options = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+  const format = new Intl.NumberFormat(
+    'en-US',
+    currency === undefined ? options : { ...options, style: 'currency', currency },
+  );
+  return format.format(value as `${number}`).replace(/\s/g, ' ');
+}
+
+/** One line in ordinary blanks; undefined when it is too long to be a price. */
+function plainText(value: string): string | undefined {
+  if (value.length > 200) return undefined;
+  const text = value.replace(/[\s\u00a0\u2007\u2009\u202f]+/g, ' ').replace(/\p{Default_Ignorable_Code_Point}/gu, '');
+  return text.trim();
+}
+
+/** The first run of digits with whatever separates them: of a range that is the lower end. */
+function firstNumber(text: string): string | undefined {
+  return /\d(?:[\d.,'’]|\s(?=\d{3}(?!\d)))*/.exec(text)?.[0].replace(/[.,'’]+$/, '');
+}
+
+function onlyNumberIn(text: string, number: string): boolean {
+  const rest = text.replace(number, '');
+  return !/\d/.test(rest);
+}
+
+/** Separators between groups of three are grouping; the last one before one or two digits is the decimal one. */
+function readNumber(number: string, decimals: number): Decimal | undefined {
+  const bare = number.replace(/[\s'’]/g, '');
+  const separators = [...bare.matchAll(/[.,]/g)];
+  const last = separators.at(-1);
+  if (last === undefined) return toDecimal(bare, '');
+  const whole = bare.slice(0, last.index);
+  const fraction = bare.slice(last.index + 1);
+  const kinds = new Set(separators.map(([sign]) => sign)).size;
+  const grouping =
+    separators.length > 1 ? kinds === 1 : fraction.length === 3 && decimals !== 3 && /^[1-9]\d{0,2}$/.test(whole);
+  return grouping ? toDecimal(bare.replace(/[.,]/g, ''), '') : toDecimal(whole.replace(/[.,]/g, ''), fraction);
+}
+
+function toDecimal(whole: string, fraction: string): Decimal | undefined {
+  if (whole.length + fraction.length > mostDigits || fraction.length > 8 || !/^\d+$/.test(whole)) return undefined;
+  return { atomic: BigInt(whole + fraction), decimals: fraction.length };
+}
+
+/** Signs that mean one currency only. A dollar and a krone are several countries'. */
+const signs: Readonly<Record<string, string>> = {
+  '€': 'EUR',
+  '£': 'GBP',
+  '¥': 'JPY',
+  '￥': 'JPY',
+  円: 'JPY',
+  '₹': 'INR',
+  '₩': 'KRW',
+  '₽': 'RUB',
+  '₺': 'TRY',
+  '₴': 'UAH',
+  '₫': 'VND',
+  '₪': 'ILS',
+  zł: 'PLN',
+  R$: 'BRL',
+  US$: 'USD',
+};
+
+const codes = new Set(Intl.supportedValuesOf('currency'));
+
+function currencyIn(text: string): string | undefined {
+  const code = /(?:^|[^A-Za-z])([A-Z]{3})(?![A-Za-z])/.exec(text)?.[1];
+  if (code !== undefined && codes.has(code)) return code;
+  return Object.entries(signs).find(([sign]) => text.includes(sign))?.[1];
+}

@@ -1,0 +1,14 @@
+import type { FastifyInstance } from 'fastify';
+import { agentProfile, profilePath, profileVersions } from './agent.ts';
+
+/** Where shops find out who asks them. */
+export function addProfilePages(app: FastifyInstance, publicUrl: () => string): void {
+  for (const [index, version] of profileVersions.entries()) {
+    app.get(index === 0 ? profilePath : `${profilePath}/${version}`, async (_request, reply) =>
+      reply
+        .header('Cache-Control', 'public, max-age=3600')
+        .type('application/json; charset=utf-8')
+        .send(JSON.stringify(agentProfile(publicUrl(), version))),
+    );
+  }
+}

@@ -1,0 +1,122 @@
+import type { Clock } from '../clock.ts';
+import type { Outgoing } from '../outgoing/outgoing.ts';
+import type { ShoppingAgent } from './agent.ts';
+import { createBriefMemory } from './brief-memory.ts';
+import { shoppingErrors } from './errors.ts';
+import type { MerchantPlatform } from './merchant-platform.ts';
+import { openSite } from './merchant-site.ts';
+import { MerchantTrouble } from './merchant-trouble.ts';
+import type { Product } from './product.ts';
+import { refuseByTroubles } from './refuse-by-troubles.ts';
+import type { RobotsBook } from './robots-book.ts';
+import { searchSite } from './search-site.ts';
+import { toProduct } from './to-product.ts';
+import type { Website } from './website.ts';
+
+export interface MerchantSearch {
+  /**
+   * Gives products as they are found. Throws a problem when the site could not be searched. Whoever stops reading, or gives
+   * the signal, ends all work for it.
+   */
+  search(website: Website, query: string, signal: AbortSignal): AsyncGenerator<Product>;
+}
+
+export interface MerchantSearchParts {
+  readonly outgoing: Outgoing;
+  readonly clock: Clock;
+  readonly platforms: readonly MerchantPlatform[];
+  readonly agent: () => ShoppingAgent;
+  readonly robots: RobotsBook;
+  /** The answer comes within 8 seconds; this leaves room for what is done with it. */
+  readonly withinMs?: number;
+}
+
+/** More than are shown, because they are ranked first. */
+const mostProducts = 12;
+const keepAnswersMs = 60_000;
+const keepPlatformMs = 60 * 60_000;
+
+export function createMerchantSearch({
+  outgoing,
+  clock,
+  platforms,
+  agent,
+  robots,
+  withinMs = 7_000,
+}: MerchantSearchParts): MerchantSearch {
+  const answers = createBriefMemory<readonly Product[]>({ clock, keepMs: keepAnswersMs, room: 1_000 });
+  const kinds = createBriefMemory<MerchantPlatform>({ clock, keepMs: keepPlatformMs, room: 10_000 });
+
+  async function* searchNow(website: Website, query: string, signal: AbortSignal): AsyncGenerator<Product> {
+    const site = await openSite({ outgoing, robots, agent: agent() }, website, signal);
+    const { origin, name: siteName } = site;
+    const known = kinds.get(website.name);
+    // What the site was an hour ago it mostly still is. If not, it is asked in every other way.
+    const rounds = known === undefined ? [platforms] : [[known], platforms.filter((one) => one !== known)];
+    const troubles: MerchantTrouble[] = [];
+    for (const asked of rounds) {
+      const found: Product[] = [];
+      const clean = (candidate: Parameters<typeof toProduct>[0]) =>
+        toProduct(candidate, { outgoing, origin, siteName });
+      const searching = searchSite({ site, query, platforms: asked, clean, signal });
+      let step = await searching.next();
+      for (; step.done !== true && found.length < mostProducts; step = await searching.next()) {
+        found.push(step.value);
+        yield step.value;
+      }
+      if (step.done !== true) {
+        await searching.return({ platform: undefined, troubles: [] });
+        return;
+      }
+      const { platform } = step.value;
+      if (platform !== undefined) {
+        kinds.set(website.name, platform);
+        if (!signal.aborted && platform.keepsNothing !== true) answers.set(answerKey(website, query), found);
+        return;
+      }
+      kinds.forget(website.name);
+      troubles.push(...step.value.troubles);
+    }
+    throw refuseByTroubles(troubles);
+  }
+
+  return {
+    async *search(website, query, signal) {
+      const kept = answers.get(answerKey(website, query));
+      if (kept !== undefined) {
+        yield* kept;
+        return;
+      }
+      const over = new AbortController();
+      let slow = false;
+      const giveUp = () => over.abort();
+      const timer = setTimeout(() => {
+        slow = true;
+        giveUp();
+      }, withinMs);
+      signal.addEventListener('abort', giveUp);
+      let given = 0;
+      try {
+        signal.throwIfAborted();
+        for await (const product of searchNow(website, query, over.signal)) {
+          given++;
+          yield product;
+        }
+      } catch (error) {
+        if (slow && given > 0) return;
+        if (slow) throw shoppingErrors.merchant_too_slow(`The site did not answer within ${withinMs / 1_000} seconds.`);
+        throw error instanceof MerchantTrouble ? refuseByTroubles([error]) : error;
+      } finally {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', giveUp);
+        // Whoever was not the best, or is not read any more, has nothing left to do.
+        giveUp();
+      }
+    },
+  };
+}
+
+/** The same words at the same site are the same question; who asks does not matter, because the site is not told. */
+function answerKey({ origin }: Website, query: string): string {
+  return `${origin} ${query.normalize('NFC').toLowerCase().replace(/\s+/g, ' ').trim()}`;
+}
