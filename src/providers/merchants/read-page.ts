@@ -30,6 +30,8 @@ const mostLinks = 1_000;
 const mostScripts = 30;
 const mostScriptCharacters = 500_000;
 const longestLinkText = 300;
+/** The depth at which browsers stop as well. The parser looks through all that is open, again and again. */
+const mostOpen = 500;
 
 /** In one pass and without a tree, so that a page costs what its length costs and no more. */
 export function readPage(markup: string): Page {
@@ -44,8 +46,13 @@ export function readPage(markup: string): Page {
   let link: { href: string; text: string } | undefined;
   let form: { action: string; search: boolean; field?: string } | undefined;
 
+  let open = 0;
+
   const parser = new Parser(
     {
+      onopentagname() {
+        if (++open > mostOpen) throw tooDeep;
+      },
       onopentag(name, attributes) {
         if (name === 'script') {
           script = /^application\/ld\+json\b/i.test(attributes['type'] ?? '') ? '' : undefined;
@@ -71,6 +78,7 @@ export function readPage(markup: string): Page {
         if (link !== undefined) addText(link, text);
       },
       onclosetag(name) {
+        open--;
         if (name === 'script' && script !== undefined) {
           if (scripts.length < mostScripts) scripts.push(script);
           script = undefined;
@@ -86,7 +94,12 @@ export function readPage(markup: string): Page {
     },
     { decodeEntities: true },
   );
-  parser.end(markup);
+  try {
+    parser.end(markup);
+  } catch (error) {
+    // What was read until then is of use all the same.
+    if (error !== tooDeep) throw error;
+  }
 
   return {
     title: title.trim() || undefined,
@@ -98,6 +111,8 @@ export function readPage(markup: string): Page {
     priceCurrency: meta.get('og:price:currency') ?? meta.get('product:price:currency') ?? meta.get('pricecurrency'),
   };
 }
+
+const tooDeep = new Error('the page is nested beyond reason');
 
 function addText(link: { text: string }, text: string): void {
   if (link.text.length < longestLinkText) link.text += ` ${text.slice(0, longestLinkText)}`;

@@ -1,9 +1,13 @@
 import { parseJson } from '../../../shopping/read-answer.ts';
 
+/** What is longer is somebody's data, and not the description of a product. */
+const mostMended = 200_000;
+
 /** The documents of one script. Shops write them by templates, and so they are broken in all the ways that templates break. */
 export function readJsonLd(script: string): readonly unknown[] {
   const whole = parseJson(script);
   if (whole !== undefined) return [whole];
+  if (script.length > mostMended) return [];
   const mended = mendJson(unescaped(script));
   return mended.flatMap((document) => {
     const value = parseJson(document);
@@ -36,12 +40,12 @@ function mendJson(text: string): string[] {
       index = end;
       continue;
     }
-    const skipped = depth >= 0 ? skipAside(text, index) : undefined;
+    const skipped = asides.includes(sign) ? skipAside(text, index) : undefined;
     if (skipped !== undefined) {
       index = skipped;
       continue;
     }
-    if (/\s/.test(sign) || sign === ';' || sign < ' ' || sign === '\ufeff') continue;
+    if (sign <= ' ' || sign === ';' || sign === '\ufeff' || sign === '\u00a0') continue;
     if (sign === ',') {
       pendingComma = out !== '';
       continue;
@@ -69,11 +73,14 @@ function readString(text: string, start: number): [string, number] {
     if (sign === '"') return [`${out}"`, index];
     if (sign === '\\') {
       const next = text[++index] ?? '';
-      out += /["\\/bfnrtu]/.test(next) ? `\\${next}` : next;
+      out += '"\\/bfnrtu'.includes(next) ? `\\${next}` : next;
     } else out += sign < ' ' ? ' ' : sign;
   }
   return [`${out}"`, text.length];
 }
+
+/** What a comment or a CDATA mark may begin with. */
+const asides = '/<-]';
 
 /** Where a comment or a CDATA mark that begins here ends. */
 function skipAside(text: string, index: number): number | undefined {

@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest';
+import { startTestShop, useSearch } from '../support/merchant.ts';
+
+const shop = await startTestShop();
+const { find, findWhole } = useSearch(shop, { only: ['shopify'] });
+
+/** As a storefront answers it. */
+const tote = {
+  available: true,
+  body: '<p>Carries <b>everything</b>.</p>',
+  compare_at_price_max: '0.00',
+  compare_at_price_min: '0.00',
+  handle: 'canvas-tote',
+  id: 6_789_012_345_678,
+  image: 'https://cdn.shopify.com/s/files/1/0001/tote.jpg?v=1',
+  price: '24.99',
+  price_max: '29.99',
+  price_min: '24.99',
+  tags: ['bag'],
+  title: 'Canvas Tote',
+  type: 'Bags',
+  url: '/products/canvas-tote?_pos=1&_psq=tote&_ss=e&_v=1.0',
+  variants: [],
+  vendor: 'Fieldhand',
+  featured_image: {
+    alt: 'A bag',
+    aspect_ratio: 1,
+    height: 900,
+    url: '//cdn.shopify.com/s/files/1/0001/tote.jpg?v=1',
+    width: 900,
+  },
+};
+const suggest = (products: unknown) => ({ resources: { results: { products } } });
+
+test('a product, with the currency of the cart', async () => {
+  shop.answers = { '/search/suggest.json': suggest([tote]), '/cart.js': { token: 'x', currency: 'CAD' } };
+  expect(await find('tote')).toEqual([
+    {
+      title: 'Canvas Tote',
+      brand: 'Fieldhand',
+      price: 'CA$24.99',
+      priceNum: 24.99,
+      url: `${shop.origin}/products/canvas-tote`,
+    },
+  ]);
+  expect(Object.fromEntries(shop.asked.find(({ path }) => path === '/search/suggest.json')?.query ?? [])).toEqual({
+    q: 'tote',
+    'resources[type]': 'product',
+    'resources[limit]': '10',
+    'resources[options][unavailable_products]': 'last',
+  });
+  const [whole] = await findWhole('tote');
+  expect(whole).toMatchObject({ id: '6789012345678', available: true, picture: { alt: 'A bag' } });
+});
+
+test('without a cart the page of a product knows the currency', async () => {
+  const page =
+    '<script type="application/ld+json">{"@type":"Product","name":"Canvas Tote","offers":{"price":"24.99","priceCurrency":"KWD"}}</script>';
+  shop.answers = { '/search/suggest.json': suggest([{ ...tote, price: '24.990' }]), '/products/canvas-tote': page };
+  expect(await find('tote')).toMatchObject([{ price: 'KWD 24.990', priceNum: 24.99 }]);
+  shop.answers = {
+    '/search/suggest.json': suggest([tote]),
+    '/products/canvas-tote': '<meta property="og:price:currency" content="GBP">',
+  };
+  expect(await find('tote')).toMatchObject([{ price: '£24.99' }]);
+});
+
+test('without any currency the price stands alone', async () => {
+  shop.answers = { '/search/suggest.json': suggest([{ ...tote, featured_image: null, image: null }]) };
+  expect(await find('tote')).toMatchObject([{ price: '24.99', priceNum: 24.99 }]);
+});
+
+test('nothing found is an empty list', async () => {
+  shop.answers = { '/search/suggest.json': suggest([]) };
+  expect(await find('tote')).toEqual([]);
+});
+
+test.each([
+  ['a page', '<html></html>', '422 merchant_unsupported'],
+  ['other JSON', { resources: {} }, '422 merchant_unsupported'],
+  ['products that are none', suggest({ title: 'x' }), '422 merchant_unsupported'],
+])('a site that answers with %s is no Shopify shop', async (_what, body, outcome) => {
+  shop.answers = { '/search/suggest.json': body };
+  expect(await find('tote')).toBe(outcome);
+});
+
+test.each([
+  [417, '422 merchant_unsupported'],
+  [422, '422 merchant_unsupported'],
+  [429, '502 merchant_unreachable'],
+  [430, '422 merchant_unsupported'],
+  [403, '422 merchant_unsupported'],
+  [401, '422 merchant_unsupported'],
+  [503, '502 merchant_unreachable'],
+])('status %i is not tried to get around', async (status, outcome) => {
+  shop.answers = {
+    '/search/suggest.json': (_asked, response) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end('{}'),
+  };
+  expect(await find('tote')).toBe(outcome);
+  expect(shop.asked.filter(({ path }) => path === '/search/suggest.json')).toHaveLength(1);
+});
+
+test('a shop behind a password is not offered', async () => {
+  shop.answers = {
+    '/search/suggest.json': (_asked, response) => response.writeHead(302, { location: '/password' }).end(),
+    '/password': '<form method="post"></form>',
+  };
+  expect(await find('tote')).toBe('422 merchant_unsupported');
+});

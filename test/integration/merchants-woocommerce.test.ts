@@ -1,0 +1,153 @@
+import { expect, test } from 'vitest';
+import { startTestShop, useSearch } from '../support/merchant.ts';
+
+const shop = await startTestShop();
+const { find, findWhole } = useSearch(shop, { only: ['woocommerce'] });
+const route = '/wp-json/wc/store/v1/products';
+
+/** As the Store API answers it. */
+function product(change: object = {}, prices: object = {}) {
+  return {
+    id: 34,
+    name: 'WordPress &#8211; Pennant &amp; Flag',
+    slug: 'pennant',
+    type: 'simple',
+    permalink: `${shop.origin}/product/pennant/`,
+    prices: {
+      price: '1105',
+      regular_price: '1205',
+      sale_price: '1105',
+      price_range: null,
+      currency_code: 'USD',
+      currency_symbol: '$',
+      currency_minor_unit: 2,
+      currency_decimal_separator: '.',
+      currency_thousand_separator: ',',
+      currency_prefix: '$',
+      currency_suffix: '',
+      ...prices,
+    },
+    images: [{ id: 55, src: `${shop.origin}/pennant.jpg`, thumbnail: false, alt: '' }],
+    brands: [{ id: 1, name: 'Flags &amp; Co' }],
+    has_options: false,
+    is_purchasable: true,
+    is_in_stock: true,
+    ...change,
+  };
+}
+
+test('a product, as the shop writes its prices', async () => {
+  shop.answers = { [route]: [product()] };
+  expect(await find('pennant')).toEqual([
+    {
+      title: 'WordPress – Pennant & Flag',
+      brand: 'Flags & Co',
+      price: '$11.05',
+      priceNum: 11.05,
+      url: `${shop.origin}/product/pennant/`,
+    },
+  ]);
+  const [whole] = await findWhole('pennant');
+  expect(whole).toMatchObject({
+    id: '34',
+    variantId: '34',
+    available: true,
+    picture: { alt: 'WordPress – Pennant & Flag' },
+  });
+});
+
+test.each([
+  [
+    {
+      price: '123456',
+      currency_code: 'EUR',
+      currency_prefix: '',
+      currency_suffix: ' €',
+      currency_decimal_separator: ',',
+      currency_thousand_separator: '.',
+    },
+    '1.234,56 €',
+    1234.56,
+  ],
+  [{ price: '1980', currency_code: 'JPY', currency_prefix: '¥', currency_minor_unit: 0 }, '¥1,980', 1980],
+  [
+    {
+      price: '1299',
+      currency_code: 'NOK',
+      currency_prefix: 'kr ',
+      currency_minor_unit: 0,
+      currency_thousand_separator: ' ',
+    },
+    'kr 1 299',
+    1299,
+  ],
+  [{ price: '5', currency_code: 'USD' }, '$0.05', 0.05],
+  [{ price: '123456', currency_minor_unit: 4 }, '$12.3456', 12.3456],
+  [{ price: '2500', currency_prefix: '&#36;' }, '$25.00', 25],
+])('prices by the settings of the shop: %j', async (prices, price, priceNum) => {
+  shop.answers = { [route]: [product({}, prices)] };
+  expect(await find('pennant')).toMatchObject([{ price, priceNum }]);
+});
+
+test('without a brand the shop has made it; what cannot be bought is left out', async () => {
+  shop.answers = {
+    '/': '<meta property="og:site_name" content="The Flag Shop">',
+    [route]: [
+      product({ brands: undefined, images: [] }),
+      product({ id: 2, is_purchasable: false, permalink: '/2' }),
+      product({ id: 3, permalink: '/3' }, { price: '' }),
+    ],
+  };
+  expect(await find('pennant')).toMatchObject([{ brand: 'The Flag Shop' }]);
+});
+
+test('words that stand apart are asked for one by one', async () => {
+  shop.answers = {
+    [route]: ({ query }, response) => {
+      const found = query.get('search') === 'flag' ? [product()] : [];
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(found));
+    },
+  };
+  expect(await find('flag pennant')).toHaveLength(1);
+  expect(
+    shop.asked
+      .map(({ query }) => query.get('search'))
+      .filter(Boolean)
+      .sort(),
+  ).toEqual(['flag', 'flag pennant', 'pennant']);
+});
+
+test('plain addresses, and a root that only the front page knows', async () => {
+  shop.answers = {
+    '/': ({ query }, response) =>
+      query.get('rest_route') === '/wc/store/v1/products'
+        ? response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify([product()]))
+        : response.end('<p>Welcome</p>'),
+  };
+  expect(await find('pennant')).toHaveLength(1);
+  shop.answers = {
+    '/': (_asked, response) =>
+      response
+        .writeHead(200, {
+          'content-type': 'text/html',
+          link: `<${shop.origin}/blog/wp-json/>; rel="https://api.w.org/"`,
+        })
+        .end('<p>Welcome</p>'),
+    '/blog/wp-json/wc/store/v1/products': [product()],
+  };
+  expect(await find('pennant')).toHaveLength(1);
+  shop.answers = {
+    '/': '<link rel="https://api.w.org/" href="/store/index.php?rest_route=/">',
+    '/store/index.php': [product()],
+  };
+  expect(await find('pennant')).toHaveLength(1);
+  shop.answers = { '/': '<link rel="https://api.w.org/" href="http://10.0.0.1/wp-json/">' };
+  expect(await find('pennant')).toBe('422 merchant_unsupported');
+});
+
+test('a list that is none of products is no shop', async () => {
+  shop.answers = { [route]: [{ id: 1, title: 'x' }] };
+  expect(await find('pennant')).toBe('422 merchant_unsupported');
+  shop.answers = { [route]: { code: 'rest_no_route', message: 'No route', data: { status: 404 } } };
+  expect(await find('pennant')).toBe('422 merchant_unsupported');
+});
