@@ -25,7 +25,9 @@ export async function awaitAttestation(parts: BridgeParts, bridge: Bridge): Prom
   const found = await attestations.find({ domain: chains[from].domain, txHash: burnHash });
   if (found.state === 'not_asked')
     return { lookAgainInMs: found.lookAgainInMs, waitsFor: 'its turn to be asked about' };
-  if (found.state === 'unknown' && !(await isBurnt(parts, bridge))) return burnAgainOrWait(parts, bridge);
+  // What was attested once can be delivered whatever becomes of the burn, by anybody: another burn would bring it twice.
+  const mayBurnAgain = found.state === 'unknown' && bridge.messageNonce === null;
+  if (mayBurnAgain && !(await isBurnt(parts, bridge))) return burnAgainOrWait(parts, bridge);
   const attested = found.state === 'known' ? found.attested : [];
   const ours = await findOurs(parts, bridge, attested);
   if (ours !== undefined) {

@@ -112,6 +112,23 @@ describe('a reorganisation that is deeper than the confirmations', () => {
     expect(await world.allowance('MATIC')).toBe(0n);
   });
 
+  test('has undone a burn that was attested: the message stays good, and nothing is burnt for it again', async () => {
+    const { user, id } = await begin();
+    await world.goOn(id, 'minting');
+    world.providerPlays('mint', 'refuses');
+    await world.advance(id);
+    const { burnHash, burnNonce } = await world.look(id);
+    const say = (hash: string | null, nonce: bigint | null) =>
+      db.query('UPDATE bridges SET burn_hash = $2, burn_nonce = $3 WHERE id = $1', [id, hash, nonce]);
+    // As if its transaction were gone, and the one before it stood in its place.
+    await say(`0x${'0d'.repeat(32)}`, (burnNonce ?? 0n) - 1n);
+    world.attestationsSay(unknown);
+    await world.advance(id);
+    expect(await world.look(id)).toMatchObject({ status: 'waiting_attestation', burns: 1 });
+    await say(burnHash, burnNonce);
+    await expectArrived(user, id);
+  });
+
   test('has undone the burn before it was in the books: it is sent again all the same', async () => {
     const { user, id, before } = await approved();
     // The provider says that it is final; nobody has taken note of it yet.
