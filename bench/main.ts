@@ -11,8 +11,17 @@ import { type Measured, median } from './measure.ts';
 import { measureOneAtATime, prepareOneAtATime } from './one-at-a-time.ts';
 import { createPeople, type Person } from './people.ts';
 import { measurePostingFunction } from './posting-function.ts';
-import { printCustody, printLiquidity, printReserves, printTable, printWebhooks, toRatios } from './report.ts';
+import {
+  printCustody,
+  printLiquidity,
+  printReserves,
+  printSearch,
+  printTable,
+  printWebhooks,
+  toRatios,
+} from './report.ts';
 import { measureReserves } from './reserves.ts';
+import { measureSearch } from './search.ts';
 import { measureWebhooks } from './webhooks.ts';
 
 /** One run, one PostgreSQL with its default durability, everything in turns: what is compared met the same machine. */
@@ -31,6 +40,8 @@ const { values: options } = parseArgs({
     liquidity: { type: 'string', default: 'too' },
     /** Webhook deliveries: likewise. */
     webhooks: { type: 'string', default: 'too' },
+    /** Searches of shops: likewise. */
+    search: { type: 'string', default: 'too' },
   },
 });
 const seconds = Number(options.seconds);
@@ -38,7 +49,7 @@ const repeats = Number(options.repeats);
 const transfers = Number(options.transfers);
 const memorySeconds = Number(options['memory-seconds']);
 const peopleCount = 10_000;
-const parts = ['webhooks', 'custody', 'liquidity'] as const;
+const parts = ['webhooks', 'custody', 'liquidity', 'search'] as const;
 const only = parts.find((part) => options[part] === 'only');
 const isWanted = (part: (typeof parts)[number]) => (only === undefined ? options[part] !== 'none' : only === part);
 
@@ -67,6 +78,11 @@ try {
     const liquidity = await measureLiquidity((name) => postgres.createDatabase(name, 'migrated'), say);
     if (options.json) process.stdout.write(`${JSON.stringify({ liquidity })}\n`);
     else printLiquidity(liquidity);
+  }
+  if (isWanted('search')) {
+    const search = await measureSearch((name) => postgres.createDatabase(name, 'migrated'), { seconds, say });
+    if (options.json) process.stdout.write(`${JSON.stringify({ search })}\n`);
+    else printSearch(search);
   }
   if (only === undefined) await measureTransfers();
 } finally {
