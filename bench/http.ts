@@ -9,9 +9,18 @@ import { benchSecret, type Person } from './people.ts';
 
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
+/** What a process holds. */
+export interface Resources {
+  readonly sockets: number;
+  readonly timers: number;
+  readonly heapMb: number;
+}
+
 export interface Server {
   readonly port: number;
   readonly pid: number;
+  /** Only of a server of ours. */
+  resources(): Promise<Resources>;
   stop(): Promise<void>;
 }
 
@@ -45,6 +54,10 @@ async function started(child: ChildProcess): Promise<Server> {
   return {
     port,
     pid: child.pid ?? 0,
+    async resources() {
+      child.send({});
+      return answerOf<Resources>(child);
+    },
     async stop() {
       child.disconnect();
       await once(child, 'exit');

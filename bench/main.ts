@@ -17,11 +17,13 @@ import {
   printCustody,
   printLiquidity,
   printReserves,
+  printSearch,
   printTable,
   printWebhooks,
   toRatios,
 } from './report.ts';
 import { measureReserves } from './reserves.ts';
+import { measureSearch } from './search.ts';
 import { measureWebhooks } from './webhooks.ts';
 
 /** One run, one PostgreSQL with its default durability, everything in turns: what is compared met the same machine. */
@@ -42,6 +44,8 @@ const { values: options } = parseArgs({
     bridge: { type: 'string', default: 'too' },
     /** Webhook deliveries: likewise. */
     webhooks: { type: 'string', default: 'too' },
+    /** Searches of shops: likewise. */
+    search: { type: 'string', default: 'too' },
   },
 });
 const seconds = Number(options.seconds);
@@ -49,7 +53,7 @@ const repeats = Number(options.repeats);
 const transfers = Number(options.transfers);
 const memorySeconds = Number(options['memory-seconds']);
 const peopleCount = 10_000;
-const parts = ['webhooks', 'custody', 'liquidity', 'bridge'] as const;
+const parts = ['webhooks', 'custody', 'liquidity', 'bridge', 'search'] as const;
 const only = parts.find((part) => options[part] === 'only');
 const isWanted = (part: (typeof parts)[number]) => (only === undefined ? options[part] !== 'none' : only === part);
 
@@ -83,6 +87,11 @@ try {
     const bridge = await measureBridge((name) => postgres.createDatabase(name, 'migrated'), say);
     if (options.json) process.stdout.write(`${JSON.stringify({ bridge })}\n`);
     else printBridge(bridge);
+  }
+  if (isWanted('search')) {
+    const search = await measureSearch((name) => postgres.createDatabase(name, 'migrated'), { seconds, say });
+    if (options.json) process.stdout.write(`${JSON.stringify({ search })}\n`);
+    else printSearch(search);
   }
   if (only === undefined) await measureTransfers();
 } finally {

@@ -3,6 +3,7 @@ import type { CustodyFigures } from './custody.ts';
 import type { LiquidityFigures } from './liquidity.ts';
 import { describeMeasured, type Measured } from './measure.ts';
 import type { ReserveFigures } from './reserves.ts';
+import type { SearchFigures } from './search.ts';
 import type { WebhookFigures } from './webhooks.ts';
 
 type Named = Readonly<Record<string, Measured>>;
@@ -112,6 +113,24 @@ export function printWebhooks({ alone, beside, transfersAlone, failing }: Webhoo
     ['with retries after 1, 2 and 4 s', `${failing.seconds.toFixed(1)} s`],
   ] as const;
   printLines(lines);
+}
+
+export function printSearch({ quick, slow, before, after, openAtShop }: SearchFigures): void {
+  const grown = after.heapMb - before.heapMb;
+  printLines([
+    ['search of a quick shop beside transfers, p50', `${quick.p50Ms.toFixed(0)} ms`],
+    ['and p99', `${quick.p99Ms.toFixed(0)} ms`, judge(quick.p99Ms < 1_000, 'under 1 s')],
+    ['transfers beside it', `${quick.transfersPerSecond.toLocaleString('en')}/s`],
+    [`${slow.searches.toLocaleString('en')} searches of a shop that never answers`, `${slow.seconds.toFixed(1)} s`],
+    ['the longest of them', `${slow.longestMs.toFixed(0)} ms`, judge(slow.longestMs < 8_000, 'under 8 s')],
+    [
+      'sockets before and after, and open at the shop',
+      `${before.sockets} ${after.sockets} ${openAtShop}`,
+      judge(after.sockets <= before.sockets && openAtShop === 0, 'none left behind'),
+    ],
+    ['timers', `${before.timers} ${after.timers}`, judge(after.timers <= before.timers, 'none left behind')],
+    ['heap', `${before.heapMb.toFixed(1)} ${after.heapMb.toFixed(1)} MB`, judge(grown < 5, 'grown by less than 5 MB')],
+  ]);
 }
 
 /** A name, its figure, and whether the goal was reached where there is one. */

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { runPaywright } from '../src/app/main.ts';
 import { readConfig } from '../src/app/read-config.ts';
 import { createLogger } from '../src/logger.ts';
@@ -9,4 +11,20 @@ const running = await runPaywright({
   say: () => {},
 });
 process.send?.({ port: Number(new URL(running.publicUrl ?? '').port) });
+process.on('message', () => process.send?.(resources()));
 process.on('disconnect', () => void running.stop().then(() => process.exit()));
+
+/** What the process holds, after whatever can be given up has been. */
+function resources() {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  collect();
+  collect();
+  const active = process.getActiveResourcesInfo();
+  const count = (kind: RegExp) => active.filter((name) => kind.test(name)).length;
+  return {
+    sockets: count(/^(?:TCP|TLS)/),
+    timers: count(/^(?:Timeout|Immediate)$/),
+    heapMb: process.memoryUsage().heapUsed / 1024 / 1024,
+  };
+}

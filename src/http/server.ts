@@ -10,6 +10,7 @@ import { httpErrors } from './errors.ts';
 import { createEventStreams, type EventStreams } from './event-streams.ts';
 import { headersFor, preflightHeaders } from './headers.ts';
 import { parseJsonBody } from './parse-body.ts';
+import type { Problem } from './problem.ts';
 import { applyDecision, countRequest } from './rate-limits.ts';
 import { runRoute } from './run-route.ts';
 import { sendProblem, toProblem } from './send-problem.ts';
@@ -81,7 +82,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
 
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(error);
-    if (problem.status >= 500) logger.error({ err: error, requestId: request.id }, 'a request failed');
+    if (isOurs(problem)) logger.error({ err: error, requestId: request.id }, 'a request failed');
     return sendProblem(reply, problem, request.id, publicUrl());
   });
   app.setNotFoundHandler((_request, _reply) => {
@@ -180,6 +181,11 @@ function groupByPath(routes: readonly Route[]): Map<string, Route[]> {
   const groups = new Map<string, Route[]>();
   for (const route of routes) groups.set(route.spec.path, [...(groups.get(route.spec.path) ?? []), route]);
   return groups;
+}
+
+/** Whether it is for us to look at: what somebody else's server does not do is told by a 502 or 504, and is not ours. */
+function isOurs({ status }: Problem): boolean {
+  return status >= 500 && status !== 502 && status !== 504;
 }
 
 /** The pattern and not the address: the address may hold an email in its query or a token in its path. */

@@ -45,7 +45,7 @@ export interface SiteParts {
   readonly agent: ShoppingAgent;
 }
 
-const timeoutMs = 5_000;
+const timeoutMs = 4_500;
 const mostBytes = 1_500_000;
 const mostRedirects = 5;
 /** Of one search, whatever the site leads it to. */

@@ -9,7 +9,7 @@ import { MerchantTrouble } from './merchant-trouble.ts';
 import type { Product } from './product.ts';
 import { refuseByTroubles } from './refuse-by-troubles.ts';
 import type { RobotsBook } from './robots-book.ts';
-import { searchSite } from './search-site.ts';
+import { type SiteOutcome, searchSite } from './search-site.ts';
 import { toProduct } from './to-product.ts';
 import type { Website } from './website.ts';
 
@@ -31,8 +31,6 @@ export interface MerchantSearchParts {
   readonly withinMs?: number;
 }
 
-/** More than are shown, because they are ranked first. */
-const mostProducts = 12;
 const keepAnswersMs = 60_000;
 const keepPlatformMs = 60 * 60_000;
 
@@ -42,9 +40,15 @@ export function createMerchantSearch({
   platforms,
   agent,
   robots,
-  withinMs = 7_000,
+  withinMs = 6_500,
 }: MerchantSearchParts): MerchantSearch {
-  const answers = createBriefMemory<readonly Product[]>({ clock, keepMs: keepAnswersMs, room: 1_000 });
+  const answers = createBriefMemory<readonly Product[]>({
+    clock,
+    keepMs: keepAnswersMs,
+    room: 16_000_000,
+    weigh: (products) =>
+      products.reduce((sum, { url, picture }) => sum + url.length + (picture?.url.length ?? 0) + 1_000, 500),
+  });
   const kinds = createBriefMemory<MerchantPlatform>({ clock, keepMs: keepPlatformMs, room: 10_000 });
 
   async function* searchNow(website: Website, query: string, signal: AbortSignal): AsyncGenerator<Product> {
@@ -58,24 +62,18 @@ export function createMerchantSearch({
       const found: Product[] = [];
       const clean = (candidate: Parameters<typeof toProduct>[0]) =>
         toProduct(candidate, { outgoing, origin, siteName });
-      const searching = searchSite({ site, query, platforms: asked, clean, signal });
-      let step = await searching.next();
-      for (; step.done !== true && found.length < mostProducts; step = await searching.next()) {
-        found.push(step.value);
-        yield step.value;
-      }
-      if (step.done !== true) {
-        await searching.return({ platform: undefined, troubles: [] });
-        return;
-      }
-      const { platform } = step.value;
+      const onBest = (platform: MerchantPlatform) => kinds.set(website.name, platform);
+      const { platform, troubles: met } = yield* gathering(
+        searchSite({ site, query, platforms: asked, clean, onBest, signal }),
+        found,
+      );
       if (platform !== undefined) {
-        kinds.set(website.name, platform);
+        onBest(platform);
         if (!signal.aborted && platform.keepsNothing !== true) answers.set(answerKey(website, query), found);
         return;
       }
       kinds.forget(website.name);
-      troubles.push(...step.value.troubles);
+      troubles.push(...met);
     }
     throw refuseByTroubles(troubles);
   }
@@ -114,6 +112,24 @@ export function createMerchantSearch({
       }
     },
   };
+}
+
+/** Passes everything on, and keeps it too. */
+async function* gathering(
+  searching: AsyncGenerator<Product, SiteOutcome>,
+  found: Product[],
+): AsyncGenerator<Product, SiteOutcome> {
+  try {
+    for (;;) {
+      const step = await searching.next();
+      if (step.done === true) return step.value;
+      found.push(step.value);
+      yield step.value;
+    }
+  } finally {
+    // Also when nobody reads on, so that nothing is left waiting.
+    await searching.return({ platform: undefined, troubles: [] });
+  }
 }
 
 /** The same words at the same site are the same question; who asks does not matter, because the site is not told. */

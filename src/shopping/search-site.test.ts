@@ -98,7 +98,7 @@ describe('of several ways to search a site', () => {
     const twice: MerchantPlatform = {
       name: 'a',
       async *search() {
-        for (const title of ['Mug', 'Mug again', '']) yield { title, price: undefined, url: 'https://a.example/' };
+        for (const title of ['Mug', 'Mug again', '']) yield { title, price: undefined, url: 'https://a.example/mug' };
       },
     };
     expect((await search([twice])).titles).toEqual(['Mug']);

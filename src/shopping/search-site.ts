@@ -13,6 +13,8 @@ export interface SiteSearch {
   readonly clean: (candidate: Candidate) => Product | undefined;
   /** How long better ones are waited for once one has found something. */
   readonly graceMs?: number;
+  /** Told as soon as it is clear who is the best, because whoever reads the products may not read to the end. */
+  readonly onBest?: (platform: MerchantPlatform) => void;
   readonly signal: AbortSignal;
 }
 
@@ -22,6 +24,9 @@ export interface SiteOutcome {
   readonly platform: MerchantPlatform | undefined;
   readonly troubles: readonly MerchantTrouble[];
 }
+
+/** More than are shown, because they are ranked first. */
+const mostProducts = 12;
 
 interface Attempt {
   readonly platform: MerchantPlatform;
@@ -38,7 +43,7 @@ interface Attempt {
  * others is waited for only briefly. Ends when the signal comes.
  */
 export async function* searchSite(search: SiteSearch): AsyncGenerator<Product, SiteOutcome> {
-  const { site, query, platforms, clean, graceMs = 400, signal } = search;
+  const { site, query, platforms, clean, graceMs = 400, onBest, signal } = search;
   const attempts = platforms.map((platform): Attempt => ({ platform, products: [], open: true }));
   const events = createSignals();
   let graceOver = false;
@@ -53,9 +58,9 @@ export async function* searchSite(search: SiteSearch): AsyncGenerator<Product, S
   async function run(attempt: Attempt): Promise<void> {
     try {
       for await (const candidate of attempt.platform.search(site, query)) {
-        if (signal.aborted) return;
+        if (signal.aborted || attempt.products.length >= mostProducts) return;
         const product = clean(candidate);
-        if (product === undefined || attempt.products.some(({ url }) => url === product.url)) continue;
+        if (product === undefined || attempt.products.some((other) => isSame(other, product))) continue;
         attempt.products.push(product);
         beginGrace();
         events.happen();
@@ -75,7 +80,10 @@ export async function* searchSite(search: SiteSearch): AsyncGenerator<Product, S
     let best: Attempt | undefined;
     for (let given = 0; ; ) {
       const happened = events.happened();
-      best ??= chooseBest(attempts, { query, waiting: !graceOver && !signal.aborted });
+      if (best === undefined) {
+        best = chooseBest(attempts, { query, waiting: !graceOver && !signal.aborted });
+        if (best !== undefined) onBest?.(best.platform);
+      }
       const fresh = best?.products.slice(given) ?? [];
       given += fresh.length;
       yield* rankProducts(query, fresh);
@@ -114,6 +122,11 @@ function createSignals() {
       await new Promise((resolve) => setImmediate(resolve));
     },
   };
+}
+
+/** Products without an address of their own all have that of the shop. */
+function isSame(one: Product, other: Product): boolean {
+  return one.url === other.url && (one.title === other.title || new URL(one.url).pathname !== '/');
 }
 
 /** Undefined as long as a better one may still come. */

@@ -22,6 +22,8 @@ function openSearch() {
   if (site.refusal !== undefined) throw new Error(site.refusal);
   return {
     clock,
+    search,
+    site,
     async find(query: string) {
       shop.asked.length = 0;
       const titles: string[] = [];
@@ -56,6 +58,30 @@ test('what a site is gets remembered for an hour, its answers for a minute, its 
   expect(await find('mug')).toEqual({ titles: ['Mug'], asked: ['/cart.js', '/search/suggest.json'] });
   clock.at = 62 * minute;
   expect((await find('mug')).asked).toEqual(expect.arrayContaining(['/robots.txt']));
+});
+
+test('whoever stops reading leaves nothing behind, and what the site is stays known', async () => {
+  const { search, site, find } = openSearch();
+  const pages = Object.fromEntries(
+    Array.from({ length: 8 }, (_, index) => [
+      `/p/mug-${index}`,
+      `<script type="application/ld+json">{"@type":"Product","name":"Mug ${index}","brand":"B","offers":{"price":5,"priceCurrency":"USD"}}</script>`,
+    ]),
+  );
+  shop.answers = {
+    '/': '<p>Hello</p>',
+    '/search': Object.keys(pages)
+      .map((path) => `<a href="${path}">mug</a>`)
+      .join(''),
+    ...pages,
+  };
+  for await (const { title } of search.search(site, 'mug', new AbortController().signal)) {
+    expect(title).toMatch(/^Mug \d$/);
+    break;
+  }
+  const { asked } = await find('mug');
+  expect(asked).not.toContain('/.well-known/ucp');
+  expect(asked).toContain('/p/mug-7');
 });
 
 test('a site that has become another is asked in every other way', async () => {

@@ -37,6 +37,7 @@ function page(shop: Shop, title: string, content: Html, data: object | false): S
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
 <meta property="og:site_name" content="${shop.name}">
+${shop.products.slice(0, 1).map((product) => html`<link rel="icon" type="image/png" href="${picturePath(product)}">`)}
 <link rel="stylesheet" href="/shop.css">
 ${data !== false && html`<script type="application/ld+json">${asScript(data)}</script>`}
 </head>
