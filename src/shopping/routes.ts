@@ -21,7 +21,8 @@ export interface ShoppingParts {
 }
 
 export function shoppingRoutes(parts: ShoppingParts): Route[] {
-  return [searchRoute(parts), streamRoute(parts)];
+  const sharing = { ...parts, merchants: limited(parts.merchants) };
+  return [searchRoute(sharing), streamRoute(sharing)];
 }
 
 /** How many are shown; more are read, so that the best can be chosen. */
@@ -86,8 +87,7 @@ function searchRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Rou
     async ({ body }) => {
       const site = websiteOrRefuse(body.website, outgoing);
       const found: Product[] = [];
-      for await (const one of limited(merchants).search(site, body.query, new AbortController().signal))
-        found.push(one);
+      for await (const one of merchants.search(site, body.query, new AbortController().signal)) found.push(one);
       const products = rankProducts(body.query, found).slice(0, mostShown);
       const token = await createPreview(db, { website: site.name, query: body.query, products });
       return ok({ products: products.map(describeProduct), previewUrl: previewAddress(publicUrl(), token) });
@@ -120,7 +120,7 @@ function streamRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Rou
       const site = websiteOrRefuse(text, outgoing);
       return async function* (signal) {
         const products: Product[] = [];
-        for await (const one of limited(merchants).search(site, q, signal)) {
+        for await (const one of merchants.search(site, q, signal)) {
           products.push(one);
           yield { event: 'result', data: describeProduct(one) };
           if (products.length === mostShown) break;
@@ -148,9 +148,9 @@ function websiteOrRefuse(text: string, outgoing: ShoppingParts['outgoing']): Web
   });
 }
 
-let underWay = 0;
-
+/** All routes together begin no more than so many at once. */
 function limited(merchants: MerchantSearch): MerchantSearch {
+  let underWay = 0;
   return {
     async *search(site, text, signal) {
       if (underWay >= mostAtOnce) {
