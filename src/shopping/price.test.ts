@@ -70,6 +70,11 @@ describe('a price in minor units', () => {
     ['2499', 'USD', undefined, ['$24.99', 24.99]],
     [1980, 'JPY', undefined, ['¥1,980', 1980]],
     [4250, 'KWD', undefined, ['KWD 4.250', 4.25]],
+    [1_299_000, 'HUF', undefined, ['HUF 12,990', 12_990]],
+    [15_000_000, 'IDR', undefined, ['IDR 150,000', 150_000]],
+    [1_500_050, 'PKR', undefined, ['PKR 15,000.50', 15_000.5]],
+    [12_500_000, 'IQD', undefined, ['IQD 12,500', 12_500]],
+    [12_990, 'CLP', undefined, ['CLP 12,990', 12_990]],
     ['129900', 'SEK', 2, ['SEK 1,299.00', 1299]],
     ['1299', 'EUR', 0, ['€1,299.00', 1299]],
   ] as const)('%s %s', (minor, currency, decimals, expected) => {

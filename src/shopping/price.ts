@@ -24,14 +24,25 @@ export function readCurrency(value: unknown): string | undefined {
   return /^[A-Z]{3}$/.test(code) ? code : undefined;
 }
 
-/** How many decimals the currency has: ISO 4217, as the runtime knows it. */
+/** Where ISO 4217 has other than two decimals. The runtime does not tell: it knows what is usual in writing. */
+const minorUnits: Readonly<Record<string, number>> = Object.fromEntries([
+  ...'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'.split(' ').map((code) => [code, 0]),
+  ...'BHD IQD JOD KWD LYD OMR TND'.split(' ').map((code) => [code, 3]),
+  ...'CLF UYW'.split(' ').map((code) => [code, 4]),
+]);
+
+function minorUnitOf(currency: string | undefined): number {
+  return minorUnits[currency ?? ''] ?? 2;
+}
+
+/** How many decimals the currency is usually written with: a forint has a hundred parts, which nobody writes. */
 function decimalsOf(currency: string | undefined): number {
   if (currency === undefined) return 2;
   return new Intl.NumberFormat('en-US', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
 }
 
 /** From an amount in minor units, such as 2499 and USD. */
-export function priceFromMinor(minor: unknown, currency: string | undefined, decimals = decimalsOf(currency)) {
+export function priceFromMinor(minor: unknown, currency: string | undefined, decimals = minorUnitOf(currency)) {
   const text = typeof minor === 'number' && Number.isSafeInteger(minor) ? String(minor) : minor;
   if (typeof text !== 'string' || !new RegExp(`^\\d{1,${mostDigits}}$`).test(text)) return undefined;
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > 8) return undefined;
