@@ -54,7 +54,7 @@ export function priceFromText(value: unknown, currency: string | undefined): Pri
   if (typeof value === 'number') return priceFromNumber(value, currency);
   if (typeof value !== 'string') return undefined;
   const text = plainText(value);
-  const number = text === undefined ? undefined : firstNumber(text);
+  const number = text === undefined || isNegative(text) ? undefined : firstNumber(text);
   if (text === undefined || number === undefined) return undefined;
   const code = currency ?? currencyIn(text);
   const decimal = readNumber(number, decimalsOf(code));
@@ -69,7 +69,9 @@ function priceFromNumber(value: number, currency: string | undefined): Price | u
   const [, whole = '', fraction = ''] = /^(\d{1,15})(?:\.(\d{1,8}))?$/.exec(text) ?? [];
   if (whole === '') {
     // Floats that a shop has reckoned with: 19.990000000000002.
-    return Number.isFinite(value) && value > 0 && value < 1e12 ? priceFromText(value.toFixed(2), currency) : undefined;
+    return Number.isFinite(value) && value > 0 && value < 1e12
+      ? priceFromText(value.toFixed(Math.max(2, decimalsOf(currency))), currency)
+      : undefined;
   }
   return toPrice({ atomic: BigInt(whole + fraction), decimals: fraction.length }, currency);
 }
@@ -107,9 +109,18 @@ function plainText(value: string): string | undefined {
   return text.trim();
 }
 
-/** The first run of digits with whatever separates them: of a range that is the lower end. */
+/** A minus before the first number. One after it is a dash, as in "1 299,-" or a range. */
+function isNegative(text: string): boolean {
+  return /^\D*[-−]\s?[^\d\s]{0,3}[.,]?\d/.test(text);
+}
+
+/**
+ * The first run of digits with whatever separates them: of a range that is the lower end. It may begin with the decimals,
+ * as in "$.99"; the dot of "Rs.99" belongs to the rupees.
+ */
 function firstNumber(text: string): string | undefined {
-  return /\d(?:[\d.,'’]|\s(?=\d{3}(?!\d)))*/.exec(text)?.[0].replace(/[.,'’]+$/, '');
+  const found = /(?:(?<![\p{L}.,])[.,](?=\d{1,2}(?![\d.,])))?\d(?:[\d.,'’]|\s(?=\d{3}(?!\d)))*/u.exec(text);
+  return found?.[0].replace(/[.,'’]+$/, '');
 }
 
 function onlyNumberIn(text: string, number: string): boolean {
@@ -123,11 +134,13 @@ function readNumber(number: string, decimals: number): Decimal | undefined {
   const separators = [...bare.matchAll(/[.,]/g)];
   const last = separators.at(-1);
   if (last === undefined) return toDecimal(bare, '');
-  const whole = bare.slice(0, last.index);
+  const whole = bare.slice(0, last.index) || '0';
   const fraction = bare.slice(last.index + 1);
   const kinds = new Set(separators.map(([sign]) => sign)).size;
   const grouping =
-    separators.length > 1 ? kinds === 1 : fraction.length === 3 && decimals !== 3 && /^[1-9]\d{0,2}$/.test(whole);
+    separators.length > 1
+      ? kinds === 1 && fraction.length > 2
+      : fraction.length === 3 && decimals !== 3 && /^[1-9]\d{0,2}$/.test(whole);
   return grouping ? toDecimal(bare.replace(/[.,]/g, ''), '') : toDecimal(whole.replace(/[.,]/g, ''), fraction);
 }
 
