@@ -130,7 +130,8 @@ export async function openSite(
     return robots.keep(origin, {
       status: answer?.status ?? 404,
       text: answer === undefined ? '' : readText(answer),
-      origin: url.origin,
+      // Only a site that has moved as a whole has it at the same place elsewhere.
+      origin: url.pathname === '/robots.txt' ? url.origin : origin,
     });
   }
 
