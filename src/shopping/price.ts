@@ -125,7 +125,8 @@ function firstNumber(text: string): string | undefined {
 
 function onlyNumberIn(text: string, number: string): boolean {
   const rest = text.replace(number, '');
-  return !/\d/.test(rest);
+  // Digits of other scripts count as well, and so does what would be read as one once it is no markup any more.
+  return !/[\p{N}&<]/u.test(rest);
 }
 
 /** Separators between groups of three are grouping; the last one before one or two digits is the decimal one. */
