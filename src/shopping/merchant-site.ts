@@ -130,7 +130,8 @@ export async function openSite(
     return robots.keep(origin, {
       status: answer?.status ?? 404,
       text: answer === undefined ? '' : readText(answer),
-      origin: url.origin,
+      // Only a site that has moved as a whole has it at the same place elsewhere.
+      origin: url.pathname === '/robots.txt' ? url.origin : origin,
     });
   }
 
@@ -153,6 +154,8 @@ export async function openSite(
     isWithin: (url) => isWithinSite(website, url),
 
     async get(url, { accept = 'text/html', cut, elsewhere, maxBytes = mostBytes } = {}) {
+      // It may be what the shop has named, and that may be no address at all.
+      if (!URL.canParse(url, origin)) throw notOffered('what it links to');
       const at = new URL(url, origin);
       if (!isWithinSite(website, at) && elsewhere !== true) throw notOffered('what it links to');
       const { answer, url: from } = await follow(at.href, { headers: { accept }, cut: cut === true, maxBytes }, judge);

@@ -31,6 +31,15 @@ describe('a picture is known by its bytes', () => {
     }
   });
 
+  it('however far behind a smaller size its own is told', () => {
+    const far = Buffer.concat([
+      avif,
+      Buffer.alloc(100_000),
+      bytes(`00000014 ${text('ispe')} 00000000 00010000 00010000`),
+    ]);
+    expect(readPictureHeader(far)).toEqual({ type: 'image/avif', width: 65_536, height: 65_536 });
+  });
+
   it.each([
     ['svg', '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'],
     ['html', '<!doctype html><script>alert(1)</script>'],

@@ -63,10 +63,11 @@ function readWebp(bytes: Buffer): PictureHeader | undefined {
 function readAvif(bytes: Buffer): PictureHeader | undefined {
   if (!hasText(bytes, 4, 'ftyp') || !/avi[fs]/.test(bytes.toString('latin1', 8, 40))) return undefined;
   let [width, height] = [0, 0];
-  const start = bytes.subarray(0, 65_536);
-  for (let at = start.indexOf('ispe'); at !== -1; at = start.indexOf('ispe', at + 4)) {
-    width = Math.max(width, start.readUInt32BE(at + 8));
-    height = Math.max(height, start.readUInt32BE(at + 12));
+  // Everywhere, because the one that counts may stand behind anything; the zeros tell it from what looks alike by chance.
+  const size = 'ispe\0\0\0\0';
+  for (let at = bytes.indexOf(size); at !== -1; at = bytes.indexOf(size, at + size.length)) {
+    width = Math.max(width, bytes.readUInt32BE(at + 8));
+    height = Math.max(height, bytes.readUInt32BE(at + 12));
   }
   return { type: 'image/avif', width, height };
 }

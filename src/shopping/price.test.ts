@@ -22,6 +22,12 @@ describe('a price as a merchant writes it', () => {
     ['12,5 zł', undefined, ['12,5 zł', 12.5, 'PLN']],
     ['12.000.000 ₫', undefined, ['12.000.000 ₫', 12_000_000, 'VND']],
     ['1.500 KWD', undefined, ['1.500 KWD', 1.5, 'KWD']],
+    ['1.299.00 €', undefined, ['1.299.00 €', 1299, 'EUR']],
+    ['$.99', 'USD', ['$.99', 0.99, 'USD']],
+    ['Rs.99', 'INR', ['Rs.99', 99, 'INR']],
+    ['９$24.99', 'USD', ['$24.99', 24.99, 'USD']],
+    ['$24.99²', 'USD', ['$24.99', 24.99, 'USD']],
+    ['$24.99&sup2;', 'USD', ['$24.99', 24.99, 'USD']],
     ['From $19.99', 'USD', ['From $19.99', 19.99, 'USD']],
     ['$10.00 - $20.00', 'USD', ['$10.00', 10, 'USD']],
   ] as const)('%s', (value, currency, expected) => {
@@ -38,6 +44,10 @@ describe('a price as a merchant writes it', () => {
     ['1980', 'JPY', ['¥1,980', 1980, 'JPY']],
     ['4.250', 'KWD', ['KWD 4.250', 4.25, 'KWD']],
     ['1299', 'SEK', ['SEK 1,299.00', 1299, 'SEK']],
+    ['1,299,00', 'USD', ['$1,299.00', 1299, 'USD']],
+    ['.99', 'USD', ['$0.99', 0.99, 'USD']],
+    [',5', 'EUR', ['€0.50', 0.5, 'EUR']],
+    [1.2340000000000002, 'KWD', ['KWD 1.234', 1.234, 'KWD']],
     [19.990000000000002, 'USD', ['$19.99', 19.99, 'USD']],
     ['24.99', undefined, ['24.99', 24.99, undefined]],
     [1e21, 'USD', undefined],
@@ -45,12 +55,25 @@ describe('a price as a merchant writes it', () => {
     expect(read(value, currency)).toEqual(expected);
   });
 
-  it.each(['', 'on request', '0', 0, '0.00', null, {}, Number.NaN, '9'.repeat(40), 'x'.repeat(10_000), '-'])(
-    'is none: %j',
-    (value) => {
-      expect(read(value, 'USD')).toBeUndefined();
-    },
-  );
+  it.each([
+    '',
+    'on request',
+    '0',
+    0,
+    '0.00',
+    null,
+    {},
+    Number.NaN,
+    '9'.repeat(40),
+    'x'.repeat(10_000),
+    '-',
+    '-5.00',
+    '-$5',
+    '$-5',
+    '−5 €',
+  ])('is none: %j', (value) => {
+    expect(read(value, 'USD')).toBeUndefined();
+  });
 
   it('is read in time that grows with its length alone, and never breaks', () => {
     const hostile = fc.oneof(fc.string(), fc.stringMatching(/^[\d.,'’ $€-]{0,80}$/), fc.double());
@@ -70,6 +93,11 @@ describe('a price in minor units', () => {
     ['2499', 'USD', undefined, ['$24.99', 24.99]],
     [1980, 'JPY', undefined, ['¥1,980', 1980]],
     [4250, 'KWD', undefined, ['KWD 4.250', 4.25]],
+    [1_299_000, 'HUF', undefined, ['HUF 12,990', 12_990]],
+    [15_000_000, 'IDR', undefined, ['IDR 150,000', 150_000]],
+    [1_500_050, 'PKR', undefined, ['PKR 15,000.50', 15_000.5]],
+    [12_500_000, 'IQD', undefined, ['IQD 12,500', 12_500]],
+    [12_990, 'CLP', undefined, ['CLP 12,990', 12_990]],
     ['129900', 'SEK', 2, ['SEK 1,299.00', 1299]],
     ['1299', 'EUR', 0, ['€1,299.00', 1299]],
   ] as const)('%s %s', (minor, currency, decimals, expected) => {

@@ -24,14 +24,25 @@ export function readCurrency(value: unknown): string | undefined {
   return /^[A-Z]{3}$/.test(code) ? code : undefined;
 }
 
-/** How many decimals the currency has: ISO 4217, as the runtime knows it. */
+/** Where ISO 4217 has other than two decimals. The runtime does not tell: it knows what is usual in writing. */
+const minorUnits: Readonly<Record<string, number>> = Object.fromEntries([
+  ...'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'.split(' ').map((code) => [code, 0]),
+  ...'BHD IQD JOD KWD LYD OMR TND'.split(' ').map((code) => [code, 3]),
+  ...'CLF UYW'.split(' ').map((code) => [code, 4]),
+]);
+
+function minorUnitOf(currency: string | undefined): number {
+  return minorUnits[currency ?? ''] ?? 2;
+}
+
+/** How many decimals the currency is usually written with: a forint has a hundred parts, which nobody writes. */
 function decimalsOf(currency: string | undefined): number {
   if (currency === undefined) return 2;
   return new Intl.NumberFormat('en-US', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
 }
 
 /** From an amount in minor units, such as 2499 and USD. */
-export function priceFromMinor(minor: unknown, currency: string | undefined, decimals = decimalsOf(currency)) {
+export function priceFromMinor(minor: unknown, currency: string | undefined, decimals = minorUnitOf(currency)) {
   const text = typeof minor === 'number' && Number.isSafeInteger(minor) ? String(minor) : minor;
   if (typeof text !== 'string' || !new RegExp(`^\\d{1,${mostDigits}}$`).test(text)) return undefined;
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > 8) return undefined;
@@ -43,7 +54,7 @@ export function priceFromText(value: unknown, currency: string | undefined): Pri
   if (typeof value === 'number') return priceFromNumber(value, currency);
   if (typeof value !== 'string') return undefined;
   const text = plainText(value);
-  const number = text === undefined ? undefined : firstNumber(text);
+  const number = text === undefined || isNegative(text) ? undefined : firstNumber(text);
   if (text === undefined || number === undefined) return undefined;
   const code = currency ?? currencyIn(text);
   const decimal = readNumber(number, decimalsOf(code));
@@ -58,7 +69,9 @@ function priceFromNumber(value: number, currency: string | undefined): Price | u
   const [, whole = '', fraction = ''] = /^(\d{1,15})(?:\.(\d{1,8}))?$/.exec(text) ?? [];
   if (whole === '') {
     // Floats that a shop has reckoned with: 19.990000000000002.
-    return Number.isFinite(value) && value > 0 && value < 1e12 ? priceFromText(value.toFixed(2), currency) : undefined;
+    return Number.isFinite(value) && value > 0 && value < 1e12
+      ? priceFromText(value.toFixed(Math.max(2, decimalsOf(currency))), currency)
+      : undefined;
   }
   return toPrice({ atomic: BigInt(whole + fraction), decimals: fraction.length }, currency);
 }
@@ -96,14 +109,24 @@ function plainText(value: string): string | undefined {
   return text.trim();
 }
 
-/** The first run of digits with whatever separates them: of a range that is the lower end. */
+/** A minus before the first number. One after it is a dash, as in "1 299,-" or a range. */
+function isNegative(text: string): boolean {
+  return /^\D*[-−]\s?[^\d\s]{0,3}[.,]?\d/.test(text);
+}
+
+/**
+ * The first run of digits with whatever separates them: of a range that is the lower end. It may begin with the decimals,
+ * as in "$.99"; the dot of "Rs.99" belongs to the rupees.
+ */
 function firstNumber(text: string): string | undefined {
-  return /\d(?:[\d.,'’]|\s(?=\d{3}(?!\d)))*/.exec(text)?.[0].replace(/[.,'’]+$/, '');
+  const found = /(?:(?<![\p{L}.,])[.,](?=\d{1,2}(?![\d.,])))?\d(?:[\d.,'’]|\s(?=\d{3}(?!\d)))*/u.exec(text);
+  return found?.[0].replace(/[.,'’]+$/, '');
 }
 
 function onlyNumberIn(text: string, number: string): boolean {
   const rest = text.replace(number, '');
-  return !/\d/.test(rest);
+  // Digits of other scripts count as well, and so does what would be read as one once it is no markup any more.
+  return !/[\p{N}&<]/u.test(rest);
 }
 
 /** Separators between groups of three are grouping; the last one before one or two digits is the decimal one. */
@@ -112,11 +135,13 @@ function readNumber(number: string, decimals: number): Decimal | undefined {
   const separators = [...bare.matchAll(/[.,]/g)];
   const last = separators.at(-1);
   if (last === undefined) return toDecimal(bare, '');
-  const whole = bare.slice(0, last.index);
+  const whole = bare.slice(0, last.index) || '0';
   const fraction = bare.slice(last.index + 1);
   const kinds = new Set(separators.map(([sign]) => sign)).size;
   const grouping =
-    separators.length > 1 ? kinds === 1 : fraction.length === 3 && decimals !== 3 && /^[1-9]\d{0,2}$/.test(whole);
+    separators.length > 1
+      ? kinds === 1 && fraction.length > 2
+      : fraction.length === 3 && decimals !== 3 && /^[1-9]\d{0,2}$/.test(whole);
   return grouping ? toDecimal(bare.replace(/[.,]/g, ''), '') : toDecimal(whole.replace(/[.,]/g, ''), fraction);
 }
 

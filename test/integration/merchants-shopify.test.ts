@@ -108,3 +108,12 @@ test('a shop behind a password is not offered', async () => {
   };
   expect(await find('tote')).toBe('422 merchant_unsupported');
 });
+
+test('a product without a vendor has the name of the shop there', async () => {
+  shop.answers = {
+    '/': '<meta property="og:site_name" content="Field &amp; Hand">',
+    '/search/suggest.json': suggest([{ ...tote, vendor: '' }]),
+    '/cart.js': { currency: 'USD' },
+  };
+  expect(await find('tote')).toMatchObject([{ brand: 'Field & Hand' }]);
+});

@@ -241,3 +241,12 @@ test('nothing found is an empty list', async () => {
   shop.answers = { '/.well-known/ucp': profile(), '/api/ucp/mcp': rpc({ structuredContent: answer([]) }) };
   expect(await find('wool')).toEqual([]);
 });
+
+test('an address of a profile that is none is the shop’s mistake and not ours', async () => {
+  for (const leaf of ['https://', 'http://[', 'https://a b/', '//:0']) {
+    shop.answers = {
+      '/.well-known/ucp': { ucp: { version: '2027-01-01', supported_versions: { '2026-08-25': leaf } } },
+    };
+    expect(await find('wool')).toBe('422 merchant_unsupported');
+  }
+});

@@ -151,3 +151,16 @@ test('a list that is none of products is no shop', async () => {
   shop.answers = { [route]: { code: 'rest_no_route', message: 'No route', data: { status: 404 } } };
   expect(await find('pennant')).toBe('422 merchant_unsupported');
 });
+
+test.each([
+  ['a prefix with digits', { currency_prefix: '$9' }],
+  ['a prefix that becomes a digit', { currency_prefix: '&#57;$' }],
+  ['a suffix with digits of another script', { currency_suffix: '０ USD' }],
+  ['no decimal separator', { currency_decimal_separator: '' }],
+  ['a decimal separator with digits', { currency_decimal_separator: '0.' }],
+  ['a group separator like the decimal one', { price: '110500', currency_thousand_separator: '.' }],
+])('%s does not make the text another price than the number', async (_what, prices) => {
+  shop.answers = { [route]: [product({}, prices)] };
+  const [found] = (await find('pennant')) as { price: string; priceNum: number }[];
+  expect([found?.price, found?.priceNum]).toEqual('price' in prices ? ['$1,105.00', 1105] : ['$11.05', 11.05]);
+});

@@ -6,6 +6,7 @@ import type { Candidate } from '../../shopping/product.ts';
 import { type Fields, fieldsOf, listOf, textOf } from './fields.ts';
 import { readProducts } from './json-ld/read-products.ts';
 import { readPage } from './read-page.ts';
+import { withBrand } from './shop-name.ts';
 
 /** Shopify's predictive search, which every shop's own theme uses. */
 export const shopifyPlatform: MerchantPlatform = {
@@ -23,7 +24,7 @@ export const shopifyPlatform: MerchantPlatform = {
     const found = listOf(products, 10).map(fieldsOf);
     if (found.length === 0) return;
     const currency = await findCurrency(site, found[0]);
-    for (const product of found) yield readProduct(product, currency);
+    for (const product of found) yield* withBrand(site, readProduct(product, currency));
   },
 };
 

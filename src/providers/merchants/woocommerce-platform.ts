@@ -103,13 +103,18 @@ function readPrice(prices: Fields): Price | undefined {
   if (price === undefined || typeof decimals !== 'number') return price;
   const digits = String(prices['price']).padStart(decimals + 1, '0');
   const whole = digits.slice(0, digits.length - decimals).replace(/^0+(?=\d)/, '');
-  const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, plainOr(prices['currency_thousand_separator'], ','));
-  const fraction =
-    decimals > 0 ? `${plainOr(prices['currency_decimal_separator'], '.')}${digits.slice(-decimals)}` : '';
-  const text = `${plainOr(prices['currency_prefix'], '')}${grouped}${fraction}${plainOr(prices['currency_suffix'], '')}`;
-  return /[^\d.,'\s]/.test(text) ? { ...price, text } : price;
+  const point = matchOr(prices['currency_decimal_separator'], /^[.,]$/, '.');
+  const gap = matchOr(prices['currency_thousand_separator'], /^[.,'’\p{Z}]?$/u, ',');
+  const signs = /^[^\p{N}&<]{0,12}$/u;
+  // What would read as another amount than it is gets written as its currency usually is.
+  if (decimals > 0 && gap === point) return price;
+  const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, gap);
+  const fraction = decimals > 0 ? `${point}${digits.slice(-decimals)}` : '';
+  const text = `${matchOr(prices['currency_prefix'], signs, '')}${grouped}${fraction}${matchOr(prices['currency_suffix'], signs, '')}`;
+  return /[^\d.,'’\s]/.test(text) ? { ...price, text } : price;
 }
 
-function plainOr(value: unknown, fallback: string): string {
-  return typeof value === 'string' && value.length <= 12 ? value : fallback;
+/** The sign before or after the amount, or within it, is the shop's own; but it must not pass for a part of the amount. */
+function matchOr(value: unknown, form: RegExp, fallback: string): string {
+  return typeof value === 'string' && form.test(value) ? value : fallback;
 }

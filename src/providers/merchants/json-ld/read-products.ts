@@ -5,23 +5,32 @@ import { createResolver, hasType, walkJsonLd } from './walk.ts';
 
 type Resolve = (value: unknown) => Fields;
 
+/** Of one page. References can name one offer thousands of times over, in a page that is quite short. */
+const mostOffers = 1_000;
+
+interface Reading {
+  readonly resolve: Resolve;
+  readonly pageCurrency: string | undefined;
+  offersLeft: number;
+}
+
 const productTypes = ['Product', 'ProductGroup', 'IndividualProduct', 'ProductModel', 'Book'];
 
 /** The products that a page describes with a price. */
 export function readProducts(documents: readonly unknown[], pageCurrency?: string): readonly Candidate[] {
   const nodes = walkJsonLd(documents);
   const resolve = createResolver(nodes);
+  const reading: Reading = { resolve, pageCurrency, offersLeft: mostOffers };
   const groups = nodes.filter((node) => hasType(node, productTypes));
   // A variant inside its group is told of by the group.
   const inside = new Set(groups.flatMap((group) => listOf(group['hasVariant']).map(resolve)));
-  return groups.filter((node) => !inside.has(node)).map((node) => readProduct(node, resolve, pageCurrency));
+  return groups.filter((node) => !inside.has(node)).map((node) => readProduct(node, reading));
 }
 
-function readProduct(node: Fields, resolve: Resolve, pageCurrency: string | undefined): Candidate {
+function readProduct(node: Fields, reading: Reading): Candidate {
+  const { resolve } = reading;
   const variants = listOf(node['hasVariant']).map(resolve);
-  const priced = [node, ...variants].flatMap((one) =>
-    readOffers(one, resolve, pageCurrency).map((offer) => ({ one, offer })),
-  );
+  const priced = [node, ...variants].flatMap((one) => readOffers(one, reading).map((offer) => ({ one, offer })));
   // What one can have, and of that the cheapest: so shops show their variants themselves.
   const [best] = priced.sort(
     (a, b) =>
@@ -48,15 +57,20 @@ interface ReadOffer {
   readonly sku: unknown;
 }
 
-function readOffers(product: Fields, resolve: Resolve, pageCurrency: string | undefined): ReadOffer[] {
-  return listOf(product['offers'], 50)
+function readOffers(product: Fields, reading: Reading): ReadOffer[] {
+  const { resolve } = reading;
+  const pageCurrency = readCurrency(reading.pageCurrency);
+  return listOf(product['offers'], Math.min(50, reading.offersLeft))
     .map(resolve)
     .flatMap((offer) => {
-      const inner = listOf(offer['offers'], 50).map(resolve);
-      const currency = readCurrency(offer['priceCurrency']);
-      const own = readOffer(offer, { resolve, currency: currency ?? readCurrency(pageCurrency) });
+      if (reading.offersLeft <= 0) return [];
+      reading.offersLeft--;
+      const inner = listOf(offer['offers'], Math.min(50, reading.offersLeft)).map(resolve);
+      reading.offersLeft -= inner.length;
+      const currency = readCurrency(offer['priceCurrency']) ?? pageCurrency;
+      const own = readOffer(offer, { resolve, currency });
       if (own.price !== undefined && inner.length === 0) return [own];
-      const each = inner.map((one) => readOffer(one, { resolve, currency: currency ?? readCurrency(pageCurrency) }));
+      const each = inner.map((one) => readOffer(one, { resolve, currency }));
       return [...each, own].filter(({ price }) => price !== undefined);
     });
 }
