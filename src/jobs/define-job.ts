@@ -48,6 +48,7 @@ export async function enqueue<Payload extends z.ZodType>(
   payload: z.input<Payload>,
   { delayMs = 0, key, unlessSooner = false }: EnqueueOptions = {},
 ): Promise<void> {
+  if (unlessSooner && key !== undefined) await bringForward(tx, key, delayMs);
   await tx.query(
     `SELECT graphile_worker.add_job($1, $2::json, max_attempts => $3, run_at => now() + make_interval(secs => $4),
         job_key => $5, job_key_mode => $6)`,
@@ -66,8 +67,20 @@ export interface EnqueueOptions {
   readonly delayMs?: number;
   /** Of several waiting jobs with one key only the newest remains. */
   readonly key?: string;
-  /** One that waits already keeps its time: whoever looks again later must not put off who was just woken. */
+  /**
+   * Of one that waits already and this one the sooner time counts: whoever looks again later must not put off who was just
+   * woken, and whoever looks again soon must not wait for somebody who looked in vain before.
+   */
   readonly unlessSooner?: boolean;
+}
+
+/** Never later: so it does not matter who else changes it at the same time. */
+async function bringForward(tx: Queryable, key: string, delayMs: number): Promise<void> {
+  await tx.query(
+    `UPDATE graphile_worker._private_jobs SET run_at = now() + make_interval(secs => $2)
+      WHERE key = $1 AND locked_at IS NULL AND run_at > now() + make_interval(secs => $2)`,
+    [key, delayMs / 1000],
+  );
 }
 
 /** The same job for many payloads at once, each with a key of its own. */

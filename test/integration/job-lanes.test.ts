@@ -56,6 +56,7 @@ let letAllGo = () => {};
 afterEach(async () => {
   letAllGo();
   await worker?.stop();
+  worker = undefined;
   await db.query('DELETE FROM graphile_worker._private_jobs');
 });
 
@@ -183,4 +184,27 @@ test('a connection that is lost while the end of a job is written down ends neit
   await until('the lane to begin again', async () => worker?.running === true);
   await enqueueMany(silent, 1);
   await until('a new job in it', async () => stuck.begun.length === 2);
+});
+
+describe('a job that is to run later, unless it runs sooner', () => {
+  const dueIn = async (key: string) => {
+    const { rows } = await db.query<{ seconds: number }>(
+      'SELECT extract(epoch FROM run_at - now())::float8 AS seconds FROM graphile_worker._private_jobs WHERE key = $1',
+      [key],
+    );
+    return rows.map(({ seconds }) => seconds);
+  };
+
+  test.each([
+    ['is not put off', 30_000, 60_000],
+    ['is brought forward', 60_000, 30_000],
+  ])('%s by another look', async (_what, first, second) => {
+    for (const delayMs of [first, second]) {
+      await enqueue(db, polygon, { id: 1 }, { key: 'looked-at-twice', delayMs, unlessSooner: true });
+    }
+    const [seconds, ...more] = await dueIn('looked-at-twice');
+    expect(more).toEqual([]);
+    expect(seconds).toBeLessThanOrEqual(30);
+    expect(seconds).toBeGreaterThan(0);
+  });
 });
