@@ -94,6 +94,13 @@ describe('of several ways to search a site', () => {
     expect(outcome.platform?.name).toBe('b');
   });
 
+  it('one that has found nothing says nothing about others who were still looking when it was over', async () => {
+    const over = AbortSignal.timeout(30);
+    const { titles, outcome } = await search([platform('a'), platform('b', forEver, 'Mug')], { signal: over });
+    expect(titles).toEqual([]);
+    expect(outcome.platform).toBeUndefined();
+  });
+
   it('the same address twice is one product, and what cannot be shown is none', async () => {
     const twice: MerchantPlatform = {
       name: 'a',

@@ -92,8 +92,10 @@ export async function* searchSite(search: SiteSearch): AsyncGenerator<Product, S
       await events.after(happened);
     }
     for (const { fault } of attempts) if (fault !== undefined) throw fault;
+    // That there is nothing is certain only when nobody is looking any more.
+    const empty = attempts.some(({ open }) => open) ? undefined : attempts.find(({ trouble }) => trouble === undefined);
     return {
-      platform: (best ?? attempts.find(({ open, trouble }) => !open && trouble === undefined))?.platform,
+      platform: (best ?? empty)?.platform,
       troubles: attempts.flatMap(({ trouble }) => trouble ?? []),
     };
   } finally {
