@@ -5,12 +5,11 @@ import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { amountOrRefuse } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
-import { httpErrors } from '../http/errors.ts';
 import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Outcome } from '../ledger/posting.ts';
 import { transferErrors } from '../transfers/errors.ts';
+import { requirePosted } from '../transfers/require-posted.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
 import { openUserWallet } from '../wallets/user-wallets.ts';
@@ -105,7 +104,7 @@ function transferRoute(parts: BridgeRouteParts): Route {
           origin: 'request',
           before: await keepHere(tx, caller.accountId, to),
         });
-        throwRefusal(outcome);
+        requirePosted(outcome, 'a new cross-chain transfer');
         const { transferId, ...rest } = describeInitiation({ id, from, to, amount }, publicUrl());
         return ok({ transferId, status: 'initiated' as const, ...rest });
       });
@@ -131,23 +130,6 @@ export function reachable(networks: Networks, id: ChainId): Network {
   throw bridgeErrors.chain_not_available(
     `This service does not reach ${id}. It reaches ${[...networks.keys()].join(', ')}.`,
   );
-}
-
-function throwRefusal(outcome: Outcome['outcome']): void {
-  switch (outcome) {
-    case 'posted':
-      return;
-    case 'insufficient_balance':
-      throw transferErrors.insufficient_balance();
-    case 'frozen_account':
-      throw transferErrors.account_frozen();
-    case 'key_revoked':
-      throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
-    case 'unknown_account':
-    case 'duplicate':
-    case 'mismatch':
-      throw new Error(`a new cross-chain transfer was refused: ${outcome}`);
-  }
 }
 
 function statusRoute({ db, publicUrl }: BridgeRouteParts): Route {

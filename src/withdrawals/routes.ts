@@ -10,10 +10,10 @@ import { httpErrors } from '../http/errors.ts';
 import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Outcome } from '../ledger/posting.ts';
 import { type Amount, amountOf, toDecimalText, toJsonNumber } from '../money/amount.ts';
 import { withdrawalFee } from '../money/fees.ts';
 import { transferErrors } from '../transfers/errors.ts';
+import { requirePosted } from '../transfers/require-posted.ts';
 import { withdrawalErrors } from './errors.ts';
 import { openWithdrawal, refuseImpossible } from './open-withdrawal.ts';
 import { withdrawalStatuses } from './saga.ts';
@@ -135,7 +135,7 @@ function withdrawRoute({ once, ledger, networks, checkpoint = noCheckpoint }: Wi
           gross,
           fee,
         });
-        throwRefusal(outcome);
+        requirePosted(outcome, 'a new withdrawal');
         return ok({
           txId: id,
           status: 'queued' as const,
@@ -168,23 +168,6 @@ async function savedAddress(db: Queryable, accountId: bigint): Promise<`0x${stri
   const address = rows[0]?.address;
   if (address == null) throw withdrawalErrors.withdrawal_address_required();
   return address;
-}
-
-function throwRefusal(outcome: Outcome['outcome']): void {
-  switch (outcome) {
-    case 'posted':
-      return;
-    case 'insufficient_balance':
-      throw transferErrors.insufficient_balance();
-    case 'frozen_account':
-      throw transferErrors.account_frozen();
-    case 'key_revoked':
-      throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
-    case 'unknown_account':
-    case 'duplicate':
-    case 'mismatch':
-      throw new Error(`a new withdrawal was refused: ${outcome}`);
-  }
 }
 
 function note(net: Amount, chainId: ChainId, address: string): string {

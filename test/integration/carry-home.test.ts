@@ -192,19 +192,6 @@ describe('whoever makes a wallet there', () => {
     await carrier.expectWhole();
   });
 
-  test('keeps what fails on its way also when nobody may take anything from them any more', async () => {
-    const user = await world.newUser();
-    await carrier.deposit('BASE', user, 3_000_000n);
-    await carrier.carry('BASE');
-    await carrier.keep('BASE', user);
-    await db.query('UPDATE accounts SET frozen_at = now() WHERE id = $1', [user.id]);
-    await refuseBurns('BASE', () => carrier.settle());
-    expect(await bridgesOf(user)).toMatchObject([{ status: 'failed' }]);
-    expect(await carrier.wallet('BASE', user)).toMatchObject({ usdc: '3', waiting: '0' });
-    expect(await carrier.listed(user)).toMatchObject([{ status: 'credited', carriedBy: null }]);
-    await carrier.expectWhole();
-  });
-
   test('keeps what is credited in the same moment', async () => {
     const user = await world.newUser();
     let keeping: Promise<void> | undefined;
