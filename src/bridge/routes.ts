@@ -63,6 +63,7 @@ function transferRoute(parts: BridgeRouteParts): Route {
           schema: bridgeRecord
             .pick({
               transferId: true,
+              status: true,
               fromChain: true,
               toChain: true,
               amount: true,
