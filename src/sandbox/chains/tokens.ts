@@ -1,5 +1,6 @@
 import type { Hex } from 'viem';
 import { type ChainId, chains } from '../../chains/chains.ts';
+import { coinTokens } from '../../chains/coins.ts';
 import type { Asset } from '../../money/asset.ts';
 
 /** Circle issues none on Polygon, so this address is our own invention. */
@@ -49,7 +50,7 @@ export const mintedTokens: Readonly<Record<ChainId, readonly MintedToken[]>> = {
     usdc(chains.MATIC.tokens.USDC),
     eurc(eurcOnPolygon),
     {
-      address: '0x8f3Cf7ad23Cd3CaDbD9735AFf958023239c6A063',
+      address: coinTokens.DAI,
       name: 'Dai Stablecoin',
       symbol: 'DAI',
       currency: 'USD',
@@ -57,7 +58,7 @@ export const mintedTokens: Readonly<Record<ChainId, readonly MintedToken[]>> = {
       asset: 'DAI',
     },
     {
-      address: '0x7ceB23fD6bC0adD59E62ac25578270cFf1b9f619',
+      address: coinTokens.ETH,
       ...wrappedEther,
       currency: 'ETH',
       decimals: 18,
@@ -72,7 +73,7 @@ export const mintedTokens: Readonly<Record<ChainId, readonly MintedToken[]>> = {
 };
 
 export const wrappedCoins: Readonly<Record<ChainId, WrappedCoin>> = {
-  MATIC: { address: '0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270', name: 'Wrapped Matic', symbol: 'WMATIC' },
+  MATIC: { address: coinTokens.MATIC, name: 'Wrapped Matic', symbol: 'WMATIC' },
   ETH: { address: '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2', ...wrappedEther },
   ARB: { address: '0x82aF49447D8a07e3bd95BD0d56f35241523fBab1', ...wrappedEther },
   BASE: { address: '0x4200000000000000000000000000000000000006', ...wrappedEther },
