@@ -29,6 +29,8 @@ const kindCodes = {
   equity: 35,
   /** Native coin for gas: the operator's, and apart from the wrapped coins that users own. */
   gas_tank: 36,
+  /** Native coin that was unwrapped and is on its way: in a wallet of ours, and no token any more. */
+  unwrapped_in_transit: 37,
 } as const;
 
 export type Chain = keyof typeof chainCodes;
