@@ -25,6 +25,7 @@ import type { SagaHandler } from './sagas/run-saga.ts';
 import type { Secrets } from './secrets.ts';
 import type { Mode, Settings } from './settings.ts';
 import type { Shopping } from './shopping/open-shopping.ts';
+import type { Market } from './swaps/market.ts';
 import type { WalletProvider } from './wallets/provider.ts';
 import type { Screening } from './withdrawals/screening.ts';
 
@@ -36,6 +37,8 @@ export interface Parts {
   readonly networks: Networks;
   readonly provider: WalletProvider & Pick<WalletSource, 'giveBack'>;
   readonly secrets: Secrets;
+  /** Where one asset is exchanged for another, and what it is worth. */
+  readonly market: Market;
   /** For every request to a URL that somebody else has chosen. */
   readonly outgoing: Outgoing;
   /** Other people's shops, and the ways to search them. */

@@ -10,6 +10,7 @@ import type { Logger } from '../logger.ts';
 import { portsOf } from '../outgoing/inner-ports.ts';
 import { createOutgoing } from '../outgoing/outgoing.ts';
 import { merchantPlatforms } from '../providers/merchants/platforms.ts';
+import { createUniswapMarket } from '../providers/uniswap/uniswap-market.ts';
 import type { LocalChains } from '../sandbox/chains/local-chains.ts';
 import { sandbox } from '../sandbox/feature.ts';
 import type { SandboxShops } from '../sandbox/shop/open-shops.ts';
@@ -107,6 +108,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     networks: custody.networks,
     provider: custody.provider,
     circle: custody.circle,
+    market: createUniswapMarket(custody.networks),
     outgoing,
     shops,
     localChains,

@@ -1,0 +1,101 @@
+import { BaseError, decodeFunctionResult, encodeFunctionData, type Hex } from 'viem';
+import { multicallAbi, multicallAddress } from '../../chains/abi.ts';
+import { type Network, tokenOf } from '../../chains/network.ts';
+import { uniswap } from '../../chains/uniswap.ts';
+import type { Asset } from '../../money/asset.ts';
+import { type MarketQuote, MarketUnreachable, type Wanted } from '../../swaps/market.ts';
+import { poolAbi, quoterAbi } from './abi.ts';
+import { impactOf, outAtSpot } from './impact.ts';
+import { encodePath, listPaths, type Path } from './paths.ts';
+
+/** The assets that are deep enough to go through. */
+const between: readonly Asset[] = ['USDC', 'ETH', 'MATIC', 'DAI'];
+
+interface Call {
+  readonly target: Hex;
+  readonly callData: Hex;
+}
+
+/**
+ * What the chain would pay at a block, over the best of all ways. One request: the quoter makes every swap and undoes it, and
+ * every pool tells its price.
+ */
+export async function askQuote(
+  network: Network,
+  { from, to, atomic }: Wanted,
+  blockNumber: bigint,
+): Promise<MarketQuote | undefined> {
+  const address = (asset: Asset) => tokenOf(network, asset)?.address;
+  const [sold, bought] = [address(from), address(to)];
+  if (sold === undefined || bought === undefined) return undefined;
+  const others = between.flatMap((asset) => address(asset) ?? []);
+  const paths = listPaths(sold, bought, others);
+  const pools = [...new Set(paths.flatMap((path) => path.map(({ pool }) => pool)))];
+  const answers = await askAll(network, [...pools.map(askPrice), ...paths.map((path) => askSwap(path, atomic))], {
+    blockNumber,
+  });
+  const sqrtPrices = new Map<Hex, bigint>();
+  for (const [index, pool] of pools.entries()) {
+    const sqrtPrice = readPrice(answers[index]);
+    if (sqrtPrice !== undefined) sqrtPrices.set(pool, sqrtPrice);
+  }
+  const quotes = paths.flatMap((path, index) => {
+    const amountOut = readSwap(answers[pools.length + index]);
+    const atSpot = outAtSpot(path, atomic, sqrtPrices);
+    if (amountOut === undefined || atSpot === undefined) return [];
+    return [{ amountOut, impact: impactOf(amountOut, atSpot), path: encodePath(path) }];
+  });
+  // Of equal ones the first, which is the shortest.
+  return quotes.reduce<MarketQuote | undefined>(
+    (best, one) => (best === undefined || one.amountOut > best.amountOut ? one : best),
+    undefined,
+  );
+}
+
+function askPrice(pool: Hex): Call {
+  return { target: pool, callData: encodeFunctionData({ abi: poolAbi, functionName: 'slot0' }) };
+}
+
+function askSwap(path: Path, atomic: bigint): Call {
+  const args = [encodePath(path), atomic] as const;
+  return {
+    target: uniswap.quoter,
+    callData: encodeFunctionData({ abi: quoterAbi, functionName: 'quoteExactInput', args }),
+  };
+}
+
+/** Undefined in the place of each call that was refused or answered nothing: there is no such pool, or it holds too little. */
+async function askAll(
+  { client }: Network,
+  calls: readonly Call[],
+  { blockNumber }: { readonly blockNumber: bigint },
+): Promise<(Hex | undefined)[]> {
+  try {
+    const { data = '0x' } = await client.call({
+      to: multicallAddress,
+      data: encodeFunctionData({
+        abi: multicallAbi,
+        functionName: 'aggregate3',
+        args: [calls.map((call) => ({ ...call, allowFailure: true }))],
+      }),
+      blockNumber,
+    });
+    const results = decodeFunctionResult({ abi: multicallAbi, functionName: 'aggregate3', data });
+    return results.map(({ success, returnData }) => (success && returnData !== '0x' ? returnData : undefined));
+  } catch (cause) {
+    if (!(cause instanceof BaseError)) throw cause;
+    throw new MarketUnreachable('the chain does not say what the market pays', { cause });
+  }
+}
+
+function readPrice(data: Hex | undefined): bigint | undefined {
+  if (data === undefined) return undefined;
+  const [sqrtPrice] = decodeFunctionResult({ abi: poolAbi, functionName: 'slot0', data });
+  return sqrtPrice;
+}
+
+function readSwap(data: Hex | undefined): bigint | undefined {
+  if (data === undefined) return undefined;
+  const [amountOut] = decodeFunctionResult({ abi: quoterAbi, functionName: 'quoteExactInput', data });
+  return amountOut;
+}
