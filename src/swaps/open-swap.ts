@@ -15,7 +15,7 @@ import { fillStep } from './swap.ts';
 export interface NewSwap extends Omit<SwapTerms, 'rate'> {
   readonly accountId: bigint;
   /** The API key that asks for it. */
-  readonly keyId: string;
+  readonly keyId?: string;
   readonly validSeconds: number;
 }
 
@@ -63,7 +63,7 @@ export async function openSwap(
       description: `To ${amountOut.asset}`,
       details: { swapId: id, fromToken: amount.asset, toToken: amountOut.asset },
       senderId: accountId,
-      keyId,
+      ...(keyId !== undefined && { keyId }),
     },
   ]);
   if (posted === undefined) throw new Error('the ledger gave no outcome');
