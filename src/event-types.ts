@@ -1,5 +1,6 @@
 import type { Posted } from './ledger/posting.ts';
 import { type Amount, toDecimalText, toJsonNumber } from './money/amount.ts';
+import { decimalsOf } from './money/asset.ts';
 
 /** Who an account is, to those it deals with. */
 interface Party {
@@ -31,8 +32,12 @@ export function detailsOf({ details }: Posted): object {
   return typeof details === 'object' && details !== null ? details : {};
 }
 
-/** A number wherever that is exact, which it is up to fifteen digits. Beyond, text: nothing is rounded, nothing is stuck. */
+/**
+ * A number where that is exact, which it is up to fifteen digits. Beyond, text: nothing is rounded, nothing is stuck. What has
+ * eighteen decimals is always text, so that nobody meets a text only now and then.
+ */
 export function figure(amount: Amount): number | string {
+  if (decimalsOf[amount.asset] > 6) return toDecimalText(amount);
   try {
     return toJsonNumber(amount);
   } catch (error) {

@@ -10,6 +10,7 @@ export type IdPrefix =
   | 'dep'
   | 'wdr'
   | 'swe'
+  | 'csw'
   | 'rsv'
   | 'mov'
   | 'whk'

@@ -1,15 +1,14 @@
 import type { Hex } from 'viem';
 import { noCheckpoint } from '../checkpoint.ts';
 import { type Database, onlyRow } from '../db/database.ts';
-import type { HouseWallet } from '../wallets/house-wallets.ts';
-import { ProviderError, type WalletProvider } from '../wallets/provider.ts';
+import { type HeldWallet, ProviderError, type WalletProvider } from '../wallets/provider.ts';
 import type { ChainStep } from './chain-step.ts';
 import type { ChainStepParts } from './parts.ts';
 
 /** What to ask for. It must be the same every time, for it goes under the same key. */
 export type ProviderRequest =
-  | { readonly from: HouseWallet; readonly token: Hex; readonly to: Hex; readonly atomic: bigint }
-  | { readonly from: HouseWallet; readonly contract: Hex; readonly data: Hex; readonly value?: bigint };
+  | { readonly from: HeldWallet; readonly token: Hex; readonly to: Hex; readonly atomic: bigint }
+  | { readonly from: HeldWallet; readonly contract: Hex; readonly data: Hex; readonly value?: bigint };
 
 export type Asked = { readonly ref: string } | Refused;
 

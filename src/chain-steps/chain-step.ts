@@ -2,7 +2,7 @@ import type { Hex } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 
-/** One transaction of one house wallet, that a saga asks the wallet provider for. */
+/** One transaction of one wallet of ours, that a saga asks the wallet provider for. */
 export interface ChainStep {
   /** What the provider knows our request by. */
   readonly id: string;
@@ -11,8 +11,9 @@ export interface ChainStep {
   /** What it does for its saga. */
   readonly step: string;
   readonly chain: ChainId;
-  /** Null while it waits for liquidity. */
+  /** The house wallet that sends it. Null while it waits for liquidity, and when a user's wallet does. */
   readonly walletId: string | null;
+  readonly userWalletId: string | null;
   readonly state: ChainStepState;
   /** From then on the provider may have taken it, whatever became of us. */
   readonly askedAt: Date | null;
@@ -45,7 +46,7 @@ export async function listSteps(db: Queryable, sagaId: string): Promise<ChainSte
   return rows.map(toStep);
 }
 
-const select = `SELECT id, saga, saga_id, step, chain, wallet_id, state, asked_at, unanswered_at, provider_ref, hash,
+const select = `SELECT id, saga, saga_id, step, chain, wallet_id, user_wallet_id, state, asked_at, unanswered_at, provider_ref, hash,
     block_number, gas_cost, reason FROM chain_steps`;
 
 interface ChainStepRow {
@@ -55,6 +56,7 @@ interface ChainStepRow {
   readonly step: string;
   readonly chain: ChainId;
   readonly wallet_id: string | null;
+  readonly user_wallet_id: string | null;
   readonly state: ChainStepState;
   readonly asked_at: Date | null;
   readonly unanswered_at: Date | null;
@@ -73,6 +75,7 @@ function toStep(row: ChainStepRow): ChainStep {
     step: row.step,
     chain: row.chain,
     walletId: row.wallet_id,
+    userWalletId: row.user_wallet_id,
     state: row.state,
     askedAt: row.asked_at,
     unansweredAt: row.unanswered_at,

@@ -5,6 +5,7 @@ import type { Transaction } from '../db/database.ts';
 import type { AccountId } from '../ledger/account-id.ts';
 import type { Amount } from '../money/amount.ts';
 import type { HouseWallet } from '../wallets/house-wallets.ts';
+import type { UserWallet } from '../wallets/user-wallets.ts';
 
 /** What a step takes from its wallet. */
 interface Leaving {
@@ -35,21 +36,26 @@ export interface NewStep {
   readonly chain: ChainId;
   /** Left out when it waits for liquidity, of one asset: then the treasury sends it, once it has enough. */
   readonly wallet?: HouseWallet;
+  /** Instead of one of the house. What it takes from there stays with us, and is nobody's promise. */
+  readonly userWallet?: UserWallet;
   readonly leaves?: readonly Leaving[];
   readonly arrives?: readonly Expected[];
 }
 
 /** Writes a step down, with its key and what it will move, in the saga's own commit. Nobody is asked yet. */
 export async function planStep(tx: Transaction, planned: NewStep): Promise<void> {
-  const { saga, sagaId, step, chain, wallet, leaves = [], arrives = [] } = planned;
+  const { saga, sagaId, step, chain, wallet, userWallet, leaves = [], arrives = [] } = planned;
+  const isWaiting = wallet === undefined && userWallet === undefined;
+  if (userWallet !== undefined && leaves.length > 0) throw new TypeError(`${saga} ${step} takes nothing from the house`);
   // The line of one asset says nothing about another, and without any it would wait forever.
-  if (wallet === undefined && leaves.length !== 1)
+  if (isWaiting && leaves.length !== 1)
     throw new TypeError(`${saga} ${step} waits for one asset, not ${leaves.length}`);
   const id = randomUUID();
   const { rowCount } = await tx.query(
-    `INSERT INTO chain_steps (id, saga, saga_id, step, chain, wallet_id, state) VALUES ($1, $2, $3, $4, $5, $6, $7)
+    `INSERT INTO chain_steps (id, saga, saga_id, step, chain, wallet_id, user_wallet_id, state)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
      ON CONFLICT (saga_id, step) DO NOTHING`,
-    [id, saga, sagaId, step, chain, wallet?.id ?? null, wallet === undefined ? 'waiting' : 'ready'],
+    [id, saga, sagaId, step, chain, wallet?.id ?? null, userWallet?.id ?? null, isWaiting ? 'waiting' : 'ready'],
   );
   if (rowCount === 0) return;
   for (const { amount, recipient, stays = false } of leaves) {

@@ -2,6 +2,7 @@ import type { Hex } from 'viem';
 import { noCheckpoint } from '../checkpoint.ts';
 import type { Queryable } from '../db/database.ts';
 import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
+import { findUserWalletById, type UserWallet } from '../wallets/user-wallets.ts';
 import { ProviderError, type WalletProvider } from '../wallets/provider.ts';
 import { askProvider, type ProviderRequest, type Refused } from './ask-provider.ts';
 import { type ChainStep, findStep } from './chain-step.ts';
@@ -39,11 +40,11 @@ const patienceMs = 2_000;
 export async function takeStep(
   parts: ChainStepParts,
   which: Pick<ChainStep, 'sagaId' | 'step'>,
-  request: (wallet: HouseWallet) => ProviderRequest,
+  request: (wallet: HouseWallet | UserWallet) => ProviderRequest,
 ): Promise<StepProgress> {
   const { db, networks, provider, checkpoint = noCheckpoint } = parts;
   const step = await findStep(db, which);
-  if (step === undefined || step.walletId === null) throw new Error(`${which.sagaId} has no ${which.step} to take`);
+  if (step === undefined || step.state === 'waiting') throw new Error(`${which.sagaId} has no ${which.step} to take`);
   if (step.state === 'confirmed' || step.state === 'failed') return asItEnded(step);
   let ref = step.providerRef;
   if (ref === null) {
@@ -77,8 +78,15 @@ function asItEnded({ id, state, hash, blockNumber, gasCost, reason }: ChainStep)
 }
 
 /** Perhaps its own provider has taken it: another one cannot know. */
-async function walletOf(db: Queryable, { id, walletId }: ChainStep, provider: WalletProvider): Promise<HouseWallet> {
-  const wallet = walletId === null ? undefined : await findHouseWalletById(db, walletId);
+async function walletOf(
+  db: Queryable,
+  { id, walletId, userWalletId }: ChainStep,
+  provider: WalletProvider,
+): Promise<HouseWallet | UserWallet> {
+  const wallet =
+    (walletId !== null && (await findHouseWalletById(db, walletId))) ||
+    (userWalletId !== null && (await findUserWalletById(db, userWalletId))) ||
+    undefined;
   if (wallet === undefined) throw new Error(`step ${id} is of a wallet that is not there`);
   if (wallet.provider !== provider.name) throw new Error(`step ${id} is in the hands of ${wallet.provider}`);
   return wallet;

@@ -1,4 +1,5 @@
 import type { Hex } from 'viem';
+import type { Asset } from '../money/asset.ts';
 
 /**
  * The tokens that stand for these assets on Polygon, where coins are held wrapped: ETH as WETH, MATIC as WMATIC. None of
@@ -9,3 +10,12 @@ export const coinTokens = {
   ETH: '0x7ceB23fD6bC0adD59E62ac25578270cFf1b9f619',
   MATIC: '0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270',
 } as const satisfies Record<string, Hex>;
+
+/** What is held beside Circle's own currencies, on the home chain alone. */
+export type Coin = keyof typeof coinTokens;
+
+export const coins = Object.keys(coinTokens) as readonly Coin[];
+
+export function isCoin(asset: Asset): asset is Coin {
+  return asset in coinTokens;
+}

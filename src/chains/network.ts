@@ -1,7 +1,8 @@
 import { createPublicClient, defineChain, fallback, type PublicClient } from 'viem';
 import type { Asset } from '../money/asset.ts';
 import { multicallAddress } from './abi.ts';
-import { type ChainId, chainIds, chains } from './chains.ts';
+import { type ChainId, chainIds, chains, homeChain } from './chains.ts';
+import { coinTokens } from './coins.ts';
 import { discreetHttp } from './discreet-transport.ts';
 
 export interface Token {
@@ -17,7 +18,7 @@ export interface Network {
   readonly confirmations: number;
   /** How often to look for something new. */
   readonly pollMs: number;
-  /** What we hold there. */
+  /** What we hold there. Coins are held wrapped: the token called MATIC is no native coin. */
   readonly tokens: readonly Token[];
   /**
    * Whoever waits for a block of this time (in seconds since the epoch) or a later one says so each time they look for it.
@@ -67,7 +68,10 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
     { retryCount: 1, retryDelay: 150 },
   );
   const client = createPublicClient({ chain, transport, pollingInterval: pollMs, cacheTime: 0 }) as PublicClient;
-  const known = Object.entries(own).map(([asset, address]) => ({ asset: asset as Asset, address }));
+  const known = Object.entries({ ...own, ...(id === homeChain && coinTokens) }).map(([asset, address]) => ({
+    asset: asset as Asset,
+    address,
+  }));
   return {
     id,
     client,

@@ -1,5 +1,7 @@
 import type { Feature } from '../feature.ts';
+import { coinSweepHandler } from './advance-coin-sweep.ts';
 import { sweepHandler } from './advance-sweep.ts';
+import { coinSweepSaga } from './coin-sweep-saga.ts';
 import { depositRoutes } from './routes.ts';
 import { startSweeps } from './sweep.ts';
 import { sweepSaga } from './sweep-saga.ts';
@@ -14,10 +16,15 @@ export const deposits: Feature = {
       handler: ({ db, ledger, networks, provider, logger, checkpoint }) =>
         sweepHandler({ db, ledger, networks, provider, logger, checkpoint }),
     },
+    {
+      saga: coinSweepSaga,
+      handler: ({ db, ledger, networks, provider, logger, checkpoint }) =>
+        coinSweepHandler({ db, ledger, networks, provider, logger, checkpoint }),
+    },
   ],
   routes: ({ db }) => depositRoutes(db),
   checks: ({ db, networks }) => ({ chains: () => checkChains(db, networks) }),
-  loops({ mode, db, ledger, networks, provider, logger, checkpoint }) {
+  loops({ mode, db, ledger, networks, provider, market, logger, checkpoint }) {
     const parts = { db, ledger, networks, logger, checkpoint };
     // A process that was killed leaves its lease behind; in the sandbox the next one should not wait for it.
     const watchers = startWatchers({ ...parts, ...(mode === 'sandbox' && { leaseMs: 3_000 }) });
@@ -27,6 +34,7 @@ export const deposits: Feature = {
       mayAct: (chain) => watchers.holds(chain),
       // Gas is free in the sandbox, and nobody wants to wait there.
       ...(mode === 'sandbox' && { threshold: 1n, gatherMs: 0, pollMs: 1_000 }),
+      ...(mode === 'live' && { worth: { market, timesGas: 10n } }),
     });
     return [watchers, sweeps];
   },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type ChainId, chainIds } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
-import { currency } from '../http/amount-field.ts';
+import { holding } from '../http/amount-field.ts';
 import { toPage } from '../http/paging.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 
@@ -9,7 +9,7 @@ import { amountOf, toDecimalText } from '../money/amount.ts';
 export const depositRecord = z.object({
   depositId: z.string(),
   chain: z.enum(chainIds),
-  currency,
+  currency: holding,
   amount: z.string().meta({ description: 'Decimal text, exact to the last digit.' }),
   txHash: z.string(),
   from: z.string().meta({ description: 'The address that sent it.' }),

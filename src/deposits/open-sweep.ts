@@ -70,7 +70,7 @@ export async function openSweep(
   return items.length;
 }
 
-interface ChosenWallet {
+export interface ChosenWallet {
   readonly address: Hex;
   readonly atomic: bigint;
   readonly depositIds: readonly string[];

@@ -34,5 +34,5 @@ export const sweepSaga = defineSaga({
     'sweep.judged',
     'sweep.settled',
   ],
-  rehearsal: { deposit: true, endsAs: 'complete' },
+  rehearsal: { deposit: 'USDC', endsAs: 'complete' },
 });

@@ -1,14 +1,19 @@
 import type { Hex } from 'viem';
 import { isLiquidityNeeded, serveLiquidity } from '../chain-steps/serve-liquidity.ts';
 import type { ChainId } from '../chains/chains.ts';
+import { isCoin } from '../chains/coins.ts';
 import type { Network } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
 import { startLoop } from '../jobs/loop.ts';
 import { type DepositToken, depositTokens } from '../wallets/deposit-tokens.ts';
-import { openSweep } from './open-sweep.ts';
+import { type CoinToken, hasUnlent, openCoinSweeps, wantedOf } from './open-coin-sweeps.ts';
+import { type OpenSweepOptions, openSweep } from './open-sweep.ts';
 import type { SweepParts } from './sweep-parts.ts';
+import { createWorthBook, type WorthParts } from './worth-sweeping.ts';
 
 export interface SweepOptions extends SweepParts {
+  /** How it is told that the sweep of a coin is worth its gas, since each takes transactions of its own. All are when left out. */
+  readonly worth?: WorthParts;
   /** Atomic units of USDC or EURC: a wallet is swept when this much was deposited to it. One token when left out. */
   readonly threshold?: bigint;
   /** How long deposits gather before the next sweep, so that many wallets share one transaction. */
@@ -57,7 +62,8 @@ export interface Sweeper {
 
 export function createSweeper(options: SweepOptions, network: Network): Sweeper {
   const { db, logger, threshold = 1_000_000n, gatherMs = 10 * 60_000, mostWallets = 50 } = options;
-  const { validSeconds = 3_600n } = options;
+  const { validSeconds = 3_600n, worth } = options;
+  const worthSweeping = worth === undefined ? async () => 1n : createWorthBook(worth);
   const unableUntil = new Map<DepositToken['asset'], Map<Hex, number>>();
   const gatheringUntil = new Map<DepositToken['asset'], number>();
 
@@ -69,10 +75,9 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
     const unable = unableUntil.get(token.asset) ?? new Map<Hex, number>();
     unableUntil.set(token.asset, unable);
     for (const [address, untilMs] of unable) if (untilMs < now) unable.delete(address);
-    const wallets = await openSweep(options, network, token, {
-      threshold: needed ? 1n : threshold,
+    const wallets = await openFor(token, {
+      needed,
       mostWallets,
-      validSeconds,
       except: [...unable.keys()],
       onUnable(address) {
         unable.set(address, now + unableMs);
@@ -86,6 +91,21 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
     if (wallets > 0 && wallets < mostWallets) gatheringUntil.set(token.asset, now + gatherMs);
   }
 
+  /** Circle's tokens many wallets at once, by their signatures; coins wallet by wallet. */
+  async function openFor(
+    token: DepositToken,
+    { needed, ...which }: Pick<OpenSweepOptions, 'mostWallets' | 'except' | 'onUnable'> & { readonly needed: boolean },
+  ): Promise<number> {
+    if (!isCoin(token.asset)) {
+      return openSweep(options, network, token, { ...which, threshold: needed ? 1n : threshold, validSeconds });
+    }
+    const coin: CoinToken = { ...token, asset: token.asset };
+    const wanted = needed ? await wantedOf(db, network.id, coin.asset) : 0n;
+    if (wanted > 0n) return openCoinSweeps(options, network, coin, { ...which, threshold: 1n, wanted });
+    const least = await worthSweeping(network, coin.asset);
+    return least === undefined ? 0 : openCoinSweeps(options, network, coin, { ...which, threshold: least });
+  }
+
   /** What a sweep has brought goes to those who wait for it, also when whoever is first in line is kept from looking. */
   async function giveOut(asset: DepositToken['asset']): Promise<void> {
     if (await isLiquidityNeeded(db, network.id, asset)) await serveLiquidity(options, { chain: network.id, asset });
@@ -95,8 +115,10 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
     async step() {
       for (const { asset } of depositTokens(network)) await giveOut(asset);
       // What cannot be sent now is not helped by more of the same.
-      if (await hasUnsent(db, network.id)) return;
-      for (const token of depositTokens(network)) await open(token);
+      const isHeldUp = { signed: await hasUnsent(db, network.id), coins: await hasUnlent(db, network.id) };
+      for (const token of depositTokens(network)) {
+        if (!(isCoin(token.asset) ? isHeldUp.coins : isHeldUp.signed)) await open(token);
+      }
     },
   };
 }

@@ -31,6 +31,8 @@ const kindCodes = {
   gas_tank: 36,
   /** Native coin that was unwrapped and is on its way: in a wallet of ours, and no token any more. */
   unwrapped_in_transit: 37,
+  /** Native coin that was lent to users' wallets for gas: the operator's too. */
+  gas_lent: 38,
 } as const;
 
 export type Chain = keyof typeof chainCodes;

@@ -1,3 +1,5 @@
+import type { Asset } from '../money/asset.ts';
+
 /** One state of a saga. A state that nothing may follow is an end. */
 export interface SagaState {
   /** The states that may come next. The database refuses any other step. */
@@ -14,8 +16,8 @@ export interface SagaState {
 type Rehearsal =
   /** A request of somebody who was funded on the home chain; `{outside}` stands for an address outside. */
   | { readonly request: { readonly path: string; readonly body: Readonly<Record<string, unknown>> } }
-  /** Begins by itself with a deposit. */
-  | { readonly deposit: true }
+  /** Begins by itself with a deposit of so-and-so much of this asset. */
+  | { readonly deposit: Asset }
   /** A command of the operator. */
   | { readonly command: readonly string[] };
 

@@ -3,11 +3,10 @@ import type { Hex } from 'viem';
 import { z } from 'zod';
 import { homeChain } from '../chains/chains.ts';
 import type { Database } from '../db/database.ts';
-import { amountNumber, amountOrRefuse, currency } from '../http/amount-field.ts';
+import { figure, holding, holdingAmount, holdingAmountOrRefuse, toFigure } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { claimKey } from '../ledger/kept-answers.ts';
-import { toJsonNumber } from '../money/amount.ts';
 import type { LocalChains } from './chains/local-chains.ts';
 import { mintOrRefuse } from './mint-or-refuse.ts';
 
@@ -31,13 +30,16 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       description: 'It is minted to your deposit address on Polygon, and credited like any other deposit.',
       auth: 'key',
       scope: 'pay',
-      body: z.strictObject({ amount: amountNumber, currency: currency.default('USDC') }),
+      body: z.strictObject({
+        amount: holdingAmount.meta({ description: 'A number. For ETH, MATIC and DAI also decimal text.' }),
+        currency: holding.default('USDC'),
+      }),
       examples: { body: { amount: 100, currency: 'USDC' } },
       idempotent: true,
       returns: {
         200: {
           description: 'It is in your balance',
-          schema: z.object({ txHash: z.string(), transferId: z.string(), amount: z.number(), currency }),
+          schema: z.object({ txHash: z.string(), transferId: z.string(), amount: figure, currency: holding }),
           example: {
             txHash: '0x5a1f0b5d8c1f4f2e7b7f4e4f4b8c9f2a6d3e1c0b9a8f7e6d5c4b3a291807f6e5',
             transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
@@ -49,7 +51,7 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       errors: [httpErrors.unavailable],
     },
     async ({ caller: { accountId }, body, idempotency, requestId }) => {
-      const amount = amountOrRefuse(body.currency, body.amount);
+      const amount = holdingAmountOrRefuse(body.currency, body.amount);
       const id = `fund ${accountId} ${idempotency?.key ?? requestId}`;
       const earlier = await chains.faucet.find(id);
       if (earlier !== undefined && (earlier.asset !== amount.asset || earlier.atomic !== amount.atomic)) {
@@ -60,10 +62,16 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       // What it has done is in the book of mints; the key is claimed so that nothing else is done under it.
       const scope = idempotency && { accountId, ...idempotency };
       if (scope !== undefined && !(await claimKey(db, scope))) throw httpErrors.idempotency_mismatch();
-      const txHash = await mintOrRefuse(chains.faucet, { id, chain: homeChain, ...amount, to });
+      const txHash = await mintOrRefuse(chains.faucet, {
+        id,
+        chain: homeChain,
+        ...amount,
+        to,
+        wrapped: true,
+      });
 
       const answer = (transferId: string) =>
-        ok({ txHash, transferId, amount: toJsonNumber(amount), currency: body.currency });
+        ok({ txHash, transferId, amount: toFigure(amount), currency: body.currency });
       const before = earlier && (await findCredit(db, accountId, txHash));
       if (before !== undefined) return { ...answer(before), replayed: true };
       const deadline = Date.now() + creditedWithinMs;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Queryable } from '../db/database.ts';
-import { currency } from '../http/amount-field.ts';
+import { holding } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { page, pageQuery } from '../http/paging.ts';
@@ -114,7 +114,7 @@ function statementRoute(db: Queryable): Route {
           .string()
           .regex(/^20\d\d-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-01')
           .meta({ description: 'YYYY-MM' }),
-        currency: currency.default('USDC'),
+        currency: holding.default('USDC'),
         format: z.enum(['json', 'csv'], { error: 'must be json or csv' }).optional(),
       }),
       examples: { query: { month: '2026-01' } },

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { namesOf } from '../accounts/find-account.ts';
 import type { Queryable } from '../db/database.ts';
-import { currency } from '../http/amount-field.ts';
+import { figure, type Holding, holding, toFigure } from '../http/amount-field.ts';
 import { userAccount } from '../ledger/account-id.ts';
 import { type HistoryEntry, listHistory } from '../ledger/history.ts';
-import { type Amount, amountOf, toJsonNumber } from '../money/amount.ts';
+import { type Amount, amountOf } from '../money/amount.ts';
 
 /** One line of an account's history, as its owner sees it. */
 export const transferRecord = z.object({
@@ -12,9 +12,11 @@ export const transferRecord = z.object({
   direction: z.enum(['sent', 'received']),
   type: z.string().meta({ description: 'transfer, deposit, …' }),
   status: z.literal('complete'),
-  amount: z.number().meta({ description: 'Before the fee.' }),
-  fee: z.number().meta({ description: 'Paid out of the amount.' }),
-  currency,
+  amount: figure.meta({
+    description: 'Before the fee. A number in USDC and EURC, decimal text in ETH, MATIC and DAI.',
+  }),
+  fee: figure.meta({ description: 'Paid out of the amount, and written like it.' }),
+  currency: holding,
   counterparty: z
     .object({ handle: z.string(), name: z.string() })
     .nullable()
@@ -36,7 +38,7 @@ export async function listTransfers(
 ): Promise<TransferPage> {
   const { entries, nextCursor } = await listHistory(db, {
     ownerId: accountId,
-    accounts: currency.options.map((asset) => userAccount(accountId, asset)),
+    accounts: holding.options.map((asset) => userAccount(accountId, asset)),
     limit,
     ...(cursor !== undefined && { cursor }),
   });
@@ -60,9 +62,9 @@ export async function toRecords(
       direction: change.atomic < 0n ? 'sent' : 'received',
       type: posting.type,
       status: 'complete',
-      amount: toJsonNumber(amount),
-      fee: toJsonNumber(fee),
-      currency: change.asset as 'USDC' | 'EURC',
+      amount: toFigure(amount),
+      fee: toFigure(fee),
+      currency: change.asset as Holding,
       counterparty: other === null ? null : (names.get(other) ?? null),
       description: posting.description,
       createdAt: posting.postedAt.toISOString(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Queryable } from '../db/database.ts';
-import { currency } from '../http/amount-field.ts';
+import { type Holding, holding } from '../http/amount-field.ts';
 import { userAccount } from '../ledger/account-id.ts';
 import { statementOf } from '../ledger/statement.ts';
 import { toDecimalText } from '../money/amount.ts';
@@ -19,7 +19,7 @@ const line = z.object({
 /** Amounts are text, so that adding them up by hand gives the same to the last digit. */
 export const statement = z.object({
   month: z.string(),
-  currency,
+  currency: holding,
   openingBalance: z.string(),
   closingBalance: z.string(),
   lines: z.array(line).meta({ description: 'Oldest first. Opening balance plus all changes is the closing balance.' }),
@@ -31,7 +31,7 @@ export interface StatementRequest {
   readonly accountId: bigint;
   /** YYYY-MM, in UTC. */
   readonly month: string;
-  readonly currency: 'USDC' | 'EURC';
+  readonly currency: Holding;
 }
 
 export async function readStatement(db: Queryable, request: StatementRequest): Promise<Statement> {

@@ -1,9 +1,9 @@
 import type { Network, Token } from '../chains/network.ts';
-import { currency } from '../http/amount-field.ts';
+import { type Holding, holding } from '../http/amount-field.ts';
 
-export type DepositToken = Token & { readonly asset: 'USDC' | 'EURC' };
+export type DepositToken = Token & { readonly asset: Holding };
 
-/** The tokens that are credited when they arrive: the currencies that people hold and send, by Circle's own contracts. */
+/** The tokens that are credited when they arrive: Circle's own contracts, and coins beside them. */
 export function depositTokens(network: Network): readonly DepositToken[] {
-  return network.tokens.filter((token): token is DepositToken => currency.safeParse(token.asset).success);
+  return network.tokens.filter((token): token is DepositToken => holding.safeParse(token.asset).success);
 }

@@ -107,6 +107,11 @@ async function findOnAnyChain(
   return rows[0] && toUserWallet(rows[0]);
 }
 
+export async function findUserWalletById(db: Queryable, id: string): Promise<UserWallet | undefined> {
+  const { rows } = await db.query<UserWalletRow>(`${selectWallet} WHERE id = $1`, [id]);
+  return rows[0] && toUserWallet(rows[0]);
+}
+
 /** Addresses are kept as the provider spelled them, which may be in lower case. */
 async function walletsAt(db: Queryable, address: Hex, chains: readonly ChainId[]): Promise<UserWallet[]> {
   const { rows } = await db.query<UserWalletRow>(

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type ChainId, chainIds, chains, homeChain } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
-import { currency } from '../http/amount-field.ts';
+import { holding } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import type { Once } from '../http/idempotency.ts';
 import { depositTokens } from './deposit-tokens.ts';
@@ -65,7 +65,7 @@ function depositAddressRoute(parts: WalletParts): Route {
       tag: 'Wallets',
       summary: 'Where to send you tokens',
       description:
-        'What arrives is credited by itself, once the chain has confirmed it: on Polygon to the balance that you spend from. On another chain where you have a cross-chain wallet (made by `POST /cross-chain/wallet` or by a cross-chain transfer) it stays in your balance there; everywhere else USDC is carried to Polygon by itself, once it is worth the gas. EURC always stays where it arrives. Asking for an address makes no cross-chain wallet. Send only the currencies that are named; other tokens are not credited.',
+        'What arrives is credited by itself, once the chain has confirmed it: on Polygon to the balance that you spend from. On another chain where you have a cross-chain wallet (made by `POST /cross-chain/wallet` or by a cross-chain transfer) it stays in your balance there; everywhere else USDC is carried to Polygon by itself, once it is worth the gas. EURC always stays where it arrives. Asking for an address makes no cross-chain wallet. On Polygon ETH is taken as WETH and MATIC as WMATIC: native coin is not credited. Send only the currencies that are named; other tokens are not credited.',
       auth: 'key',
       scope: 'read',
       query: z.strictObject({ chain: chain.default(homeChain) }),
@@ -76,7 +76,7 @@ function depositAddressRoute(parts: WalletParts): Route {
           schema: z.object({
             chain,
             address: z.string(),
-            currencies: z.array(currency),
+            currencies: z.array(holding),
             arrivals: z
               .enum(['stay', 'carried_home'])
               .meta({ description: 'What becomes of USDC that arrives there now.' }),
@@ -85,7 +85,7 @@ function depositAddressRoute(parts: WalletParts): Route {
           example: {
             chain: 'MATIC',
             address: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
-            currencies: ['USDC', 'EURC'],
+            currencies: ['USDC', 'EURC', 'DAI', 'ETH', 'MATIC'],
             arrivals: 'stay',
             note: note('MATIC', { stays: true }),
           },
@@ -110,7 +110,8 @@ function depositAddressRoute(parts: WalletParts): Route {
 
 function note(id: ChainId, { stays }: { readonly stays: boolean }): string {
   const { name } = chains[id];
-  if (id === homeChain) return `Send on ${name} only. What arrives can be spent at once.`;
+  if (id === homeChain)
+    return `Send on ${name} only. What arrives can be spent at once. ETH is taken as WETH and MATIC as WMATIC; native coin is not credited.`;
   if (stays) return `Send on ${name} only. What arrives stays in your balance on ${name}.`;
   return `Send on ${name} only. USDC that arrives is carried to ${chains[homeChain].name} by itself, once it is worth the gas, and can be spent there; until then it waits. To keep it on ${name}, make a wallet there first: POST /cross-chain/wallet.`;
 }

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeFunctionData, getAddress, type Hex, parseAbi } from 'viem';
-import { type ChainId, chains } from '../../chains/chains.ts';
+import { type ChainId, chains, homeChain } from '../../chains/chains.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { createNetworks, type Network, type NetworkSettings } from '../../chains/network.ts';
+import { uniswap } from '../../chains/uniswap.ts';
+import { encodeWrapTo } from '../../chains/wrapped-coin.ts';
 import type { Database } from '../../db/database.ts';
 import { mintAccount } from './mint-account.ts';
 import { createMintBook, type Mint, type MintBook, type MintCall, type SignedMint } from './mint-book.ts';
@@ -53,8 +55,11 @@ export function createFaucet(db: Database, settings: ReadonlyMap<ChainId, Networ
   };
 }
 
-function callFor({ chain, asset, to, atomic }: Mint): MintCall {
+function callFor({ chain, asset, to, atomic, wrapped }: Mint): MintCall {
   const address = getAddress(to);
+  if (wrapped && chain === homeChain && asset === chains[chain].native) {
+    return { to: uniswap.router, value: atomic, data: encodeWrapTo(address, atomic) };
+  }
   if (asset === chains[chain].native) return { to: address, value: atomic };
   const token = mintedToken(chain, asset);
   if (token === undefined) {

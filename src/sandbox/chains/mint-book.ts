@@ -11,6 +11,8 @@ export interface Mint {
   readonly asset: Asset;
   readonly to: Hex;
   readonly atomic: bigint;
+  /** Native coin as the token that stands for it. */
+  readonly wrapped?: true;
 }
 
 /** A mint that is signed and written down. */
