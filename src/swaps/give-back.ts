@@ -1,5 +1,4 @@
 import { encodeFunctionData, type Hex } from 'viem';
-import type { ProviderRequest } from '../chain-steps/ask-provider.ts';
 import { findStep } from '../chain-steps/chain-step.ts';
 import { dropStep, planStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
@@ -13,7 +12,7 @@ import { houseAccount } from '../ledger/account-id.ts';
 import { postSurely } from '../ledger/post-surely.ts';
 import type { Posting } from '../ledger/posting.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
-import { type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
+import { houseWallet } from '../wallets/house-wallets.ts';
 import { explainFailure } from './explain-failure.ts';
 import { findSwapper, type SwapParts, tokenAddress } from './parts.ts';
 import { refund, unwrapped } from './postings.ts';
@@ -127,7 +126,7 @@ export async function returnToTreasury(parts: SwapParts, swap: Swap): Promise<Sa
 
 interface Housekeeping {
   readonly which: { readonly sagaId: string; readonly step: string };
-  readonly request: (wallet: HouseWallet) => ProviderRequest;
+  readonly request: Parameters<typeof takeStep>[2];
 }
 
 /** Each that was planned is done. */

@@ -166,7 +166,13 @@ export function useSwapWorld(options: ChainsOptions = {}) {
       );
       const { address } = await houseWallet(db, 'treasury', 'MATIC');
       for (const { asset, atomic } of amounts) {
-        await chains.faucet.mint({ id: `${user.id}/${asset}`, chain: 'MATIC', asset, wrapped: true, to: address, atomic });
+        await chains.faucet.mint({
+          id: `${user.id}/${asset}`,
+          chain: 'MATIC',
+          asset: asset === 'MATIC' ? 'WMATIC' : asset,
+          to: address,
+          atomic,
+        });
       }
       await read();
       for (const { asset, atomic } of amounts) {

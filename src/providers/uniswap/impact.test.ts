@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { impactOf, outAtSpot } from './impact.ts';
 import type { Hop } from './paths.ts';
 
-const [low, high] = ['0x0000000000000000000000000000000000000001', '0x0000000000000000000000000000000000000002'] as const;
+const [low, high] = [
+  '0x0000000000000000000000000000000000000001',
+  '0x0000000000000000000000000000000000000002',
+] as const;
 const pool = '0x00000000000000000000000000000000000000aa';
 
 /** Four of the second token for one of the first. */
