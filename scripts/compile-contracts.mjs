@@ -1,21 +1,24 @@
-// node scripts/compile-contracts.mjs [--print]: compiles the sandbox's own contracts into the file that is committed beside
-// them, so that a start needs no compiler. With --print it is only shown.
+// node scripts/compile-contracts.mjs [--print]: compiles the sandbox's own contracts into the files that are committed
+// beside them, so that a start needs no compiler. With --print they are only shown.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import solc from 'solc';
 import { Refusal, root, runOrRefuse } from './prepare.mjs';
 
-const folder = join(root, 'src/sandbox/cctp/contracts');
-const target = join(root, 'src/sandbox/cctp/compiled-contracts.json');
-const contracts = ['MessageTransmitterV2', 'TokenMessengerV2', 'TokenMinterV2'];
+const rooms = {
+  'src/sandbox/cctp': ['MessageTransmitterV2', 'TokenMessengerV2', 'TokenMinterV2'],
+  'src/sandbox/coins': ['MaticWETH', 'UChildDAI'],
+};
 
 await runOrRefuse(async () => {
-  const text = print(compile());
-  if (process.argv.includes('--print')) process.stdout.write(text);
-  else writeFileSync(target, text);
+  for (const [room, contracts] of Object.entries(rooms)) {
+    const text = print(compile(join(root, room, 'contracts'), contracts));
+    if (process.argv.includes('--print')) process.stdout.write(text);
+    else writeFileSync(join(root, room, 'compiled-contracts.json'), text);
+  }
 });
 
-function compile() {
+function compile(folder, contracts) {
   const files = readdirSync(folder).filter((file) => file.endsWith('.sol'));
   const input = {
     language: 'Solidity',

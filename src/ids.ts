@@ -17,7 +17,8 @@ export type IdPrefix =
   | 'dlv'
   | 'evt'
   | 'inv'
-  | 'brg';
+  | 'brg'
+  | 'swp';
 
 export function newId<Prefix extends IdPrefix>(prefix: Prefix): `${Prefix}_${string}` {
   return toTypeId(prefix, newUuid(Date.now()));

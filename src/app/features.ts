@@ -13,6 +13,7 @@ import { reserves } from '../reserves/feature.ts';
 import { sagas } from '../sagas/feature.ts';
 import { sandbox } from '../sandbox/feature.ts';
 import { shopping } from '../shopping/feature.ts';
+import { swaps } from '../swaps/feature.ts';
 import { transfers } from '../transfers/feature.ts';
 import { treasury } from '../treasury/feature.ts';
 import { wallets } from '../wallets/feature.ts';
@@ -30,6 +31,7 @@ export const features: readonly ListedFeature[] = [
   deposits,
   withdrawals,
   bridge,
+  swaps,
   shopping,
   treasury,
   webhooks,

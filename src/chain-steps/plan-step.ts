@@ -46,7 +46,8 @@ export interface NewStep {
 export async function planStep(tx: Transaction, planned: NewStep): Promise<void> {
   const { saga, sagaId, step, chain, wallet, userWallet, leaves = [], arrives = [] } = planned;
   const isWaiting = wallet === undefined && userWallet === undefined;
-  if (userWallet !== undefined && leaves.length > 0) throw new TypeError(`${saga} ${step} takes nothing from the house`);
+  if (userWallet !== undefined && leaves.length > 0)
+    throw new TypeError(`${saga} ${step} takes nothing from the house`);
   // The line of one asset says nothing about another, and without any it would wait forever.
   if (isWaiting && leaves.length !== 1)
     throw new TypeError(`${saga} ${step} waits for one asset, not ${leaves.length}`);

@@ -44,7 +44,13 @@ export async function settleStep(
   }
   const { chain, of_user } = settled;
   if (end.hash === undefined) return [];
-  return gasSpent({ chain, native: chains[chain].native, hash: end.hash, cost: end.gasCost, from: of_user ? 'gas_lent' : 'gas_tank' });
+  return gasSpent({
+    chain,
+    native: chains[chain].native,
+    hash: end.hash,
+    cost: end.gasCost,
+    from: of_user ? 'gas_lent' : 'gas_tank',
+  });
 }
 
 /**

@@ -25,13 +25,6 @@ export const tokenMinterAbi = parseAbi([
   'function paused() view returns (bool)',
 ]);
 
-/** Allowances by the difference, so that two who change one at the same time do not write over each other. */
-export const allowanceAbi = parseAbi([
-  'function allowance(address owner, address spender) view returns (uint256)',
-  'function increaseAllowance(address spender, uint256 increment) returns (bool)',
-  'function decreaseAllowance(address spender, uint256 decrement) returns (bool)',
-]);
-
 /** A transfer waits for the source chain's own finality; below this the protocol may take a fee for its haste. */
 export const standardFinality = 2_000;
 

@@ -81,12 +81,7 @@ async function planLoan({ db }: SweepParts, { id, chain, loans }: CoinSweep, ato
   });
 }
 
-async function settleLoan(
-  { db, ledger }: SweepParts,
-  sweep: CoinSweep,
-  stepId: string,
-  end: StepEnd,
-): Promise<void> {
+async function settleLoan({ db, ledger }: SweepParts, sweep: CoinSweep, stepId: string, end: StepEnd): Promise<void> {
   await db.transaction(async (tx) => {
     const gas = await settleStep(tx, lendStep(sweep), end);
     if (gas === undefined) return;

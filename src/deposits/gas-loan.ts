@@ -35,7 +35,10 @@ export async function noteLent(tx: Transaction, walletId: string, change: bigint
 }
 
 /** From the tank to a user's wallet: it stays the operator's, and is not spent yet. */
-export function gasLent(chain: ChainId, { stepId, atomic }: { readonly stepId: string; readonly atomic: bigint }): Posting {
+export function gasLent(
+  chain: ChainId,
+  { stepId, atomic }: { readonly stepId: string; readonly atomic: bigint },
+): Posting {
   const { native } = chains[chain];
   return {
     type: 'gas_loan',

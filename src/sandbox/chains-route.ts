@@ -4,7 +4,7 @@ import { chainIds, chains as facts } from '../chains/chains.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { attesters } from './cctp/accounts.ts';
 import type { LocalChains } from './chains/local-chains.ts';
-import { mintedTokens, wrappedCoins } from './chains/tokens.ts';
+import { tokensOf } from './chains/tokens.ts';
 import type { SandboxShops } from './shop/open-shops.ts';
 
 const chain = z.object({
@@ -77,9 +77,7 @@ export function chainsRoute(chains: LocalChains, { demoShop, closedShop }: Sandb
           id,
           chainId: facts[id].chainId,
           rpcUrl: urls[0] ?? '',
-          tokens: Object.fromEntries(
-            [...mintedTokens[id], wrappedCoins[id]].map(({ symbol, address }) => [symbol, address]),
-          ),
+          tokens: Object.fromEntries(tokensOf(id).map(({ symbol, address }) => [symbol, address])),
           cctp: { ...cctp, attesters: attesters.map(({ address }) => address) },
         })),
       }),

@@ -4,16 +4,16 @@ import { chainIds } from '../chains/chains.ts';
 import { amountOrRefuse } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
-import { assets } from '../money/asset.ts';
+import type { Asset } from '../money/asset.ts';
 import type { Faucet } from './chains/faucet.ts';
-import { faucetAssets } from './chains/tokens.ts';
+import { type FaucetAsset, faucetAssets, faucetCurrencies } from './chains/tokens.ts';
 import { mintOrRefuse } from './mint-or-refuse.ts';
 
 const address = withdrawalAddress.meta({
   description: 'Any address. In mixed case its EIP-55 checksum must be right.',
 });
 const chain = z.enum(chainIds, { error: `must be one of ${chainIds.join(', ')}` });
-const asset = z.enum(assets, { error: `must be one of ${assets.join(', ')}` });
+const currency = z.enum(faucetCurrencies, { error: `must be one of ${faucetCurrencies.join(', ')}` });
 const amount = z.number().meta({ description: 'More than 0, with at most as many decimals as the currency has.' });
 
 export function faucetRoute(faucet: Faucet): Route {
@@ -24,9 +24,10 @@ export function faucetRoute(faucet: Faucet): Route {
       path: '/sandbox/faucet',
       tag: 'Sandbox',
       summary: 'Play money for any address on a local chain',
-      description: 'The currency may also be the coin that the chain takes for gas: MATIC on Polygon, ETH on Ethereum.',
+      description:
+        'The currency may also be the coin that the chain takes for gas: MATIC on Polygon, ETH on Ethereum. On Polygon ETH is the token WETH, and WMATIC is MATIC as a token.',
       auth: 'none',
-      body: z.strictObject({ address, chain, currency: asset, amount }),
+      body: z.strictObject({ address, chain, currency, amount }),
       examples: {
         body: {
           address: '0x90F79bf6EB2c4f870365E785982E1f101E93b906',
@@ -39,7 +40,7 @@ export function faucetRoute(faucet: Faucet): Route {
       returns: {
         200: {
           description: 'It is on the chain',
-          schema: z.object({ txHash: z.string(), address: z.string(), chain, currency: asset, amount: z.number() }),
+          schema: z.object({ txHash: z.string(), address: z.string(), chain, currency, amount: z.number() }),
           example: {
             txHash: '0x5a1f0b5d8c1f4f2e7b7f4e4f4b8c9f2a6d3e1c0b9a8f7e6d5c4b3a291807f6e5',
             address: '0x90F79bf6EB2c4f870365E785982E1f101E93b906',
@@ -57,7 +58,7 @@ export function faucetRoute(faucet: Faucet): Route {
         const message = `must be one of ${offered.join(', ')} on ${body.chain}`;
         throw httpErrors.invalid_request(`currency ${message}.`, { errors: [{ path: 'currency', message }] });
       }
-      const money = amountOrRefuse(body.currency, body.amount);
+      const money = amountOrRefuse(unitOf(body.currency), body.amount);
       const txHash = await mintOrRefuse(faucet, {
         // Nobody signs in here, so a key belongs to the address that is paid.
         id: idempotency === undefined ? `faucet ${requestId}` : `faucet of ${body.address} ${idempotency.key}`,
@@ -69,4 +70,9 @@ export function faucetRoute(faucet: Faucet): Route {
       return ok({ txHash, ...body });
     },
   );
+}
+
+/** Wrapped or not, it is counted alike. */
+function unitOf(currency: FaucetAsset): Asset {
+  return currency === 'WMATIC' ? 'MATIC' : currency;
 }

@@ -7,7 +7,9 @@ import { figure, holding, holdingAmount, holdingAmountOrRefuse, toFigure } from 
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { claimKey } from '../ledger/kept-answers.ts';
+import type { Asset } from '../money/asset.ts';
 import type { LocalChains } from './chains/local-chains.ts';
+import type { FaucetAsset } from './chains/tokens.ts';
 import { mintOrRefuse } from './mint-or-refuse.ts';
 
 export interface FundParts {
@@ -52,9 +54,10 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
     },
     async ({ caller: { accountId }, body, idempotency, requestId }) => {
       const amount = holdingAmountOrRefuse(body.currency, body.amount);
+      const asset = asToken(amount.asset);
       const id = `fund ${accountId} ${idempotency?.key ?? requestId}`;
       const earlier = await chains.faucet.find(id);
-      if (earlier !== undefined && (earlier.asset !== amount.asset || earlier.atomic !== amount.atomic)) {
+      if (earlier !== undefined && (earlier.asset !== asset || earlier.atomic !== amount.atomic)) {
         throw httpErrors.idempotency_mismatch();
       }
       // The same request goes where it went the first time, even if the wallet has changed since.
@@ -65,9 +68,9 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       const txHash = await mintOrRefuse(chains.faucet, {
         id,
         chain: homeChain,
-        ...amount,
+        asset,
         to,
-        wrapped: true,
+        atomic: amount.atomic,
       });
 
       const answer = (transferId: string) =>
@@ -85,6 +88,11 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       );
     },
   );
+}
+
+/** Nobody sees native coin arrive. */
+function asToken(asset: Asset): FaucetAsset {
+  return asset === 'MATIC' ? 'WMATIC' : asset;
 }
 
 async function depositAddress(db: Database, accountId: bigint): Promise<Hex> {

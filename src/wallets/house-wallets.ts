@@ -1,5 +1,5 @@
 import { getAddress, type Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
+import { type ChainId, homeChain } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { newId } from '../ids.ts';
@@ -7,7 +7,7 @@ import { Refusal } from '../refusal.ts';
 import type { HeldWallet, WalletProvider } from './provider.ts';
 
 /** What a wallet of our own is for. Each has its own queue, so that one that is stuck holds up nothing else. */
-const housePurposes = ['treasury', 'gas', 'bridge'] as const;
+const housePurposes = ['treasury', 'gas', 'bridge', 'swaps'] as const;
 export type HousePurpose = (typeof housePurposes)[number];
 
 export interface HouseWallet extends HeldWallet {
@@ -18,10 +18,11 @@ export interface HouseWallet extends HeldWallet {
   readonly retired: boolean;
 }
 
-/** Makes the wallets that are missing, for every purpose on every chain. */
+/** Makes the wallets that are missing, for every purpose on every chain where it has one. */
 export async function openHouseWallets(db: Database, provider: WalletProvider, networks: Networks): Promise<void> {
   for (const purpose of housePurposes) {
     for (const chain of networks.keys()) {
+      if (purpose === 'swaps' && chain !== homeChain) continue;
       const wallet = await findHouseWallet(db, purpose, chain);
       if (wallet === undefined) await addHouseWallet(db, provider, purpose, chain);
       else if (wallet.provider !== provider.name) {

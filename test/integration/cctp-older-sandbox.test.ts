@@ -6,6 +6,7 @@ import { mintAccount } from '../../src/sandbox/chains/mint-account.ts';
 import { useProtocol } from '../support/cctp.ts';
 import { startChains, type TestChains } from '../support/chains.ts';
 import { useDatabase } from '../support/database.ts';
+import { forgetEntries, journalLength } from '../support/older-journal.ts';
 
 const database = useDatabase();
 const recipient: Hex = '0x00000000000000000000000000000000000000aa';
@@ -20,34 +21,23 @@ async function restart(): Promise<TestChains> {
 }
 
 /** Takes from every journal what put the protocol in place, so that it is one from before there was any. */
-async function forgetProtocol(): Promise<number> {
-  const { rowCount } = await database.db.query(
-    `WITH placed AS (
-       SELECT chain, min(seq) AS first FROM sandbox.chain_journal WHERE params ILIKE '%' || $1 || '%' GROUP BY chain
-     ), followed AS (
-       SELECT placed.chain, first, min(seq) AS next
-       FROM placed JOIN sandbox.chain_journal j ON j.chain = placed.chain
-         AND j.seq > placed.first AND j.method = 'hardhat_stopImpersonatingAccount'
-       GROUP BY placed.chain, first
-     )
-     DELETE FROM sandbox.chain_journal j USING followed f
-     WHERE j.chain = f.chain AND j.seq >= f.first AND j.seq < f.next`,
+function forgetProtocol(): Promise<number> {
+  return forgetEntries(
+    database.db,
+    `(chain, seq) IN (
+       WITH placed AS (
+         SELECT chain, min(seq) AS first FROM sandbox.chain_journal WHERE params ILIKE '%' || $1 || '%' GROUP BY chain
+       ), followed AS (
+         SELECT placed.chain, first, min(seq) AS next
+         FROM placed JOIN sandbox.chain_journal j ON j.chain = placed.chain
+           AND j.seq > placed.first AND j.method = 'hardhat_stopImpersonatingAccount'
+         GROUP BY placed.chain, first
+       )
+       SELECT j.chain, j.seq FROM sandbox.chain_journal j JOIN followed f ON j.chain = f.chain
+       WHERE j.seq >= f.first AND j.seq < f.next
+     )`,
     [cctp.messageTransmitter],
   );
-  // The numbers of a journal have no gaps. They are moved out of the way first, because each is there once.
-  await database.db.query('UPDATE sandbox.chain_journal SET seq = -seq - 1');
-  await database.db.query(
-    `UPDATE sandbox.chain_journal j SET seq = numbered.seq
-     FROM (SELECT chain, seq AS old, row_number() OVER (PARTITION BY chain ORDER BY seq DESC) - 1 AS seq
-           FROM sandbox.chain_journal) AS numbered
-     WHERE numbered.chain = j.chain AND numbered.old = j.seq`,
-  );
-  return rowCount ?? 0;
-}
-
-async function journalLength(): Promise<bigint> {
-  const { rows } = await database.db.query<{ count: bigint }>('SELECT count(*) FROM sandbox.chain_journal');
-  return rows[0]?.count ?? 0n;
 }
 
 test('a sandbox from before the protocol has it after the next start, and loses nothing', async () => {
@@ -83,9 +73,9 @@ test('a sandbox from before the protocol has it after the next start, and loses 
   await protocol.mint(ada, 'BASE', attested);
   expect(await after.balanceOf('BASE', 'USDC', recipient)).toBe(75n);
 
-  const length = await journalLength();
+  const length = await journalLength(database.db);
   const again = await restart();
   expect(await again.balanceOf('BASE', 'USDC', recipient)).toBe(75n);
-  expect(await journalLength()).toBe(length);
+  expect(await journalLength(database.db)).toBe(length);
   await expect(useProtocol(again).mint(ada, 'BASE', attested)).rejects.toThrow('Nonce already used');
 });

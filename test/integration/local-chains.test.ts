@@ -6,7 +6,7 @@ import { type ChainId, chainIds } from '../../src/chains/chains.ts';
 import { createLogger } from '../../src/logger.ts';
 import { keeperName } from '../../src/sandbox/chains/keep-chains.ts';
 import { connectLocalChains, startLocalChains } from '../../src/sandbox/chains/local-chains.ts';
-import { mintedTokens, wrappedCoins } from '../../src/sandbox/chains/tokens.ts';
+import { bridgedTokens, mintedTokens, wrappedCoins } from '../../src/sandbox/chains/tokens.ts';
 import { startChains, type TestChains, useChains } from '../support/chains.ts';
 import { useDatabase } from '../support/database.ts';
 
@@ -37,6 +37,21 @@ describe.each(chainIds)('on %s', (chain) => {
       await chains.mint(chain, asset, to, 5_000_000n);
       const balance = client.readContract({ abi: tokenAbi, address, functionName: 'balanceOf', args: [to] });
       expect(await balance).toBe(5_000_000n);
+    }
+  });
+
+  test('what came over a bridge is minted by its depositor, and has no version', async () => {
+    const { client } = chains.network(chain);
+    for (const { asset, address, name, symbol, decimals } of bridgedTokens(chain)) {
+      expect([
+        await client.readContract({ abi: tokenAbi, address, functionName: 'name' }),
+        await client.readContract({ abi: metadataAbi, address, functionName: 'symbol' }),
+        await client.readContract({ abi: metadataAbi, address, functionName: 'decimals' }),
+      ]).toEqual([name, symbol, decimals]);
+      await expect(client.readContract({ abi: tokenAbi, address, functionName: 'version' })).rejects.toThrow();
+      const to = freshAddress();
+      await chains.mint(chain, asset, to, 5_000_000n);
+      expect(await chains.balanceOf(chain, asset, to)).toBe(5_000_000n);
     }
   });
 
@@ -157,7 +172,18 @@ describe('the faucet', () => {
     }
   });
 
+  test('gives MATIC as a token when it is asked for WMATIC', async () => {
+    const to = freshAddress();
+    await chains.mint('MATIC', 'WMATIC', to, 5n);
+    expect([await chains.balanceOf('MATIC', 'WMATIC', to), await chains.balanceOf('MATIC', 'MATIC', to)]).toEqual([
+      5n,
+      0n,
+    ]);
+  });
+
   test('says what it cannot do', async () => {
+    await expect(chains.mint('ETH', 'WMATIC', freshAddress(), 1n)).rejects.toMatchObject({ fault: 'unknown_asset' });
+    await expect(chains.mint('MATIC', 'DAI', zeroAddress, 1n)).rejects.toMatchObject({ fault: 'refused' });
     await expect(chains.mint('ARB', 'DAI', freshAddress(), 1n)).rejects.toMatchObject({ fault: 'unknown_asset' });
     await expect(chains.mint('ARB', 'USDC', zeroAddress, 1n)).rejects.toMatchObject({ fault: 'refused' });
   });

@@ -35,6 +35,17 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     origin: "'request'",
     burner_id: "'wal_new'",
   },
+  swap: {
+    account_id: '(SELECT min(id) FROM accounts)',
+    asset: "'USDC'",
+    to_asset: "'ETH'",
+    amount: '1000',
+    fee: '5',
+    quoted: '100',
+    amount_out_min: '99',
+    deadline: 'now()',
+    swapper_id: "'wal_new'",
+  },
   house_move: { chain: "'MATIC'", from_wallet: "'wal_old'", to_wallet: "'wal_new'", atomic: '5' },
 };
 

@@ -208,6 +208,25 @@ describe('the faucet', () => {
     expect(await balanceOf(ada)).toMatchObject({ USDC: '25.5' });
   });
 
+  test('gives MATIC as gas and as a token, and they are two things', async () => {
+    const { address } = privateKeyToAccount(generatePrivateKey());
+    const { rpcUrl, tokens } = await sandboxChain('MATIC');
+    expect((await faucet({ address, chain: 'MATIC', currency: 'MATIC', amount: 0.25 })).status).toBe(200);
+    const { status, body } = await faucet({ address, chain: 'MATIC', currency: 'WMATIC', amount: 1.5 });
+    expect([status, body.currency, body.amount]).toEqual([200, 'WMATIC', 1.5]);
+    const client = createPublicClient({ transport: http(rpcUrl) });
+    const wrapped = {
+      abi: tokenAbi,
+      address: tokens['WMATIC'] ?? '0x',
+      functionName: 'balanceOf',
+      args: [address],
+    } as const;
+    expect([await client.getBalance({ address }), await client.readContract(wrapped)]).toEqual([
+      250_000_000_000_000_000n,
+      1_500_000_000_000_000_000n,
+    ]);
+  });
+
   test('with an Idempotency-Key pays once', async () => {
     const { address } = privateKeyToAccount(generatePrivateKey());
     const body = { address, chain: 'AVAX', currency: 'AVAX', amount: 0.25 };
@@ -232,7 +251,9 @@ describe('the faucet', () => {
     [{ ...right, chain: 'DOGE' }, 'chain'],
     [{ ...right, chain: 'ARB', currency: 'DAI' }, 'currency'],
     [{ ...right, chain: 'ETH', currency: 'MATIC' }, 'currency'],
-    [{ ...right, currency: 'WMATIC' }, 'currency'],
+    [{ ...right, currency: 'WETH' }, 'currency'],
+    [{ ...right, chain: 'ETH', currency: 'WMATIC' }, 'currency'],
+    [{ ...right, currency: 'WMATIC', amount: 1e-19 }, 'amount'],
     [{ ...right, amount: 0.0000001 }, 'amount'],
     [{ ...right, amount: 1e12 }, 'amount'],
     [{ ...right, amount: '1' }, 'amount'],

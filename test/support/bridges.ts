@@ -7,7 +7,8 @@ import { openBridge } from '../../src/bridge/open-bridge.ts';
 import type { BridgeParts } from '../../src/bridge/parts.ts';
 import { bridgeSaga } from '../../src/bridge/saga.ts';
 import { listSteps } from '../../src/chain-steps/chain-step.ts';
-import { allowanceAbi, cctp } from '../../src/chains/cctp.ts';
+import { allowanceAbi } from '../../src/chains/abi.ts';
+import { cctp } from '../../src/chains/cctp.ts';
 import { type ChainId, chains as facts } from '../../src/chains/chains.ts';
 import type { ChainReader } from '../../src/deposits/read-chain.ts';
 import { type HouseKind, houseAccount, userAccount } from '../../src/ledger/account-id.ts';
@@ -20,16 +21,13 @@ import { reportReserves } from '../../src/reserves/report.ts';
 import { listOpenSagas } from '../../src/sagas/list-sagas.ts';
 import { createSagaRunner, type SagaRunner } from '../../src/sagas/run-saga.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
-import { type ContractCall, ProviderError, type TokenSend, type WalletProvider } from '../../src/wallets/provider.ts';
 import { useProtocol } from './cctp.ts';
 import type { ChainsOptions } from './chains.ts';
 import { type DepositWorld, readUp, type User, useDepositWorld } from './deposits.ts';
+import { createTricks } from './tricks.ts';
 
 /** What the attestation service does instead of answering properly. */
 type Say = (burnt: Parameters<Attestations['find']>[0]) => Promise<Attestation>;
-
-/** What the wallet provider does instead of what it was asked. */
-type Trick = 'refuses' | 'loses_the_answer' | 'does_not_hear' | 'is_asked_twice';
 
 export interface Way {
   readonly from: ChainId;
@@ -49,7 +47,7 @@ export function useBridgeWorld(options: ChainsOptions = {}) {
   const { db } = world.database;
   const protocol = useProtocol(chains);
   const said: Say[] = [];
-  const tricks: { readonly step: string; readonly how: Trick }[] = [];
+  const tricks = createTricks(db);
   let service: Attestations | undefined;
   let readers: readonly ChainReader[] = [];
 
@@ -61,40 +59,12 @@ export function useBridgeWorld(options: ChainsOptions = {}) {
     },
   };
 
-  /** The provider, with the tricks that it was told to play on a step of this name, each once. */
-  function trickster(): WalletProvider {
-    const { provider } = world;
-    async function play(id: string, ask: () => Promise<string>): Promise<string> {
-      const { rows } = await db.query<{ step: string }>('SELECT step FROM chain_steps WHERE id = $1', [id]);
-      const index = tricks.findIndex(({ step }) => step === rows[0]?.step);
-      const [trick] = index < 0 ? [] : tricks.splice(index, 1);
-      switch (trick?.how) {
-        case 'refuses':
-          throw new ProviderError('It is not allowed.', { retryable: false, code: 'forbidden' });
-        case 'does_not_hear':
-          throw noAnswer();
-        case 'loses_the_answer':
-          await ask();
-          throw noAnswer();
-        case 'is_asked_twice':
-          return (await Promise.all([ask(), ask()]))[0];
-        case undefined:
-          return ask();
-      }
-    }
-    return {
-      ...provider,
-      sendToken: (send: TokenSend) => play(send.idempotencyKey, () => provider.sendToken(send)),
-      execute: (call: ContractCall) => play(call.idempotencyKey, () => provider.execute(call)),
-    };
-  }
-
   function parts(changed: Partial<BridgeParts> = {}): BridgeParts {
     const { ledger, log } = world;
     return {
       db,
       ledger,
-      provider: trickster(),
+      provider: tricks.on(world.provider),
       networks: chains.networks,
       attestations,
       logger: log.logger,
@@ -201,10 +171,8 @@ export function useBridgeWorld(options: ChainsOptions = {}) {
     attestationsSay(...say: readonly Say[]): void {
       said.push(...say);
     },
-    providerPlays(step: string, ...how: readonly Trick[]): void {
-      tricks.push(...how.map((one) => ({ step, how: one })));
-    },
-    forgetTricks: () => void tricks.splice(0),
+    providerPlays: tricks.play,
+    forgetTricks: tricks.forget,
 
     /** Somebody with so much on a chain, which is in the treasury there. */
     async newRich(chain: ChainId, atomic: bigint): Promise<User> {
@@ -288,8 +256,4 @@ export function useBridgeWorld(options: ChainsOptions = {}) {
       expect(await reconcile({ db, networks, sagas: [bridgeSaga] })).toEqual([]);
     },
   };
-}
-
-function noAnswer(): ProviderError {
-  return new ProviderError('The wallet provider does not answer.', { retryable: true, code: 'no_answer' });
 }

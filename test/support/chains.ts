@@ -4,10 +4,11 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { afterAll, beforeAll } from 'vitest';
 import { tokenAbi } from '../../src/chains/abi.ts';
 import { type ChainId, chains as facts, homeChain } from '../../src/chains/chains.ts';
+import { coinTokens } from '../../src/chains/coins.ts';
 import { createNetworks, type Network, type Networks, tokenOf } from '../../src/chains/network.ts';
 import { createLogger } from '../../src/logger.ts';
-import type { Asset } from '../../src/money/asset.ts';
 import { type LocalChains, startLocalChains } from '../../src/sandbox/chains/local-chains.ts';
+import type { FaucetAsset } from '../../src/sandbox/chains/tokens.ts';
 import type { TestDatabase } from './database.ts';
 
 /** Somebody outside with a wallet of their own. */
@@ -17,14 +18,14 @@ export interface Outsider {
   /** A plain viem client, to sign and send whatever a test needs. */
   wallet(chain?: ChainId): WalletClient<Transport, Network['client']['chain'], Account>;
   /** Sends a token of theirs and answers with the hash once it is accepted: with automine on it is mined then. */
-  sendToken(send: { chain?: ChainId; asset: Asset; to: Hex; atomic: bigint }): Promise<Hex>;
+  sendToken(send: { chain?: ChainId; asset: FaucetAsset; to: Hex; atomic: bigint }): Promise<Hex>;
 }
 
 interface OutsiderOptions {
   /** Where they get a lot of native coin. */
   readonly chains?: readonly ChainId[];
   /** What they own besides. */
-  readonly tokens?: readonly { readonly chain?: ChainId; readonly asset: Asset; readonly atomic: bigint }[];
+  readonly tokens?: readonly { readonly chain?: ChainId; readonly asset: FaucetAsset; readonly atomic: bigint }[];
 }
 
 export interface TestChains {
@@ -36,9 +37,9 @@ export interface TestChains {
   rpc<Result = unknown>(chain: ChainId, method: string, params?: readonly unknown[]): Promise<Result>;
   /** Mines as many blocks, which makes what came before them final. */
   mine(chain: ChainId, blocks?: number): Promise<void>;
-  balanceOf(chain: ChainId, asset: Asset, address: Hex): Promise<bigint>;
+  balanceOf(chain: ChainId, asset: FaucetAsset, address: Hex): Promise<bigint>;
   /** Mints straight to an address, once per call. */
-  mint(chain: ChainId, asset: Asset, to: Hex, atomic: bigint): Promise<Hex>;
+  mint(chain: ChainId, asset: FaucetAsset, to: Hex, atomic: bigint): Promise<Hex>;
   outsider(options?: OutsiderOptions): Promise<Outsider>;
   stop(): Promise<void>;
 }
@@ -128,8 +129,11 @@ export async function startChains(database: TestDatabase, options: ChainsOptions
   };
 }
 
-function addressOf(network: Network, asset: Asset): Hex {
-  const token = tokenOf(network, asset);
+/** Also of a coin that nobody watches. MATIC is the native coin here, and WMATIC the token. */
+function addressOf(network: Network, asset: FaucetAsset): Hex {
+  if (network.id === homeChain && asset === 'WMATIC') return coinTokens.MATIC;
+  if (network.id === homeChain && (asset === 'DAI' || asset === 'ETH')) return coinTokens[asset];
+  const token = asset === 'WMATIC' ? undefined : tokenOf(network, asset);
   if (token === undefined) throw new Error(`there is no ${asset} on ${network.id}`);
   return token.address;
 }

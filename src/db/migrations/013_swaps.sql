@@ -21,7 +21,8 @@ CREATE TABLE swaps (
   -- The house wallet that swaps.
   swapper_id     text NOT NULL REFERENCES house_wallets (id),
   status         text NOT NULL,
-  -- How it is swapped is decided once, when it is about to be: the pools, and the treasury that is paid.
+  -- How it is swapped is decided once, when it is about to be: the pools, and the treasury that is paid. What is not swapped
+  -- goes back there.
   path           text CHECK (path ~ '^0x[0-9a-f]+$'),
   recipient      text CHECK (recipient ~ '^0x[0-9a-f]{40}$'),
   -- What the chain has paid out, and what of the rest it has not taken.
@@ -36,7 +37,7 @@ CREATE TABLE swaps (
   finished_at    timestamptz,
   CHECK (asset <> to_asset),
   CHECK ((amount_out IS NOT NULL) = (status = 'completed')),
-  CHECK ((path IS NULL) = (recipient IS NULL))
+  CHECK (path IS NULL OR recipient IS NOT NULL)
 );
 CREATE INDEX swaps_by_account ON swaps (account_id, id DESC);
 CREATE INDEX swaps_open ON swaps (status_since) WHERE finished_at IS NULL;

@@ -13,6 +13,7 @@ import {
 } from 'viem';
 import { burnLayout, cctp, messageLayout, standardFinality, tokenMessengerAbi } from '../../chains/cctp.ts';
 import { chains } from '../../chains/chains.ts';
+import { askChain } from '../chains/ask-chain.ts';
 import type { LocalChain } from '../chains/local-chain.ts';
 
 interface Log {
@@ -34,14 +35,14 @@ const executedFinality = 144;
  * and for a burn what it costs.
  */
 export async function messagesOf(chain: LocalChain, txHash: Hex): Promise<readonly Hex[]> {
-  const receipt = await ask<{ logs: readonly Log[] } | null>(chain, 'eth_getTransactionReceipt', [txHash]);
+  const receipt = await askChain<{ logs: readonly Log[] } | null>(chain, 'eth_getTransactionReceipt', [txHash]);
   const told = (receipt?.logs ?? []).filter(isMessageSent);
   return Promise.all(told.map((log, index) => complete(chain, log, index)));
 }
 
 /** The transaction that told the message with this nonce. */
 export async function findByNonce(chain: LocalChain, nonce: Hex): Promise<Hex | undefined> {
-  const logs = await ask<readonly Log[]>(chain, 'eth_getLogs', [
+  const logs = await askChain<readonly Log[]>(chain, 'eth_getLogs', [
     { address: cctp.messageTransmitter, topics: [messageSent], fromBlock: '0x0', toBlock: 'latest' },
   ]);
   const counts = new Map<Hex, number>();
@@ -77,7 +78,7 @@ async function complete(chain: LocalChain, log: Log, index: number): Promise<Hex
   if (!carriesMoney(message)) return message;
   const amount = messageLayout.body + burnLayout.amount;
   // As it was when it was burnt, because a higher one could be more than the burn allows.
-  const fee = await ask<Hex>(chain, 'eth_call', [
+  const fee = await askChain<Hex>(chain, 'eth_call', [
     { to: cctp.tokenMessenger, data: minFeeCall(BigInt(slice(message, amount, amount + 32))) },
     log.blockNumber,
   ]);
@@ -99,10 +100,4 @@ function isMessageSent({ address, topics }: Log): boolean {
 /** The only value of an event: after its place its length, and then the bytes. */
 function bytesOf(data: Hex): Hex {
   return slice(data, 64, 64 + Number(slice(data, 32, 64)));
-}
-
-async function ask<Result>(chain: LocalChain, method: string, params: readonly unknown[]): Promise<Result> {
-  const outcome = await chain.request({ method, params });
-  if ('error' in outcome) throw new Error(`${method} on ${chain.id}: ${outcome.error.message}`);
-  return outcome.result as Result;
 }

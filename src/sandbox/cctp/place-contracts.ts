@@ -2,9 +2,9 @@ import { concat, type Hex, keccak256, maxUint256, pad, toHex } from 'viem';
 import { cctp } from '../../chains/cctp.ts';
 import { type ChainId, chainIds, chains } from '../../chains/chains.ts';
 import type { RpcCall } from '../chains/evm-node.ts';
+import { codeOf, slotOf } from '../compiled-contracts.ts';
+import { listed, mapped, type StorageWrite, setCode, setStorage } from '../storage.ts';
 import { attesters, feeRecipient, protocolAccount } from './accounts.ts';
-import { codeOf, slotOf } from './compiled-contracts.ts';
-import { listed, mapped, type StorageWrite } from './storage.ts';
 
 const messageVersion = 1;
 const burnMessageVersion = 1;
@@ -108,9 +108,5 @@ function pair(domain: number, token: Hex): Hex {
 }
 
 function place(address: Hex, code: Hex, writes: readonly StorageWrite[]): RpcCall[] {
-  return [{ method: 'hardhat_setCode', params: [address, code] }, ...writes.map((write) => setStorage(address, write))];
-}
-
-function setStorage(address: Hex, [slot, value]: StorageWrite): RpcCall {
-  return { method: 'hardhat_setStorageAt', params: [address, toHex(slot), toHex(BigInt(value), { size: 32 })] };
+  return [setCode(address, code), ...writes.map((write) => setStorage(address, write))];
 }

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encodeFunctionData, getAddress, type Hex, parseAbi } from 'viem';
-import { type ChainId, chains, homeChain } from '../../chains/chains.ts';
+import { encodeFunctionData, getAddress, type Hex, pad, parseAbi, toHex } from 'viem';
+import { multicallAddress, tokenAbi } from '../../chains/abi.ts';
+import { type ChainId, chains } from '../../chains/chains.ts';
+import { coinTokens } from '../../chains/coins.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { createNetworks, type Network, type NetworkSettings } from '../../chains/network.ts';
-import { uniswap } from '../../chains/uniswap.ts';
-import { encodeWrapTo } from '../../chains/wrapped-coin.ts';
 import type { Database } from '../../db/database.ts';
 import { mintAccount } from './mint-account.ts';
 import { createMintBook, type Mint, type MintBook, type MintCall, type SignedMint } from './mint-book.ts';
-import { faucetAssets, mintedToken } from './tokens.ts';
+import { bridgedTokens, faucetAssets, mintedTokens } from './tokens.ts';
 
 /** Makes money out of nothing. */
 export interface Faucet {
@@ -32,6 +32,12 @@ export class FaucetError extends Error {
 }
 
 const mintAbi = parseAbi(['function mint(address to, uint256 amount) returns (bool)']);
+const depositAbi = parseAbi(['function deposit(address user, bytes depositData)']);
+const wrapAbi = parseAbi(['function deposit() payable']);
+const multicallValueAbi = parseAbi([
+  'struct Call3Value { address target; bool allowFailure; uint256 value; bytes callData; }',
+  'function aggregate3Value(Call3Value[] calls) payable',
+]);
 const minedWithinMs = 30_000;
 
 export function createFaucet(db: Database, settings: ReadonlyMap<ChainId, NetworkSettings>): Faucet {
@@ -55,17 +61,38 @@ export function createFaucet(db: Database, settings: ReadonlyMap<ChainId, Networ
   };
 }
 
-function callFor({ chain, asset, to, atomic, wrapped }: Mint): MintCall {
+function callFor({ chain, asset, to, atomic }: Mint): MintCall {
   const address = getAddress(to);
-  if (wrapped && chain === homeChain && asset === chains[chain].native) {
-    return { to: uniswap.router, value: atomic, data: encodeWrapTo(address, atomic) };
-  }
   if (asset === chains[chain].native) return { to: address, value: atomic };
-  const token = mintedToken(chain, asset);
-  if (token === undefined) {
-    throw new FaucetError('unknown_asset', `there is no ${asset} on ${chain}, only ${faucetAssets(chain).join(', ')}`);
+  const minted = mintedTokens[chain].find((token) => token.asset === asset);
+  if (minted !== undefined) {
+    return { to: minted.address, data: encodeFunctionData({ abi: mintAbi, args: [address, atomic] }) };
   }
-  return { to: token.address, data: encodeFunctionData({ abi: mintAbi, args: [address, atomic] }) };
+  const bridged = bridgedTokens(chain).find((token) => token.asset === asset);
+  if (bridged !== undefined) {
+    return { to: bridged.address, data: encodeFunctionData({ abi: depositAbi, args: [address, pad(toHex(atomic))] }) };
+  }
+  if (chain === 'MATIC' && asset === 'WMATIC') return wrapFor(address, atomic);
+  throw new FaucetError('unknown_asset', `there is no ${asset} on ${chain}, only ${faucetAssets(chain).join(', ')}`);
+}
+
+/** Paid in and passed on in one transaction, because a mint is one. */
+function wrapFor(address: Hex, atomic: bigint): MintCall {
+  const target = coinTokens.MATIC;
+  const transfer = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [address, atomic] });
+  return {
+    to: multicallAddress,
+    value: atomic,
+    data: encodeFunctionData({
+      abi: multicallValueAbi,
+      args: [
+        [
+          { target, allowFailure: false, value: atomic, callData: encodeFunctionData({ abi: wrapAbi }) },
+          { target, allowFailure: false, value: 0n, callData: transfer },
+        ],
+      ],
+    }),
+  };
 }
 
 function isSame(asked: Mint, signed: SignedMint): boolean {

@@ -1,18 +1,16 @@
 import { getAddress, type Hex, keccak256 } from 'viem';
 import { type ChainId, chains } from '../../chains/chains.ts';
 import type { Database, Queryable, Transaction } from '../../db/database.ts';
-import type { Asset } from '../../money/asset.ts';
 import { mintAccount } from './mint-account.ts';
+import type { FaucetAsset } from './tokens.ts';
 
 export interface Mint {
   /** The same id is the same mint: it happens once, however often it is asked for. */
   readonly id: string;
   readonly chain: ChainId;
-  readonly asset: Asset;
+  readonly asset: FaucetAsset;
   readonly to: Hex;
   readonly atomic: bigint;
-  /** Native coin as the token that stands for it. */
-  readonly wrapped?: true;
 }
 
 /** A mint that is signed and written down. */

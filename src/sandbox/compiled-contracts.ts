@@ -9,14 +9,24 @@ interface CompiledContract {
   readonly slots: Readonly<Record<string, number>>;
 }
 
-type ContractName = 'MessageTransmitterV2' | 'TokenMessengerV2' | 'TokenMinterV2';
+const rooms = {
+  MessageTransmitterV2: 'cctp',
+  TokenMessengerV2: 'cctp',
+  TokenMinterV2: 'cctp',
+  MaticWETH: 'coins',
+  UChildDAI: 'coins',
+} as const;
 
-let read: Readonly<Record<ContractName, CompiledContract>> | undefined;
+type ContractName = keyof typeof rooms;
+
+const require = createRequire(import.meta.url);
 
 /** Made by scripts/compile-contracts.mjs and committed. It is read when the first contract is missing. */
 function compiled(name: ContractName): CompiledContract {
-  read ??= createRequire(import.meta.url)('./compiled-contracts.json') as NonNullable<typeof read>;
-  return read[name];
+  const read = require(`./${rooms[name]}/compiled-contracts.json`) as Readonly<Record<string, CompiledContract>>;
+  const found = read[name];
+  if (found === undefined) throw new Error(`${name} was not compiled`);
+  return found;
 }
 
 /** The code of a contract as it stands on a chain, with its constants. */

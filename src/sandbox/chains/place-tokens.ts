@@ -1,0 +1,70 @@
+import { encodeFunctionData, type Hex, keccak256, maxUint256, parseAbi, toHex } from 'viem';
+import { findHoldings } from '../coins/find-holdings.ts';
+import { placeCoin } from '../coins/place-coin.ts';
+import { setCode, setStorage, shortString } from '../storage.ts';
+import { askChain, isFree } from './ask-chain.ts';
+import { contractCode, fiatTokenAddress } from './contract-code.ts';
+import type { RpcCall } from './evm-node.ts';
+import type { LocalChain } from './local-chain.ts';
+import { mintAccount } from './mint-account.ts';
+import type { BridgedToken, MintedToken, WrappedCoin } from './tokens.ts';
+
+const fiatTokenAbi = parseAbi([
+  'function initialize(string tokenName, string tokenSymbol, string tokenCurrency, uint8 tokenDecimals, address newMasterMinter, address newPauser, address newBlacklister, address newOwner)',
+  'function initializeV2(string newName)',
+  'function initializeV2_1(address lostAndFound)',
+  'function initializeV2_2(address[] accountsToBlacklist, string newSymbol)',
+  'function configureMinter(address minter, uint256 minterAllowedAmount)',
+]);
+
+/** Where Circle's proxy keeps who it stands for and who may change that. */
+const implementationSlot = BigInt(keccak256(toHex('org.zeppelinos.proxy.implementation')));
+const adminSlot = BigInt(keccak256(toHex('org.zeppelinos.proxy.admin')));
+/** It may only change the proxy and never use it, so it must be nobody else. */
+const proxyAdmin: Hex = '0x5a4d000000000000000000000000000000000003';
+
+/** Circle's contract behind its proxy, set up by transactions of the mint account. */
+export function placeMintedToken({ address, name, symbol, currency, decimals }: MintedToken): RpcCall[] {
+  const { address: mint } = mintAccount;
+  return [
+    setCode(address, contractCode().fiatTokenProxy),
+    setStorage(address, [implementationSlot, fiatTokenAddress]),
+    setStorage(address, [adminSlot, proxyAdmin]),
+    ...[
+      encodeFunctionData({
+        abi: fiatTokenAbi,
+        functionName: 'initialize',
+        args: [name, symbol, currency, decimals, mint, mint, mint, mint],
+      }),
+      encodeFunctionData({ abi: fiatTokenAbi, functionName: 'initializeV2', args: [name] }),
+      encodeFunctionData({ abi: fiatTokenAbi, functionName: 'initializeV2_1', args: [mint] }),
+      encodeFunctionData({ abi: fiatTokenAbi, functionName: 'initializeV2_2', args: [[], symbol] }),
+      encodeFunctionData({ abi: fiatTokenAbi, functionName: 'configureMinter', args: [mint, maxUint256] }),
+    ].map((data) => ({
+      method: 'eth_sendTransaction',
+      params: [{ from: mint, to: address, data, gas: toHex(1_000_000) }],
+    })),
+  ];
+}
+
+/** Sandboxes from before had Circle's contract here. It gives way, and everybody keeps what they own. */
+export async function placeBridgedToken(chain: LocalChain, token: BridgedToken): Promise<RpcCall[]> {
+  const { address } = token;
+  if (await isFree(chain, address)) return placeCoin(token, new Map());
+  const implementation = await askChain<Hex>(chain, 'eth_getStorageAt', [address, toHex(implementationSlot), 'latest']);
+  if (BigInt(implementation) === 0n) return [];
+  return [
+    ...placeCoin(token, await findHoldings(chain, address)),
+    setStorage(address, [implementationSlot, 0]),
+    setStorage(address, [adminSlot, 0]),
+  ];
+}
+
+export function placeWrappedCoin({ address, name, symbol }: WrappedCoin): RpcCall[] {
+  return [
+    setCode(address, contractCode().wrappedCoin),
+    setStorage(address, [0n, shortString(name)]),
+    setStorage(address, [1n, shortString(symbol)]),
+    setStorage(address, [2n, 18]),
+  ];
+}

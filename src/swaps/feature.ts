@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import type { Feature } from '../feature.ts';
+import { defineSettings } from '../settings.ts';
+import { swapHandler } from './advance-swap.ts';
+import { swapEvents } from './events.ts';
+import { swapPicture } from './picture.ts';
+import { swapRoutes } from './routes.ts';
+import { swapSaga } from './saga.ts';
+
+interface SwapSettings {
+  /** How long a swap may take from being accepted. */
+  readonly validSeconds: number;
+}
+
+export const swaps: Feature<SwapSettings> = {
+  name: 'swaps',
+  settings: defineSettings({
+    variables: { SWAP_DEADLINE_SECONDS: z.coerce.number().int().min(30).max(86_400).default(1_200) },
+    readme: [
+      '| `SWAP_DEADLINE_SECONDS` | `1200` | how long a swap may take from being accepted; after that the whole amount comes back |',
+    ],
+    harmless: ['SWAP_DEADLINE_SECONDS'],
+    read: ({ SWAP_DEADLINE_SECONDS }) => ({ validSeconds: SWAP_DEADLINE_SECONDS }),
+  }),
+  chapters: [
+    {
+      name: 'Swaps',
+      description: 'USDC, ETH, MATIC and DAI for one another, through Uniswap on Polygon.',
+      states: swapPicture,
+    },
+  ],
+  events: swapEvents,
+  sagas: [{ saga: swapSaga, handler: (parts) => swapHandler(parts) }],
+  routes: (parts, { validSeconds }) => swapRoutes({ ...parts, validSeconds }),
+};

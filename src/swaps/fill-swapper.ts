@@ -1,0 +1,92 @@
+import { encodeFunctionData } from 'viem';
+import { awaitLiquidity } from '../chain-steps/await-liquidity.ts';
+import { planStep } from '../chain-steps/plan-step.ts';
+import { settleStep } from '../chain-steps/settle-step.ts';
+import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
+import { allowanceAbi } from '../chains/abi.ts';
+import { homeChain } from '../chains/chains.ts';
+import { encodeUnwrap } from '../chains/wrapped-coin.ts';
+import { noCheckpoint } from '../checkpoint.ts';
+import { postSurely } from '../ledger/post-surely.ts';
+import type { SagaStep } from '../sagas/run-saga.ts';
+import { abandonSwap, failSwap } from './give-back.ts';
+import { prepareSwap } from './make-swap.ts';
+import { findSwapper, type SwapParts, tokenAddress } from './parts.ts';
+import { swapSaga } from './saga.ts';
+import { fillStep, isCoin, prepareStep, type Swap } from './swap.ts';
+
+/** Queued: the treasury's tokens are waited for, first come, first served, and go to the wallet that swaps. */
+export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaStep> {
+  const { db, networks, checkpoint = noCheckpoint } = parts;
+  const { id, net, deadline } = swap;
+  const wait = await awaitLiquidity(parts, fillStep(id), { chain: homeChain, asset: net.asset });
+  if (wait !== undefined) {
+    if (Date.now() < deadline.getTime()) return wait;
+    await abandonSwap(parts, swap);
+    return 'rest';
+  }
+  checkpoint('swap.served');
+  const swapper = await findSwapper(db, swap);
+  const progress = await takeStep(parts, fillStep(id), (treasury) => ({
+    from: treasury,
+    token: tokenAddress(networks, net.asset),
+    to: swapper.address,
+    atomic: net.atomic,
+  }));
+  if (progress.state === 'waiting') return progress;
+  if (progress.state === 'failed') {
+    await failSwap(parts, swap, progress);
+    return 'rest';
+  }
+  await beginPreparing(parts, swap, progress);
+  checkpoint('swap.filled');
+  return 'go_on';
+}
+
+async function beginPreparing({ db, ledger }: SwapParts, swap: Swap, end: StepEnd): Promise<void> {
+  const { id, net } = swap;
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      "UPDATE swaps SET status = 'preparing', updated_at = now() WHERE id = $1 AND status = 'queued'",
+      [id],
+    );
+    if (rowCount === 0) return;
+    await planStep(tx, {
+      saga: swapSaga.name,
+      ...prepareStep(swap),
+      chain: homeChain,
+      wallet: await findSwapper(tx, swap),
+      leaves: isCoin(swap) ? [{ amount: net }] : [],
+    });
+    await postSurely(tx, ledger, (await settleStep(tx, fillStep(id), end)) ?? []);
+  });
+}
+
+/**
+ * Preparing: the router may take exactly this amount from the wallet that swaps. The allowance grows by it, and each swap uses up
+ * its own: two at once do not write over each other's. The wrapped coin knows allowances only as a whole, so it is unwrapped
+ * instead, and paid as native coin.
+ */
+export async function prepareSwapper(parts: SwapParts, swap: Swap): Promise<SagaStep> {
+  const { networks, market, checkpoint = noCheckpoint } = parts;
+  const { net } = swap;
+  const progress = await takeStep(parts, prepareStep(swap), (wallet) => ({
+    from: wallet,
+    contract: tokenAddress(networks, net.asset),
+    data: isCoin(swap)
+      ? encodeUnwrap(net.atomic)
+      : encodeFunctionData({
+          abi: allowanceAbi,
+          functionName: 'increaseAllowance',
+          args: [market.spender, net.atomic],
+        }),
+  }));
+  if (progress.state === 'waiting') return progress;
+  if (progress.state === 'failed') {
+    await failSwap(parts, swap, progress);
+    return 'go_on';
+  }
+  await prepareSwap(parts, swap, progress);
+  checkpoint('swap.prepared');
+  return 'go_on';
+}

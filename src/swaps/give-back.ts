@@ -1,0 +1,159 @@
+import { encodeFunctionData, type Hex } from 'viem';
+import { findStep } from '../chain-steps/chain-step.ts';
+import { dropStep, planStep } from '../chain-steps/plan-step.ts';
+import { settleStep } from '../chain-steps/settle-step.ts';
+import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
+import { allowanceAbi } from '../chains/abi.ts';
+import { homeChain } from '../chains/chains.ts';
+import { uniswap } from '../chains/uniswap.ts';
+import { encodeWrapTo } from '../chains/wrapped-coin.ts';
+import type { Transaction } from '../db/database.ts';
+import { houseAccount } from '../ledger/account-id.ts';
+import { postSurely } from '../ledger/post-surely.ts';
+import type { Posting } from '../ledger/posting.ts';
+import type { SagaStep } from '../sagas/run-saga.ts';
+import { houseWallet } from '../wallets/house-wallets.ts';
+import { explainFailure } from './explain-failure.ts';
+import { findSwapper, type SwapParts, tokenAddress } from './parts.ts';
+import { refund, unwrapped } from './postings.ts';
+import { swapSaga } from './saga.ts';
+import { disallowStep, fillStep, isCoin, prepareStep, returnStep, type Swap, swapStep, wrapStep } from './swap.ts';
+
+/**
+ * It was certainly not swapped: the whole amount is its owner's again at once. What the wallet that swaps holds for it goes back
+ * to the treasury, and what was prepared is undone. A reason is given where the step itself did not fail.
+ */
+export async function failSwap(parts: SwapParts, swap: Swap, end: StepEnd, because?: string): Promise<void> {
+  const { db, ledger, logger } = parts;
+  const { id, status } = swap;
+  const reason = because ?? explainFailure(end.state === 'failed' ? end.reason : 'It was not swapped.');
+  const next = status === 'queued' ? 'failed' : 'returning';
+  await db.transaction(async (tx) => {
+    const { address } = await houseWallet(tx, 'treasury', homeChain);
+    const { rowCount } = await tx.query(
+      `UPDATE swaps SET status = $2, error = $3, updated_at = now(), recipient = coalesce(recipient, $5),
+          finished_at = CASE WHEN $2 = 'failed' THEN now() END
+        WHERE id = $1 AND status = $4`,
+      [id, next, reason, status, address.toLowerCase()],
+    );
+    if (rowCount === 0) return;
+    const gas = (await settleStep(tx, stepOf(swap), end)) ?? [];
+    const isPrepared = status === 'swapping' || (status === 'preparing' && end.state === 'confirmed');
+    if (next === 'returning') await planReturn(tx, swap, { isPrepared });
+    const more = status === 'preparing' && isPrepared ? unwrapped(swap) : [];
+    await postSurely(tx, ledger, [refund(swap, reason), ...more, ...gas]);
+  });
+  logger.warn({ swap: id }, `a swap failed: ${end.state === 'failed' ? end.reason : reason}`);
+}
+
+/** Nobody was asked for anything yet: it leaves the line, and the whole amount is its owner's again. */
+export async function abandonSwap({ db, ledger, logger }: SwapParts, swap: Swap): Promise<void> {
+  const { id } = swap;
+  const reason = 'It could not be swapped in time.';
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE swaps SET status = 'failed', error = $2, updated_at = now(), finished_at = now()
+        WHERE id = $1 AND status = 'queued'`,
+      [id, reason],
+    );
+    if (rowCount === 0) return;
+    // What was asked meanwhile cannot be dropped: then none of this happens.
+    await dropStep(tx, fillStep(id));
+    await postSurely(tx, ledger, [refund(swap, reason)]);
+  });
+  logger.warn({ swap: id }, 'a swap failed: there was not enough in the treasury in time');
+}
+
+function stepOf(swap: Swap): { sagaId: string; step: string } {
+  if (swap.status === 'queued') return fillStep(swap.id);
+  return swap.status === 'preparing' ? prepareStep(swap) : swapStep(swap.id);
+}
+
+async function planReturn(
+  tx: Transaction,
+  swap: Swap,
+  { isPrepared }: { readonly isPrepared: boolean },
+): Promise<void> {
+  const { id, net } = swap;
+  const { address: treasury } = await houseWallet(tx, 'treasury', homeChain);
+  const recipient = swap.recipient ?? treasury;
+  const common = { saga: swapSaga.name, chain: homeChain, wallet: await findSwapper(tx, swap) };
+  if (isCoin(swap) && isPrepared) {
+    const account = houseAccount('unwrapped_in_transit', net.asset);
+    const arrives = [
+      { chain: homeChain, address: recipient, asset: net.asset, account, knownBy: 'transaction' as const },
+    ];
+    await planStep(tx, { ...common, ...wrapStep(id), arrives });
+    return;
+  }
+  await planStep(tx, { ...common, ...returnStep(id), leaves: [{ amount: net, recipient, stays: true }] });
+  if (isPrepared) await planStep(tx, { ...common, ...disallowStep(id) });
+}
+
+/** Returning: house-keeping. Its owner has the amount already, and the books say where the tokens are whatever comes of it. */
+export async function returnToTreasury(parts: SwapParts, swap: Swap): Promise<SagaStep> {
+  const { db, ledger, logger } = parts;
+  const { id, recipient } = swap;
+  if (recipient === null) throw new Error(`swap ${id} does not know where it goes back to`);
+  const ends: { readonly which: { sagaId: string; step: string }; readonly end: StepEnd }[] = [];
+  for (const { which, request } of housekeeping(parts, swap, recipient)) {
+    if ((await findStep(db, which)) === undefined) continue;
+    const progress = await takeStep(parts, which, request);
+    if (progress.state === 'waiting') return progress;
+    ends.push({ which, end: progress });
+  }
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE swaps SET status = 'failed', updated_at = now(), finished_at = now()
+        WHERE id = $1 AND status = 'returning'`,
+      [id],
+    );
+    if (rowCount === 0) return;
+    const gas: Posting[] = [];
+    for (const { which, end } of ends) gas.push(...((await settleStep(tx, which, end)) ?? []));
+    await postSurely(tx, ledger, gas);
+  });
+  for (const { which, end } of ends) {
+    if (end.state === 'failed') {
+      logger.error(
+        { swap: id, step: which.step, reason: end.reason },
+        'what was not swapped stays in the wallet that swaps',
+      );
+    }
+  }
+  return 'rest';
+}
+
+interface Housekeeping {
+  readonly which: { readonly sagaId: string; readonly step: string };
+  readonly request: Parameters<typeof takeStep>[2];
+}
+
+/** Each that was planned is done. */
+function housekeeping({ networks, market }: SwapParts, { id, net }: Swap, recipient: Hex): Housekeeping[] {
+  const token = tokenAddress(networks, net.asset);
+  return [
+    { which: returnStep(id), request: (from) => ({ from, token, to: recipient, atomic: net.atomic }) },
+    {
+      which: wrapStep(id),
+      request: (from) => ({
+        from,
+        contract: uniswap.router,
+        data: encodeWrapTo(recipient, net.atomic),
+        value: net.atomic,
+      }),
+    },
+    {
+      which: disallowStep(id),
+      request: (from) => ({
+        from,
+        contract: token,
+        data: encodeFunctionData({
+          abi: allowanceAbi,
+          functionName: 'decreaseAllowance',
+          args: [market.spender, net.atomic],
+        }),
+      }),
+    },
+  ];
+}

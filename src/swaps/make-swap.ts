@@ -1,0 +1,134 @@
+import { type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
+import { findStep } from '../chain-steps/chain-step.ts';
+import { planStep } from '../chain-steps/plan-step.ts';
+import { settleStep } from '../chain-steps/settle-step.ts';
+import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
+import { homeChain } from '../chains/chains.ts';
+import { findReceipt } from '../chains/find-receipt.ts';
+import { noCheckpoint } from '../checkpoint.ts';
+import { houseAccount } from '../ledger/account-id.ts';
+import { postSurely } from '../ledger/post-surely.ts';
+import { amountOf, subtract } from '../money/amount.ts';
+import type { SagaStep } from '../sagas/run-saga.ts';
+import { houseWallet } from '../wallets/house-wallets.ts';
+import { failSwap } from './give-back.ts';
+import { findSwapper, homeNetwork, type SwapParts, tokenAddress } from './parts.ts';
+import { completed, type SwapOutcome, unwrapped } from './postings.ts';
+import { movedIn } from './read-receipt.ts';
+import { swapSaga } from './saga.ts';
+import { isCoin, prepareStep, type Swap, swapStep } from './swap.ts';
+
+type Confirmed = Extract<StepEnd, { state: 'confirmed' }>;
+
+/**
+ * How it will be swapped is decided once, because it is asked for under one key: the way that pays most now, and the treasury
+ * that is paid. If none pays enough any more, nothing is sent, and the amount goes back.
+ */
+export async function prepareSwap(parts: SwapParts, swap: Swap, end: Confirmed): Promise<void> {
+  const { db, ledger, market } = parts;
+  const { id, net, quoted, amountOutMin, deadline } = swap;
+  const quote = await market.quote({ from: net.asset, to: quoted.asset, atomic: net.atomic });
+  if (quote === undefined || quote.amountOut < amountOutMin.atomic) {
+    await failSwap(parts, swap, end, 'The price moved by more than 1 % before it could be swapped.');
+    return;
+  }
+  if (Date.now() >= deadline.getTime()) {
+    await failSwap(parts, swap, end, 'It could not be swapped in time.');
+    return;
+  }
+  await db.transaction(async (tx) => {
+    const { address } = await houseWallet(tx, 'treasury', homeChain);
+    const { rowCount } = await tx.query(
+      `UPDATE swaps SET status = 'swapping', path = $2, recipient = $3, updated_at = now()
+        WHERE id = $1 AND status = 'preparing'`,
+      [id, quote.path.toLowerCase(), address.toLowerCase()],
+    );
+    if (rowCount === 0) return;
+    await planStep(tx, {
+      saga: swapSaga.name,
+      ...swapStep(id),
+      chain: homeChain,
+      wallet: await findSwapper(tx, swap),
+      leaves: isCoin(swap) ? [] : [{ amount: net }],
+      arrives: [
+        {
+          chain: homeChain,
+          address,
+          asset: quoted.asset,
+          account: houseAccount('receivables', quoted.asset),
+          knownBy: 'transaction',
+        },
+      ],
+    });
+    const gas = (await settleStep(tx, prepareStep(swap), end)) ?? [];
+    await postSurely(tx, ledger, [...unwrapped(swap), ...gas]);
+  });
+}
+
+/** Swapping: one transaction, which the chain makes as it was promised or not at all. */
+export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> {
+  const { db, networks, market, provider, checkpoint = noCheckpoint } = parts;
+  const { id, net, path, recipient, amountOutMin, deadline } = swap;
+  if (path === null || recipient === null) throw new Error(`swap ${id} does not know its way`);
+  const progress = await takeStep(parts, swapStep(id), (wallet) => ({
+    from: wallet,
+    ...market.trade({
+      from: net.asset,
+      atomic: net.atomic,
+      path,
+      atLeast: amountOutMin.atomic,
+      recipient,
+      deadline: BigInt(deadline.getTime() / 1_000),
+    }),
+  }));
+  if (progress.state === 'waiting') return progress;
+  if (progress.state === 'failed') {
+    await failSwap(parts, swap, progress);
+    return 'go_on';
+  }
+  const { client, pollMs } = homeNetwork(networks);
+  const receipt = await findReceipt(client, progress.hash);
+  if (receipt === undefined) {
+    // A reorganisation has undone it since the provider called it final, and before it came into the books.
+    const step = await findStep(db, swapStep(id));
+    if (step?.providerRef != null) await provider.sendAgain(homeChain, step.providerRef);
+    return { lookAgainInMs: pollMs, waitsFor: 'its transaction to come back to the chain', isTrouble: true };
+  }
+  await completeSwap(parts, swap, progress, await readOutcome(parts, swap, receipt, recipient));
+  checkpoint('swap.completed');
+  return 'rest';
+}
+
+/** What has moved, by the logs of the tokens themselves. */
+async function readOutcome(
+  { db, networks, market }: SwapParts,
+  swap: Swap,
+  { logs }: TransactionReceipt,
+  recipient: Hex,
+): Promise<SwapOutcome> {
+  const { net, quoted } = swap;
+  // Native coin is wrapped by the router, which then pays.
+  const payer = isCoin(swap) ? market.spender : (await findSwapper(db, swap)).address;
+  const spent = movedIn(logs, tokenAddress(networks, net.asset), ({ from }) => isAddressEqual(from, payer));
+  const paid = movedIn(logs, tokenAddress(networks, quoted.asset), ({ to }) => isAddressEqual(to, recipient));
+  return { amountOut: amountOf(quoted.asset, paid), unspent: subtract(net, amountOf(net.asset, spent)) };
+}
+
+async function completeSwap(
+  { db, ledger }: SwapParts,
+  swap: Swap,
+  end: Confirmed,
+  { amountOut, unspent }: SwapOutcome,
+): Promise<void> {
+  const { id } = swap;
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE swaps SET status = 'completed', amount_out = $2, unspent = $3, updated_at = now(), finished_at = now()
+        WHERE id = $1 AND status = 'swapping'`,
+      [id, amountOut.atomic, unspent.atomic],
+    );
+    if (rowCount === 0) return;
+    const gas = await settleStep(tx, swapStep(id), end);
+    await postSurely(tx, ledger, [completed(swap, { amountOut, unspent }, end.hash), ...(gas ?? [])]);
+  });
+}

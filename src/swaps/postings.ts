@@ -1,0 +1,87 @@
+import type { Hex } from 'viem';
+import { houseAccount, userAccount } from '../ledger/account-id.ts';
+import type { Posting } from '../ledger/posting.ts';
+import { type Amount, toDecimalText } from '../money/amount.ts';
+import { isCoin, type Swap } from './swap.ts';
+
+/** What a transaction has come to, by the logs of the tokens themselves. */
+export interface SwapOutcome {
+  readonly amountOut: Amount;
+  /** What the pools have not taken, when they ran dry on the way. */
+  readonly unspent: Amount;
+}
+
+/** Native coin in hand is no token any more. */
+export function unwrapped(swap: Swap): Posting[] {
+  if (!isCoin(swap)) return [];
+  const { id, net } = swap;
+  return [
+    {
+      type: 'swap_unwrapped',
+      amount: net,
+      entries: [
+        { account: houseAccount('custody', net.asset), atomic: net.atomic },
+        { account: houseAccount('unwrapped_in_transit', net.asset), atomic: -net.atomic },
+      ],
+      reference: `swap:${id}:unwrapped`,
+      details: { swapId: id },
+    },
+  ];
+}
+
+/** What was sold has left our hands, less what was not taken; the fee is ours; what was paid is its owner's, to the last unit. */
+export function completed(swap: Swap, { amountOut, unspent }: SwapOutcome, txHash: Hex): Posting {
+  const { id, accountId, amount, fee, net } = swap;
+  const { asset } = amount;
+  const left = isCoin(swap) ? 'unwrapped_in_transit' : 'custody';
+  return {
+    type: 'swap_completed',
+    amount: amountOut,
+    entries: [
+      { account: houseAccount('swaps_in_transit', asset), atomic: -amount.atomic },
+      { account: houseAccount(left, asset), atomic: net.atomic - unspent.atomic },
+      { account: houseAccount('fees', asset), atomic: fee.atomic },
+      { account: userAccount(accountId, asset), atomic: unspent.atomic },
+      { account: houseAccount('receivables', amountOut.asset), atomic: -amountOut.atomic },
+      { account: userAccount(accountId, amountOut.asset), atomic: amountOut.atomic },
+    ],
+    reference: `swap:${id}:end`,
+    description: `From ${toDecimalText(amount)} ${asset}`,
+    details: {
+      swapId: id,
+      fromToken: asset,
+      toToken: amountOut.asset,
+      amountIn: toDecimalText(amount),
+      airpayFee: toDecimalText(fee),
+      amountOut: toDecimalText(amountOut),
+      ...(unspent.atomic > 0n && { unspent: toDecimalText(unspent) }),
+      txHash,
+    },
+    recipientId: accountId,
+    recipientEvent: 'swap.completed',
+  };
+}
+
+/** It was not swapped: its owner has the whole amount again, the fee too. */
+export function refund({ id, accountId, amount, quoted }: Swap, reason: string): Posting {
+  const { asset } = amount;
+  return {
+    type: 'swap_returned',
+    amount,
+    entries: [
+      { account: houseAccount('swaps_in_transit', asset), atomic: -amount.atomic },
+      { account: userAccount(accountId, asset), atomic: amount.atomic },
+    ],
+    reference: `swap:${id}:end`,
+    description: `A swap to ${quoted.asset} failed.`,
+    details: {
+      swapId: id,
+      fromToken: asset,
+      toToken: quoted.asset,
+      amountIn: toDecimalText(amount),
+      error: reason,
+    },
+    recipientId: accountId,
+    recipientEvent: 'swap.failed',
+  };
+}

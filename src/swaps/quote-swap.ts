@@ -1,0 +1,50 @@
+import { httpErrors } from '../http/errors.ts';
+import { type Amount, amountOf, subtract } from '../money/amount.ts';
+import { swapFee } from '../money/fees.ts';
+import { swapErrors } from './errors.ts';
+import { type Market, type MarketQuote, MarketUnreachable, type Wanted } from './market.ts';
+import { rateOf } from './rate.ts';
+import type { SwapToken } from './tokens.ts';
+
+/** What a swap would come to. */
+export interface SwapTerms {
+  readonly amount: Amount;
+  readonly fee: Amount;
+  /** What the market pays now for the rest. */
+  readonly amountOut: Amount;
+  readonly amountOutMin: Amount;
+  /** How much is paid for one of what is sold, fee and all. */
+  readonly rate: string;
+}
+
+/** In millionths: a price that the amount itself would move by more is nobody's wish. */
+const mostImpact = 50_000n;
+
+/** The terms of a swap as they are now. Refuses what would come to nothing, and what the market could only serve badly. */
+export async function quoteSwap(market: Market, amount: Amount, to: SwapToken): Promise<SwapTerms> {
+  const fee = swapFee(amount);
+  if (fee.atomic === 0n) throw swapErrors.swap_amount_too_small();
+  const net = subtract(amount, fee);
+  const quote = await quoteOrUnavailable(market, { from: amount.asset, to, atomic: net.atomic });
+  if (quote === undefined) throw swapErrors.insufficient_liquidity();
+  const amountOut = amountOf(to, quote.amountOut);
+  const amountOutMin = amountOf(to, (quote.amountOut * 99n) / 100n);
+  if (amountOutMin.atomic === 0n) throw swapErrors.swap_amount_too_small();
+  if (quote.impact > mostImpact) {
+    const percent = (Number(quote.impact) / 10_000).toFixed(1);
+    throw swapErrors.price_impact_too_high(
+      `This amount would move the price by ${percent} %, and at most 5 % are allowed. Swap less at once.`,
+    );
+  }
+  return { amount, fee, amountOut, amountOutMin, rate: rateOf(amountOut, amount) };
+}
+
+/** For a request that needs the market now. */
+export async function quoteOrUnavailable(market: Market, wanted: Wanted): Promise<MarketQuote | undefined> {
+  try {
+    return await market.quote(wanted);
+  } catch (error) {
+    if (!(error instanceof MarketUnreachable)) throw error;
+    throw httpErrors.unavailable(undefined, { headers: { 'Retry-After': '5' } });
+  }
+}

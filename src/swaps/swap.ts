@@ -1,0 +1,107 @@
+import type { Hex } from 'viem';
+import { chains, homeChain } from '../chains/chains.ts';
+import type { Queryable } from '../db/database.ts';
+import { type Amount, amountOf, subtract } from '../money/amount.ts';
+import type { Asset } from '../money/asset.ts';
+import type { SwapStatus } from './saga.ts';
+
+export interface Swap {
+  readonly id: string;
+  readonly accountId: bigint;
+  /** What has left the balance. */
+  readonly amount: Amount;
+  readonly fee: Amount;
+  /** What is swapped: the amount less the fee. */
+  readonly net: Amount;
+  /** What the market said when it was accepted. */
+  readonly quoted: Amount;
+  readonly amountOutMin: Amount;
+  readonly deadline: Date;
+  /** The house wallet that swaps. */
+  readonly swapperId: string;
+  readonly status: SwapStatus;
+  readonly path: Hex | null;
+  /** The treasury that is paid. */
+  readonly recipient: Hex | null;
+  readonly amountOut: Amount | null;
+  /** What of it the market has not taken, and is back in the balance. */
+  readonly unspent: Amount;
+  readonly txHash: Hex | null;
+  readonly error: string | null;
+  readonly createdAt: Date;
+  readonly finishedAt: Date | null;
+}
+
+/** Native coin is paid as such: it is unwrapped first, and nobody has to be allowed to take it. */
+export function isCoin({ net }: Pick<Swap, 'net'>): boolean {
+  return net.asset === chains[homeChain].native;
+}
+
+export const fillStep = (id: string) => ({ sagaId: id, step: 'fill' });
+export const prepareStep = ({ id, net }: Pick<Swap, 'id' | 'net'>) => ({
+  sagaId: id,
+  step: isCoin({ net }) ? 'unwrap' : 'approve',
+});
+export const swapStep = (id: string) => ({ sagaId: id, step: 'swap' });
+/** What is not swapped goes back to the treasury, and what was prepared is undone. */
+export const returnStep = (id: string) => ({ sagaId: id, step: 'return' });
+export const wrapStep = (id: string) => ({ sagaId: id, step: 'wrap' });
+export const disallowStep = (id: string) => ({ sagaId: id, step: 'disallow' });
+
+export async function findSwap(db: Queryable, id: string): Promise<Swap | undefined> {
+  const { rows } = await db.query<SwapRow>(`${selectSwap} WHERE id = $1`, [id]);
+  return rows[0] && toSwap(rows[0]);
+}
+
+export const selectSwap = `SELECT id, account_id, asset, to_asset, amount, fee, quoted, amount_out_min, deadline, swapper_id,
+    status, path, recipient, amount_out, unspent, error, created_at, coalesce(finished_at,
+      CASE WHEN status = 'returning' THEN status_since END) AS finished_at,
+    (SELECT s.hash FROM chain_steps s WHERE s.saga_id = swaps.id AND s.step = 'swap') AS tx_hash
+  FROM swaps`;
+
+export interface SwapRow {
+  readonly id: string;
+  readonly account_id: bigint;
+  readonly asset: Asset;
+  readonly to_asset: Asset;
+  readonly amount: string;
+  readonly fee: string;
+  readonly quoted: string;
+  readonly amount_out_min: string;
+  readonly deadline: Date;
+  readonly swapper_id: string;
+  readonly status: SwapStatus;
+  readonly path: Hex | null;
+  readonly recipient: Hex | null;
+  readonly amount_out: string | null;
+  readonly unspent: string;
+  readonly tx_hash: Hex | null;
+  readonly error: string | null;
+  readonly created_at: Date;
+  readonly finished_at: Date | null;
+}
+
+export function toSwap(row: SwapRow): Swap {
+  const sold = (atomic: string) => amountOf(row.asset, BigInt(atomic));
+  const bought = (atomic: string) => amountOf(row.to_asset, BigInt(atomic));
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    amount: sold(row.amount),
+    fee: sold(row.fee),
+    net: subtract(sold(row.amount), sold(row.fee)),
+    quoted: bought(row.quoted),
+    amountOutMin: bought(row.amount_out_min),
+    deadline: row.deadline,
+    swapperId: row.swapper_id,
+    status: row.status,
+    path: row.path,
+    recipient: row.recipient,
+    amountOut: row.amount_out === null ? null : bought(row.amount_out),
+    unspent: sold(row.unspent),
+    txHash: row.tx_hash,
+    error: row.error,
+    createdAt: row.created_at,
+    finishedAt: row.finished_at,
+  };
+}
