@@ -5,6 +5,7 @@ import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { amountOrRefuse } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
+import { findRefusal } from '../http/find-refusal.ts';
 import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -113,16 +114,6 @@ function transferRoute(parts: BridgeRouteParts): Route {
       return answer;
     },
   );
-}
-
-/** Wrapped, because anything may be thrown. */
-async function findRefusal(ask: () => Promise<void>): Promise<{ readonly error: unknown } | undefined> {
-  try {
-    await ask();
-    return undefined;
-  } catch (error) {
-    return { error };
-  }
 }
 
 export function reachable(networks: Networks, id: ChainId): Network {

@@ -13,6 +13,7 @@ export const transferFeeRate = '1.49%';
 
 const transfer: FeeRule = { basisPoints: 149n, decimals: 2 };
 const withdrawal: FeeRule = { basisPoints: 149n, decimals: 3 };
+const coinWithdrawal: FeeRule = { basisPoints: 149n };
 const swap: FeeRule = { basisPoints: 50n };
 
 /** 1.49 % to the cent. Below 34 cents that is nothing: a small payment arrives whole. */
@@ -25,9 +26,9 @@ export function orderFee(amount: Amount): Amount {
   return feeBy(transfer, amount);
 }
 
-/** 1.49 % to a tenth of a cent. */
+/** 1.49 % to a tenth of a cent; to the last unit of a coin, a thousandth of which may be worth a lot. */
 export function withdrawalFee(amount: Amount): Amount {
-  return feeBy(withdrawal, amount);
+  return feeBy(decimalsOf[amount.asset] > 6 ? coinWithdrawal : withdrawal, amount);
 }
 
 /** 0.5 % to the last unit of the asset. */

@@ -1,6 +1,7 @@
 import { decodeEventLog, type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
 import { tokenAbi } from '../chains/abi.ts';
 import type { Network, Token } from '../chains/network.ts';
+import { wrappedCoinAbi } from '../chains/wrapped-coin.ts';
 
 /** How far a chain was read. */
 export interface Cursor {
@@ -35,6 +36,20 @@ export function transferIn(
     return eventName === 'Transfer' ? { from: args.from, to: args.to, atomic: args.value } : undefined;
   } catch {
     // An event that the token has besides.
+    return undefined;
+  }
+}
+
+/** What a wallet has unwrapped, when the log tells of that: the token is gone, and no transfer says so. */
+export function unwrappedIn(
+  log: TransactionReceipt['logs'][number] | undefined,
+  token: Token,
+): Pick<TokenTransfer, 'from' | 'atomic'> | undefined {
+  if (log === undefined || !isAddressEqual(log.address, token.address)) return undefined;
+  try {
+    const { args } = decodeEventLog({ abi: wrappedCoinAbi, data: log.data, topics: log.topics });
+    return { from: args.src, atomic: args.wad };
+  } catch {
     return undefined;
   }
 }

@@ -5,7 +5,7 @@ import type { Network, Token } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
 import { inParallel } from '../in-parallel.ts';
 import type { Asset } from '../money/asset.ts';
-import { transferIn } from './ask-chain.ts';
+import { transferIn, unwrappedIn } from './ask-chain.ts';
 
 /** A step whose end is not in the books, what it takes from its wallet, and the transactions that may have taken it. */
 export interface OpenStep {
@@ -60,12 +60,12 @@ export async function readTaken(
   return taken.reduce((sum, atomic) => sum + atomic, 0n);
 }
 
-/** What a transaction has taken of a token from a wallet. */
+/** What a transaction has taken of a token from a wallet, unwrapped coin too. */
 export function takenIn(logs: readonly Parameters<typeof transferIn>[0][], token: Token, wallet: Hex): bigint {
   let sum = 0n;
   for (const log of logs) {
-    const transfer = transferIn(log, token);
-    if (transfer !== undefined && isAddressEqual(transfer.from, wallet)) sum += transfer.atomic;
+    const taken = transferIn(log, token) ?? unwrappedIn(log, token);
+    if (taken !== undefined && isAddressEqual(taken.from, wallet)) sum += taken.atomic;
   }
   return sum;
 }

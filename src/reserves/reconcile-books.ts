@@ -1,3 +1,4 @@
+import { chains } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import { type Asset, assets } from '../money/asset.ts';
@@ -15,6 +16,7 @@ export async function reconcileBooks(db: Queryable, sagas: readonly Saga[]): Pro
     ...(await custodyAgainstClaims(db)),
     ...(await transitAgainstSagas(db, sagas)),
     ...(await withdrawalsAgainstSteps(db)),
+    ...(await lentAgainstWallets(db)),
     ...(await withdrawalsWithoutPostings(db)),
     ...(await depositPostingsWithoutRows(db)),
     ...(await paymentsCountedTwice(db)),
@@ -73,20 +75,48 @@ async function transitAgainstSagas(db: Queryable, sagas: readonly Saga[]): Promi
   return findings;
 }
 
-/** What a withdrawal says and what was asked of the provider for it are the same. */
+/**
+ * What a withdrawal says and what was asked of the provider for it are the same. Native coin leaves the treasury's tokens when it
+ * is unwrapped; what pays it is no token.
+ */
 async function withdrawalsAgainstSteps(db: Queryable): Promise<string[]> {
+  const native = Object.entries(chains).map(([chain, facts]) => `${chain}/${facts.native}`);
   const { rows } = await db.query<{ id: string; asset: Asset; gross: string }>(
-    `SELECT w.id, w.asset, w.gross FROM withdrawals w
-       LEFT JOIN chain_steps s ON s.saga_id = w.id AND s.step = 'pay' LEFT JOIN chain_step_leaves l ON l.step_id = s.id
+    `SELECT w.id, w.asset, w.gross
+       FROM (SELECT *, chain || '/' || asset = ANY ($1) AS is_native FROM withdrawals) w
+       LEFT JOIN chain_steps f ON f.saga_id = w.id AND f.step = CASE WHEN w.is_native THEN 'unwrap' ELSE 'pay' END
+       LEFT JOIN chain_step_leaves l ON l.step_id = f.id
+       LEFT JOIN chain_steps s ON s.saga_id = w.id AND s.step = 'pay'
       WHERE (w.status IN ('sending', 'complete') AND s.id IS NULL)
-         OR (s.id IS NOT NULL AND (s.chain, l.asset, l.atomic, l.recipient)
-               IS DISTINCT FROM (w.chain, w.asset, w.net, lower(w.address)))
+         OR (f.id IS NOT NULL AND (f.chain, l.asset, l.atomic, l.recipient) IS DISTINCT FROM
+               (w.chain, w.asset, w.net, CASE WHEN NOT w.is_native THEN lower(w.address) END))
          OR (s.settled_at IS NOT NULL AND (s.state = 'confirmed') IS DISTINCT FROM (w.status = 'complete'))
+         OR (w.is_native AND s.id IS NOT NULL AND f.state IS DISTINCT FROM 'confirmed')
       ORDER BY w.id`,
+    [native],
   );
   return rows.map(
     ({ id, asset, gross }) =>
       `Withdrawal ${id} of ${amountText(asset, gross)} is not what the wallet provider was asked for.`,
+  );
+}
+
+/** What the ledger says that users' wallets hold of the operator's coin is what was lent to each of them. */
+async function lentAgainstWallets(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ chain: string; asset: Asset; expected: string; found: string }>(
+    `WITH booked AS (
+       SELECT c.id AS chain, a.symbol AS asset, -l.balance AS atomic FROM ledger.accounts l
+         JOIN ledger.chains c ON c.code = ledger.chain_of(l.id) JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
+        WHERE ledger.kind_of(l.id) = (SELECT code FROM ledger.kinds WHERE name = 'gas_lent')
+     ), lent AS (
+       SELECT w.chain, sum(g.atomic) AS atomic FROM lent_gas g JOIN wallets w ON w.id = g.wallet_id GROUP BY 1
+     )
+     SELECT chain, booked.asset, coalesce(lent.atomic, 0) AS expected, booked.atomic AS found
+       FROM booked LEFT JOIN lent USING (chain) WHERE coalesce(lent.atomic, 0) <> booked.atomic ORDER BY 1`,
+  );
+  return rows.map(
+    ({ chain, asset, expected, found }) =>
+      `${chain}: the ledger has lent ${amountText(asset, found)} for gas, but the wallets' loans come to ${amountText(asset, expected)}.`,
   );
 }
 

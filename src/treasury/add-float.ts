@@ -6,6 +6,7 @@ import { houseAccount } from '../ledger/account-id.ts';
 import { houseBalance } from '../ledger/balances.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
+import type { Asset } from '../money/asset.ts';
 import { Refusal } from '../refusal.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { treasuryOverview } from './overview.ts';
@@ -49,8 +50,11 @@ async function addGas({ db, ledger, networks }: FloatParts, chain: ChainId, amou
     if (content === undefined) throw new Refusal(`${chain} does not answer at the moment.`);
     held += content.gas.atomic;
   }
-  // What we hold stands below zero in the tank.
-  const booked = -(await houseBalance(db, 'gas_tank', asset, chain)).atomic;
+  // What we hold stands below zero in the tank. What was unwrapped for others lies in the same wallets, and is not his.
+  const booked =
+    -(await houseBalance(db, 'gas_tank', asset, chain)).atomic -
+    (await houseBalance(db, 'unwrapped_in_transit', asset, chain)).atomic +
+    (await beingUnwrapped(db, chain, asset));
   if (held - booked < amount.atomic) {
     const found = amountOf(asset, held > booked ? held - booked : 0n);
     const { address } = await houseWallet(db, 'gas', chain);
@@ -60,6 +64,16 @@ async function addGas({ db, ledger, networks }: FloatParts, chain: ChainId, amou
   }
   const { outcome } = await ledger.post(gasFloat(chain, amount));
   if (outcome !== 'posted') throw new Error(`a float was not posted: ${outcome}`);
+}
+
+/** What may be unwrapped by now without the books knowing: at most all that is about to leave as a token. */
+async function beingUnwrapped(db: Database, chain: ChainId, asset: Asset): Promise<bigint> {
+  const { rows } = await db.query<{ atomic: string }>(
+    `SELECT coalesce(sum(l.atomic), 0) AS atomic FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id
+      WHERE s.chain = $1 AND l.asset = $2 AND s.asked_at IS NOT NULL AND s.settled_at IS NULL`,
+    [chain, asset],
+  );
+  return BigInt(rows[0]?.atomic ?? 0);
 }
 
 export function gasFloat(chain: ChainId, amount: Amount, reference?: string) {

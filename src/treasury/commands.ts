@@ -47,7 +47,7 @@ export function addTreasuryCommands(program: Command, withTreasury: WithTreasury
     .command('withdraw-fees')
     .description('pay out earned fees; goes the way of every withdrawal')
     .requiredOption('--to <address>', 'where to')
-    .option('--currency <currency>', 'USDC or EURC', 'USDC')
+    .option('--currency <currency>', 'USDC, EURC, DAI, ETH or MATIC', 'USDC')
     .option('--chain <chain>', chainIds.join(', '), 'MATIC')
     .option('--amount <amount>', 'all of it when left out')
     .action((options: FeeOptions) => withTreasury((parts) => withdrawFees(parts, options, say)));
@@ -56,7 +56,7 @@ export function addTreasuryCommands(program: Command, withTreasury: WithTreasury
     .command('add-float')
     .description('take money that you sent to a house wallet into the books as your own')
     .requiredOption('--amount <amount>', 'how much')
-    .option('--currency <currency>', "USDC, EURC, or the chain's native coin for gas", 'USDC')
+    .option('--currency <currency>', "USDC, EURC, DAI, ETH, or the chain's native coin for gas", 'USDC')
     .option('--chain <chain>', chainIds.join(', '), 'MATIC')
     .action((options: FloatOptions) =>
       withTreasury(async (parts) => {
@@ -86,7 +86,7 @@ interface FloatOptions {
   readonly chain: string;
 }
 
-const mirrors: ReadonlySet<string> = new Set(['custody', 'gas_tank']);
+const mirrors: ReadonlySet<string> = new Set(['custody', 'gas_tank', 'gas_lent']);
 
 async function show({ db, networks }: TreasuryParts, say: Say): Promise<void> {
   for (const { wallet, content } of await treasuryOverview(db, networks)) {
@@ -101,6 +101,10 @@ async function show({ db, networks }: TreasuryParts, say: Say): Promise<void> {
   const own = (await houseBalances(db)).filter(({ kind, balance }) => !mirrors.has(kind) && balance.atomic !== 0n);
   for (const { chain, kind, balance } of own) say(`${chain.padEnd(6)}${kind.padEnd(24)}${text(balance)}`);
   if (own.length === 0) say('The house has earned nothing yet.');
+  const lent = (await houseBalances(db)).filter(({ kind, balance }) => kind === 'gas_lent' && balance.atomic !== 0n);
+  for (const { chain, balance } of lent) {
+    say(`${chain.padEnd(6)}${'lent to users for gas'.padEnd(24)}${text(amountOf(balance.asset, -balance.atomic))}`);
+  }
 }
 
 async function showDues({ db }: TreasuryParts, say: Say): Promise<void> {

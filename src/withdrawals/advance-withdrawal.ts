@@ -2,36 +2,26 @@ import { awaitLiquidity } from '../chain-steps/await-liquidity.ts';
 import { findStep } from '../chain-steps/chain-step.ts';
 import { planStep } from '../chain-steps/plan-step.ts';
 import { takeStep } from '../chain-steps/take-step.ts';
-import { type Networks, tokenOf } from '../chains/network.ts';
-import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
-import type { Database, Transaction } from '../db/database.ts';
-import type { Ledger } from '../ledger/ledger.ts';
-import type { Logger } from '../logger.ts';
+import { noCheckpoint } from '../checkpoint.ts';
+import type { Transaction } from '../db/database.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../sagas/run-saga.ts';
-import type { WalletProvider } from '../wallets/provider.ts';
+import { goOnUnlessFrozen, isHeldByScreening } from './clear.ts';
 import { completeWithdrawal, failWithdrawal } from './finish-withdrawal.ts';
-import { holdWithdrawal } from './hold-withdrawal.ts';
+import { findUnpayable, tokenToPay } from './native-coin.ts';
+import type { WithdrawalSagaParts } from './parts.ts';
 import { withdrawalSaga } from './saga.ts';
-import type { Screening } from './screening.ts';
-import { findWithdrawal, payStep, type Withdrawal } from './withdrawal.ts';
-
-export interface WithdrawalSagaParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-  readonly networks: Networks;
-  readonly provider: WalletProvider;
-  readonly screening: Screening;
-  readonly logger: Logger;
-  readonly checkpoint?: Checkpoint | undefined;
-  /** See serveLiquidity. */
-  readonly passAfterMs?: number;
-}
+import { lookOnceMore, unwrap } from './unwrap.ts';
+import { findWithdrawal, firstStep, isNative, payStep, type Withdrawal } from './withdrawal.ts';
+import { beginWrapping, wrapAgain } from './wrap-again.ts';
 
 export function withdrawalHandler(parts: WithdrawalSagaParts): SagaHandler {
   return handleSaga(withdrawalSaga, (id) => findWithdrawal(parts.db, id), {
     queued: (withdrawal) => screen(parts, withdrawal),
     awaiting_liquidity: (withdrawal) => reserve(parts, withdrawal),
+    unwrapping: (withdrawal) => unwrap(parts, withdrawal),
+    unwrapped: (withdrawal) => lookOnceMore(parts, withdrawal),
     sending: (withdrawal) => send(parts, withdrawal),
+    wrapping: (withdrawal) => wrapAgain(parts, withdrawal),
   });
 }
 
@@ -43,46 +33,35 @@ async function screen(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promi
       "UPDATE withdrawals SET status = 'awaiting_liquidity', updated_at = now() WHERE id = $1 AND status = 'queued'",
       [withdrawal.id],
     );
-    if (rowCount === 1) await planPayment(tx, withdrawal);
+    if (rowCount === 1) await planFirst(tx, withdrawal);
   });
   checkpoint('withdrawal.screened');
   return 'go_on';
 }
 
-/** In line for the treasury's tokens from now on. */
-async function planPayment(tx: Transaction, { id, chain, address, net }: Withdrawal): Promise<void> {
-  const leaves = [{ amount: net, recipient: address }];
-  await planStep(tx, { saga: withdrawalSaga.name, ...payStep(id), chain, leaves });
-}
-
-async function isHeldByScreening(
-  { db, screening, logger }: WithdrawalSagaParts,
-  withdrawal: Withdrawal,
-): Promise<boolean> {
-  const { id, chain, address, released } = withdrawal;
-  const verdict = released ? { clear: true as const } : await screening.check({ chain, address });
-  if (verdict.clear) return false;
-  await holdWithdrawal(db, withdrawal, { reason: verdict.reason, freeze: true });
-  logger.error({ withdrawal: id }, `a withdrawal is held and its account frozen: ${verdict.reason}`);
-  return true;
+/** In line for the treasury's tokens from now on. Whoever is paid native coin is not paid in tokens. */
+async function planFirst(tx: Transaction, withdrawal: Withdrawal): Promise<void> {
+  const { chain, address, net } = withdrawal;
+  const leaves = [{ amount: net, ...(!isNative(withdrawal) && { recipient: address }) }];
+  await planStep(tx, { saga: withdrawalSaga.name, ...firstStep(withdrawal), chain, leaves });
 }
 
 /** It may have waited here for long, so the screening is asked once more. */
 async function reserve(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
   const { db, checkpoint = noCheckpoint } = parts;
-  const { id, chain, net } = withdrawal;
+  const { chain, net } = withdrawal;
+  const first = firstStep(withdrawal);
   if (await isHeldByScreening(parts, withdrawal)) return 'rest';
-  if ((await findStep(db, payStep(id))) === undefined) {
+  if ((await findStep(db, first)) === undefined) {
     // What was held and let go again stands at the end of the line.
     await db.transaction((tx) => planIfWaiting(tx, withdrawal));
   }
-  const wait = await awaitLiquidity(parts, payStep(id), { chain, asset: net.asset });
+  const wait = await awaitLiquidity(parts, first, { chain, asset: net.asset });
   if (wait !== undefined) return wait;
   checkpoint('withdrawal.served');
-  if ((await beginSending(db, withdrawal)) === 'frozen') {
-    await holdWithdrawal(db, withdrawal, { reason: 'the account is frozen', freeze: false });
-    return 'rest';
-  }
+  if (await isGivenBack(parts, withdrawal)) return 'rest';
+  const to = isNative(withdrawal) ? 'unwrapping' : 'sending';
+  if (!(await goOnUnlessFrozen(db, withdrawal, { to, step: first.step }))) return 'rest';
   checkpoint('withdrawal.reserved');
   return 'go_on';
 }
@@ -92,43 +71,42 @@ async function planIfWaiting(tx: Transaction, withdrawal: Withdrawal): Promise<v
     "SELECT FROM withdrawals WHERE id = $1 AND status = 'awaiting_liquidity' FOR UPDATE",
     [withdrawal.id],
   );
-  if (rows.length > 0) await planPayment(tx, withdrawal);
+  if (rows.length > 0) await planFirst(tx, withdrawal);
 }
 
-/** From here on nobody but the chain or the provider stops it. */
-async function beginSending(db: Database, { id, accountId, released }: Withdrawal): Promise<'sending' | 'frozen'> {
-  return db.transaction(async (tx) => {
-    await tx.query('SELECT FROM withdrawals WHERE id = $1 FOR UPDATE', [id]);
-    if (accountId !== null && !released) {
-      const { rows } = await tx.query('SELECT FROM accounts WHERE id = $1 AND frozen_at IS NOT NULL', [accountId]);
-      if (rows.length > 0) return 'frozen';
-    }
-    await tx.query(
-      // It may have been held and let go meanwhile: then its step is another one, and waits in line.
-      `UPDATE withdrawals SET status = 'sending', updated_at = now() WHERE id = $1 AND status = 'awaiting_liquidity'
-          AND EXISTS (SELECT FROM chain_steps WHERE saga_id = $1 AND step = 'pay' AND state = 'ready')`,
-      [id],
-    );
-    return 'sending';
-  });
+/** A contract that takes no native coin is not unwrapped for: everything goes back at once, and nothing was spent. */
+async function isGivenBack(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<boolean> {
+  const { networks, logger } = parts;
+  const { id, chain, address, net } = withdrawal;
+  const network = networks.get(chain);
+  if (network === undefined || !isNative(withdrawal)) return false;
+  const wrapped = tokenToPay(networks, withdrawal);
+  const reason = await findUnpayable(network, { wrapped, address, atomic: net.atomic });
+  if (reason === undefined) return false;
+  await failWithdrawal(parts, withdrawal, { state: 'failed', reason, gasCost: 0n });
+  logger.warn({ withdrawal: id }, `a withdrawal failed: ${reason}`);
+  return true;
 }
 
 async function send(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
   const { networks, logger, checkpoint = noCheckpoint } = parts;
-  const { id, chain, address, net } = withdrawal;
-  const progress = await takeStep(parts, payStep(id), (from) => {
-    const network = networks.get(chain);
-    const token = network && tokenOf(network, net.asset);
-    if (token === undefined) throw new Error(`withdrawal ${id} has no token to pay with`);
-    return { from, token: token.address, to: address, atomic: net.atomic };
-  });
+  const { id, address, net } = withdrawal;
+  const progress = await takeStep(parts, payStep(id), (from) =>
+    isNative(withdrawal)
+      ? { from, contract: address, data: '0x', value: net.atomic }
+      : { from, token: tokenToPay(networks, withdrawal), to: address, atomic: net.atomic },
+  );
   if (progress.state === 'waiting') return progress;
   if (progress.state === 'confirmed') {
     await completeWithdrawal(parts, withdrawal, progress);
     checkpoint('withdrawal.completed');
-  } else {
-    await failWithdrawal(parts, withdrawal, progress);
-    logger.warn({ withdrawal: id }, `a withdrawal failed: ${progress.reason}`);
+    return 'rest';
   }
+  logger.warn({ withdrawal: id }, `a withdrawal failed: ${progress.reason}`);
+  if (isNative(withdrawal)) {
+    await beginWrapping(parts, withdrawal, progress);
+    return 'go_on';
+  }
+  await failWithdrawal(parts, withdrawal, progress);
   return 'rest';
 }

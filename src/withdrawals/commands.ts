@@ -5,8 +5,10 @@ import { toDecimalText } from '../money/amount.ts';
 import { Refusal } from '../refusal.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { failWithdrawal } from './finish-withdrawal.ts';
+import { isUnwrapped } from './hold-withdrawal.ts';
 import { withdrawalSaga } from './saga.ts';
 import { findWithdrawal, selectWithdrawal, toWithdrawal, type Withdrawal, type WithdrawalRow } from './withdrawal.ts';
+import { beginWrapping } from './wrap-again.ts';
 
 type WithLedger = (work: (parts: { db: Database; ledger: Ledger }) => Promise<void>) => Promise<void>;
 type Say = (line: string) => void;
@@ -38,7 +40,8 @@ export function addWithdrawalCommands(program: Command, withLedger: WithLedger, 
         if (rows.length > 0) throw new Refusal('Its account is frozen: run "paywright account unfreeze" first.');
         await db.transaction(async (tx) => {
           const { rowCount } = await tx.query(
-            `UPDATE withdrawals SET status = 'awaiting_liquidity', error = NULL, released_at = now(), updated_at = now()
+            `UPDATE withdrawals SET error = NULL, released_at = now(), updated_at = now(),
+                status = CASE WHEN ${isUnwrapped} THEN 'unwrapped' ELSE 'awaiting_liquidity' END
               WHERE id = $1 AND status = 'held'`,
             [id],
           );
@@ -56,12 +59,23 @@ export function addWithdrawalCommands(program: Command, withLedger: WithLedger, 
       withLedger(async (parts) => {
         const withdrawal = await heldOrRefuse(parts.db, id);
         const refused = { state: 'failed', reason: 'The operator refused it.', gasCost: 0n } as const;
+        if (await isToBeWrapped(parts.db, id)) {
+          if (!(await beginWrapping(parts, withdrawal, 'never_asked')))
+            throw new Refusal(`${id} is not held any more.`);
+          say(`${id} is wrapped again, and then refunded.`);
+          return;
+        }
         if (!(await failWithdrawal(parts, withdrawal, refused))) {
           throw new Refusal(`${id} is not held any more.`);
         }
         say(`${id} is refunded.`);
       }),
     );
+}
+
+async function isToBeWrapped(db: Database, id: string): Promise<boolean> {
+  const { rows } = await db.query(`SELECT FROM withdrawals WHERE id = $1 AND ${isUnwrapped}`, [id]);
+  return rows.length > 0;
 }
 
 async function heldOrRefuse(db: Database, id: string): Promise<Withdrawal> {

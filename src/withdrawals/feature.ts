@@ -10,7 +10,8 @@ export const withdrawals: Feature = {
   chapters: [{ name: 'Withdrawals', description: 'Send money to an address outside, and follow it.' }],
   events: withdrawalEvents,
   commands: (program, { withMoney, say }) => addWithdrawalCommands(program, withMoney, say),
-  routes: ({ db, once, ledger, networks, checkpoint }) => withdrawalRoutes({ db, once, ledger, networks, checkpoint }),
+  routes: ({ db, once, ledger, networks, market, checkpoint }) =>
+    withdrawalRoutes({ db, once, ledger, networks, market, checkpoint }),
   sagas: [
     {
       saga: withdrawalSaga,

@@ -1,10 +1,12 @@
+import { dropStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import type { StepEnd } from '../chain-steps/take-step.ts';
 import type { Database } from '../db/database.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { postSurely } from '../ledger/post-surely.ts';
-import { payStep, sourceOf, type Withdrawal } from './withdrawal.ts';
+import type { Posting } from '../ledger/posting.ts';
+import { firstStep, isNative, payStep, sourceOf, type Withdrawal } from './withdrawal.ts';
 
 interface FinishParts {
   readonly db: Database;
@@ -14,10 +16,13 @@ interface FinishParts {
 /** It arrived: the money leaves the books as it has left the chain, and the fee is earned. One commit. */
 export async function completeWithdrawal(
   { db, ledger }: FinishParts,
-  { id, accountId, chain, address, gross, fee, net }: Withdrawal,
+  withdrawal: Withdrawal,
   end: Extract<StepEnd, { state: 'confirmed' }>,
 ): Promise<void> {
+  const { id, accountId, chain, address, gross, fee, net } = withdrawal;
   const { asset } = gross;
+  // What was unwrapped has left custody already.
+  const paidFrom = isNative(withdrawal) ? 'unwrapped_in_transit' : 'custody';
   await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE withdrawals SET status = 'complete', error = NULL, updated_at = now(), finished_at = now()
@@ -34,7 +39,7 @@ export async function completeWithdrawal(
         entries: [
           { account: houseAccount('withdrawals_in_transit', asset, chain), atomic: -gross.atomic },
           { account: houseAccount('fees', asset, chain), atomic: fee.atomic },
-          { account: houseAccount('custody', asset, chain), atomic: net.atomic },
+          { account: houseAccount(paidFrom, asset, chain), atomic: net.atomic },
         ],
         reference: `withdrawal:${id}:end`,
         details: { withdrawalId: id, chain, address, txHash: end.hash },
@@ -51,7 +56,7 @@ export async function failWithdrawal(
   withdrawal: Withdrawal,
   end: Extract<StepEnd, { state: 'failed' }>,
 ): Promise<boolean> {
-  const { id, accountId, chain, address, gross, status } = withdrawal;
+  const { id, status } = withdrawal;
   return db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE withdrawals SET status = 'failed', error = $2, updated_at = now(), finished_at = now()
@@ -59,23 +64,28 @@ export async function failWithdrawal(
       [id, end.reason, status],
     );
     if (rowCount === 0) return false;
-    // What was held was never asked for, and has left the line already.
-    const gas = status === 'sending' ? await settleStep(tx, payStep(id), end) : undefined;
-    await postSurely(tx, ledger, [
-      {
-        type: 'withdrawal_returned',
-        amount: gross,
-        entries: [
-          { account: houseAccount('withdrawals_in_transit', gross.asset, chain), atomic: -gross.atomic },
-          { account: sourceOf(withdrawal), atomic: gross.atomic },
-        ],
-        reference: `withdrawal:${id}:end`,
-        description: 'A withdrawal could not be paid out.',
-        details: { withdrawalId: id, chain, address, error: end.reason },
-        ...(accountId !== null && { recipientId: accountId, recipientEvent: 'withdrawal.failed' }),
-      },
-      ...(gas ?? []),
-    ]);
+    const wasAsked = status === 'sending' || status === 'unwrapping';
+    const gas = wasAsked ? await settleStep(tx, firstStep(withdrawal), end) : undefined;
+    // What was held was never asked for, and has left the line already; what waits leaves it now.
+    if (status === 'awaiting_liquidity') await dropStep(tx, firstStep(withdrawal));
+    await postSurely(tx, ledger, [returnPosting(withdrawal, end.reason), ...(gas ?? [])]);
     return true;
   });
+}
+
+/** Gross goes back where it came from. */
+export function returnPosting(withdrawal: Withdrawal, reason: string): Posting {
+  const { id, accountId, chain, address, gross } = withdrawal;
+  return {
+    type: 'withdrawal_returned',
+    amount: gross,
+    entries: [
+      { account: houseAccount('withdrawals_in_transit', gross.asset, chain), atomic: -gross.atomic },
+      { account: sourceOf(withdrawal), atomic: gross.atomic },
+    ],
+    reference: `withdrawal:${id}:end`,
+    description: 'A withdrawal could not be paid out.',
+    details: { withdrawalId: id, chain, address, error: reason },
+    ...(accountId !== null && { recipientId: accountId, recipientEvent: 'withdrawal.failed' }),
+  };
 }

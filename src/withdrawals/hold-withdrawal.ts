@@ -2,27 +2,34 @@ import { announceAccountChange } from '../accounts/account-changes.ts';
 import { dropStep } from '../chain-steps/plan-step.ts';
 import type { Database } from '../db/database.ts';
 import { lockOwner } from '../ledger/lock-owner.ts';
-import { payStep, type Withdrawal } from './withdrawal.ts';
+import { firstStep, type Withdrawal } from './withdrawal.ts';
 
 /** What its owner is told; the reason is the operator's. */
 const underReview = 'It is under review. Ask the operator.';
 
+/** SQL: native coin lies in the treasury for a withdrawal, which left it wrapped. */
+export const isUnwrapped = `EXISTS (SELECT FROM chain_steps s
+  WHERE s.saga_id = withdrawals.id AND s.step = 'unwrap' AND s.state = 'confirmed')`;
+
 /** Stops a withdrawal until a person decides. After a hit of the screening its account can send nothing more either. */
 export async function holdWithdrawal(
   db: Database,
-  { id, accountId }: Withdrawal,
+  withdrawal: Withdrawal,
   { reason, freeze }: { readonly reason: string; readonly freeze: boolean },
 ): Promise<void> {
+  const { id, accountId } = withdrawal;
   await db.transaction(async (tx) => {
     // The withdrawal before its owner, as whoever finishes one does.
-    const { rowCount } = await tx.query(
+    const { rows } = await tx.query<{ unwrapped: boolean }>(
       `UPDATE withdrawals SET status = 'held', error = $2, held_because = $3, updated_at = now()
-        WHERE id = $1 AND status IN ('queued', 'awaiting_liquidity')`,
+        WHERE id = $1 AND status IN ('queued', 'awaiting_liquidity', 'unwrapped')
+        RETURNING ${isUnwrapped} AS unwrapped`,
       [id, underReview, reason],
     );
-    if (rowCount === 0) return;
-    // It leaves the line for the treasury's tokens, and gives back what was set aside for it.
-    await dropStep(tx, payStep(id));
+    const [held] = rows;
+    if (held === undefined) return;
+    // It leaves the line for the treasury's tokens, and gives back what was set aside for it. What was unwrapped stays where it is.
+    if (!held.unwrapped) await dropStep(tx, firstStep(withdrawal));
     if (!freeze || accountId === null) return;
     await lockOwner(tx, accountId);
     await tx.query('UPDATE accounts SET frozen_at = coalesce(frozen_at, now()) WHERE id = $1', [accountId]);

@@ -2,6 +2,7 @@ import { getAddress, type Hex } from 'viem';
 import { multicallAddress } from '../chains/abi.ts';
 import { type ChainFacts, type ChainId, chains } from '../chains/chains.ts';
 import { type Network, type Networks, tokenOf } from '../chains/network.ts';
+import { uniswap } from '../chains/uniswap.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import { houseAccount } from '../ledger/account-id.ts';
@@ -36,6 +37,11 @@ export async function refuseImpossible(
     throw withdrawalErrors.currency_not_available(`${gross.asset} cannot be withdrawn on ${chains[chain].name}.`);
   }
   if (await isOurs(db, network, address)) throw withdrawalErrors.withdrawal_address_refused();
+  if (gross.asset === chains[chain].native && (await isUsers(db, address))) {
+    throw withdrawalErrors.withdrawal_address_refused(
+      'That is a deposit address of this service, where native coin is not credited. Use a transfer instead.',
+    );
+  }
 }
 
 /** Where people burn what nobody should ever have. */
@@ -50,9 +56,17 @@ async function isOurs(db: Queryable, network: Network, address: Hex): Promise<bo
   // The lowest addresses are part of the chain itself, and nobody has a key to them.
   if (BigInt(address) <= 0xffffn) return true;
   const tokens = [...network.tokens.map((token) => token.address), ...Object.values(chains).flatMap(tokensOf)];
-  const never: readonly Hex[] = [multicallAddress, deadAddress, ...tokens];
+  const never: readonly Hex[] = [multicallAddress, deadAddress, ...Object.values(uniswap), ...tokens];
   if (never.some((one) => getAddress(one) === getAddress(address))) return true;
   const { rows } = await db.query('SELECT FROM house_wallets WHERE lower(address) = lower($1) LIMIT 1', [address]);
+  return rows.length > 0;
+}
+
+/** Tokens that arrive there are a deposit; native coin would lie there unseen. */
+async function isUsers(db: Queryable, address: Hex): Promise<boolean> {
+  const { rows } = await db.query('SELECT FROM wallets WHERE address = ANY ($1) LIMIT 1', [
+    [getAddress(address), address.toLowerCase()],
+  ]);
   return rows.length > 0;
 }
 

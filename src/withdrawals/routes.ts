@@ -4,19 +4,29 @@ import { type ChainId, chainIds, chains } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
-import { amountOrRefuse, currency } from '../http/amount-field.ts';
+import {
+  figure,
+  type Holding,
+  holding,
+  holdingAmount,
+  holdingAmountOrRefuse,
+  isCurrency,
+  toFigure,
+} from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
-import { httpErrors } from '../http/errors.ts';
+import { findRefusal } from '../http/find-refusal.ts';
 import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { type Amount, amountOf, toDecimalText, toJsonNumber } from '../money/amount.ts';
+import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
 import { withdrawalFee } from '../money/fees.ts';
+import type { Market } from '../swaps/market.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
 import { withdrawalErrors } from './errors.ts';
 import { openWithdrawal, refuseImpossible } from './open-withdrawal.ts';
-import { withdrawalStatuses } from './saga.ts';
+import { shownStatuses, statesShownAs, toShownStatus } from './saga.ts';
+import { refuseBeyondLimits, refuseBeyondValue } from './value-limits.ts';
 import { findWithdrawal, selectWithdrawal, toWithdrawal, type Withdrawal, type WithdrawalRow } from './withdrawal.ts';
 
 export interface WithdrawalParts {
@@ -24,6 +34,7 @@ export interface WithdrawalParts {
   readonly once: Once;
   readonly ledger: Ledger;
   readonly networks: Networks;
+  readonly market: Pick<Market, 'quote'>;
   readonly checkpoint?: Checkpoint;
 }
 
@@ -31,13 +42,15 @@ const chain = z.enum(chainIds as [ChainId, ...ChainId[]], { error: `must be one 
 
 const withdrawal = z.object({
   txId: z.string(),
-  status: z.enum(withdrawalStatuses),
+  status: z.enum(shownStatuses),
   chain,
   address: z.string(),
-  gross: z.number().meta({ description: 'What left your balance.' }),
-  fee: z.number(),
-  net: z.number().meta({ description: 'What arrives: gross less fee.' }),
-  currency,
+  gross: figure.meta({
+    description: 'What left your balance. A number in USDC and EURC, decimal text in ETH, MATIC and DAI.',
+  }),
+  fee: figure,
+  net: figure.meta({ description: 'What arrives: gross less fee.' }),
+  currency: holding,
   txHash: z.string().nullable().meta({ description: 'The transaction on the chain, once it is sent.' }),
   error: z.string().nullable().meta({ description: 'Why it is held or failed. What failed is back in your balance.' }),
   createdAt: z.iso.datetime(),
@@ -63,7 +76,7 @@ export function withdrawalRoutes(parts: WithdrawalParts): Route[] {
   return [withdrawRoute(parts), listRoute(parts.db), findRoute(parts.db)];
 }
 
-function withdrawRoute({ once, ledger, networks, checkpoint = noCheckpoint }: WithdrawalParts): Route {
+function withdrawRoute({ once, ledger, networks, market, checkpoint = noCheckpoint }: WithdrawalParts): Route {
   return defineRoute(
     {
       id: 'withdraw',
@@ -72,12 +85,15 @@ function withdrawRoute({ once, ledger, networks, checkpoint = noCheckpoint }: Wi
       tag: 'Withdrawals',
       summary: 'Send money to an address outside',
       description:
-        'The fee of 1.49 %, with 3 decimals, is taken from the amount. The money leaves your balance at once and is then sent; follow it at `/circle/withdrawals/{txId}`. If it cannot be paid out, the whole amount comes back. Send an Idempotency-Key: after a lost connection the same request never pays twice.',
+        'The fee of 1.49 %, with 3 decimals in USDC and EURC and with all 18 in ETH, MATIC and DAI, is taken from the amount. ETH, MATIC and DAI leave on Polygon only: ETH arrives as WETH, MATIC as native coin. The money leaves your balance at once and is then sent; follow it at `/circle/withdrawals/{txId}`. If it cannot be paid out, the whole amount comes back. Send an Idempotency-Key: after a lost connection the same request never pays twice.',
       auth: 'key',
       scope: 'withdraw',
       body: z.strictObject({
-        amount: z.number().meta({ description: 'From 1 to 10000, with at most 6 decimals.' }),
-        currency: currency.default('USDC'),
+        amount: holdingAmount.meta({
+          description:
+            'In USDC and EURC a number from 1 to 10000 with at most 6 decimals. In ETH, MATIC and DAI a number, or text with at most 18 decimals, that is worth from 1 to 10000 USDC at what the market pays now.',
+        }),
+        currency: holding.default('USDC'),
         address: withdrawalAddress.optional().meta({
           description: 'Left out: your saved withdrawalAddress. In mixed case its EIP-55 checksum must be right.',
         }),
@@ -90,13 +106,13 @@ function withdrawRoute({ once, ledger, networks, checkpoint = noCheckpoint }: Wi
           description: 'It is on its way',
           schema: z.object({
             txId: z.string(),
-            status: z.enum(withdrawalStatuses),
+            status: z.enum(shownStatuses),
             address: z.string(),
             chain,
-            gross: z.number(),
-            fee: z.number(),
-            net: z.number(),
-            currency,
+            gross: figure,
+            fee: figure,
+            net: figure,
+            currency: holding,
             note: z.string().meta({ description: 'For the person, word by word.' }),
           }),
           example: {
@@ -122,11 +138,16 @@ function withdrawRoute({ once, ledger, networks, checkpoint = noCheckpoint }: Wi
       ],
     },
     async ({ caller, body, idempotency }) => {
-      const gross = withinLimits(amountOrRefuse(body.currency, body.amount));
+      const gross = holdingAmountOrRefuse(body.currency, body.amount);
+      if (isCurrency(gross.asset)) refuseBeyondLimits(gross);
+      // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, whatever
+      // it is worth by now.
+      const refusal = isCurrency(gross.asset) ? undefined : await findRefusal(() => refuseBeyondValue(market, gross));
       const fee = withdrawalFee(gross);
       const answer = await once({ caller, idempotency, kind: 'withdrawals' }, async (tx) => {
         const address = body.address ?? (await savedAddress(tx, caller.accountId));
         await refuseImpossible(tx, networks, { chain: body.chain, address, gross });
+        if (refusal !== undefined) throw refusal.error;
         const { id, net, outcome } = await openWithdrawal(tx, ledger, {
           accountId: caller.accountId,
           keyId: caller.keyId,
@@ -141,9 +162,9 @@ function withdrawRoute({ once, ledger, networks, checkpoint = noCheckpoint }: Wi
           status: 'queued' as const,
           address,
           chain: body.chain,
-          gross: toJsonNumber(gross),
-          fee: toJsonNumber(fee),
-          net: toJsonNumber(net),
+          gross: toFigure(gross),
+          fee: toFigure(fee),
+          net: toFigure(net),
           currency: body.currency,
           note: note(net, body.chain, address),
         });
@@ -152,12 +173,6 @@ function withdrawRoute({ once, ledger, networks, checkpoint = noCheckpoint }: Wi
       return answer;
     },
   );
-}
-
-function withinLimits(amount: Amount): Amount {
-  if (amount.atomic >= 1_000_000n && amount.atomic <= 10_000_000_000n) return amount;
-  const message = 'must be from 1 to 10000';
-  throw httpErrors.invalid_request(`amount ${message}.`, { errors: [{ path: 'amount', message }] });
 }
 
 async function savedAddress(db: Queryable, accountId: bigint): Promise<`0x${string}`> {
@@ -171,7 +186,13 @@ async function savedAddress(db: Queryable, accountId: bigint): Promise<`0x${stri
 }
 
 function note(net: Amount, chainId: ChainId, address: string): string {
-  return `${toDecimalText(net)} ${net.asset} is on its way to ${address} on ${chains[chainId].name}. It usually arrives within a few minutes. A transfer on a blockchain cannot be called back.`;
+  return `${toDecimalText(net)} ${net.asset}${arrivesAs(net, chainId)} is on its way to ${address} on ${chains[chainId].name}. It usually arrives within a few minutes. A transfer on a blockchain cannot be called back.`;
+}
+
+/** Coins are held wrapped, and not all of them leave unwrapped. */
+function arrivesAs({ asset }: Amount, chainId: ChainId): string {
+  if (asset === chains[chainId].native) return ' as native coin';
+  return asset === 'ETH' ? ' as WETH' : '';
 }
 
 function listRoute(db: Queryable): Route {
@@ -184,7 +205,7 @@ function listRoute(db: Queryable): Route {
       summary: 'Your withdrawals',
       auth: 'key',
       scope: 'read',
-      query: pageQuery.extend({ status: z.enum(withdrawalStatuses).optional() }),
+      query: pageQuery.extend({ status: z.enum(shownStatuses).optional() }),
       returns: {
         200: {
           description: 'Newest first',
@@ -195,9 +216,14 @@ function listRoute(db: Queryable): Route {
     },
     async ({ caller, query }) => {
       const { rows } = await db.query<WithdrawalRow>(
-        `${selectWithdrawal} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text IS NULL OR status = $3)
+        `${selectWithdrawal} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
           ORDER BY id DESC LIMIT $4`,
-        [caller.accountId, query.cursor ?? null, query.status ?? null, query.limit + 1],
+        [
+          caller.accountId,
+          query.cursor ?? null,
+          query.status === undefined ? null : statesShownAs(query.status),
+          query.limit + 1,
+        ],
       );
       const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
       return ok({ withdrawals: items.map((row) => describe(toWithdrawal(row))), nextCursor });
@@ -231,13 +257,13 @@ function findRoute(db: Queryable): Route {
 function describe(one: Withdrawal): z.input<typeof withdrawal> {
   return {
     txId: one.id,
-    status: one.status,
+    status: toShownStatus(one.status),
     chain: one.chain,
     address: one.address,
-    gross: toJsonNumber(one.gross),
-    fee: toJsonNumber(one.fee),
-    net: toJsonNumber(one.net),
-    currency: one.gross.asset as 'USDC' | 'EURC',
+    gross: toFigure(one.gross),
+    fee: toFigure(one.fee),
+    net: toFigure(one.net),
+    currency: one.gross.asset as Holding,
     txHash: one.txHash,
     error: one.error,
     createdAt: one.createdAt.toISOString(),

@@ -19,17 +19,32 @@ export const withdrawalSaga = defineSaga({
     },
     held: {
       meaning: 'the address is suspicious or the account is frozen: a person decides',
-      next: ['awaiting_liquidity', 'failed'],
+      next: ['awaiting_liquidity', 'unwrapped', 'wrapping', 'failed'],
       rests: true,
     },
     awaiting_liquidity: {
       meaning: 'cleared, and sent as soon as the treasury holds enough',
-      next: ['sending', 'held'],
+      next: ['unwrapping', 'sending', 'held', 'failed'],
       withinMs: 60 * minutes,
+    },
+    unwrapping: {
+      meaning: 'native coin only: the treasury was, or is about to be, asked for the step "unwrap"',
+      next: ['unwrapped', 'failed'],
+      withinMs: 60 * minutes,
+    },
+    unwrapped: {
+      meaning: 'it lies in the treasury as native coin, and is looked at once more',
+      next: ['sending', 'held'],
+      withinMs: 10 * minutes,
     },
     sending: {
       meaning: 'the wallet provider was, or is about to be, asked for the step "pay"',
-      next: ['complete', 'failed'],
+      next: ['complete', 'wrapping', 'failed'],
+      withinMs: 60 * minutes,
+    },
+    wrapping: {
+      meaning: 'native coin that nobody took is wrapped again by the step "wrap", so that it can be given back',
+      next: ['failed'],
       withinMs: 60 * minutes,
     },
     complete: { meaning: 'it has arrived', next: [] },
@@ -52,3 +67,17 @@ export const withdrawalSaga = defineSaga({
 export type WithdrawalStatus = keyof (typeof withdrawalSaga)['states'];
 
 export const withdrawalStatuses = Object.keys(withdrawalSaga.states) as [WithdrawalStatus, ...WithdrawalStatus[]];
+
+/** What its owner is told: that native coin is unwrapped on the way is part of sending it. */
+export const shownStatuses = ['queued', 'held', 'awaiting_liquidity', 'sending', 'complete', 'failed'] as const;
+
+export type ShownStatus = (typeof shownStatuses)[number];
+
+export function toShownStatus(status: WithdrawalStatus): ShownStatus {
+  return shownStatuses.find((shown) => shown === status) ?? 'sending';
+}
+
+/** Every state that its owner is told of by one name. */
+export function statesShownAs(shown: ShownStatus): WithdrawalStatus[] {
+  return withdrawalStatuses.filter((state) => toShownStatus(state) === shown);
+}

@@ -1,9 +1,11 @@
 import { getAddress, type Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
+import { type ChainStep, findStep } from '../chain-steps/chain-step.ts';
+import { type ChainId, chains } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import { type AccountId, houseAccount, userAccount } from '../ledger/account-id.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import type { Asset } from '../money/asset.ts';
+import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
 import type { WithdrawalStatus } from './saga.ts';
 
 /** Money on its way out, to an address outside. */
@@ -34,9 +36,32 @@ export function sourceOf({ accountId, gross, chain }: Pick<Withdrawal, 'accountI
   return accountId === null ? houseAccount('fees', gross.asset, chain) : userAccount(accountId, gross.asset, chain);
 }
 
-/** Its one step on a chain. */
+/** What pays it. */
 export function payStep(withdrawalId: string) {
   return { sagaId: withdrawalId, step: 'pay' } as const;
+}
+
+/** Native coin is held wrapped, and unwrapped before it is paid. */
+export function unwrapStep(withdrawalId: string) {
+  return { sagaId: withdrawalId, step: 'unwrap' } as const;
+}
+
+/** What takes it from the treasury's tokens. */
+export function firstStep(withdrawal: Pick<Withdrawal, 'id' | 'chain' | 'net'>) {
+  return isNative(withdrawal) ? unwrapStep(withdrawal.id) : payStep(withdrawal.id);
+}
+
+/** Whether it arrives as the chain's own coin. */
+export function isNative({ chain, net }: Pick<Withdrawal, 'chain' | 'net'>): boolean {
+  return chains[chain].native === net.asset;
+}
+
+/** The house wallet that takes a step. What one step leaves in it as native coin the next one takes from there. */
+export async function stepWallet(db: Queryable, step: Pick<ChainStep, 'sagaId' | 'step'>): Promise<HouseWallet> {
+  const { walletId } = (await findStep(db, step)) ?? { walletId: null };
+  const wallet = walletId === null ? undefined : await findHouseWalletById(db, walletId);
+  if (wallet === undefined) throw new Error(`${step.sagaId} has no wallet to ${step.step} from`);
+  return wallet;
 }
 
 export async function findWithdrawal(db: Queryable, id: string): Promise<Withdrawal | undefined> {

@@ -6,8 +6,9 @@ import { listOpenSweeps } from '../../src/deposits/sweep-row.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import { createSagaRunner } from '../../src/sagas/run-saga.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
-import { type WithdrawalSagaParts, withdrawalHandler } from '../../src/withdrawals/advance-withdrawal.ts';
+import { withdrawalHandler } from '../../src/withdrawals/advance-withdrawal.ts';
 import { openWithdrawal } from '../../src/withdrawals/open-withdrawal.ts';
+import type { WithdrawalSagaParts } from '../../src/withdrawals/parts.ts';
 import type { DepositWorld } from './deposits.ts';
 
 /** Deposits, sweeps and withdrawals that go on only when they are told to, so that a test can look in between. */

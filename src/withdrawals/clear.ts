@@ -1,0 +1,52 @@
+import type { Database } from '../db/database.ts';
+import { holdWithdrawal } from './hold-withdrawal.ts';
+import type { WithdrawalSagaParts } from './parts.ts';
+import type { WithdrawalStatus } from './saga.ts';
+import type { Withdrawal } from './withdrawal.ts';
+
+/** Asks the screening. After a hit the withdrawal waits for a person, and its account can send nothing more. */
+export async function isHeldByScreening(
+  { db, screening, logger }: WithdrawalSagaParts,
+  withdrawal: Withdrawal,
+): Promise<boolean> {
+  const { id, chain, address, released } = withdrawal;
+  const verdict = released ? { clear: true as const } : await screening.check({ chain, address });
+  if (verdict.clear) return false;
+  await holdWithdrawal(db, withdrawal, { reason: verdict.reason, freeze: true });
+  logger.error({ withdrawal: id }, `a withdrawal is held and its account frozen: ${verdict.reason}`);
+  return true;
+}
+
+interface Going {
+  readonly to: WithdrawalStatus;
+  /** The step that comes next. */
+  readonly step: string;
+}
+
+/** Goes on to where only the chain or the provider stops it. False when its account is frozen: then it waits for a person. */
+export async function goOnUnlessFrozen(db: Database, withdrawal: Withdrawal, going: Going): Promise<boolean> {
+  if ((await goOn(db, withdrawal, going)) !== 'frozen') return true;
+  await holdWithdrawal(db, withdrawal, { reason: 'the account is frozen', freeze: false });
+  return false;
+}
+
+async function goOn(
+  db: Database,
+  { id, accountId, released, status }: Withdrawal,
+  { to, step }: Going,
+): Promise<'gone' | 'frozen'> {
+  return db.transaction(async (tx) => {
+    await tx.query('SELECT FROM withdrawals WHERE id = $1 FOR UPDATE', [id]);
+    if (accountId !== null && !released) {
+      const { rows } = await tx.query('SELECT FROM accounts WHERE id = $1 AND frozen_at IS NOT NULL', [accountId]);
+      if (rows.length > 0) return 'frozen';
+    }
+    await tx.query(
+      // It may have been held and let go meanwhile: then its step is another one, and waits in line.
+      `UPDATE withdrawals SET status = $2, updated_at = now() WHERE id = $1 AND status = $3
+          AND EXISTS (SELECT FROM chain_steps WHERE saga_id = $1 AND step = $4 AND state = 'ready')`,
+      [id, to, status, step],
+    );
+    return 'gone';
+  });
+}

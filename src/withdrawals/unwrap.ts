@@ -1,0 +1,78 @@
+import { planStep } from '../chain-steps/plan-step.ts';
+import { settleStep } from '../chain-steps/settle-step.ts';
+import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
+import { encodeUnwrap } from '../chains/wrapped-coin.ts';
+import { noCheckpoint } from '../checkpoint.ts';
+import { houseAccount } from '../ledger/account-id.ts';
+import { postSurely } from '../ledger/post-surely.ts';
+import type { SagaStep } from '../sagas/run-saga.ts';
+import { goOnUnlessFrozen, isHeldByScreening } from './clear.ts';
+import { failWithdrawal } from './finish-withdrawal.ts';
+import { tokenToPay } from './native-coin.ts';
+import type { WithdrawalSagaParts } from './parts.ts';
+import { withdrawalSaga } from './saga.ts';
+import { payStep, stepWallet, unwrapStep, type Withdrawal } from './withdrawal.ts';
+
+/** Unwrapping: the treasury gives back wrapped coin and gets as much native coin for it. */
+export async function unwrap(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
+  const { networks, logger, checkpoint = noCheckpoint } = parts;
+  const { id, net } = withdrawal;
+  const progress = await takeStep(parts, unwrapStep(id), (from) => ({
+    from,
+    contract: tokenToPay(networks, withdrawal),
+    data: encodeUnwrap(net.atomic),
+  }));
+  if (progress.state === 'waiting') return progress;
+  if (progress.state === 'failed') {
+    await failWithdrawal(parts, withdrawal, progress);
+    logger.warn({ withdrawal: id }, `a withdrawal failed: ${progress.reason}`);
+    return 'rest';
+  }
+  await settleUnwrapping(parts, withdrawal, progress);
+  checkpoint('withdrawal.unwrapped');
+  return 'go_on';
+}
+
+/**
+ * The payment is planned in the same commit: as long as a step is open the wallet counts as busy, and what is unwrapped in it is
+ * not taken for the operator's own and moved, should the wallet be retired.
+ */
+async function settleUnwrapping(
+  { db, ledger }: WithdrawalSagaParts,
+  { id, chain, net }: Withdrawal,
+  end: Extract<StepEnd, { state: 'confirmed' }>,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      "UPDATE withdrawals SET status = 'unwrapped', updated_at = now() WHERE id = $1 AND status = 'unwrapping'",
+      [id],
+    );
+    if (rowCount === 0) return;
+    const wallet = await stepWallet(tx, unwrapStep(id));
+    const gas = await settleStep(tx, unwrapStep(id), end);
+    // Native coin is no token: nothing of it is promised to anybody else.
+    await planStep(tx, { saga: withdrawalSaga.name, ...payStep(id), chain, wallet });
+    await postSurely(tx, ledger, [
+      {
+        type: 'withdrawal_unwrapped',
+        amount: net,
+        entries: [
+          { account: houseAccount('custody', net.asset, chain), atomic: net.atomic },
+          { account: houseAccount('unwrapped_in_transit', net.asset, chain), atomic: -net.atomic },
+        ],
+        reference: `withdrawal:${id}:unwrapped`,
+        details: { withdrawalId: id, chain, txHash: end.hash },
+      },
+      ...(gas ?? []),
+    ]);
+  });
+}
+
+/** Unwrapped: it may have taken long, so both the screening and the account are looked at once more before it leaves. */
+export async function lookOnceMore(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
+  const { db, checkpoint = noCheckpoint } = parts;
+  if (await isHeldByScreening(parts, withdrawal)) return 'rest';
+  if (!(await goOnUnlessFrozen(db, withdrawal, { to: 'sending', step: payStep(withdrawal.id).step }))) return 'rest';
+  checkpoint('withdrawal.looked_at');
+  return 'go_on';
+}

@@ -1,0 +1,27 @@
+import { httpErrors } from '../http/errors.ts';
+import type { Amount } from '../money/amount.ts';
+import { type Market, MarketUnreachable } from '../swaps/market.ts';
+
+/** In atomic units of USDC or EURC. */
+const least = 1_000_000n;
+const most = 10_000_000_000n;
+
+/** Of a currency that is worth what it says. */
+export function refuseBeyondLimits({ atomic }: Amount): void {
+  if (atomic < least || atomic > most) throw refusal('must be from 1 to 10000');
+}
+
+/** Of a coin: what the market pays for it now counts. */
+export async function refuseBeyondValue(market: Pick<Market, 'quote'>, { asset, atomic }: Amount): Promise<void> {
+  const quote = await market.quote({ from: asset, to: 'USDC', atomic }).catch((error: unknown) => {
+    if (!(error instanceof MarketUnreachable)) throw error;
+    throw httpErrors.unavailable('What it is worth cannot be told at the moment.', { headers: { 'Retry-After': '5' } });
+  });
+  // What no pool can pay is more than it may be.
+  const value = quote?.amountOut ?? most + 1n;
+  if (value < least || value > most) throw refusal('must be worth from 1 to 10000 USDC');
+}
+
+function refusal(message: string) {
+  return httpErrors.invalid_request(`amount ${message}.`, { errors: [{ path: 'amount', message }] });
+}

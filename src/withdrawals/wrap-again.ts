@@ -1,0 +1,168 @@
+import { type ChainStep, listSteps } from '../chain-steps/chain-step.ts';
+import { dropStep, planStep } from '../chain-steps/plan-step.ts';
+import { settleStep } from '../chain-steps/settle-step.ts';
+import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
+import { uniswap } from '../chains/uniswap.ts';
+import { encodeWrapTo } from '../chains/wrapped-coin.ts';
+import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
+import { houseAccount } from '../ledger/account-id.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { postSurely } from '../ledger/post-surely.ts';
+import type { Posting } from '../ledger/posting.ts';
+import { amountOf } from '../money/amount.ts';
+import type { SagaStep } from '../sagas/run-saga.ts';
+import { returnPosting } from './finish-withdrawal.ts';
+import type { WithdrawalSagaParts } from './parts.ts';
+import { withdrawalSaga } from './saga.ts';
+import { payStep, stepWallet, type Withdrawal } from './withdrawal.ts';
+
+interface WrapParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+}
+
+/** How long to wait before it is wrapped anew, after that was refused. */
+const refusedMs = 60_000;
+
+/**
+ * Nobody gets the native coin that was unwrapped: it is wrapped again, and only then given back. False when it was over before.
+ * A payment that was never asked for is dropped; one that failed is settled.
+ */
+export async function beginWrapping(
+  { db, ledger }: WrapParts,
+  withdrawal: Withdrawal,
+  end: Extract<StepEnd, { state: 'failed' }> | 'never_asked',
+): Promise<boolean> {
+  const { id, status } = withdrawal;
+  const reason = end === 'never_asked' ? 'The operator refused it.' : end.reason;
+  return db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE withdrawals SET status = 'wrapping', error = $3, updated_at = now() WHERE id = $1 AND status = $2`,
+      [id, status, reason],
+    );
+    if (rowCount === 0) return false;
+    const wallet = await stepWallet(tx, payStep(id));
+    const gas = end === 'never_asked' ? undefined : await settleStep(tx, payStep(id), end);
+    if (end === 'never_asked') await dropStep(tx, payStep(id));
+    await planWrap(tx, withdrawal, { wallet, step: 'wrap' });
+    await postSurely(tx, ledger, gas ?? []);
+    return true;
+  });
+}
+
+async function planWrap(
+  tx: Transaction,
+  { id, chain, net: { asset } }: Withdrawal,
+  { wallet, step }: { readonly wallet: Awaited<ReturnType<typeof stepWallet>>; readonly step: string },
+): Promise<void> {
+  await planStep(tx, {
+    saga: withdrawalSaga.name,
+    sagaId: id,
+    step,
+    chain,
+    wallet,
+    arrives: [
+      {
+        chain,
+        address: wallet.address,
+        asset,
+        account: houseAccount('unwrapped_in_transit', asset, chain),
+        knownBy: 'transaction',
+      },
+    ],
+  });
+}
+
+/** Wrapping: what was unwrapped comes back to the treasury as a token, is seen to arrive there, and goes back to its owner. */
+export async function wrapAgain(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
+  const { db, networks } = parts;
+  const { id, chain, net } = withdrawal;
+  const wraps = (await listSteps(db, id)).filter(({ step }) => step.startsWith('wrap'));
+  const current = wraps.at(-1);
+  if (current === undefined) throw new Error(`withdrawal ${id} has nothing to wrap`);
+  const progress = await takeStep(parts, current, (from) => ({
+    from,
+    contract: uniswap.router,
+    data: encodeWrapTo(from.address, net.atomic),
+    value: net.atomic,
+  }));
+  if (progress.state === 'waiting') return progress;
+  if (progress.state === 'failed') {
+    await planAnother(parts, withdrawal, current, { wraps: wraps.length, end: progress });
+    return { lookAgainInMs: refusedMs, waitsFor: `it to be wrapped: ${progress.reason}`, isTrouble: true };
+  }
+  if (!(await hasArrived(db, current))) {
+    return { lookAgainInMs: networks.get(chain)?.pollMs ?? 2_000, waitsFor: 'the wrapped coin to arrive' };
+  }
+  await finishWrapping(parts, withdrawal, current, progress);
+  return 'rest';
+}
+
+/** It cannot be left as native coin: whatever was refused is asked for anew, under another key. */
+async function planAnother(
+  { db, ledger }: WrapParts,
+  withdrawal: Withdrawal,
+  current: ChainStep,
+  { wraps, end }: { readonly wraps: number; readonly end: StepEnd },
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const wallet = await stepWallet(tx, current);
+    const gas = await settleStep(tx, current, end);
+    if (gas === undefined) return;
+    await planWrap(tx, withdrawal, { wallet, step: `wrap_${wraps + 1}` });
+    await postSurely(tx, ledger, gas);
+  });
+}
+
+async function hasArrived(db: Queryable, { id }: ChainStep): Promise<boolean> {
+  const { rows } = await db.query(
+    'SELECT FROM chain_step_arrivals WHERE step_id = $1 AND arrived_at IS NOT NULL LIMIT 1',
+    [id],
+  );
+  return rows.length > 0;
+}
+
+async function finishWrapping(
+  { db, ledger }: WrapParts,
+  withdrawal: Withdrawal,
+  current: ChainStep,
+  end: StepEnd,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      "UPDATE withdrawals SET status = 'failed', updated_at = now(), finished_at = now() WHERE id = $1 AND status = 'wrapping'",
+      [withdrawal.id],
+    );
+    if (rowCount === 0) return;
+    const gas = await settleStep(tx, current, end);
+    await postSurely(tx, ledger, [
+      ...(await surplusOf(tx, withdrawal, current)),
+      returnPosting(withdrawal, withdrawal.error ?? 'It could not be paid.'),
+      ...(gas ?? []),
+    ]);
+  });
+}
+
+/** Whatever somebody had left in the router came along. */
+async function surplusOf(tx: Transaction, { id, chain, net }: Withdrawal, step: ChainStep): Promise<Posting[]> {
+  const { arrived } = onlyRow(
+    await tx.query<{ arrived: string }>(
+      'SELECT coalesce(sum(atomic), 0) AS arrived FROM deposits WHERE step_id = $1 AND asset = $2',
+      [step.id, net.asset],
+    ),
+  );
+  const surplus = BigInt(arrived) - net.atomic;
+  if (surplus < 0n) throw new Error(`withdrawal ${id} was wrapped, but less than ${net.atomic} has arrived`);
+  if (surplus === 0n) return [];
+  return [
+    {
+      type: 'surplus',
+      amount: amountOf(net.asset, surplus),
+      entries: [
+        { account: houseAccount('unwrapped_in_transit', net.asset, chain), atomic: -surplus },
+        { account: houseAccount('surplus', net.asset, chain), atomic: surplus },
+      ],
+      reference: `withdrawal:${id}:surplus`,
+    },
+  ];
+}
