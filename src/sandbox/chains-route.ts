@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { cctp } from '../chains/cctp.ts';
-import { chainIds, chains as facts } from '../chains/chains.ts';
+import { chainIds, chains as facts, homeChain } from '../chains/chains.ts';
+import { uniswap } from '../chains/uniswap.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { attesters } from './cctp/accounts.ts';
 import type { LocalChains } from './chains/local-chains.ts';
@@ -20,6 +21,14 @@ const chain = z.object({
       attesters: z.array(z.string()).describe('Who signs what was burnt, in the order of their signatures'),
     })
     .describe("Circle's cross-chain protocol, version 2: contracts of our own that behave like the real ones"),
+  uniswap: z
+    .object({
+      factory: z.string(),
+      quoter: z.string().describe('QuoterV2'),
+      router: z.string().describe('SwapRouter02'),
+    })
+    .optional()
+    .describe('Uniswap v3, the real contracts; on Polygon only'),
 });
 
 const shop = z.object({
@@ -60,6 +69,7 @@ export function chainsRoute(chains: LocalChains, { demoShop, closedShop }: Sandb
                   WMATIC: '0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270',
                 },
                 cctp: { ...cctp, attesters: attesters.map(({ address }) => address) },
+                uniswap: { ...uniswap },
               },
             ],
             demoShop: { domain: 'demo-shop.example', url: 'http://127.0.0.1:8460' },
@@ -79,6 +89,7 @@ export function chainsRoute(chains: LocalChains, { demoShop, closedShop }: Sandb
           rpcUrl: urls[0] ?? '',
           tokens: Object.fromEntries(tokensOf(id).map(({ symbol, address }) => [symbol, address])),
           cctp: { ...cctp, attesters: attesters.map(({ address }) => address) },
+          ...(id === homeChain && { uniswap }),
         })),
       }),
   );

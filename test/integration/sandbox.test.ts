@@ -22,6 +22,7 @@ interface SandboxChain {
   readonly cctp: Readonly<Record<'tokenMessenger' | 'messageTransmitter' | 'tokenMinter', `0x${string}`>> & {
     readonly attesters: readonly `0x${string}`[];
   };
+  readonly uniswap?: Readonly<Record<'factory' | 'quoter' | 'router', `0x${string}`>>;
 }
 
 async function sandboxChain(id: string): Promise<SandboxChain> {
@@ -48,6 +49,17 @@ test('anybody sees the chains and what is on them', async () => {
     chainIds.map((id) => [id, chains[id].chainId]),
   );
   expect(Object.keys((await sandboxChain('MATIC')).tokens).sort()).toEqual(['DAI', 'EURC', 'USDC', 'WETH', 'WMATIC']);
+  expect(body.chains.map(({ uniswap }: SandboxChain) => uniswap)).toEqual(
+    chainIds.map((id) =>
+      id === 'MATIC'
+        ? {
+            factory: '0x1F98431c8aD98523631AE4a59f267346ea31F984',
+            quoter: '0x61fFE014bA17989E743c5F6cB21bF9697530B21e',
+            router: '0x68b3465833fb72A70ecDF485E0e4C7bD8665Fc45',
+          }
+        : undefined,
+    ),
+  );
   for (const { chainId, rpcUrl, tokens } of body.chains) {
     const client = createPublicClient({ transport: http(rpcUrl) });
     expect(await client.getChainId()).toBe(chainId);

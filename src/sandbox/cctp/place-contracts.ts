@@ -1,7 +1,8 @@
-import { concat, type Hex, keccak256, maxUint256, pad, toHex } from 'viem';
+import { concat, type Hex, keccak256, pad, toHex } from 'viem';
 import { cctp } from '../../chains/cctp.ts';
 import { type ChainId, chainIds, chains } from '../../chains/chains.ts';
 import type { RpcCall } from '../chains/evm-node.ts';
+import { allowMinting } from '../chains/place-tokens.ts';
 import { codeOf, slotOf } from '../compiled-contracts.ts';
 import { listed, mapped, type StorageWrite, setCode, setStorage } from '../storage.ts';
 import { attesters, feeRecipient, protocolAccount } from './accounts.ts';
@@ -13,9 +14,6 @@ const mostBodyBytes = 8_192;
 const burnLimit = 10_000_000_000_000n;
 /** Where a contract notes that it was set up (ERC-7201), and with which version. */
 const setUpSlot = 0xf0c57e16840df040f15088dc2f81fe391c3923bec73e23a9662efc9c229c6a00n;
-/** Where Circle's token keeps who may mint, and how much. */
-const mintersSlot = 12n;
-const mintAllowancesSlot = 13n;
 
 /**
  * The contracts of the cross-chain protocol by their addresses, each with the calls that put it in place. Storage is
@@ -93,8 +91,7 @@ function placeMinter(chain: ChainId): RpcCall[] {
         ],
       ),
     ]),
-    setStorage(usdc, [mapped(mintersSlot, cctp.tokenMinter), 1]),
-    setStorage(usdc, [mapped(mintAllowancesSlot, cctp.tokenMinter), maxUint256]),
+    ...allowMinting(usdc, cctp.tokenMinter),
   ];
 }
 

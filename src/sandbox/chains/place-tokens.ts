@@ -1,7 +1,7 @@
 import { encodeFunctionData, type Hex, keccak256, maxUint256, parseAbi, toHex } from 'viem';
 import { findHoldings } from '../coins/find-holdings.ts';
 import { placeCoin } from '../coins/place-coin.ts';
-import { setCode, setStorage, shortString } from '../storage.ts';
+import { mapped, setCode, setStorage, shortString } from '../storage.ts';
 import { askChain, isFree } from './ask-chain.ts';
 import { contractCode, fiatTokenAddress } from './contract-code.ts';
 import type { RpcCall } from './evm-node.ts';
@@ -22,6 +22,10 @@ const implementationSlot = BigInt(keccak256(toHex('org.zeppelinos.proxy.implemen
 const adminSlot = BigInt(keccak256(toHex('org.zeppelinos.proxy.admin')));
 /** It may only change the proxy and never use it, so it must be nobody else. */
 const proxyAdmin: Hex = '0x5a4d000000000000000000000000000000000003';
+
+/** Where it keeps who may mint, and how much. */
+const mintersSlot = 12n;
+const mintAllowancesSlot = 13n;
 
 /** Circle's contract behind its proxy, set up by transactions of the mint account. */
 export function placeMintedToken({ address, name, symbol, currency, decimals }: MintedToken): RpcCall[] {
@@ -44,6 +48,14 @@ export function placeMintedToken({ address, name, symbol, currency, decimals }: 
       method: 'eth_sendTransaction',
       params: [{ from: mint, to: address, data, gas: toHex(1_000_000) }],
     })),
+  ];
+}
+
+/** Lets somebody mint as much of Circle's token as they like, without a transaction. */
+export function allowMinting(token: Hex, minter: Hex): RpcCall[] {
+  return [
+    setStorage(token, [mapped(mintersSlot, minter), 1]),
+    setStorage(token, [mapped(mintAllowancesSlot, minter), maxUint256]),
   ];
 }
 

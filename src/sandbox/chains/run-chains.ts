@@ -4,6 +4,7 @@ import { monotonicClock, systemClock } from '../../clock.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
 import { type AttestationService, createAttestationService } from '../cctp/attestation-service.ts';
+import { placeUniswap } from '../uniswap/place-uniswap.ts';
 import { deployContracts } from './deploy-contracts.ts';
 import { createJournal, type Journal, type JournalEntry, readJournal } from './journal.ts';
 import { type LocalChain, openLocalChain } from './local-chain.ts';
@@ -45,6 +46,7 @@ export async function runChains({ db, client, logger, waitForPortMs }: RunChains
       .map(async (row) => {
         const chain = await open(db, journal, row);
         await deployContracts(chain);
+        await placeUniswap(chain);
         return [chain.id, chain] as const;
       }),
   );

@@ -1,4 +1,4 @@
-import { keccak256, toHex, zeroHash } from 'viem';
+import { type Hex, keccak256, toHex, zeroHash } from 'viem';
 import type { RpcCall } from '../chains/evm-node.ts';
 import { mintAccount } from '../chains/mint-account.ts';
 import type { BridgedToken } from '../chains/tokens.ts';
@@ -22,9 +22,18 @@ export function placeCoin({ address, contract, name, symbol, decimals }: Bridged
     [slot('symbol'), shortString(symbol)],
     [slot('decimals'), decimals],
     [slot('totalSupply'), supply],
-    [mapped(mapped(slot('hasRole'), adminRole), mintAccount.address), 1],
-    [mapped(mapped(slot('hasRole'), depositorRole), mintAccount.address), 1],
+    roleOf(contract, adminRole, mintAccount.address),
+    roleOf(contract, depositorRole, mintAccount.address),
     ...Array.from(holdings, ([holder, atomic]): StorageWrite => [mapped(slot('balanceOf'), holder), atomic]),
   ];
   return [setCode(address, codeOf(contract)), ...writes.map((write) => setStorage(address, write))];
+}
+
+/** Lets somebody else be a depositor too, without a transaction. */
+export function allowDeposits({ address, contract }: BridgedToken, depositor: Hex): RpcCall {
+  return setStorage(address, roleOf(contract, depositorRole, depositor));
+}
+
+function roleOf(contract: BridgedToken['contract'], role: Hex, account: Hex): StorageWrite {
+  return [mapped(mapped(slotOf(contract, 'hasRole'), role), account), 1];
 }
