@@ -1,5 +1,5 @@
 import { type Hex, toHex } from 'viem';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { coins } from '../../src/chains/coins.ts';
 import { Ended } from '../../src/checkpoint.ts';
 import { coinSweepSaga } from '../../src/deposits/coin-sweep-saga.ts';
@@ -25,8 +25,8 @@ beforeEach(async () => {
 afterEach(async () => {
   await sweep();
   await coinWorld.expectAgreement();
-  await coinWorld.expectNothingDrifted();
 });
+afterAll(() => coinWorld.expectNothingDrifted());
 
 const house = async (purpose: 'treasury' | 'gas') => (await houseWallet(db, purpose, 'MATIC')).address;
 const native = (address: Hex) => chains.balanceOf('MATIC', 'MATIC', address);
