@@ -52,7 +52,7 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     fee: '5',
     quoted: '100',
     amount_out_min: '99',
-    deadline: 'now()',
+    deadline: '1800000000',
     swapper_id: "'wal_new'",
   },
   house_move: { chain: "'MATIC'", from_wallet: "'wal_old'", to_wallet: "'wal_new'", atomic: '5' },
