@@ -14,8 +14,11 @@ export interface SagaState {
 
 /** How one is begun in the sandbox, so that the crash test can, for every saga alike. */
 type Rehearsal =
-  /** A request of somebody who was funded on the home chain; `{outside}` stands for an address outside. */
-  | { readonly request: { readonly path: string; readonly body: Readonly<Record<string, unknown>> } }
+  /** A request of somebody who was funded on the home chain, in USDC if not said otherwise; `{outside}` is an address outside. */
+  | {
+      readonly request: { readonly path: string; readonly body: Readonly<Record<string, unknown>> };
+      readonly funded?: Asset;
+    }
   /** Begins by itself with a deposit of so-and-so much of this asset. */
   | { readonly deposit: Asset }
   /** A command of the operator. */
@@ -47,18 +50,23 @@ export interface Saga<State extends string = string> {
   readonly inTransit?: { readonly kind: string; readonly atomic: string; readonly chain: string };
   /** Every place between two steps, in the order in which the usual way passes them. */
   readonly checkpoints: readonly string[];
-  readonly rehearsal: Rehearsal & {
-    /** The state that the rehearsal ends in. */
-    readonly endsAs: State;
-    /** Providers that cannot do it. */
-    readonly notWith?: readonly string[];
-  };
+  readonly rehearsal: Rehearsed<State>;
+  /** Other ways to go, each with the places that are to be tried there. */
+  readonly otherRehearsals?: readonly (Rehearsed<State> & { readonly checkpoints: readonly string[] })[];
 }
 
+type Rehearsed<State extends string> = Rehearsal & {
+  /** The state that the rehearsal ends in. */
+  readonly endsAs: State;
+  /** Providers that cannot do it. */
+  readonly notWith?: readonly string[];
+};
+
 export function defineSaga<const States extends Readonly<Record<string, SagaState>>>(
-  saga: Omit<Saga, 'states' | 'rehearsal'> & {
+  saga: Omit<Saga, 'states' | 'rehearsal' | 'otherRehearsals'> & {
     readonly states: States;
     readonly rehearsal: Saga<Extract<keyof States, string>>['rehearsal'];
+    readonly otherRehearsals?: Saga<Extract<keyof States, string>>['otherRehearsals'];
   },
 ): Saga<Extract<keyof States, string>> {
   for (const [state, { next }] of Object.entries(saga.states)) {

@@ -116,7 +116,7 @@ export function describeSwap(swap: Swap): SwapRecord {
     txHash,
     explorerUrl: txHash && `${chains[homeChain].explorer}/tx/${txHash}`,
     error: swap.error,
-    expiresAt: swap.deadline.toISOString(),
+    expiresAt: new Date(Number(swap.deadline) * 1_000).toISOString(),
     createdAt: swap.createdAt.toISOString(),
     finishedAt: swap.finishedAt?.toISOString() ?? null,
   };

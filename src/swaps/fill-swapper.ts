@@ -13,15 +13,15 @@ import { abandonSwap, failSwap } from './give-back.ts';
 import { prepareSwap } from './make-swap.ts';
 import { findSwapper, type SwapParts, tokenAddress } from './parts.ts';
 import { swapSaga } from './saga.ts';
-import { fillStep, isCoin, prepareStep, type Swap } from './swap.ts';
+import { fillStep, isCoin, isLate, prepareStep, type Swap } from './swap.ts';
 
 /** Queued: the treasury's tokens are waited for, first come, first served, and go to the wallet that swaps. */
 export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaStep> {
   const { db, networks, checkpoint = noCheckpoint } = parts;
-  const { id, net, deadline } = swap;
+  const { id, net } = swap;
   const wait = await awaitLiquidity(parts, fillStep(id), { chain: homeChain, asset: net.asset });
   if (wait !== undefined) {
-    if (Date.now() < deadline.getTime()) return wait;
+    if (!isLate(swap)) return wait;
     await abandonSwap(parts, swap);
     return 'rest';
   }

@@ -16,7 +16,7 @@ import { findSwapper, homeNetwork, type SwapParts, tokenAddress } from './parts.
 import { completed, type SwapOutcome, unwrapped } from './postings.ts';
 import { movedIn } from './read-receipt.ts';
 import { swapSaga } from './saga.ts';
-import { isCoin, prepareStep, type Swap, swapStep } from './swap.ts';
+import { isCoin, isLate, prepareStep, type Swap, swapStep } from './swap.ts';
 
 type Confirmed = Extract<StepEnd, { state: 'confirmed' }>;
 
@@ -26,13 +26,13 @@ type Confirmed = Extract<StepEnd, { state: 'confirmed' }>;
  */
 export async function prepareSwap(parts: SwapParts, swap: Swap, end: Confirmed): Promise<void> {
   const { db, ledger, market } = parts;
-  const { id, net, quoted, amountOutMin, deadline } = swap;
+  const { id, net, quoted, amountOutMin } = swap;
   const quote = await market.quote({ from: net.asset, to: quoted.asset, atomic: net.atomic });
   if (quote === undefined || quote.amountOut < amountOutMin.atomic) {
     await failSwap(parts, swap, end, 'The price moved by more than 1 % before it could be swapped.');
     return;
   }
-  if (Date.now() >= deadline.getTime()) {
+  if (isLate(swap)) {
     await failSwap(parts, swap, end, 'It could not be swapped in time.');
     return;
   }
@@ -78,7 +78,7 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
       path,
       atLeast: amountOutMin.atomic,
       recipient,
-      deadline: BigInt(deadline.getTime() / 1_000),
+      deadline,
     }),
   }));
   if (progress.state === 'waiting') return progress;

@@ -29,7 +29,7 @@ export async function openSwap(
   const swapper = await houseWallet(tx, 'swaps', homeChain);
   await tx.query(
     `INSERT INTO swaps (id, account_id, asset, to_asset, amount, fee, quoted, amount_out_min, deadline, swapper_id, status)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, date_trunc('second', clock_timestamp()) + make_interval(secs => $9), $10, 'queued')`,
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, floor(extract(epoch FROM clock_timestamp())) + $9, $10, 'queued')`,
     [
       id,
       accountId,

@@ -16,7 +16,8 @@ export interface Swap {
   /** What the market said when it was accepted. */
   readonly quoted: Amount;
   readonly amountOutMin: Amount;
-  readonly deadline: Date;
+  /** In seconds since the epoch. */
+  readonly deadline: bigint;
   /** The house wallet that swaps. */
   readonly swapperId: string;
   readonly status: SwapStatus;
@@ -30,6 +31,11 @@ export interface Swap {
   readonly error: string | null;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
+}
+
+/** By our clock; the chain has its own, and the last word. */
+export function isLate({ deadline }: Pick<Swap, 'deadline'>): boolean {
+  return Date.now() >= Number(deadline) * 1_000;
 }
 
 /** Native coin is paid as such: it is unwrapped first, and nobody has to be allowed to take it. */
@@ -68,7 +74,7 @@ export interface SwapRow {
   readonly fee: string;
   readonly quoted: string;
   readonly amount_out_min: string;
-  readonly deadline: Date;
+  readonly deadline: bigint;
   readonly swapper_id: string;
   readonly status: SwapStatus;
   readonly path: Hex | null;

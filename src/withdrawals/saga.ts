@@ -62,6 +62,19 @@ export const withdrawalSaga = defineSaga({
     request: { path: '/circle/withdraw', body: { amount: 60, address: '{outside}' } },
     endsAs: 'complete',
   },
+  otherRehearsals: [
+    {
+      request: { path: '/circle/withdraw', body: { amount: '60', currency: 'MATIC', address: '{outside}' } },
+      funded: 'MATIC',
+      endsAs: 'complete',
+      checkpoints: [
+        ...stepCheckpoints('withdrawal', 'unwrap'),
+        'withdrawal.unwrapped',
+        'withdrawal.looked_at',
+        ...stepCheckpoints('withdrawal', 'pay'),
+      ],
+    },
+  ],
 });
 
 export type WithdrawalStatus = keyof (typeof withdrawalSaga)['states'];

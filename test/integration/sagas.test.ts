@@ -26,6 +26,15 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     net: '9',
   },
   sweep: { chain: "'MATIC'", asset: "'USDC'" },
+  coin_sweep: {
+    chain: "'MATIC'",
+    asset: "'DAI'",
+    wallet_id: "'wal_user'",
+    address: `'0x${'4'.repeat(40)}'`,
+    treasury: `'0x${'5'.repeat(40)}'`,
+    atomic: '5',
+    gas_limit: '50000',
+  },
   bridge: {
     account_id: '(SELECT min(id) FROM accounts)',
     from_chain: "'MATIC'",
@@ -43,7 +52,7 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     fee: '5',
     quoted: '100',
     amount_out_min: '99',
-    deadline: 'now()',
+    deadline: '1800000000',
     swapper_id: "'wal_new'",
   },
   house_move: { chain: "'MATIC'", from_wallet: "'wal_old'", to_wallet: "'wal_new'", atomic: '5' },
@@ -75,6 +84,10 @@ beforeAll(async () => {
   );
   await db.query(
     `INSERT INTO accounts (handle, name, email, password_hash) VALUES ('PA-SAGASAGA', 'Ada', 'ada@example.com', 'none')`,
+  );
+  await db.query(
+    `INSERT INTO wallets (id, account_id, chain, provider, provider_ref, address)
+     SELECT 'wal_user', min(id), 'MATIC', 'keys', 'user', '0x${'4'.repeat(40)}' FROM accounts`,
   );
   const columns = `id text PRIMARY KEY, what text NOT NULL, place text NOT NULL, status text NOT NULL, waits_for text,
     status_since timestamptz NOT NULL DEFAULT clock_timestamp(), created_at timestamptz NOT NULL DEFAULT now(),
@@ -209,10 +222,12 @@ describe('a step on a chain', () => {
   const asked = { ...ready, state: "'asked'", asked_at: 'now()' };
   const taken = { ...asked, state: "'taken'", provider_ref: "'ref'" };
   const settled = { ...taken, state: "'confirmed'", settled_at: 'now()' };
+  const ofUser = { user_wallet_id: "'wal_user'", state: "'ready'" };
 
   test('is forgotten only while nobody was asked for it', async () => {
     await drop(await step({ state: "'waiting'" }));
     await drop(await step(ready));
+    await drop(await step(ofUser));
     for (const state of [asked, taken, settled]) {
       await expect(drop(await step(state))).rejects.toThrow('was asked for and cannot be forgotten');
     }
@@ -227,14 +242,16 @@ describe('a step on a chain', () => {
     },
   );
 
-  test.each(["wallet_id = 'wal_new'", "asked_at = now() + interval '1 s'", "state = 'ready', asked_at = NULL"])(
-    'stays what was asked for: %s',
-    async (set) => {
-      for (const state of [asked, taken]) {
-        await expect(change(await step(state), set)).rejects.toThrow('cannot become another one');
-      }
-    },
-  );
+  test.each([
+    "wallet_id = 'wal_new'",
+    "asked_at = now() + interval '1 s'",
+    "state = 'ready', asked_at = NULL",
+    "wallet_id = NULL, user_wallet_id = 'wal_user'",
+  ])('stays what was asked for: %s', async (set) => {
+    for (const state of [asked, taken]) {
+      await expect(change(await step(state), set)).rejects.toThrow('cannot become another one');
+    }
+  });
 
   test('may be given another wallet before that', async () => {
     await change(await step(ready), "wallet_id = 'wal_new'");
@@ -262,6 +279,8 @@ describe('a step on a chain', () => {
     { ...taken, state: "'confirmed'" },
     { ...taken, settled_at: 'now()' },
     { ...ready, state: "'lost'" },
+    { ...ready, ...ofUser },
+    { ...ofUser, state: "'waiting'" },
   ])('is never by halves: %j', async (columns) => {
     await expect(step(columns)).rejects.toThrow('check constraint');
   });

@@ -16,8 +16,8 @@ CREATE TABLE swaps (
   -- What the market said when it was accepted, and the least that it may pay.
   quoted         numeric NOT NULL CHECK (quoted > 0),
   amount_out_min numeric NOT NULL CHECK (amount_out_min > 0 AND amount_out_min <= quoted),
-  -- From then on it can be swapped no more, by the chain's clock too.
-  deadline       timestamptz NOT NULL,
+  -- From then on it can be swapped no more, by the chain's clock too: in seconds since the epoch.
+  deadline       bigint NOT NULL,
   -- The house wallet that swaps.
   swapper_id     text NOT NULL REFERENCES house_wallets (id),
   status         text NOT NULL,
@@ -36,7 +36,7 @@ CREATE TABLE swaps (
   updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
   finished_at    timestamptz,
   CHECK (asset <> to_asset),
-  CHECK ((amount_out IS NOT NULL) = (status = 'completed')),
+  CHECK (amount_out IS NULL OR status = 'completed'),
   CHECK (path IS NULL OR recipient IS NOT NULL)
 );
 CREATE INDEX swaps_by_account ON swaps (account_id, id DESC);

@@ -1,10 +1,11 @@
 import type pg from 'pg';
-import { type ChainId, chainIds } from '../../chains/chains.ts';
+import { type ChainId, chainIds, homeChain } from '../../chains/chains.ts';
 import { monotonicClock, systemClock } from '../../clock.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
 import { type AttestationService, createAttestationService } from '../cctp/attestation-service.ts';
 import { placeUniswap } from '../uniswap/place-uniswap.ts';
+import { runMarketMaker } from '../uniswap/run-market-maker.ts';
 import { deployContracts } from './deploy-contracts.ts';
 import { createJournal, type Journal, type JournalEntry, readJournal } from './journal.ts';
 import { type LocalChain, openLocalChain } from './local-chain.ts';
@@ -62,7 +63,15 @@ export async function runChains({ db, client, logger, waitForPortMs }: RunChains
     await server.stop();
     throw error;
   }
-  return { urls, stop: () => server.stop() };
+  const market = chains.get(homeChain);
+  const maker = market && runMarketMaker(market, logger);
+  return {
+    urls,
+    async stop() {
+      await maker?.stop();
+      await server.stop();
+    },
+  };
 }
 
 async function open(

@@ -114,7 +114,7 @@ function buyTokens(): RpcCall[] {
     send(USDC, encodeFunctionData({ abi, functionName: 'mint', args: [maker, stockOf('USDC')] })),
     send(DAI, deposit('DAI')),
     send(ETH, deposit('ETH')),
-    send(MATIC, encodeFunctionData({ abi, functionName: 'deposit' }), stockOf('MATIC')),
+    send(MATIC, encodeFunctionData({ abi, functionName: 'deposit' }), { value: stockOf('MATIC') }),
     ...Object.values(tradedTokens).flatMap((token) => [
       send(token, approve(positionManager)),
       send(token, approve(uniswap.router)),
@@ -154,10 +154,12 @@ function openPool({ assets, fee, reference }: Pool): RpcCall {
       },
     ],
   });
-  return send(positionManager, encodeFunctionData({ abi, functionName: 'multicall', args: [[open, fill]] }));
+  const data = encodeFunctionData({ abi, functionName: 'multicall', args: [[open, fill]] });
+  return send(positionManager, data, { gas: 7_000_000n });
 }
 
-function send(to: Hex, data: Hex, value = 0n): RpcCall {
-  const gas = toHex(8_000_000);
-  return { method: 'eth_sendTransaction', params: [{ from: marketMaker.address, to, data, value: toHex(value), gas }] };
+/** With room for no more than it takes, so that all of them together fit into one block. */
+function send(to: Hex, data: Hex, { value = 0n, gas = 250_000n } = {}): RpcCall {
+  const { address: from } = marketMaker;
+  return { method: 'eth_sendTransaction', params: [{ from, to, data, value: toHex(value), gas: toHex(gas) }] };
 }

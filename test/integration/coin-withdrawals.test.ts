@@ -1,0 +1,263 @@
+import { Command } from 'commander';
+import type { Hex } from 'viem';
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { coins } from '../../src/chains/coins.ts';
+import { uniswap } from '../../src/chains/uniswap.ts';
+import { Ended } from '../../src/checkpoint.ts';
+import { amountOf } from '../../src/money/amount.ts';
+import { addFloat } from '../../src/treasury/add-float.ts';
+import { houseWallet } from '../../src/wallets/house-wallets.ts';
+import { addWithdrawalCommands } from '../../src/withdrawals/commands.ts';
+import { withdrawalSaga } from '../../src/withdrawals/saga.ts';
+import { tokenNames, useCoinWorld } from '../support/coins.ts';
+import { endAt, type User } from '../support/deposits.ts';
+
+const coinWorld = useCoinWorld();
+const { world, chains, db, tricks, flagged, deposit, sweep, withdraw, goOn, look, expectAgreement } = coinWorld;
+
+/** Nothing about it is round. */
+const whole = 3_141_592_653_589_793_238n;
+
+/** Code that takes nothing, and code that writes so many slots that it costs more than it may. */
+const refuses: Hex = '0x60006000fd';
+const wastes: Hex = `0x${Array.from({ length: 10 }, (_, slot) => `600160${slot.toString(16).padStart(2, '0')}55`).join('')}`;
+
+let user: User;
+let to: Hex;
+beforeAll(async () => {
+  // Whoever else has coins here.
+  const other = await world.newUser();
+  for (const coin of coins) await deposit(other, coin, 10n ** 18n);
+  await sweep();
+});
+beforeEach(async () => {
+  tricks.forget();
+  user = await world.newUser();
+  to = privateKeyToAddress(generatePrivateKey());
+});
+
+// Whatever was done, everything agrees in the end, and nothing is left unwrapped.
+afterEach(async () => {
+  await expectAgreement();
+  expect(await coinWorld.ledgerOf('unwrapped_in_transit', 'MATIC')).toBe(0n);
+  const treasury = await houseWallet(db, 'treasury', 'MATIC');
+  const gas = await houseWallet(db, 'gas', 'MATIC');
+  const held = (await native(treasury.address)) + (await native(gas.address));
+  expect(await coinWorld.ledgerOf('gas_tank', 'MATIC')).toBe(-held);
+});
+
+afterAll(() => coinWorld.expectNothingDrifted());
+
+const native = (address: Hex) => chains.balanceOf('MATIC', 'MATIC', address);
+const setCode = (address: Hex, code: Hex) => chains.rpc('MATIC', 'hardhat_setCode', [address, code]);
+
+/** All that somebody has of MATIC, on its way out as far as it is unwrapped. */
+async function unwrapped() {
+  await deposit(user, 'MATIC', whole);
+  await sweep();
+  const withdrawal = await withdraw(user, 'MATIC', { gross: whole, to });
+  for (let round = 0; round < 20; round++) {
+    const { status } = await look(withdrawal.id);
+    if (status === 'unwrapped') return withdrawal;
+    await coinWorld.step(withdrawal.id);
+    await coinWorld.read();
+  }
+  throw new Error('it is not unwrapped');
+}
+
+async function expectRefunded(id: string, reason: string): Promise<void> {
+  expect(await look(id)).toMatchObject({ status: 'failed', error: expect.stringContaining(reason) });
+  expect(await world.balance(user, 'MATIC')).toBe(whole);
+  expect(await native(to)).toBe(0n);
+}
+
+test.each(coins)(
+  'a whole balance of %s leaves to the last unit, and everything agrees at every moment',
+  async (coin) => {
+    await deposit(user, coin, whole);
+    const { id, fee, net } = await withdraw(user, coin, { gross: whole, to });
+    // 1.49 %, half of the last unit rounded up.
+    expect(fee.atomic).toBe((whole * 149n + 5_000n) / 10_000n);
+    const earned = await coinWorld.ledgerOf('fees', coin);
+    // It has come to a wallet of theirs and must be fetched first.
+    await coinWorld.advance(id);
+    await sweep(expectAgreement);
+    await goOn(id, 'complete', expectAgreement);
+    expect(await world.balance(user, coin)).toBe(0n);
+    expect(await chains.balanceOf('MATIC', coin, to)).toBe(net.atomic);
+    if (coin === 'MATIC') expect(await chains.balanceOf('MATIC', tokenNames[coin], to)).toBe(0n);
+    expect((await coinWorld.ledgerOf('fees', coin)) - earned).toBe(fee.atomic);
+  },
+);
+
+describe('a recipient', () => {
+  test('that takes no native coin is not unwrapped for', async () => {
+    await deposit(user, 'MATIC', whole);
+    await sweep();
+    await setCode(to, refuses);
+    const { id } = await withdraw(user, 'MATIC', { gross: whole, to });
+    await goOn(id, 'failed', expectAgreement);
+    await expectRefunded(id, 'takes no native coin');
+    const { rows } = await db.query('SELECT FROM chain_steps WHERE saga_id = $1', [id]);
+    expect(rows).toEqual([]);
+  });
+
+  test('that would use up our gas is not paid', async () => {
+    await deposit(user, 'MATIC', whole);
+    await sweep();
+    await setCode(to, wastes);
+    const { id } = await withdraw(user, 'MATIC', { gross: whole, to });
+    await goOn(id, 'failed', expectAgreement);
+    await expectRefunded(id, 'contract');
+  });
+
+  test('that takes it no more when it is unwrapped makes it be wrapped and given back in full', async () => {
+    const { id } = await unwrapped();
+    await setCode(to, refuses);
+    await goOn(id, 'failed', expectAgreement);
+    await expectRefunded(id, 'The contract refuses it');
+  });
+});
+
+test('what somebody has left in the router comes along as surplus', async () => {
+  const { id } = await unwrapped();
+  await setCode(to, refuses);
+  await chains.mint('MATIC', 'WMATIC', uniswap.router, 77n);
+  const before = await coinWorld.ledgerOf('surplus', 'MATIC');
+  await goOn(id, 'failed', expectAgreement);
+  await expectRefunded(id, 'The contract refuses it');
+  expect((await coinWorld.ledgerOf('surplus', 'MATIC')) - before).toBe(77n);
+});
+
+test('a payment that is undone on the chain is given back in full', async () => {
+  const { id, net } = await unwrapped();
+  // Nothing is mined until the recipient has changed its mind.
+  await chains.rpc('MATIC', 'evm_setAutomine', [false]);
+  await coinWorld.advance(id);
+  await setCode(to, refuses);
+  await chains.rpc('MATIC', 'evm_setAutomine', [true]);
+  await chains.mine('MATIC');
+  await goOn(id, 'failed', expectAgreement);
+  await expectRefunded(id, 'undone by the contract');
+  expect(net.atomic).toBeGreaterThan(0n);
+});
+
+describe('a wallet provider', () => {
+  test.each(['loses_the_answer', 'does_not_hear', 'is_asked_twice'] as const)('that %s pays once', async (how) => {
+    await deposit(user, 'MATIC', whole);
+    await sweep();
+    tricks.play('unwrap', how);
+    tricks.play('pay', how);
+    const { id, net } = await withdraw(user, 'MATIC', { gross: whole, to });
+    await goOn(id, 'complete', expectAgreement);
+    expect(await native(to)).toBe(net.atomic);
+  });
+
+  test('that refuses to unwrap gives everything back', async () => {
+    await deposit(user, 'MATIC', whole);
+    await sweep();
+    tricks.play('unwrap', 'refuses');
+    const { id } = await withdraw(user, 'MATIC', { gross: whole, to });
+    await goOn(id, 'failed', expectAgreement);
+    await expectRefunded(id, 'not allowed');
+  });
+
+  test.each(['loses_the_answer', 'does_not_hear', 'is_asked_twice'] as const)(
+    'that refuses to pay, and then %s, gives everything back once',
+    async (how) => {
+      const { id } = await unwrapped();
+      tricks.play('pay', 'refuses');
+      tricks.play('wrap', how);
+      await goOn(id, 'failed', expectAgreement);
+      await expectRefunded(id, 'not allowed');
+    },
+  );
+
+  test('that refuses to wrap as well is asked for it anew', async () => {
+    const { id } = await unwrapped();
+    tricks.play('pay', 'refuses');
+    tricks.play('wrap', 'refuses');
+    await goOn(id, 'failed', expectAgreement);
+    await expectRefunded(id, 'not allowed');
+    const { rows } = await db.query(
+      "SELECT step, state FROM chain_steps WHERE saga_id = $1 AND step LIKE 'wrap%' ORDER BY step",
+      [id],
+    );
+    expect(rows).toEqual([
+      { step: 'wrap', state: 'failed' },
+      { step: 'wrap_2', state: 'confirmed' },
+    ]);
+  });
+});
+
+describe('a process that is ended', () => {
+  const places = withdrawalSaga.otherRehearsals?.[0]?.checkpoints ?? [];
+  test.each(places)('at %s pays once', async (place) => {
+    await deposit(user, 'MATIC', whole);
+    await sweep();
+    const { id, net } = await withdraw(user, 'MATIC', { gross: whole, to });
+    const checkpoint = endAt(place);
+    const run = async () => {
+      for (let round = 0; round < 8; round++) {
+        await coinWorld.advance(id, { checkpoint });
+        await coinWorld.read();
+      }
+    };
+    await expect(run()).rejects.toBeInstanceOf(Ended);
+    await expectAgreement();
+    await goOn(id, 'complete', expectAgreement);
+    expect(await native(to)).toBe(net.atomic);
+  });
+});
+
+describe('what lies unwrapped', () => {
+  async function command(...words: string[]): Promise<string[]> {
+    const said: string[] = [];
+    const program = new Command().exitOverride();
+    const parts = { db, ledger: world.ledger };
+    addWithdrawalCommands(
+      program,
+      (work) => work(parts),
+      (line) => said.push(line),
+    );
+    await program.parseAsync(['withdrawals', ...words], { from: 'user' });
+    return said;
+  }
+
+  test('is not the operator’s', async () => {
+    const { id, net } = await unwrapped();
+    const parts = { db, ledger: world.ledger, networks: new Map([['MATIC', chains.network('MATIC')] as const]) };
+    const float = () => addFloat(parts, { chain: 'MATIC', amount: amountOf('MATIC', 1n) });
+    await expect(float()).rejects.toThrow('Only 0 MATIC');
+    expect(await coinWorld.ledgerOf('unwrapped_in_transit', 'MATIC')).toBe(-net.atomic);
+    await goOn(id, 'complete');
+  });
+
+  test.each(['flagged', 'frozen'] as const)(
+    'is held when it was %s meanwhile, and goes when it is let go',
+    async (how) => {
+      const { id, net } = await unwrapped();
+      if (how === 'flagged') flagged.add(to);
+      else await db.query('UPDATE accounts SET frozen_at = now() WHERE id = $1', [user.id]);
+      await coinWorld.advance(id);
+      expect(await look(id)).toMatchObject({ status: 'held' });
+      await expectAgreement();
+      expect(await native(to)).toBe(0n);
+      await db.query('UPDATE accounts SET frozen_at = NULL WHERE id = $1', [user.id]);
+      expect(await command('release', id)).toEqual([`${id} is released.`]);
+      expect(await look(id)).toMatchObject({ status: 'unwrapped' });
+      await goOn(id, 'complete', expectAgreement);
+      expect(await native(to)).toBe(net.atomic);
+    },
+  );
+
+  test('is wrapped again when the operator refuses it', async () => {
+    const { id } = await unwrapped();
+    flagged.add(to);
+    await coinWorld.advance(id);
+    expect(await command('refund', id)).toEqual([`${id} is wrapped again, and then refunded.`]);
+    await goOn(id, 'failed', expectAgreement);
+    await expectRefunded(id, 'The operator refused it');
+  });
+});
