@@ -16,7 +16,8 @@ export type IdPrefix =
   | 'dlv'
   | 'evt'
   | 'inv'
-  | 'brg';
+  | 'brg'
+  | 'fnd';
 
 export function newId<Prefix extends IdPrefix>(prefix: Prefix): `${Prefix}_${string}` {
   return toTypeId(prefix, newUuid(Date.now()));

@@ -97,7 +97,7 @@ describe.skipIf(found === undefined)(`the pages in a browser${found === undefine
       authenticate: () => undefined,
       limiter: createMemoryLimiter(systemClock),
       logger: createLogger('silent'),
-      pages: (pages) => addPages(pages, { document: described.document, mode: 'sandbox' }),
+      pages: (pages) => addPages(pages, { document: described.document, mode: 'sandbox', readiness: async () => [] }),
     });
     origin = await app.listen({ host: '127.0.0.1', port: 0 });
     if (found !== undefined) browser = await launchBrowser(found);
