@@ -1,6 +1,6 @@
 import { BlockList } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { features } from '../../src/app/features.ts';
@@ -13,11 +13,7 @@ import { createServer } from '../../src/http/server.ts';
 import { createLogger } from '../../src/logger.ts';
 import { createMemoryLimiter } from '../../src/rate-limit/memory-limiter.ts';
 import { addPages } from '../../src/web/pages.ts';
-import { findBrowser, launchBrowser, noBrowser } from '../support/browser.ts';
-
-const found = await findBrowser();
-const desktop = { width: 1280, height: 900 };
-const phone = { width: 375, height: 812 };
+import { brightness, describeInBrowser, sizes, tooWide } from '../support/pages.ts';
 
 const errors = defineErrors({
   a_code_that_is_quite_long_for_a_small_screen: { status: 409, title: 'In the way', detail: 'Wait, then try again.' },
@@ -85,9 +81,8 @@ const chapters = features.flatMap((feature) => feature.chapters ?? []);
 
 let app: FastifyInstance;
 let origin: string;
-let browser: Browser;
 
-describe.skipIf(found === undefined)(`the pages in a browser${found === undefined ? ` (${noBrowser})` : ''}`, () => {
+describeInBrowser('the pages in a browser', (openPage) => {
   beforeAll(async () => {
     const described = describeRoutes(routes, chapters, () => origin);
     app = createServer({
@@ -100,75 +95,47 @@ describe.skipIf(found === undefined)(`the pages in a browser${found === undefine
       pages: (pages) => addPages(pages, { document: described.document, mode: 'sandbox', readiness: async () => [] }),
     });
     origin = await app.listen({ host: '127.0.0.1', port: 0 });
-    if (found !== undefined) browser = await launchBrowser(found);
   });
 
   afterAll(async () => {
-    await browser?.close();
     await app?.close();
   });
 
-  /** Opens a page and keeps account of everything that it should not do. */
-  async function open(path: string, options: BrowserContextOptions) {
-    const page = await browser.newPage({ reducedMotion: 'reduce', ...options });
-    const trouble: string[] = [];
-    const requested: string[] = [];
-    page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) trouble.push(message.text());
-    });
-    page.on('pageerror', (error) => trouble.push(error.message));
-    page.on('requestfailed', (request) => trouble.push(`${request.url()} failed`));
-    page.on('response', (response) => {
-      if (response.status() >= 400) trouble.push(`${response.url()} answered ${response.status()}`);
-    });
-    page.on('request', (request) => requested.push(request.url()));
-    await page.goto(`${origin}${path}`);
-    return { page, trouble, requested };
-  }
+  const open = (path: string, options: BrowserContextOptions) => openPage(`${origin}${path}`, options);
 
   describe.each(['/', '/docs'])('%s', (path) => {
-    it.each([
-      ['desktop', desktop],
-      ['phone', phone],
-    ])(
+    it.each(Object.entries(sizes))(
       'loads on a %s without a complaint, from its own origin alone, and does not scroll sideways',
       async (_, viewport) => {
-        const { page, trouble, requested } = await open(path, { viewport });
-        await page.waitForLoadState('networkidle');
+        const { page, trouble, foreignTo, requested } = await open(path, { viewport });
+        expect(await trouble()).toEqual([]);
+        expect(await foreignTo(origin)).toEqual([]);
         expect(await page.title()).toContain('Paywright');
-        expect(trouble).toEqual([]);
         expect(requested.length).toBeGreaterThan(3);
-        expect(requested.filter((url) => new URL(url).origin !== origin)).toEqual([]);
         expect(await tooWide(page)).toEqual([]);
-        await page.close();
       },
     );
 
     it('is light or dark, as the reader likes it', async () => {
-      const brightness = async (colorScheme: 'light' | 'dark') => {
-        const { page } = await open(path, { viewport: desktop, colorScheme });
-        const colour = await page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
-        await page.close();
-        return (colour.match(/\d+/g) ?? []).slice(0, 3).reduce((sum, channel) => sum + Number(channel), 0);
-      };
-      expect(await brightness('light')).toBeGreaterThan(600);
-      expect(await brightness('dark')).toBeLessThan(150);
+      const light = await open(path, { viewport: sizes.desktop, colorScheme: 'light' });
+      const dark = await open(path, { viewport: sizes.desktop, colorScheme: 'dark' });
+      expect(await brightness(light.page)).toBeGreaterThan(600);
+      expect(await brightness(dark.page)).toBeLessThan(150);
     });
   });
 
   it('moves to a section from the navigation on a wide screen, and marks where the reader is', async () => {
-    const { page } = await open('/docs', { viewport: desktop });
+    const { page } = await open('/docs', { viewport: sizes.desktop });
     const link = page.locator('#contents a[href="#createThing"]');
     await link.click();
     expect(new URL(page.url()).hash).toBe('#createThing');
     await expect.poll(() => topOf(page, '#createThing')).toBeLessThan(120);
     await expect.poll(() => link.getAttribute('aria-current')).toBe('true');
     expect(await page.locator('.menu').isVisible()).toBe(false);
-    await page.close();
   });
 
   it('has its navigation in a menu on a phone, which closes once it has been used', async () => {
-    const { page } = await open('/docs', { viewport: phone, hasTouch: true });
+    const { page } = await open('/docs', { viewport: sizes.phone, hasTouch: true });
     const contents = page.locator('#contents');
     expect(await contents.isVisible()).toBe(false);
     await page.locator('.menu').tap();
@@ -176,51 +143,40 @@ describe.skipIf(found === undefined)(`the pages in a browser${found === undefine
     await contents.locator('a[href="#listThings"]').tap();
     await expect.poll(() => topOf(page, '#listThings')).toBeLessThan(120);
     expect(await contents.isVisible()).toBe(false);
-    await page.close();
   });
 
   it('can be read and navigated with scripts switched off', async () => {
-    const { page, trouble } = await open('/docs', { viewport: phone, javaScriptEnabled: false });
+    const { page, trouble } = await open('/docs', { viewport: sizes.phone, javaScriptEnabled: false });
     await page.locator('.menu').click();
     await page.locator('#contents a[href="#errors"]').click();
     expect(new URL(page.url()).hash).toBe('#errors');
     expect(await page.locator('.copy').count()).toBe(0);
-    expect(trouble).toEqual([]);
-    await page.close();
+    expect(await trouble()).toEqual([]);
   });
 
   it('copies an example exactly', async () => {
-    const { page } = await open('/docs', { viewport: desktop, permissions: ['clipboard-read', 'clipboard-write'] });
+    const { page } = await open('/docs', {
+      viewport: sizes.desktop,
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
     const example = page.locator('#createThing .samples figure').first();
     await example.locator('.copy').click();
     await expect.poll(() => example.locator('.copy').textContent()).toBe('Copied');
     const copied = await page.evaluate<string>('navigator.clipboard.readText()');
     expect(copied).toBe(await example.locator('code').textContent());
     expect(copied).toContain(`curl ${origin}/api/things`);
-    await page.close();
   });
 
   it('explains an error at the address that the problem names', async () => {
     const reply = await fetch(`${origin}/api/nothing-here`);
     const { type, code } = (await reply.json()) as { type: string; code: string };
     expect(type).toBe(`${origin}/docs#error-${code}`);
-    const { page } = await open(type.slice(origin.length), { viewport: phone });
+    const { page } = await open(type.slice(origin.length), { viewport: sizes.phone });
     const target = page.locator('article:target');
     expect(await target.textContent()).toContain(code);
-    expect(await topOf(page, 'article:target')).toBeLessThan(phone.height);
-    await page.close();
+    expect(await topOf(page, 'article:target')).toBeLessThan(sizes.phone.height);
   });
 });
-
-/** What makes the page scroll sideways; code may be wider, because it scrolls inside itself. */
-function tooWide(page: Page): Promise<string[]> {
-  return page.evaluate<string[]>(`
-    const root = document.documentElement;
-    [...document.querySelectorAll('body *:not(pre *)'), ...(root.scrollWidth > innerWidth ? [root] : [])]
-      .filter((element) => element === root || element.getBoundingClientRect().right > innerWidth)
-      .map((element) => element.outerHTML.slice(0, 100))
-  `);
-}
 
 function topOf(page: Page, selector: string): Promise<number> {
   return page.evaluate<number>(`document.querySelector('${selector}').getBoundingClientRect().top`);

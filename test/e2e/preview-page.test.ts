@@ -1,12 +1,10 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findBrowser, launchBrowser, noBrowser } from '../support/browser.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, it } from 'vitest';
 import type { TestAccount } from '../support/client.ts';
 import { startTestShop } from '../support/merchant.ts';
+import { describeInBrowser, looks, sizes, tooWide } from '../support/pages.ts';
 import { useService } from '../support/service.ts';
 
-const found = await findBrowser();
-const sizes = { desktop: { width: 1280, height: 900 }, phone: { width: 375, height: 812 } };
 const shop = await startTestShop();
 const service = useService({ env: { ALLOW_PRIVATE_HOSTS: shop.website } });
 
@@ -21,42 +19,16 @@ async function previewOf(website: string, query: string): Promise<string> {
   return body.previewUrl;
 }
 
-describe.skipIf(found === undefined)(`in a browser${found === undefined ? ` (${noBrowser})` : ''}`, () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    if (found !== undefined) browser = await launchBrowser(found);
-  });
-  afterAll(() => browser?.close());
-
-  /** Opens a page and keeps account of everything that it should not do. */
-  async function open(url: string, options: BrowserContextOptions) {
-    const page = await browser.newPage({ reducedMotion: 'reduce', ...options });
-    const trouble: string[] = [];
-    const requested: string[] = [];
-    page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) trouble.push(message.text());
-    });
-    page.on('pageerror', (error) => trouble.push(error.message));
-    page.on('requestfailed', (request) => trouble.push(`${request.url()} failed`));
-    page.on('request', (request) => requested.push(request.url()));
-    await page.goto(url, { waitUntil: 'networkidle' });
-    return { page, trouble, requested };
-  }
-
-  it.each(
-    Object.entries(sizes).flatMap(([size, viewport]) => [
-      { size, viewport, colorScheme: 'light' as const },
-      { size, viewport, colorScheme: 'dark' as const },
-    ]),
-  )(
+describeInBrowser('in a browser', (open) => {
+  it.each(looks)(
     'the photos of a search are shown on a $size, $colorScheme, and nobody else is asked',
     async ({ viewport, colorScheme }) => {
-      const { page, trouble, requested } = await open(await previewOf('demo-shop.example', 'mug'), {
+      const { page, trouble, foreignTo } = await open(await previewOf('demo-shop.example', 'mug'), {
         viewport,
         colorScheme,
       });
-      expect(trouble).toEqual([]);
-      expect(requested.filter((url) => new URL(url).origin !== service.url)).toEqual([]);
+      expect(await trouble()).toEqual([]);
+      expect(await foreignTo(service.url)).toEqual([]);
       expect(await page.locator('.products li').count()).toBe(4);
       expect(await loadedPictures(page)).toEqual([400, 400, 400, 400]);
       const first = page.locator('.products li').first();
@@ -64,12 +36,10 @@ describe.skipIf(found === undefined)(`in a browser${found === undefined ? ` (${n
       expect(await first.innerText()).toMatch(/Alder Pottery\s+Stoneware Mug, Sea\s+\$24\.00/);
       expect(await tooWide(page)).toEqual([]);
       const href = (await first.locator('a').getAttribute('href')) ?? '';
-      await page.close();
       const opened = await open(href, { viewport, colorScheme });
-      expect(opened.trouble).toEqual([]);
+      expect(await opened.trouble()).toEqual([]);
       expect(await opened.page.locator('h1').innerText()).toBe('Stoneware Mug, Sea');
       expect(await tooWide(opened.page)).toEqual([]);
-      await opened.page.close();
     },
   );
 
@@ -95,27 +65,24 @@ describe.skipIf(found === undefined)(`in a browser${found === undefined ? ` (${n
         },
       },
     };
-    const { page, requested } = await open(await previewOf(shop.website, 'mug'), { viewport: sizes.phone });
+    const { page, foreignTo } = await open(await previewOf(shop.website, 'mug'), { viewport: sizes.phone });
+    expect(await foreignTo(service.url)).toEqual([]);
     expect(await page.title()).toBe(`“mug” at ${shop.website}`);
-    expect(requested.filter((url) => new URL(url).origin !== service.url)).toEqual([]);
     expect(await page.locator('main script').count()).toBe(0);
     expect(await page.locator('.products img').count()).toBe(1);
     expect(await page.locator('.sold-out').count()).toBe(1);
     // The frame that stands in for a photo that is not there.
     expect(await loadedPictures(page)).not.toContain(0);
     expect(await tooWide(page)).toEqual([]);
-    await page.close();
   });
 
   it('says so in a friendly way where there is nothing', async () => {
     const { page } = await open(`${service.url}/shopping/preview/nothing`, { viewport: sizes.phone });
     expect(await page.locator('h1').innerText()).toBe('There is nothing to see here');
     expect(await tooWide(page)).toEqual([]);
-    await page.close();
     const empty = await open(await previewOf('demo-shop.example', 'xylophone'), { viewport: sizes.phone });
     expect(await empty.page.locator('main').innerText()).toContain('found nothing');
-    expect(empty.trouble).toEqual([]);
-    await empty.page.close();
+    expect(await empty.trouble()).toEqual([]);
   });
 
   it('the demo shop and the page about our robot fit a phone', async () => {
@@ -127,8 +94,7 @@ describe.skipIf(found === undefined)(`in a browser${found === undefined ? ` (${n
       `${service.url}/bot`,
     ]) {
       const { page, trouble } = await open(url, { viewport: sizes.phone });
-      expect([url, trouble, await tooWide(page)]).toEqual([url, [], []]);
-      await page.close();
+      expect([url, await trouble(), await tooWide(page)]).toEqual([url, [], []]);
     }
   });
 });
@@ -141,15 +107,5 @@ async function loadedPictures(page: Page): Promise<number[]> {
       await image.decode().catch(() => {});
       return image.naturalWidth;
     }))
-  `);
-}
-
-/** What makes the page scroll sideways; code may be wider, because it scrolls inside itself. */
-function tooWide(page: Page): Promise<string[]> {
-  return page.evaluate<string[]>(`
-    const root = document.documentElement;
-    [...document.querySelectorAll('body *:not(pre *)'), ...(root.scrollWidth > innerWidth ? [root] : [])]
-      .filter((element) => element === root || element.getBoundingClientRect().right > innerWidth)
-      .map((element) => element.outerHTML.slice(0, 100))
   `);
 }
