@@ -44,6 +44,8 @@ export const sandbox: Feature<SandboxSettings, SandboxParts> = {
     ],
     harmless: ['DEMO_SHOP_SEARCH', 'SANDBOX_ON_RAMP'],
     read: ({ DEMO_SHOP_SEARCH, SANDBOX_ON_RAMP }) => ({ ways: DEMO_SHOP_SEARCH, onRamp: SANDBOX_ON_RAMP === 'true' }),
+    refuseLive: (_env, given) =>
+      given['SANDBOX_ON_RAMP'] === undefined ? [] : ['SANDBOX_ON_RAMP is unsafe: it belongs to the sandbox'],
   }),
   chapters: [{ name: 'Sandbox', description: 'Only in the sandbox: what stands in for the outside world.' }],
   routes: ({ db, secrets, localChains: chains, sandboxShops: shops }) =>

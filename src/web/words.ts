@@ -28,3 +28,9 @@ export function moment(date: Date): Html {
   const day = `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
   return html`<time datetime="${iso}">${day}, ${iso.slice(11, 16)} UTC</time>`;
 }
+
+/** For what is today anyway. */
+export function timeOfDay(date: Date): Html {
+  const iso = date.toISOString();
+  return html`<time datetime="${iso}">${iso.slice(11, 16)} UTC</time>`;
+}

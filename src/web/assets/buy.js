@@ -1,6 +1,10 @@
 // The page of a funding link works without this file, by loading it again. With it, the page follows the payment by itself,
 // shows how much time is left, and copies what is to be pasted into a wallet.
 
+// The time that is left is counted from when the page was told, because the clock of a phone may be wrong.
+let counted;
+let end;
+
 const main = document.querySelector('main[data-events]');
 if (main) {
   follow(main);
@@ -43,10 +47,6 @@ function follow(page) {
   // Back from the card company the browser may show the page as it was left.
   addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
 }
-
-// Counted from when the page was told, because the clock of a phone may be wrong.
-let counted;
-let end;
 
 function showTimeLeft() {
   const left = document.querySelector('[data-left]');

@@ -1,7 +1,7 @@
 import { chains } from '../../chains/chains.ts';
 import { type Html, html } from '../html.ts';
 import { layout, type PageContext } from '../layout.ts';
-import { amountText, moment } from '../words.ts';
+import { amountText, moment, timeOfDay } from '../words.ts';
 import { announcement, progress, remarks } from './progress.ts';
 import { type BuyView, phaseOf } from './view.ts';
 import { ways } from './ways.ts';
@@ -41,15 +41,17 @@ export function buyMain(view: BuyView): Html {
       return html`<article class="card">
 <div class="asked">
 <h1><span class="who">Add money for <bdi>${link.name}</bdi></span> <span class="amount">${amountText(link.amount)} <span class="unit">${link.amount.asset}</span></span></h1>
-<p class="whom">It goes to <bdi>${link.name}</bdi>, account <code>${link.handle}</code>. A name is whatever its owner chose; a handle belongs to one account for ever.</p>
-<p class="until">This link works until ${moment(link.expiresAt)} <span class="left" data-left="${secondsLeft(link.expiresAt)}"></span></p>
+<p class="whom">It goes to account <code>${link.handle}</code>. This link works until ${timeOfDay(link.expiresAt)}<span class="left" data-left="${secondsLeft(link.expiresAt)}"></span>.</p>
 </div>
 <div class="progress">${progress(view)}</div>
 </article>
 <noscript><p class="remark">This page cannot follow the payment by itself without JavaScript. When you have paid, <a href="">load it again</a> to see whether it has arrived.</p></noscript>
-${phaseOf(link) === 'paying' ? ways(view) : html`<section class="next"><h2>Nothing left to do</h2><p>A payment is on its way. You may close this page: it is added to the balance all the same. Please do not pay again.</p></section>`}`;
+${phaseOf(link) === 'paying' ? ways(view) : nothingLeft}
+<p class="note">Pay only if you expected this link. A name is whatever its owner chose; the handle <code>${link.handle}</code> belongs to one account for ever.</p>`;
   }
 }
+
+const nothingLeft = html`<section class="next"><h2>Nothing left to do</h2><p>A payment is on its way. You may close this page: it is added to the balance all the same. Please do not pay again.</p></section>`;
 
 /** Counted from now on by the page, because its own clock may be wrong. */
 function secondsLeft(end: Date): number {

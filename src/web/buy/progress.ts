@@ -10,16 +10,17 @@ export function progress(view: BuyView): Html {
   const reached = steps.findIndex(({ status }) => status === link.status);
   return html`<ol class="steps">${steps.map(
     ({ title }, place) =>
-      html`<li class="${stepClass(place, reached)}"${place === reached && html` aria-current="step"`}><strong>${title}</strong><span>${place === reached && now(view)}</span></li>`,
+      html`<li class="${stepClass(place, reached)}"${place === reached && html` aria-current="step"`}>${title}</li>`,
   )}</ol>
+<p class="now">${now(view)}</p>
 ${remarks(link).map((remark) => html`<p class="remark">${remark}</p>`)}`;
 }
 
 const steps = [
-  { status: 'open', title: 'Waiting for the payment' },
-  { status: 'seen', title: 'Seen on the chain' },
+  { status: 'open', title: 'Waiting' },
+  { status: 'seen', title: 'Seen' },
   { status: 'confirmed', title: 'Confirmed' },
-  { status: 'completed', title: 'In the balance' },
+  { status: 'completed', title: 'Credited' },
 ] as const;
 
 function stepClass(place: number, reached: number): string {
@@ -36,7 +37,7 @@ function now({ link, confirmations }: BuyView): string {
     case 'confirmed':
       return `${paid(link)} is final and is being added.`;
     default:
-      return 'This page shows it by itself as soon as it is sent.';
+      return 'Waiting for the payment. This page shows it by itself as soon as it is on the chain.';
   }
 }
 

@@ -17,12 +17,14 @@ ${link.address === null || view.token === undefined ? notReachable(view) : byWal
 }
 
 function byCard({ sellers }: BuyView): Html {
+  const [only, ...others] = sellers;
+  const whose = others.length === 0 && only !== undefined ? only.label : 'the company that takes it';
   return html`<section class="way">
 <h2>Pay by card</h2>
-<p>You enter your card at the company that takes it. It never passes through here, and the money is added as soon as the company has sent it.</p>
+<p>You enter your card at ${whose}. It never passes through here, and the money is added as soon as it was sent on.</p>
 ${sellers.map(
   ({ label, href }) =>
-    html`<p class="act"><a class="button" href="${href}" rel="nofollow noreferrer">Pay by card <span class="with">with ${label}</span></a></p>`,
+    html`<p class="act"><a class="button" href="${href}" rel="nofollow noreferrer">Pay by card${others.length > 0 && ` with ${label}`}</a></p>`,
 )}
 </section>`;
 }
@@ -38,7 +40,7 @@ function byWallet({ link, token }: BuyView): Html {
 <div class="transfer">
 <dl>
 <div><dt>Network</dt><dd><strong>${name}</strong></dd></div>
-<div><dt>Amount</dt><dd><code>${exact}</code> <strong>${amount.asset}</strong> ${copyButton(exact, 'amount')}</dd></div>
+<div><dt>Amount</dt><dd><strong>${exact} ${amount.asset}</strong> ${copyButton(exact, 'amount')}</dd></div>
 <div class="address"><dt>Address</dt><dd><code>${address}</code> ${copyButton(address, 'address')}</dd></div>
 </dl>
 <div class="scan">${qrCode(request, `QR code for a wallet: ${exact} ${amount.asset} on ${name}`)}<p>Scan with a wallet, or <a href="${request}">open one on this phone</a></p></div>
