@@ -107,5 +107,5 @@ function arrivedRemark({ amount, status }: FundingPageView, { amount: got, chain
   if (status === 'open' && got.atomic < amount.atomic) {
     return `${what} ${where}. This link still waits for a payment of ${amountText(amount)}.`;
   }
-  return `${what} ${where}.`;
+  return status === 'completed' ? `Besides that, ${what} ${where}.` : `${what} ${where}.`;
 }
