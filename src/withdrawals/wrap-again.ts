@@ -11,6 +11,7 @@ import { postSurely } from '../ledger/post-surely.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { amountOf } from '../money/amount.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
+import { wakeSaga } from '../sagas/wake-saga.ts';
 import { returnPosting } from './finish-withdrawal.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
 import { withdrawalSaga } from './saga.ts';
@@ -33,7 +34,7 @@ export async function beginWrapping(
   withdrawal: Withdrawal,
   end: Extract<StepEnd, { state: 'failed' }> | 'never_asked',
 ): Promise<boolean> {
-  const { id, status } = withdrawal;
+  const { id, chain, status } = withdrawal;
   const reason = end === 'never_asked' ? 'The operator refused it.' : end.reason;
   return db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
@@ -43,7 +44,11 @@ export async function beginWrapping(
     if (rowCount === 0) return false;
     const wallet = await stepWallet(tx, payStep(id));
     const gas = end === 'never_asked' ? undefined : await settleStep(tx, payStep(id), end);
-    if (end === 'never_asked') await dropStep(tx, payStep(id));
+    if (end === 'never_asked') {
+      await dropStep(tx, payStep(id));
+      // What was held has nobody who goes on with it.
+      await wakeSaga(tx, { saga: withdrawalSaga.name, id, lane: chain });
+    }
     await planWrap(tx, withdrawal, { wallet, step: 'wrap' });
     await postSurely(tx, ledger, gas ?? []);
     return true;
