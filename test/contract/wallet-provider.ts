@@ -177,6 +177,25 @@ export function describeWalletProvider(
       expect(await nativeBalance(multicallAddress)).toBe(before + 3n);
     });
 
+    it('fails for good, and moves nothing, when the recipient takes no native coin', async () => {
+      const from = await fundedWallet();
+      const to = stranger();
+      await chains.rpc(home, 'hardhat_setCode', [to, '0x60006000fd']);
+      const before = await nativeBalance(from.address);
+      const bare = { from, contract: to, data: '0x', value: 7n, idempotencyKey: randomUUID() } as const;
+      const result = await outcome(provider.execute(bare).then((ref) => follow(ref)));
+      if (result instanceof ProviderError) expect(result).toMatchObject({ retryable: false });
+      else expect(result).toMatchObject({ state: 'failed' });
+      expect(await nativeBalance(to)).toBe(0n);
+      expect(before - (await nativeBalance(from.address))).toBeLessThan(10n ** 17n);
+
+      // The wallet is not held up by it.
+      const other = stranger();
+      const next = { ...bare, contract: other, idempotencyKey: randomUUID() };
+      expect(await follow(await provider.execute(next))).toMatchObject({ state: 'confirmed' });
+      expect(await nativeBalance(other)).toBe(7n);
+    });
+
     it('signs an authorization that the token contract accepts from somebody else', async () => {
       const from = await newWallet();
       await chains.mint(home, 'USDC', from.address, 8_000_000n);

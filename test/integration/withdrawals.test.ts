@@ -129,7 +129,12 @@ describe('what is refused', () => {
     ['no 0x', { amount: 5, address: good.slice(2) }, 'invalid_request', '40 hexadecimal'],
     ['a wrong checksum', { amount: 5, address: good.replace('bD', 'Bd') }, 'invalid_request', 'checksum'],
     ['an unknown chain', { amount: 5, address: good, chain: 'DOGE' }, 'invalid_request', 'MATIC'],
-    ['an unknown currency', { amount: 5, address: good, currency: 'AVAX' }, 'invalid_request', 'must be one of USDC, EURC, DAI'],
+    [
+      'an unknown currency',
+      { amount: 5, address: good, currency: 'AVAX' },
+      'invalid_request',
+      'must be one of USDC, EURC, DAI',
+    ],
     ['an unknown field', { amount: 5, adress: good }, 'invalid_request', 'adress'],
     ['no address at all', { amount: 5 }, 'withdrawal_address_required', 'withdrawalAddress'],
     [
