@@ -31,10 +31,11 @@ const refusedMs = 60_000;
 export async function beginWrapping(
   { db, ledger }: WrapParts,
   withdrawal: Withdrawal,
-  end: Extract<StepEnd, { state: 'failed' }> | 'never_asked',
+  end: Extract<StepEnd, { state: 'failed' }> | { readonly neverAsked: string },
 ): Promise<boolean> {
   const { id, status } = withdrawal;
-  const reason = end === 'never_asked' ? 'The operator refused it.' : end.reason;
+  const wasAsked = 'state' in end;
+  const reason = wasAsked ? end.reason : end.neverAsked;
   return db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE withdrawals SET status = 'wrapping', error = $3, updated_at = now() WHERE id = $1 AND status = $2`,
@@ -42,8 +43,8 @@ export async function beginWrapping(
     );
     if (rowCount === 0) return false;
     const wallet = await stepWallet(tx, payStep(id));
-    const gas = end === 'never_asked' ? undefined : await settleStep(tx, payStep(id), end);
-    if (end === 'never_asked') await dropStep(tx, payStep(id));
+    const gas = wasAsked ? await settleStep(tx, payStep(id), end) : undefined;
+    if (!wasAsked) await dropStep(tx, payStep(id));
     await planWrap(tx, withdrawal, { wallet, step: 'wrap' });
     await postSurely(tx, ledger, gas ?? []);
     return true;
