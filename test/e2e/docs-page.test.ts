@@ -92,7 +92,7 @@ describeInBrowser('the pages in a browser', (openPage) => {
       authenticate: () => undefined,
       limiter: createMemoryLimiter(systemClock),
       logger: createLogger('silent'),
-      pages: (pages) => addPages(pages, { document: described.document, mode: 'sandbox' }),
+      pages: (pages) => addPages(pages, { document: described.document, mode: 'sandbox', readiness: async () => [] }),
     });
     origin = await app.listen({ host: '127.0.0.1', port: 0 });
   });

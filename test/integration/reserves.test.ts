@@ -162,7 +162,9 @@ describe('a chain that cannot be asked', () => {
         unavailable: 'The chain does not answer.',
       })),
     );
-    expect(reserves.filter(({ chain }) => chain === 'MATIC').map(({ difference }) => difference)).toEqual(Array(5).fill('0'));
+    expect(reserves.filter(({ chain }) => chain === 'MATIC').map(({ difference }) => difference)).toEqual(
+      Array(5).fill('0'),
+    );
     // Addresses of RPC servers may hold keys.
     expect(JSON.stringify(reserves)).not.toContain('127.0.0.1');
   });

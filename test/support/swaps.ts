@@ -147,6 +147,7 @@ export function useSwapWorld(options: ChainsOptions = {}) {
     look,
     goOn,
     read,
+    fillTanks,
     waitsFor,
     owed,
     held,
