@@ -15,3 +15,9 @@ export const routerAbi = parseAbi([
   'function multicall(uint256 deadline, bytes[] data) payable returns (bytes[] results)',
   'function refundETH() payable',
 ]);
+
+export const multicallAbi = parseAbi([
+  'struct Call { address target; uint256 gasLimit; bytes callData; }',
+  'struct Result { bool success; uint256 gasUsed; bytes returnData; }',
+  'function multicall(Call[] calls) returns (uint256 blockNumber, Result[] returnData)',
+]);
