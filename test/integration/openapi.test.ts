@@ -301,6 +301,31 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.get('/circle/deposits?limit=0', await newKey()),
     ];
   },
+  async createBuySession() {
+    const key = await newKey();
+    return [
+      await service.client.post('/circle/buy-session', { amount: 25 }, key),
+      await service.client.post('/circle/buy-session', { amount: 0.5 }, key),
+      await service.client.post('/circle/buy-session', { amount: 25 }),
+    ];
+  },
+  async listBuySessions() {
+    const key = await newKey();
+    await service.client.post('/circle/buy-session', { amount: 25 }, key);
+    await service.client.post('/sandbox/fund', { amount: 25 }, key);
+    return [
+      await service.client.get('/circle/buy-sessions', key),
+      await service.client.get('/circle/buy-sessions?status=paid', key),
+    ];
+  },
+  async getBuySession() {
+    const key = await newKey();
+    const { body } = await service.client.post('/circle/buy-session', { amount: 25 }, key);
+    return [
+      await service.client.get(`/circle/buy-sessions/${body.id}`, key),
+      await service.client.get(`/circle/buy-sessions/${body.id}`, await newKey()),
+    ];
+  },
   async withdraw() {
     const key = await newFundedKey();
     return [
@@ -516,6 +541,8 @@ const allowed: Record<Scope, readonly string[]> = {
     'GET /account/statement',
     'GET /agents/check',
     'GET /circle/balance',
+    'GET /circle/buy-sessions',
+    'GET /circle/buy-sessions/{id}',
     'GET /circle/deposit-address',
     'GET /circle/deposits',
     'GET /circle/lookup',
@@ -536,6 +563,7 @@ const allowed: Record<Scope, readonly string[]> = {
   ],
   pay: [
     'POST /agent/transfer',
+    'POST /circle/buy-session',
     'POST /circle/transfer',
     'POST /cross-chain/transfer',
     'POST /invoices',
