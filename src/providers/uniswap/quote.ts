@@ -47,9 +47,11 @@ export async function askQuote(
     if (sqrtPrice !== undefined) sqrtPrices.set(pool, sqrtPrice);
   }
   const quotes = paths.flatMap((path, index) => {
-    const amountOut = readSwap(answers[pools.length + index]);
     const atSpot = outAtSpot(path, atomic, sqrtPrices);
-    if (amountOut === undefined || atSpot === undefined) return [];
+    if (atSpot === undefined) return [];
+    // A pool on the way refuses to swap nothing for nothing: that is no lack of what it could pay.
+    const amountOut = readSwap(answers[pools.length + index]) ?? (atSpot === 0n ? 0n : undefined);
+    if (amountOut === undefined) return [];
     return [{ amountOut, impact: impactOf(amountOut, atSpot), path: encodePath(path) }];
   });
   // Of equal ones the first, which is the shortest.
