@@ -12,6 +12,7 @@ import { postSurely } from '../ledger/post-surely.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { amountOf } from '../money/amount.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
+import { wakeSaga } from '../sagas/wake-saga.ts';
 import { returnPosting } from './finish-withdrawal.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
 import { withdrawalSaga } from './saga.ts';
@@ -34,7 +35,7 @@ export async function beginWrapping(
   withdrawal: Withdrawal,
   end: Extract<StepEnd, { state: 'failed' }> | { readonly neverAsked: string },
 ): Promise<boolean> {
-  const { id, status } = withdrawal;
+  const { id, chain, status } = withdrawal;
   const wasAsked = 'state' in end;
   const reason = wasAsked ? end.reason : end.neverAsked;
   return db.transaction(async (tx) => {
@@ -45,7 +46,11 @@ export async function beginWrapping(
     if (rowCount === 0) return false;
     const wallet = await stepWallet(tx, payStep(id));
     const gas = wasAsked ? await settleStep(tx, payStep(id), end) : undefined;
-    if (!wasAsked) await dropStep(tx, payStep(id));
+    if (!wasAsked) {
+      await dropStep(tx, payStep(id));
+      // What was held has nobody who goes on with it.
+      await wakeSaga(tx, { saga: withdrawalSaga.name, id, lane: chain });
+    }
     await planWrap(tx, withdrawal, { wallet, step: 'wrap' });
     await postSurely(tx, ledger, gas ?? []);
     return true;

@@ -7,6 +7,7 @@ import { coins } from '../../src/chains/coins.ts';
 import { uniswap } from '../../src/chains/uniswap.ts';
 import { Ended } from '../../src/checkpoint.ts';
 import { amountOf } from '../../src/money/amount.ts';
+import { reconcile } from '../../src/reserves/reconcile.ts';
 import { addFloat } from '../../src/treasury/add-float.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
 import { addWithdrawalCommands } from '../../src/withdrawals/commands.ts';
@@ -92,6 +93,31 @@ test.each(coins)(
     expect((await coinWorld.ledgerOf('fees', coin)) - earned).toBe(fee.atomic);
   },
 );
+
+test('a transaction that pays something else in native coin is named', async () => {
+  await deposit(user, 'MATIC', whole);
+  await sweep();
+  const { id } = await withdraw(user, 'MATIC', { gross: whole, to });
+  await goOn(id, 'complete');
+  const networks = new Map([['MATIC', chains.network('MATIC')] as const]);
+  const findings = () => reconcile({ db, networks, sagas: [] });
+  expect(await findings()).toEqual([]);
+  // Another transaction, as if somebody had written it down for this one.
+  const { rows } = await db.query<{ hash: string }>(
+    "SELECT hash FROM chain_steps WHERE saga_id = $1 AND step = 'unwrap'",
+    [id],
+  );
+  const write = (hash: string | undefined) =>
+    db.transaction(async (tx) => {
+      await tx.query('ALTER TABLE chain_steps DISABLE TRIGGER chain_steps_guard');
+      await tx.query("UPDATE chain_steps SET hash = $2 WHERE saga_id = $1 AND step = 'pay'", [id, hash]);
+      await tx.query('ALTER TABLE chain_steps ENABLE TRIGGER chain_steps_guard');
+    });
+  const { txHash } = await look(id);
+  await write(rows[0]?.hash);
+  expect(await findings()).toContainEqual(expect.stringContaining(`withdrawal ${id} of`));
+  await write(txHash ?? undefined);
+});
 
 describe('a recipient', () => {
   test('that takes no native coin is not unwrapped for', async () => {

@@ -6,7 +6,7 @@ import { randomBase62 } from '../../ids.ts';
 import { toDecimalText } from '../../money/amount.ts';
 import type { Secrets } from '../../secrets.ts';
 import type { Faucet } from '../chains/faucet.ts';
-import { mintedToken } from '../chains/tokens.ts';
+import { mintedTokens } from '../chains/tokens.ts';
 import { type CardSession, openSession, sealSession } from './card-session.ts';
 
 /** How a payment by card can end here: it is paid, or refused for one of the usual reasons. */
@@ -52,7 +52,7 @@ export function createSandboxOnRamp({ db, secrets, faucet, clock, publicUrl }: S
   return {
     name,
     label: 'the test card company',
-    sells: (chain, asset) => mintedToken(chain, asset) !== undefined,
+    sells: (chain, asset) => mintedTokens[chain].some((token) => token.asset === asset),
     // A path and not a full address, so that it works under every name that this machine is reached by.
     begin: async (purchase) =>
       `${new URL(publicUrl()).pathname.replace(/\/$/, '')}/sandbox/on-ramp/${sealSession(secrets, purchase, clock.now())}`,
