@@ -28,40 +28,44 @@ export async function failSwap(parts: SwapParts, swap: Swap, end: StepEnd, becau
   const { id, status } = swap;
   const reason = because ?? explainFailure(end.state === 'failed' ? end.reason : 'It was not swapped.');
   const next = status === 'queued' ? 'failed' : 'returning';
-  await db.transaction(async (tx) => {
-    const { address } = await houseWallet(tx, 'treasury', homeChain);
+  const isFirst = await db.transaction(async (tx) => {
+    const { address: treasury } = await houseWallet(tx, 'treasury', homeChain);
+    const recipient = swap.recipient ?? treasury;
     const { rowCount } = await tx.query(
-      `UPDATE swaps SET status = $2, error = $3, updated_at = now(), recipient = coalesce(recipient, $5),
+      `UPDATE swaps SET status = $2, error = $3, updated_at = now(), recipient = $5,
           finished_at = CASE WHEN $2 = 'failed' THEN now() END
         WHERE id = $1 AND status = $4`,
-      [id, next, reason, status, address.toLowerCase()],
+      [id, next, reason, status, recipient.toLowerCase()],
     );
-    if (rowCount === 0) return;
+    if (rowCount === 0) return false;
     const gas = (await settleStep(tx, stepOf(swap), end)) ?? [];
     const isPrepared = status === 'swapping' || (status === 'preparing' && end.state === 'confirmed');
-    if (next === 'returning') await planReturn(tx, swap, { isPrepared });
+    if (next === 'returning') await planReturn(tx, swap, { isPrepared, recipient });
     const more = status === 'preparing' && isPrepared ? unwrapped(swap) : [];
     await postSurely(tx, ledger, [refund(swap, reason), ...more, ...gas]);
+    return true;
   });
-  logger.warn({ swap: id }, `a swap failed: ${end.state === 'failed' ? end.reason : reason}`);
+  // Of two processes one decides; and what the other has decided may be that it is swapped.
+  if (isFirst) logger.warn({ swap: id }, `a swap failed: ${end.state === 'failed' ? end.reason : reason}`);
 }
 
 /** Nobody was asked for anything yet: it leaves the line, and the whole amount is its owner's again. */
 export async function abandonSwap({ db, ledger, logger }: SwapParts, swap: Swap): Promise<void> {
   const { id } = swap;
   const reason = 'It could not be swapped in time.';
-  await db.transaction(async (tx) => {
+  const isFirst = await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE swaps SET status = 'failed', error = $2, updated_at = now(), finished_at = now()
         WHERE id = $1 AND status = 'queued'`,
       [id, reason],
     );
-    if (rowCount === 0) return;
+    if (rowCount === 0) return false;
     // What was asked meanwhile cannot be dropped: then none of this happens.
     await dropStep(tx, fillStep(id));
     await postSurely(tx, ledger, [refund(swap, reason)]);
+    return true;
   });
-  logger.warn({ swap: id }, 'a swap failed: there was not enough in the treasury in time');
+  if (isFirst) logger.warn({ swap: id }, 'a swap failed: there was not enough in the treasury in time');
 }
 
 function stepOf(swap: Swap): { sagaId: string; step: string } {
@@ -72,11 +76,9 @@ function stepOf(swap: Swap): { sagaId: string; step: string } {
 async function planReturn(
   tx: Transaction,
   swap: Swap,
-  { isPrepared }: { readonly isPrepared: boolean },
+  { isPrepared, recipient }: { readonly isPrepared: boolean; readonly recipient: Hex },
 ): Promise<void> {
   const { id, net } = swap;
-  const { address: treasury } = await houseWallet(tx, 'treasury', homeChain);
-  const recipient = swap.recipient ?? treasury;
   const common = { saga: swapSaga.name, chain: homeChain, wallet: await findSwapper(tx, swap) };
   if (isCoin(swap) && isPrepared) {
     const account = houseAccount('unwrapped_in_transit', net.asset);
