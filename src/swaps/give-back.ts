@@ -1,5 +1,6 @@
 import { encodeFunctionData, type Hex } from 'viem';
-import { findStep } from '../chain-steps/chain-step.ts';
+import { findStep, listSteps } from '../chain-steps/chain-step.ts';
+import { sumArrived } from '../chain-steps/match-arrival.ts';
 import { dropStep, planStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
@@ -15,9 +16,19 @@ import type { SagaStep } from '../sagas/run-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { explainFailure } from './explain-failure.ts';
 import { findSwapper, type SwapParts, tokenAddress } from './parts.ts';
-import { refund, unwrapped } from './postings.ts';
+import { cameAlong, refund, unwrapped } from './postings.ts';
 import { swapSaga } from './saga.ts';
-import { disallowStep, fillStep, isCoin, prepareStep, returnStep, type Swap, swapStep, wrapStep } from './swap.ts';
+import {
+  disallowStep,
+  fillStep,
+  isCoin,
+  isWrapStep,
+  prepareStep,
+  returnStep,
+  type Swap,
+  swapStep,
+  wrapStep,
+} from './swap.ts';
 
 /**
  * It was certainly not swapped: the whole amount is its owner's again at once. What the wallet that swaps holds for it goes back
@@ -68,7 +79,7 @@ export async function abandonSwap({ db, ledger, logger }: SwapParts, swap: Swap)
   if (isFirst) logger.warn({ swap: id }, 'a swap failed: there was not enough in the treasury in time');
 }
 
-function stepOf(swap: Swap): { sagaId: string; step: string } {
+function stepOf(swap: Swap): StepName {
   if (swap.status === 'queued') return fillStep(swap.id);
   return swap.status === 'preparing' ? prepareStep(swap) : swapStep(swap.id);
 }
@@ -79,17 +90,29 @@ async function planReturn(
   { isPrepared, recipient }: { readonly isPrepared: boolean; readonly recipient: Hex },
 ): Promise<void> {
   const { id, net } = swap;
-  const common = { saga: swapSaga.name, chain: homeChain, wallet: await findSwapper(tx, swap) };
   if (isCoin(swap) && isPrepared) {
-    const account = houseAccount('unwrapped_in_transit', net.asset);
-    const arrives = [
-      { chain: homeChain, address: recipient, asset: net.asset, account, knownBy: 'transaction' as const },
-    ];
-    await planStep(tx, { ...common, ...wrapStep(id), arrives });
+    await planWrap(tx, swap, { which: wrapStep(id), recipient });
     return;
   }
+  const common = { saga: swapSaga.name, chain: homeChain, wallet: await findSwapper(tx, swap) };
   await planStep(tx, { ...common, ...returnStep(id), leaves: [{ amount: net, recipient, stays: true }] });
   if (isPrepared) await planStep(tx, { ...common, ...disallowStep(id) });
+}
+
+async function planWrap(
+  tx: Transaction,
+  swap: Swap,
+  { which, recipient }: { readonly which: StepName; readonly recipient: Hex },
+): Promise<void> {
+  const { asset } = swap.net;
+  const account = houseAccount('unwrapped_in_transit', asset);
+  await planStep(tx, {
+    saga: swapSaga.name,
+    ...which,
+    chain: homeChain,
+    wallet: await findSwapper(tx, swap),
+    arrives: [{ chain: homeChain, address: recipient, asset, account, knownBy: 'transaction' }],
+  });
 }
 
 /** Returning: house-keeping. Its owner has the amount already, and the books say where the tokens are whatever comes of it. */
@@ -97,11 +120,16 @@ export async function returnToTreasury(parts: SwapParts, swap: Swap): Promise<Sa
   const { db, ledger, logger } = parts;
   const { id, recipient } = swap;
   if (recipient === null) throw new Error(`swap ${id} does not know where it goes back to`);
-  const ends: { readonly which: { sagaId: string; step: string }; readonly end: StepEnd }[] = [];
-  for (const { which, request } of housekeeping(parts, swap, recipient)) {
+  const wraps = (await listSteps(db, id)).filter(isWrapStep).length;
+  const ends: { readonly which: StepName; readonly end: StepEnd }[] = [];
+  for (const { which, request } of housekeeping(parts, swap, { recipient, wraps })) {
     if ((await findStep(db, which)) === undefined) continue;
     const progress = await takeStep(parts, which, request);
     if (progress.state === 'waiting') return progress;
+    if (progress.state === 'failed' && isWrapStep(which)) {
+      await wrapAnew(parts, swap, { which, end: progress, next: wrapStep(id, wraps + 1), recipient });
+      return { lookAgainInMs: refusedMs, waitsFor: `it to be wrapped: ${progress.reason}`, isTrouble: true };
+    }
     ends.push({ which, end: progress });
   }
   await db.transaction(async (tx) => {
@@ -111,9 +139,13 @@ export async function returnToTreasury(parts: SwapParts, swap: Swap): Promise<Sa
       [id],
     );
     if (rowCount === 0) return;
-    const gas: Posting[] = [];
-    for (const { which, end } of ends) gas.push(...((await settleStep(tx, which, end)) ?? []));
-    await postSurely(tx, ledger, gas);
+    const postings: Posting[] = [];
+    for (const { which, end } of ends) {
+      postings.push(...((await settleStep(tx, which, end)) ?? []));
+      if (isWrapStep(which))
+        postings.push(...cameAlong(swap, await sumArrived(tx, { ...which, asset: swap.net.asset })));
+    }
+    await postSurely(tx, ledger, postings);
   });
   for (const { which, end } of ends) {
     if (end.state === 'failed') {
@@ -126,18 +158,51 @@ export async function returnToTreasury(parts: SwapParts, swap: Swap): Promise<Sa
   return 'rest';
 }
 
+/** How long to wait before it is wrapped anew, after that was refused. */
+const refusedMs = 60_000;
+
+interface AnotherWrap {
+  readonly which: StepName;
+  readonly end: StepEnd;
+  readonly next: StepName;
+  readonly recipient: Hex;
+}
+
+/** As native coin nobody can be paid with it, and it would be mistaken for gas: it is asked for anew, under another key. */
+async function wrapAnew(
+  { db, ledger }: SwapParts,
+  swap: Swap,
+  { which, end, next, recipient }: AnotherWrap,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const gas = await settleStep(tx, which, end);
+    if (gas === undefined) return;
+    await planWrap(tx, swap, { which: next, recipient });
+    await postSurely(tx, ledger, gas);
+  });
+}
+
+interface StepName {
+  readonly sagaId: string;
+  readonly step: string;
+}
+
 interface Housekeeping {
-  readonly which: { readonly sagaId: string; readonly step: string };
+  readonly which: StepName;
   readonly request: Parameters<typeof takeStep>[2];
 }
 
 /** Each that was planned is done. */
-function housekeeping({ networks, market }: SwapParts, { id, net }: Swap, recipient: Hex): Housekeeping[] {
+function housekeeping(
+  { networks, market }: SwapParts,
+  { id, net }: Swap,
+  { recipient, wraps }: { readonly recipient: Hex; readonly wraps: number },
+): Housekeeping[] {
   const token = tokenAddress(networks, net.asset);
   return [
     { which: returnStep(id), request: (from) => ({ from, token, to: recipient, atomic: net.atomic }) },
     {
-      which: wrapStep(id),
+      which: wrapStep(id, wraps),
       request: (from) => ({
         from,
         contract: uniswap.router,

@@ -1,10 +1,11 @@
 import { type ChainStep, listSteps } from '../chain-steps/chain-step.ts';
+import { sumArrived } from '../chain-steps/match-arrival.ts';
 import { dropStep, planStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
 import { uniswap } from '../chains/uniswap.ts';
 import { encodeWrapTo } from '../chains/wrapped-coin.ts';
-import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
+import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { postSurely } from '../ledger/post-surely.ts';
@@ -145,13 +146,7 @@ async function finishWrapping(
 
 /** Whatever somebody had left in the router came along. */
 async function surplusOf(tx: Transaction, { id, chain, net }: Withdrawal, step: ChainStep): Promise<Posting[]> {
-  const { arrived } = onlyRow(
-    await tx.query<{ arrived: string }>(
-      'SELECT coalesce(sum(atomic), 0) AS arrived FROM deposits WHERE step_id = $1 AND asset = $2',
-      [step.id, net.asset],
-    ),
-  );
-  const surplus = BigInt(arrived) - net.atomic;
+  const surplus = (await sumArrived(tx, { ...step, asset: net.asset })) - net.atomic;
   if (surplus < 0n) throw new Error(`withdrawal ${id} was wrapped, but less than ${net.atomic} has arrived`);
   if (surplus === 0n) return [];
   return [
