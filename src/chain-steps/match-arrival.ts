@@ -94,6 +94,18 @@ export async function endArrivals(
   );
 }
 
+/** It has brought nothing of this, which was possible: nobody waits for it any more. */
+export async function dropArrival(
+  tx: Transaction,
+  { sagaId, step, asset }: { readonly sagaId: string; readonly step: string; readonly asset: Asset },
+): Promise<void> {
+  await tx.query(
+    `DELETE FROM chain_step_arrivals e USING chain_steps s
+      WHERE s.id = e.step_id AND s.saga_id = $1 AND s.step = $2 AND e.asset = $3 AND e.arrived_at IS NULL`,
+    [sagaId, step, asset],
+  );
+}
+
 /** What a receipt must prove becomes known only on the way, such as the nonce that a message is given. */
 export async function nameProof(
   tx: Transaction,

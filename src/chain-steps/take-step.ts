@@ -101,7 +101,12 @@ async function noteHash(db: Queryable, { id, hash: known }: ChainStep, hash: Hex
   );
 }
 
-async function wasRead(db: Queryable, { chain }: ChainStep, blockNumber: bigint): Promise<boolean> {
+/** Whether the books say what came in a block. */
+export async function wasRead(
+  db: Queryable,
+  { chain }: Pick<ChainStep, 'chain'>,
+  blockNumber: bigint,
+): Promise<boolean> {
   const { rows } = await db.query('SELECT FROM chain_cursors WHERE chain = $1 AND block_number >= $2', [
     chain,
     blockNumber,

@@ -1,5 +1,5 @@
 import { encodeFunctionData, type Hex } from 'viem';
-import { findStep } from '../chain-steps/chain-step.ts';
+import { findStep, listSteps } from '../chain-steps/chain-step.ts';
 import { dropStep, planStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
@@ -16,9 +16,19 @@ import type { SagaStep } from '../sagas/run-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { explainFailure } from './explain-failure.ts';
 import { findSwapper, homeNetwork, type SwapParts, tokenAddress } from './parts.ts';
-import { refund, surplusOf, unwrapped } from './postings.ts';
+import { cameAlong, refund, unwrapped } from './postings.ts';
 import { swapSaga } from './saga.ts';
-import { disallowStep, fillStep, isCoin, prepareStep, returnStep, type Swap, swapStep, wrapStep } from './swap.ts';
+import {
+  disallowStep,
+  fillStep,
+  isCoin,
+  isWrapStep,
+  prepareStep,
+  returnStep,
+  type Swap,
+  swapStep,
+  wrapStep,
+} from './swap.ts';
 
 /**
  * It was certainly not swapped: the whole amount is its owner's again at once. What the wallet that swaps holds for it goes back
@@ -29,43 +39,47 @@ export async function failSwap(parts: SwapParts, swap: Swap, end: StepEnd, becau
   const { id, status } = swap;
   const reason = because ?? explainFailure(end.state === 'failed' ? end.reason : 'It was not swapped.');
   const next = status === 'queued' ? 'failed' : 'returning';
-  await db.transaction(async (tx) => {
-    const { address } = await houseWallet(tx, 'treasury', homeChain);
+  const isFirst = await db.transaction(async (tx) => {
+    const { address: treasury } = await houseWallet(tx, 'treasury', homeChain);
+    const recipient = swap.recipient ?? treasury;
     const { rowCount } = await tx.query(
-      `UPDATE swaps SET status = $2, error = $3, updated_at = now(), recipient = coalesce(recipient, $5),
+      `UPDATE swaps SET status = $2, error = $3, updated_at = now(), recipient = $5,
           finished_at = CASE WHEN $2 = 'failed' THEN now() END
         WHERE id = $1 AND status = $4`,
-      [id, next, reason, status, address.toLowerCase()],
+      [id, next, reason, status, recipient.toLowerCase()],
     );
-    if (rowCount === 0) return;
+    if (rowCount === 0) return false;
     const gas = (await settleStep(tx, stepOf(swap), end)) ?? [];
     const isPrepared = status === 'swapping' || (status === 'preparing' && end.state === 'confirmed');
-    if (next === 'returning') await planReturn(tx, swap, { isPrepared });
+    if (next === 'returning') await planReturn(tx, swap, { isPrepared, recipient });
     const more = status === 'preparing' && isPrepared ? unwrapped(swap) : [];
     await postSurely(tx, ledger, [refund(swap, reason), ...more, ...gas]);
+    return true;
   });
-  logger.warn({ swap: id }, `a swap failed: ${end.state === 'failed' ? end.reason : reason}`);
+  // Of two processes one decides; and what the other has decided may be that it is swapped.
+  if (isFirst) logger.warn({ swap: id }, `a swap failed: ${end.state === 'failed' ? end.reason : reason}`);
 }
 
 /** Nobody was asked for anything yet: it leaves the line, and the whole amount is its owner's again. */
 export async function abandonSwap({ db, ledger, logger }: SwapParts, swap: Swap): Promise<void> {
   const { id } = swap;
   const reason = 'It could not be swapped in time.';
-  await db.transaction(async (tx) => {
+  const isFirst = await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE swaps SET status = 'failed', error = $2, updated_at = now(), finished_at = now()
         WHERE id = $1 AND status = 'queued'`,
       [id, reason],
     );
-    if (rowCount === 0) return;
+    if (rowCount === 0) return false;
     // What was asked meanwhile cannot be dropped: then none of this happens.
     await dropStep(tx, fillStep(id));
     await postSurely(tx, ledger, [refund(swap, reason)]);
+    return true;
   });
-  logger.warn({ swap: id }, 'a swap failed: there was not enough in the treasury in time');
+  if (isFirst) logger.warn({ swap: id }, 'a swap failed: there was not enough in the treasury in time');
 }
 
-function stepOf(swap: Swap): { sagaId: string; step: string } {
+function stepOf(swap: Swap): StepName {
   if (swap.status === 'queued') return fillStep(swap.id);
   return swap.status === 'preparing' ? prepareStep(swap) : swapStep(swap.id);
 }
@@ -73,22 +87,32 @@ function stepOf(swap: Swap): { sagaId: string; step: string } {
 async function planReturn(
   tx: Transaction,
   swap: Swap,
-  { isPrepared }: { readonly isPrepared: boolean },
+  { isPrepared, recipient }: { readonly isPrepared: boolean; readonly recipient: Hex },
 ): Promise<void> {
   const { id, net } = swap;
-  const { address: treasury } = await houseWallet(tx, 'treasury', homeChain);
-  const recipient = swap.recipient ?? treasury;
-  const common = { saga: swapSaga.name, chain: homeChain, wallet: await findSwapper(tx, swap) };
   if (isCoin(swap) && isPrepared) {
-    const account = houseAccount('unwrapped_in_transit', net.asset);
-    const arrives = [
-      { chain: homeChain, address: recipient, asset: net.asset, account, knownBy: 'transaction' as const },
-    ];
-    await planStep(tx, { ...common, ...wrapStep(id), arrives });
+    await planWrap(tx, swap, { which: wrapStep(id), recipient });
     return;
   }
+  const common = { saga: swapSaga.name, chain: homeChain, wallet: await findSwapper(tx, swap) };
   await planStep(tx, { ...common, ...returnStep(id), leaves: [{ amount: net, recipient, stays: true }] });
   if (isPrepared) await planStep(tx, { ...common, ...disallowStep(id) });
+}
+
+async function planWrap(
+  tx: Transaction,
+  swap: Swap,
+  { which, recipient }: { readonly which: StepName; readonly recipient: Hex },
+): Promise<void> {
+  const { asset } = swap.net;
+  const account = houseAccount('unwrapped_in_transit', asset);
+  await planStep(tx, {
+    saga: swapSaga.name,
+    ...which,
+    chain: homeChain,
+    wallet: await findSwapper(tx, swap),
+    arrives: [{ chain: homeChain, address: recipient, asset, account, knownBy: 'transaction' }],
+  });
 }
 
 /** Returning: house-keeping. Its owner has the amount already, and the books say where the tokens are whatever comes of it. */
@@ -96,19 +120,24 @@ export async function returnToTreasury(parts: SwapParts, swap: Swap): Promise<Sa
   const { db, ledger, networks, logger } = parts;
   const { id, net, recipient } = swap;
   if (recipient === null) throw new Error(`swap ${id} does not know where it goes back to`);
+  const wraps = (await listSteps(db, id)).filter(isWrapStep).length;
   const surplus: Posting[] = [];
-  const ends: { readonly which: { sagaId: string; step: string }; readonly end: StepEnd }[] = [];
-  for (const { which, request } of housekeeping(parts, swap, recipient)) {
+  const ends: { readonly which: StepName; readonly end: StepEnd }[] = [];
+  for (const { which, request } of housekeeping(parts, swap, { recipient, wraps })) {
     const step = await findStep(db, which);
     if (step === undefined) continue;
     const progress = await takeStep(parts, which, request);
     if (progress.state === 'waiting') return progress;
-    if (progress.state === 'confirmed' && which.step === wrapStep(id).step) {
+    if (progress.state === 'failed' && isWrapStep(which)) {
+      await wrapAnew(parts, swap, { which, end: progress, next: wrapStep(id, wraps + 1), recipient });
+      return { lookAgainInMs: refusedMs, waitsFor: `it to be wrapped: ${progress.reason}`, isTrouble: true };
+    }
+    if (isWrapStep(which)) {
       const arrived = await whatArrived(db, step, net.asset);
       if (arrived === undefined) {
         return { lookAgainInMs: homeNetwork(networks).pollMs, waitsFor: 'the wrapped coin to arrive' };
       }
-      surplus.push(...surplusOf(swap, arrived));
+      surplus.push(...cameAlong(swap, arrived));
     }
     ends.push({ which, end: progress });
   }
@@ -134,18 +163,51 @@ export async function returnToTreasury(parts: SwapParts, swap: Swap): Promise<Sa
   return 'rest';
 }
 
+/** How long to wait before it is wrapped anew, after that was refused. */
+const refusedMs = 60_000;
+
+interface AnotherWrap {
+  readonly which: StepName;
+  readonly end: StepEnd;
+  readonly next: StepName;
+  readonly recipient: Hex;
+}
+
+/** As native coin nobody can be paid with it, and it would be mistaken for gas: it is asked for anew, under another key. */
+async function wrapAnew(
+  { db, ledger }: SwapParts,
+  swap: Swap,
+  { which, end, next, recipient }: AnotherWrap,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const gas = await settleStep(tx, which, end);
+    if (gas === undefined) return;
+    await planWrap(tx, swap, { which: next, recipient });
+    await postSurely(tx, ledger, gas);
+  });
+}
+
+interface StepName {
+  readonly sagaId: string;
+  readonly step: string;
+}
+
 interface Housekeeping {
-  readonly which: { readonly sagaId: string; readonly step: string };
+  readonly which: StepName;
   readonly request: Parameters<typeof takeStep>[2];
 }
 
 /** Each that was planned is done. */
-function housekeeping({ networks, market }: SwapParts, { id, net }: Swap, recipient: Hex): Housekeeping[] {
+function housekeeping(
+  { networks, market }: SwapParts,
+  { id, net }: Swap,
+  { recipient, wraps }: { readonly recipient: Hex; readonly wraps: number },
+): Housekeeping[] {
   const token = tokenAddress(networks, net.asset);
   return [
     { which: returnStep(id), request: (from) => ({ from, token, to: recipient, atomic: net.atomic }) },
     {
-      which: wrapStep(id),
+      which: wrapStep(id, wraps),
       request: (from) => ({
         from,
         contract: uniswap.router,

@@ -1,14 +1,16 @@
-import { type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
+import { type Hex, isAddressEqual, type PublicClient, type TransactionReceipt } from 'viem';
 import { findStep } from '../chain-steps/chain-step.ts';
+import { dropArrival } from '../chain-steps/match-arrival.ts';
 import { planStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
-import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
+import { type StepEnd, takeStep, wasRead } from '../chain-steps/take-step.ts';
 import { homeChain } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
+import { findRevertReason } from '../chains/find-revert-reason.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import { postSurely } from '../ledger/post-surely.ts';
-import { amountOf, subtract } from '../money/amount.ts';
+import { type Amount, amountOf } from '../money/amount.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { failSwap } from './give-back.ts';
@@ -19,6 +21,7 @@ import { swapSaga } from './saga.ts';
 import { isCoin, isLate, prepareStep, type Swap, swapStep } from './swap.ts';
 
 type Confirmed = Extract<StepEnd, { state: 'confirmed' }>;
+type Failed = Extract<StepEnd, { state: 'failed' }>;
 
 /**
  * How it will be swapped is decided once, because it is asked for under one key: the way that pays most now, and the treasury
@@ -27,13 +30,14 @@ type Confirmed = Extract<StepEnd, { state: 'confirmed' }>;
 export async function prepareSwap(parts: SwapParts, swap: Swap, end: Confirmed): Promise<void> {
   const { db, ledger, market } = parts;
   const { id, net, quoted, amountOutMin } = swap;
+  // Before the market is asked: whoever is late need not wait for it.
+  if (isLate(swap)) {
+    await failSwap(parts, swap, end, 'It could not be swapped in time.');
+    return;
+  }
   const quote = await market.quote({ from: net.asset, to: quoted.asset, atomic: net.atomic });
   if (quote === undefined || quote.amountOut < amountOutMin.atomic) {
     await failSwap(parts, swap, end, 'The price moved by more than 1 % before it could be swapped.');
-    return;
-  }
-  if (isLate(swap)) {
-    await failSwap(parts, swap, end, 'It could not be swapped in time.');
     return;
   }
   await db.transaction(async (tx) => {
@@ -50,15 +54,14 @@ export async function prepareSwap(parts: SwapParts, swap: Swap, end: Confirmed):
       chain: homeChain,
       wallet: await findSwapper(tx, swap),
       leaves: isCoin(swap) ? [] : [{ amount: net }],
-      arrives: [
-        {
-          chain: homeChain,
-          address,
-          asset: quoted.asset,
-          account: houseAccount('receivables', quoted.asset),
-          knownBy: 'transaction',
-        },
-      ],
+      // What is bought; and of what is sold that which the market does not take, as a rule nothing.
+      arrives: [quoted, net].map(({ asset }) => ({
+        chain: homeChain,
+        address,
+        asset,
+        account: houseAccount('receivables', asset),
+        knownBy: 'transaction',
+      })),
     });
     const gas = (await settleStep(tx, prepareStep(swap), end)) ?? [];
     await postSurely(tx, ledger, [...unwrapped(swap), ...gas]);
@@ -82,11 +85,11 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
     }),
   }));
   if (progress.state === 'waiting') return progress;
+  const { client, pollMs } = homeNetwork(networks);
   if (progress.state === 'failed') {
-    await failSwap(parts, swap, progress);
+    await failSwap(parts, swap, await withReason(client, progress));
     return 'go_on';
   }
-  const { client, pollMs } = homeNetwork(networks);
   const receipt = await findReceipt(client, progress.hash);
   if (receipt === undefined) {
     // A reorganisation has undone it since the provider called it final, and before it came into the books.
@@ -94,24 +97,41 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
     if (step?.providerRef != null) await provider.sendAgain(homeChain, step.providerRef);
     return { lookAgainInMs: pollMs, waitsFor: 'its transaction to come back to the chain', isTrouble: true };
   }
-  await completeSwap(parts, swap, progress, await readOutcome(parts, swap, receipt, recipient));
+  // After a reorganisation it may be in a later block than the provider knows, and have come to nothing there.
+  const { blockNumber, status } = receipt;
+  if (!(await wasRead(db, { chain: homeChain }, blockNumber))) {
+    return { lookAgainInMs: pollMs, waitsFor: `block ${blockNumber} was not read yet` };
+  }
+  if (status !== 'success') {
+    const { hash, gasCost } = progress;
+    const undone = { state: 'failed', reason: 'The transaction was undone by the contract.', hash, gasCost } as const;
+    await failSwap(parts, swap, await withReason(client, undone));
+    return 'go_on';
+  }
+  await completeSwap(parts, swap, { ...progress, blockNumber }, readOutcome(parts, swap, receipt, recipient));
   checkpoint('swap.completed');
   return 'rest';
 }
 
+/** What the chain has undone says no more than that: its contract is asked why. */
+async function withReason(client: PublicClient, end: Failed): Promise<Failed> {
+  const reason = end.hash && (await findRevertReason(client, end.hash));
+  return reason === undefined ? end : { ...end, reason };
+}
+
 /** What has moved, by the logs of the tokens themselves. */
-async function readOutcome(
-  { db, networks, market }: SwapParts,
-  swap: Swap,
+function readOutcome(
+  { networks }: SwapParts,
+  { net, quoted }: Swap,
   { logs }: TransactionReceipt,
   recipient: Hex,
-): Promise<SwapOutcome> {
-  const { net, quoted } = swap;
-  // Native coin is wrapped by the router, which then pays.
-  const payer = isCoin(swap) ? market.spender : (await findSwapper(db, swap)).address;
-  const spent = movedIn(logs, tokenAddress(networks, net.asset), ({ from }) => isAddressEqual(from, payer));
-  const paid = movedIn(logs, tokenAddress(networks, quoted.asset), ({ to }) => isAddressEqual(to, recipient));
-  return { amountOut: amountOf(quoted.asset, paid), unspent: subtract(net, amountOf(net.asset, spent)) };
+): SwapOutcome {
+  const arrived = ({ asset }: Amount) =>
+    amountOf(
+      asset,
+      movedIn(logs, tokenAddress(networks, asset), ({ to }) => isAddressEqual(to, recipient)),
+    );
+  return { amountOut: arrived(quoted), unspent: arrived(net) };
 }
 
 async function completeSwap(
@@ -128,6 +148,7 @@ async function completeSwap(
       [id, amountOut.atomic, unspent.atomic],
     );
     if (rowCount === 0) return;
+    if (unspent.atomic === 0n) await dropArrival(tx, { ...swapStep(id), asset: unspent.asset });
     const gas = await settleStep(tx, swapStep(id), end);
     await postSurely(tx, ledger, [completed(swap, { amountOut, unspent }, end.hash), ...(gas ?? [])]);
   });

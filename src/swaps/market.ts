@@ -24,6 +24,7 @@ export interface Trade {
   readonly path: Hex;
   /** Below that it is not made. */
   readonly atLeast: bigint;
+  /** Gets what is paid, and of what is sold whatever the market does not take. */
   readonly recipient: Hex;
   /** In seconds since the epoch: in a later block it is not made. */
   readonly deadline: bigint;

@@ -29,26 +29,10 @@ export function unwrapped(swap: Swap): Posting[] {
   ];
 }
 
-/** Whatever somebody had left in the router came along when native coin was wrapped again. */
-export function surplusOf({ id, net }: Swap, arrived: bigint): Posting[] {
-  const surplus = arrived - net.atomic;
-  if (surplus < 0n) throw new Error(`swap ${id} was wrapped again, but less than ${net.atomic} has arrived`);
-  if (surplus === 0n) return [];
-  return [
-    {
-      type: 'surplus',
-      amount: amountOf(net.asset, surplus),
-      entries: [
-        { account: houseAccount('unwrapped_in_transit', net.asset), atomic: -surplus },
-        { account: houseAccount('surplus', net.asset), atomic: surplus },
-      ],
-      reference: `swap:${id}:surplus`,
-      details: { swapId: id },
-    },
-  ];
-}
-
-/** What was sold has left our hands, less what was not taken; the fee is ours; what was paid is its owner's, to the last unit. */
+/**
+ * What was sold has left our hands; the fee is ours; what was paid is its owner's, to the last unit. So is what was not taken,
+ * which comes back to the treasury.
+ */
 export function completed(swap: Swap, { amountOut, unspent }: SwapOutcome, txHash: Hex): Posting {
   const { id, accountId, amount, fee, net } = swap;
   const { asset } = amount;
@@ -58,11 +42,16 @@ export function completed(swap: Swap, { amountOut, unspent }: SwapOutcome, txHas
     amount: amountOut,
     entries: [
       { account: houseAccount('swaps_in_transit', asset), atomic: -amount.atomic },
-      { account: houseAccount(left, asset), atomic: net.atomic - unspent.atomic },
+      { account: houseAccount(left, asset), atomic: net.atomic },
       { account: houseAccount('fees', asset), atomic: fee.atomic },
-      { account: userAccount(accountId, asset), atomic: unspent.atomic },
       { account: houseAccount('receivables', amountOut.asset), atomic: -amountOut.atomic },
       { account: userAccount(accountId, amountOut.asset), atomic: amountOut.atomic },
+      ...(unspent.atomic > 0n
+        ? [
+            { account: houseAccount('receivables', asset), atomic: -unspent.atomic },
+            { account: userAccount(accountId, asset), atomic: unspent.atomic },
+          ]
+        : []),
     ],
     reference: `swap:${id}:end`,
     description: `From ${toDecimalText(amount)} ${asset}`,
@@ -79,6 +68,25 @@ export function completed(swap: Swap, { amountOut, unspent }: SwapOutcome, txHas
     recipientId: accountId,
     recipientEvent: 'swap.completed',
   };
+}
+
+/** The router sends all that it has: what somebody had left with it comes along with what is wrapped again, and is nobody's. */
+export function cameAlong({ id, net }: Swap, arrived: bigint): Posting[] {
+  const surplus = arrived - net.atomic;
+  if (surplus < 0n) throw new Error(`swap ${id} was wrapped again, but less than ${net.atomic} has arrived`);
+  if (surplus === 0n) return [];
+  return [
+    {
+      type: 'surplus',
+      amount: amountOf(net.asset, surplus),
+      entries: [
+        { account: houseAccount('unwrapped_in_transit', net.asset), atomic: -surplus },
+        { account: houseAccount('surplus', net.asset), atomic: surplus },
+      ],
+      reference: `swap:${id}:surplus`,
+      details: { swapId: id },
+    },
+  ];
 }
 
 /** It was not swapped: its owner has the whole amount again, the fee too. */

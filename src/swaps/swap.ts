@@ -51,7 +51,9 @@ export const prepareStep = ({ id, net }: Pick<Swap, 'id' | 'net'>) => ({
 export const swapStep = (id: string) => ({ sagaId: id, step: 'swap' });
 /** What is not swapped goes back to the treasury, and what was prepared is undone. */
 export const returnStep = (id: string) => ({ sagaId: id, step: 'return' });
-export const wrapStep = (id: string) => ({ sagaId: id, step: 'wrap' });
+/** Once as a rule; what was refused is asked for anew, under another key. */
+export const wrapStep = (id: string, time = 1) => ({ sagaId: id, step: time === 1 ? 'wrap' : `wrap_${time}` });
+export const isWrapStep = ({ step }: { readonly step: string }) => /^wrap(_\d+)?$/.test(step);
 export const disallowStep = (id: string) => ({ sagaId: id, step: 'disallow' });
 
 export async function findSwap(db: Queryable, id: string): Promise<Swap | undefined> {

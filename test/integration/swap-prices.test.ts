@@ -8,6 +8,7 @@ import { positionManager } from '../../src/sandbox/uniswap/place-uniswap.ts';
 import { tradedTokens } from '../../src/sandbox/uniswap/pools.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import { describeSwap } from '../../src/swaps/answer.ts';
+import { type Market, MarketUnreachable } from '../../src/swaps/market.ts';
 import type { Swap } from '../../src/swaps/swap.ts';
 import type { SwapToken } from '../../src/swaps/tokens.ts';
 import type { User } from '../support/deposits.ts';
@@ -59,8 +60,8 @@ async function expectSwapped({ user, id, from, to }: Begun): Promise<Swap> {
 }
 
 /** Nothing was swapped: the whole amount is its owner's, the fee too, and in the treasury. */
-async function expectBack({ user, id, from, to }: Begun): Promise<Swap> {
-  const swap = await world.goOn(id, 'failed');
+async function expectBack({ user, id, from, to }: Begun, go = world.advance): Promise<Swap> {
+  const swap = await world.goOn(id, 'failed', go);
   expect(await world.balance(user, from)).toBe(amounts[from].atomic);
   expect(await world.balance(user, to)).toBe(0n);
   expect(await world.eventsOf(user)).toEqual(['swap.failed']);
@@ -204,6 +205,16 @@ describe('a deadline that passes', () => {
   test.each(['USDC', 'MATIC'] as const)('while %s is prepared: nothing is swapped', async (from) => {
     const begun = await begin(from, 'ETH', -1);
     expect(await expectBack(begun)).toMatchObject({ error: tooLate, txHash: null });
+  });
+
+  test('while the market does not answer: it is not waited for', async () => {
+    const begun = await begin('USDC', 'ETH', -1);
+    const silent: Market = {
+      ...world.market(),
+      quote: () => Promise.reject(new MarketUnreachable('the chain does not answer')),
+    };
+    const runner = world.runnerOf({ market: silent });
+    await expectBack(begun, (id) => runner.advance({ saga: 'swap', id }));
   });
 
   test.each(['USDC', 'MATIC'] as const)('before the swap of %s is sent: it is refused', async (from) => {

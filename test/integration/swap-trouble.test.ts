@@ -429,24 +429,63 @@ describe('tokens that strangers send meanwhile', () => {
   });
 });
 
-describe('what cannot be undone is told to a person, and its owner has the money all the same:', () => {
+describe('tokens that somebody has left with the router', () => {
+  const leave = async (asset: 'USDC' | 'WMATIC', atomic: bigint) => {
+    const stranger = await chains.outsider({ tokens: [{ asset, atomic }] });
+    await stranger.sendToken({ asset, to: world.market().spender, atomic });
+  };
+
   test.each([
-    ['ETH', 'return'],
-    ['ETH', 'disallow'],
-    ['MATIC', 'wrap'],
-  ] as const)('of %s the %s', async (from, step) => {
-    const [held, tankBefore] = [await world.held('swaps', from), await tank()];
-    const begun = await begin(from, 'USDC');
+    ['USDC', 'USDC', 1_000_000n],
+    ['MATIC', 'WMATIC', 10n ** 18n],
+  ] as const)('are sold along with %s, for its owner', async (from, asset, atomic) => {
+    const begun = await begin(from, 'ETH');
+    await world.goOn(begun.id, 'swapping', world.step);
+    await leave(asset, atomic);
+    const { amountOut, quoted, unspent } = await expectSwapped(begun, carefully);
+    expect(amountOut?.atomic).toBeGreaterThan(quoted.atomic);
+    expect(unspent.atomic).toBe(0n);
+  });
+
+  test('are surplus when MATIC is wrapped again', async () => {
+    const surplus = await world.owed('surplus', 'MATIC');
+    const begun = await begin('MATIC', 'ETH');
+    await world.goOn(begun.id, 'swapping', world.step);
+    await leave('WMATIC', 7n);
+    world.providerPlays('swap', 'refuses');
+    await expectBack(begun, carefully);
+    expect(await world.owed('unwrapped_in_transit', 'MATIC')).toBe(0n);
+    expect((await world.owed('surplus', 'MATIC')) - surplus).toBe(7n);
+  });
+});
+
+test('MATIC that nobody wraps is wrapped anew, under another key, until it is in the treasury', async () => {
+  const held = await world.held('treasury', 'MATIC');
+  const begun = await begin('MATIC', 'USDC');
+  world.providerPlays('swap', 'refuses');
+  world.providerPlays('wrap', 'refuses');
+  await world.goOn(begun.id, 'returning', carefully);
+  await world.advance(begun.id);
+  expect(await world.waitsFor(begun.id)).toMatch(/to be wrapped: It is not allowed/);
+  expect(await world.balance(begun.user, 'MATIC')).toBe(amounts.MATIC.atomic);
+  await expectBack(begun, carefully);
+  expect((await stepsOf(begun.id)).slice(-2)).toEqual(['wrap failed', 'wrap_2 confirmed']);
+  expect(await world.owed('unwrapped_in_transit', 'MATIC')).toBe(0n);
+  expect((await world.held('treasury', 'MATIC')) - held).toBe(amounts.MATIC.atomic);
+});
+
+describe('what cannot be undone is told to a person, and its owner has the money all the same:', () => {
+  test.each(['return', 'disallow'] as const)('the %s', async (step) => {
+    const held = await world.held('swaps', 'ETH');
+    const begun = await begin('ETH', 'USDC');
     log.clear();
     world.providerPlays('swap', 'refuses');
-    world.providerPlays(step, 'refuses');
+    world.providerPlays(step, ...Array(10).fill('refuses'));
     await world.goOn(begun.id, 'failed', carefully);
-    expect(await world.balance(begun.user, from)).toBe(amounts[from].atomic);
+    expect(await world.balance(begun.user, 'ETH')).toBe(amounts.ETH.atomic);
     expect(await stepsOf(begun.id)).toContain(`${step} failed`);
-    expect(await world.held('swaps', from)).toBe(held + (step === 'return' ? netOf(from) : 0n));
-    expect(await world.owed('unwrapped_in_transit', from)).toBe(step === 'wrap' ? -netOf(from) : 0n);
-    if (step === 'wrap') expect(await tank()).toBeGreaterThan(tankBefore + netOf(from) - 10n ** 18n);
-    expect(await world.allowance('ETH')).toBe(step === 'disallow' ? netOf(from) : 0n);
+    expect(await world.held('swaps', 'ETH')).toBe(held + (step === 'return' ? netOf('ETH') : 0n));
+    expect(await world.allowance('ETH')).toBe(step === 'disallow' ? netOf('ETH') : 0n);
     expect(log.lines('error').map((line) => line['step'])).toEqual([step]);
   });
 });

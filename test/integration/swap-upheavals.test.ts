@@ -126,6 +126,11 @@ describe('a reorganisation', () => {
       await chains.mine('MATIC', 5);
       await world.read();
       await expectNoDifference('when it was undone');
+      // It is in another block now, which nobody has read.
+      await world.step(begun.id);
+      await world.step(begun.id);
+      await expectNoDifference('when it is there again');
+      expect(await world.look(begun.id)).toMatchObject({ status: 'swapping' });
       await expectSwapped(begun, carefully);
     },
   );
@@ -173,31 +178,37 @@ describe('a rotation of the seed', () => {
   }
 
   test('in the middle of swaps, wherever they are: each ends as it would have', async () => {
-    const [swapped, back]: [Begun[], Begun[]] = [[], []];
+    const [swapped, failed]: [string[], string[]] = [[], []];
     // What the treasury has sent counts as promised until it is in the books: without more, the next one would wait.
-    await world.newRich(...(['USDC', 'MATIC'] as const).map((asset) => amountOf(asset, 10n * amounts[asset].atomic)));
-    for (const from of ['USDC', 'MATIC'] as const) {
+    const sold = ['USDC', 'MATIC'] as const;
+    const user = await world.newRich(...sold.map((asset) => amountOf(asset, 10n * amounts[asset].atomic)));
+    for (const from of sold) {
       for (const status of ['queued', 'preparing', 'swapping', 'returning'] as const) {
-        const begun = await begin(from, 'ETH');
+        const id = await world.open(user, amounts[from], 'ETH');
         if (status === 'returning') world.providerPlays('swap', 'refuses');
-        await world.goOn(begun.id, status, world.step);
+        await world.goOn(id, status, world.step);
         // What this state asks for is sent, and not in the books yet.
-        await world.step(begun.id);
-        (status === 'returning' ? back : swapped).push(begun);
+        await world.step(id);
+        (status === 'returning' ? failed : swapped).push(id);
       }
     }
-    // And one that has asked for nothing yet.
-    const untouched = await begin('USDC', 'MATIC');
+    // And one that has asked for nothing yet: whoever comes behind it in the line would wait for it.
+    const untouched = await world.open(user, amounts.USDC, 'ETH');
     await rotate();
     await moveRetired();
     await expectNoDifference('when the seed was rotated');
-    for (const begun of swapped) await expectSwapped(begun);
-    for (const begun of back) await expectBack(begun);
+    for (const id of swapped) await world.goOn(id, 'completed');
+    for (const id of failed) await world.goOn(id, 'failed');
     // Now that the old wallets have nothing under way, what they hold goes to the new ones.
     await moveRetired();
     await expectNoDifference('when everything has moved');
-    await expectSwapped(untouched);
+    const ended = await Promise.all([...swapped, untouched].map((id) => world.goOn(id, 'completed')));
     await moveRetired();
+    expect(await world.balance(user, 'USDC')).toBe(6n * amounts.USDC.atomic);
+    expect(await world.balance(user, 'MATIC')).toBe(7n * amounts.MATIC.atomic);
+    expect(await world.balance(user, 'ETH')).toBe(
+      ended.reduce((sum, { amountOut }) => sum + (amountOut?.atomic ?? 0n), 0n),
+    );
     const { rows } = await db.query<{ address: Hex }>(
       "SELECT address FROM house_wallets WHERE chain = 'MATIC' AND retired_at IS NOT NULL",
     );

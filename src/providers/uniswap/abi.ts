@@ -13,7 +13,9 @@ export const routerAbi = parseAbi([
   'struct ExactInputParams { bytes path; address recipient; uint256 amountIn; uint256 amountOutMinimum; }',
   'function exactInput(ExactInputParams params) payable returns (uint256 amountOut)',
   'function multicall(uint256 deadline, bytes[] data) payable returns (bytes[] results)',
-  'function refundETH() payable',
+  'function pull(address token, uint256 value) payable',
+  'function wrapETH(uint256 value) payable',
+  'function sweepToken(address token, uint256 amountMinimum, address recipient) payable',
 ]);
 
 export const multicallAbi = parseAbi([

@@ -1,8 +1,15 @@
-import { BaseError, encodeFunctionData } from 'viem';
+import { BaseError, encodeFunctionData, slice } from 'viem';
 import { chains, homeChain } from '../../chains/chains.ts';
 import type { Network, Networks } from '../../chains/network.ts';
 import { uniswap } from '../../chains/uniswap.ts';
-import { type Market, type MarketQuote, MarketUnreachable, type Trade, type Wanted } from '../../swaps/market.ts';
+import {
+  type Market,
+  type MarketCall,
+  type MarketQuote,
+  MarketUnreachable,
+  type Trade,
+  type Wanted,
+} from '../../swaps/market.ts';
 import { routerAbi } from './abi.ts';
 import { askQuote } from './quote.ts';
 
@@ -46,18 +53,31 @@ async function newestBlock({ client, pollMs }: Network): Promise<bigint> {
   }
 }
 
-function trade({ from, atomic, path, atLeast, recipient, deadline }: Trade) {
-  const swap = encodeFunctionData({
-    abi: routerAbi,
-    functionName: 'exactInput',
-    args: [{ path, recipient, amountIn: atomic, amountOutMinimum: atLeast }],
-  });
+/** What the router takes for all that it has itself. */
+const allOfIt = 0n;
+
+/**
+ * One transaction: the router takes all that is sold, sells what it has, and sends the rest to whoever is paid. Pools that run
+ * dry on the way take less than they are offered. What is left would otherwise stay with whoever sells, still allowed; or, of
+ * native coin, with the router, for anybody.
+ */
+function trade({ from, atomic, path, atLeast, recipient, deadline }: Trade): MarketCall {
+  const token = slice(path, 0, 20);
   const isCoin = from === chains[homeChain].native;
-  // What the pools have not taken of native coin would stay with the router, for anybody.
-  const refund = isCoin ? [encodeFunctionData({ abi: routerAbi, functionName: 'refundETH' })] : [];
+  const calls = [
+    isCoin
+      ? encodeFunctionData({ abi: routerAbi, functionName: 'wrapETH', args: [atomic] })
+      : encodeFunctionData({ abi: routerAbi, functionName: 'pull', args: [token, atomic] }),
+    encodeFunctionData({
+      abi: routerAbi,
+      functionName: 'exactInput',
+      args: [{ path, recipient, amountIn: allOfIt, amountOutMinimum: atLeast }],
+    }),
+    encodeFunctionData({ abi: routerAbi, functionName: 'sweepToken', args: [token, 0n, recipient] }),
+  ];
   return {
     contract: uniswap.router,
-    data: encodeFunctionData({ abi: routerAbi, functionName: 'multicall', args: [deadline, [swap, ...refund]] }),
+    data: encodeFunctionData({ abi: routerAbi, functionName: 'multicall', args: [deadline, calls] }),
     ...(isCoin && { value: atomic }),
   };
 }
