@@ -1,4 +1,29 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** What takes longest, longest first: begun last, one worker would be at it alone while the other has nothing left to do. */
+const longest = [
+  'test/e2e/saga-crash.test.ts',
+  'test/e2e/start.test.ts',
+  'test/e2e/recovery.test.ts',
+  'test/invariants/bank.test.ts',
+  'test/integration/paid-and-refunded.test.ts',
+  'test/integration/bridge.test.ts',
+  'test/integration/silent-chain.test.ts',
+  'test/integration/database-limits.test.ts',
+  'test/e2e/preview-page.test.ts',
+  'test/integration/carry-home.test.ts',
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification) => {
+      const listed = longest.findIndex((file) => moduleId.endsWith(`/${file}`));
+      return listed < 0 ? longest.length : listed;
+    };
+    return (await super.sort(files)).sort((one, other) => place(one) - place(other));
+  }
+}
 
 export default defineConfig({
   test: {
@@ -10,5 +35,9 @@ export default defineConfig({
     expect: { poll: { timeout: 20_000 } },
     // Two cores: more files at once only make each other slow.
     maxWorkers: 2,
+    // Every file in the same two processes, one after another: a process for each would load the whole service each time.
+    // See docs/decisions/0024-shared-test-processes.md for what that asks of a test.
+    isolate: false,
+    sequence: { sequencer: LongestFirst },
   },
 });

@@ -1,4 +1,4 @@
-import { parsePhoneNumberFromString } from 'libphonenumber-js';
+import { createRequire } from 'node:module';
 import { getAddress, isAddress } from 'viem';
 import { z } from 'zod';
 
@@ -52,9 +52,16 @@ export const phone = z
 /** The standard allows 15 digits, and the library more for some countries. */
 const e164 = /^\+[1-9]\d{4,14}$/;
 
+const require = createRequire(import.meta.url);
+
+/** A hundred small files with the rules of every country: they are read when the first number is, not at every start. */
+function loadPhoneNumbers(): typeof import('libphonenumber-js') {
+  return require('libphonenumber-js');
+}
+
 /** The number as +<digits>, or undefined when it cannot be one. Accepts blanks, brackets, dashes and dots. */
 export function toE164(text: string): string | undefined {
-  const number = parsePhoneNumberFromString(text.trim(), { extract: false });
+  const number = loadPhoneNumbers().parsePhoneNumberFromString(text.trim(), { extract: false });
   if (number === undefined || number.ext !== undefined || !number.isPossible()) return undefined;
   return e164.test(number.number) ? number.number : undefined;
 }

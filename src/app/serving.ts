@@ -10,8 +10,8 @@ import type { OpenApiDocument } from '../http/openapi.ts';
 import { describeRoutes } from '../http/openapi-route.ts';
 import { createServer } from '../http/server.ts';
 import type { Worker } from '../jobs/worker.ts';
+import type { RateLimiter } from '../rate-limit/limiter.ts';
 import { createMemoryLimiter } from '../rate-limit/memory-limiter.ts';
-import { createRedisLimiter } from '../rate-limit/redis-limiter.ts';
 import type { Foundation } from './foundation.ts';
 import { gather } from './listed-feature.ts';
 
@@ -19,7 +19,7 @@ import { gather } from './listed-feature.ts';
 export async function startServing(foundation: Foundation, worker: Worker | undefined): Promise<string> {
   const { features, config, logger, url, db, secrets, publicUrl, closers } = foundation;
 
-  const limiter = config.redisUrl ? createRedisLimiter(config.redisUrl, logger) : createMemoryLimiter(monotonicClock);
+  const limiter = await openLimiter(foundation);
   closers.push(() => limiter.close());
 
   const keyRing = createKeyRing(db, secrets, () => accountChanges.connected);
@@ -51,6 +51,13 @@ export async function startServing(foundation: Foundation, worker: Worker | unde
   closers.push(() => closeServer(app));
   foundation.listensOn(await listen(app, config));
   return publicUrl();
+}
+
+/** What talks to Redis is loaded only where there is one. */
+async function openLimiter({ config, logger }: Foundation): Promise<RateLimiter> {
+  if (!config.redisUrl) return createMemoryLimiter(monotonicClock);
+  const { createRedisLimiter } = await import('../rate-limit/redis-limiter.ts');
+  return createRedisLimiter(config.redisUrl, logger);
 }
 
 function addFeaturePages(

@@ -8,7 +8,6 @@ import { createIris } from '../providers/cctp/iris.ts';
 import { createDenyList } from '../providers/deny-list/deny-list.ts';
 import { denyList } from '../providers/deny-list/feature.ts';
 import { smtp } from '../providers/smtp/feature.ts';
-import { createSmtpMailer } from '../providers/smtp/smtp-mailer.ts';
 import { twilio } from '../providers/twilio/feature.ts';
 import { createTwilioSms } from '../providers/twilio/twilio-sms.ts';
 import { refuseTwice } from '../refuse-twice.ts';
@@ -25,7 +24,7 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
   const { features, config, logger, url, db, closers } = foundation;
   const parts: Foundation & WorkingParts = {
     ...foundation,
-    notifier: chooseNotifier(foundation),
+    notifier: await chooseNotifier(foundation),
     screening: createDenyList(settingsOf(config, denyList).file),
     attestations: chooseAttestations(foundation),
   };
@@ -61,11 +60,13 @@ function chooseAttestations({ config, db, localChains }: Foundation): Attestatio
   return createIris({ db, url });
 }
 
-function chooseNotifier({ mode, config, say }: Foundation): Notifier {
+async function chooseNotifier({ mode, config, say }: Foundation): Promise<Notifier> {
   if (mode === 'sandbox') return createConsoleNotifier(say);
   const mail = settingsOf(config, smtp);
   const sms = settingsOf(config, twilio);
   if (mail === undefined || sms === undefined) throw new Error('live mode has no way to send messages');
+  // A sandbox sends no mail, and does not load what would.
+  const { createSmtpMailer } = await import('../providers/smtp/smtp-mailer.ts');
   const mailer = createSmtpMailer(mail);
   const texter = createTwilioSms(sms);
   return { send: (message) => (message.channel === 'email' ? mailer : texter).send(message) };

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createDnsLookup } from '../../src/outgoing/lookup.ts';
 import { createOutgoing, type OutgoingOptions } from '../../src/outgoing/outgoing.ts';
 import { type DnsServer, startDnsServer } from '../support/dns.ts';
@@ -200,14 +200,11 @@ describe('places of the operator', () => {
   test('a proxy of the environment is not asked', async () => {
     const proxy = closing(await listenHttp((_, response) => response.end('proxied')));
     const server = closing(await listenHttp((_, response) => response.end('direct')));
-    const before = { ...process.env };
-    closers.push(async () => {
-      process.env = before;
-    });
+    closers.push(async () => void vi.unstubAllEnvs());
     for (const name of ['http_proxy', 'https_proxy', 'all_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY']) {
-      process.env[name] = `http://127.0.0.1:${proxy.port}`;
+      vi.stubEnv(name, `http://127.0.0.1:${proxy.port}`);
     }
-    process.env['NODE_USE_ENV_PROXY'] = '1';
+    vi.stubEnv('NODE_USE_ENV_PROXY', '1');
     const outgoing = open({ allowPrivateHosts: [{ host: '127.0.0.1', port: server.port }] });
     const { body } = await outgoing.request({ method: 'GET', url: `http://127.0.0.1:${server.port}/` });
     expect(body.toString()).toBe('direct');

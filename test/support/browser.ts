@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 
 /** A browser on this machine, and the environment that it needs beside the usual one. */
-interface BrowserFiles {
+export interface FoundBrowser {
   readonly path: string;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -31,21 +31,38 @@ const flags = [
   '--disable-sync',
 ];
 
-/** Starts the one that CHROME_PATH names, else one that is installed, else the one that comes with the dependencies. */
-export async function startBrowser(): Promise<Browser | undefined> {
+/** The one that CHROME_PATH names, else one that is installed, else the one that comes with the dependencies. */
+export async function findBrowser(): Promise<FoundBrowser | undefined> {
   const named = process.env['CHROME_PATH'];
   if (named) {
     if (!existsSync(named)) throw new Error(`CHROME_PATH names ${named}, which does not exist`);
-    return launch({ path: named, env: {} });
+    return { path: named, env: {} };
   }
   const installed = systemPaths.find((path) => existsSync(path));
-  if (installed !== undefined) return launch({ path: installed, env: {} });
+  if (installed !== undefined) return { path: installed, env: {} };
   if (process.platform !== 'linux' || process.arch !== 'x64') return undefined;
-  // The bundled browser was built for another system than this one may be: only trying it shows.
-  return launch(await unpackBundled()).catch(() => undefined);
+  const bundled = await unpackOnce();
+  return (await launches(bundled)) ? bundled : undefined;
 }
 
-function launch({ path, env }: BrowserFiles): Promise<Browser> {
+/** The bundled browser was built for another system than this one may be: only trying it shows. */
+async function launches(browser: FoundBrowser): Promise<boolean> {
+  try {
+    await (await launchBrowser(browser)).close();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+let unpacked: Promise<FoundBrowser> | undefined;
+
+function unpackOnce(): Promise<FoundBrowser> {
+  unpacked ??= unpackBundled();
+  return unpacked;
+}
+
+export function launchBrowser({ path, env }: FoundBrowser): Promise<Browser> {
   return chromium.launch({ executablePath: path, args: flags, env: { ...definedEnvironment(), ...env } });
 }
 
@@ -53,7 +70,7 @@ function launch({ path, env }: BrowserFiles): Promise<Browser> {
  * The bundled browser is compressed. It is unpacked into a folder of its own, which then takes its final name in one
  * step, so that of two test processes doing this at once neither can meet a half-written one.
  */
-async function unpackBundled(): Promise<BrowserFiles> {
+async function unpackBundled(): Promise<FoundBrowser> {
   const home = join(tmpdir(), `paywright-test-browser-${userInfo().uid}`);
   if (!existsSync(home)) {
     const fresh = mkdtempSync(`${home}-`);

@@ -7,6 +7,9 @@ import { freePort } from './process.ts';
 
 const script = fileURLToPath(new URL('./ends-at.mjs', import.meta.url));
 
+/** It lives for a second or two, most of which goes into loading its code: compiling that well would not pay any more. */
+const flags = ['--no-opt', '--preserve-symlinks', '--preserve-symlinks-main'];
+
 /** The built service in a process of its own, which ends as a power cut would end it. */
 export interface MortalService {
   readonly client: Client;
@@ -32,7 +35,7 @@ export function useMortalServices(
 
   return async (endAt) => {
     const port = await freePort();
-    const child = spawn(process.execPath, [script], {
+    const child = spawn(process.execPath, [...flags, script], {
       env: { PATH: process.env['PATH'], DATABASE_URL: url, PORT: String(port), END_AT: endAt, ...options().env },
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, describe, onTestFinished } from 'vitest';
-import { noBrowser, startBrowser } from './browser.ts';
+import { afterAll, beforeAll, describe, onTestFinished } from 'vitest';
+import { findBrowser, launchBrowser, noBrowser } from './browser.ts';
 
 export const sizes = { desktop: { width: 1280, height: 900 }, phone: { width: 375, height: 812 } };
 
@@ -11,7 +11,7 @@ export const looks = Object.entries(sizes).flatMap(([size, viewport]) => [
 ]);
 
 /** A page in a window of its own, which is closed with the test. */
-export interface OpenedPage {
+interface OpenedPage {
   readonly page: Page;
   /** Every address that it has asked for so far. */
   readonly requested: readonly string[];
@@ -21,20 +21,23 @@ export interface OpenedPage {
   foreignTo(origin: string): Promise<readonly string[]>;
 }
 
-export type OpenPage = (url: string, options: BrowserContextOptions) => Promise<OpenedPage>;
+type OpenPage = (url: string, options: BrowserContextOptions) => Promise<OpenedPage>;
 
-// Whether there is one has to be known before the tests are listed; the one that was tried is then used.
-const browser = await startBrowser();
+const found = await findBrowser();
 
 /** Tests that look at pages in one browser, which is started once for the file. Where there is none, they are skipped. */
 export function describeInBrowser(name: string, tests: (open: OpenPage) => void): void {
-  if (browser === undefined) {
-    describe.skip(`${name} (${noBrowser})`, () => tests(() => Promise.reject(new Error(noBrowser))));
-    return;
-  }
-  describe(name, () => {
-    afterAll(() => browser.close());
-    tests((url, options) => openPage(browser, url, options));
+  describe.skipIf(found === undefined)(found === undefined ? `${name} (${noBrowser})` : name, () => {
+    let browser: Browser | undefined;
+    beforeAll(async () => {
+      if (found !== undefined) browser = await launchBrowser(found);
+    });
+    afterAll(() => browser?.close());
+
+    tests((url, options) => {
+      if (browser === undefined) throw new Error('the browser is not running yet');
+      return openPage(browser, url, options);
+    });
   });
 }
 
