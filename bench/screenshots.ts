@@ -5,7 +5,7 @@ import { runPaywright } from '../src/app/main.ts';
 import { readConfig } from '../src/app/read-config.ts';
 import { type Database, openDatabase } from '../src/db/database.ts';
 import { createLogger } from '../src/logger.ts';
-import { startBrowser } from '../test/support/browser.ts';
+import { findBrowser, launchBrowser } from '../test/support/browser.ts';
 import { createClient } from '../test/support/client.ts';
 import { addressOf, askForLink, endLink, payFromWallet, type TestLink } from '../test/support/funding.ts';
 import { startBenchServer } from './bench-database.ts';
@@ -23,7 +23,8 @@ const url = await server.createDatabase('screenshots', 'empty');
 const config = readConfig({ PORT: '8402', DATABASE_URL: url, RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0' });
 const service = await runPaywright({ config, logger, roles: { serve: true, work: true }, say: () => {} });
 const db = openDatabase({ url, poolSize: 2, logger });
-const browser = await startBrowser();
+const found = await findBrowser();
+const browser = found && (await launchBrowser(found));
 try {
   if (browser === undefined) throw new Error('there is no browser here to look at pages with');
   mkdirSync(folder, { recursive: true });
