@@ -8,9 +8,11 @@ import type { Checkpoint } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
 import type { RateLimitConfig } from './config.ts';
 import type { Database, Transaction } from './db/database.ts';
+import type { OnDeposits } from './deposits/on-deposits.ts';
 import type { EventType } from './event-types.ts';
+import type { OnRamp } from './funding/on-ramp.ts';
 import type { Route } from './http/define-route.ts';
-import type { ReadinessChecks } from './http/health.ts';
+import type { Readiness, ReadinessChecks } from './http/health.ts';
 import type { Once } from './http/idempotency.ts';
 import type { Chapter, OpenApiDocument } from './http/openapi.ts';
 import type { JobHandler } from './jobs/define-job.ts';
@@ -43,6 +45,8 @@ export interface Parts {
   readonly outgoing: Outgoing;
   /** Other people's shops, and the ways to search them. */
   readonly shops: Shopping;
+  /** Who sells stablecoins by card, as the operator has chosen. */
+  readonly onRamps: readonly OnRamp[];
   readonly logger: Logger;
   readonly clock: Clock;
   readonly checkpoint: Checkpoint;
@@ -52,6 +56,8 @@ export interface Parts {
   readonly events: readonly EventType[];
   /** The sagas of all features. */
   readonly sagas: readonly Saga[];
+  /** What all features do when something is deposited. */
+  readonly onDeposits: OnDeposits;
 }
 
 /** In a process that answers requests. */
@@ -60,6 +66,13 @@ export interface ServingParts extends Parts {
   readonly limiter: RateLimiter;
   readonly rateLimits: RateLimitConfig;
   readonly accountChanges: AccountChanges;
+}
+
+/** For what is answered outside the API. */
+interface PageParts {
+  readonly document: () => OpenApiDocument;
+  /** What /ready would say now. */
+  readonly readiness: Readiness;
 }
 
 /** In a process that runs jobs. */
@@ -112,7 +125,7 @@ export interface Feature<Own = unknown, More = unknown> {
 
   routes?(parts: ServingParts & More, settings: Own): readonly Route[];
   /** What is answered outside the API, to people and to those who have no key. */
-  pages?(app: FastifyInstance, parts: ServingParts & More & { readonly document: () => OpenApiDocument }): void;
+  pages?(app: FastifyInstance, parts: ServingParts & More & PageParts): void;
   /** For /ready. */
   checks?(parts: ServingParts & More): ReadinessChecks;
 
@@ -120,6 +133,8 @@ export interface Feature<Own = unknown, More = unknown> {
   onStart?(parts: WorkingParts & More, settings: Own): Promise<void>;
   jobs?(parts: WorkingParts & More, settings: Own): readonly JobHandler[];
   schedules?(parts: WorkingParts & More, settings: Own): readonly Schedule[];
+  /** Part of the commit that credits deposits, before the posting. Everybody's deposits wait for it: nothing slow. */
+  onDeposits?: OnDeposits;
   /** They run from the call on, until they are stopped. */
   loops?(parts: WorkingParts & More, settings: Own): readonly { stop(): Promise<void> }[];
 }

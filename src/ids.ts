@@ -18,7 +18,8 @@ export type IdPrefix =
   | 'evt'
   | 'inv'
   | 'brg'
-  | 'swp';
+  | 'swp'
+  | 'fnd';
 
 export function newId<Prefix extends IdPrefix>(prefix: Prefix): `${Prefix}_${string}` {
   return toTypeId(prefix, newUuid(Date.now()));

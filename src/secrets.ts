@@ -4,7 +4,14 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } f
  * What the operator's one secret is used for. Each purpose gets a key of its own, so that none of them can be turned
  * against another.
  */
-type Purpose = 'api-keys' | 'verification-codes' | 'wallet-seed' | 'messages' | 'webhook-secrets';
+type Purpose =
+  | 'api-keys'
+  | 'verification-codes'
+  | 'wallet-seed'
+  | 'messages'
+  | 'webhook-secrets'
+  | 'funding-links'
+  | 'sandbox-on-ramp';
 
 /** Everything that needs the operator's secret. The secret itself never leaves this object. */
 export interface Secrets {

@@ -1,12 +1,15 @@
 import { accounts } from '../accounts/feature.ts';
 import { bridge } from '../bridge/feature.ts';
 import { deposits } from '../deposits/feature.ts';
+import { funding } from '../funding/feature.ts';
 import { service } from '../http/feature.ts';
 import { invoices } from '../invoices/feature.ts';
 import { messages } from '../messages/feature.ts';
 import { cctp } from '../providers/cctp/feature.ts';
 import { circle } from '../providers/circle/feature.ts';
 import { denyList } from '../providers/deny-list/feature.ts';
+import { coinbase } from '../providers/onramps/coinbase/feature.ts';
+import { moonpay } from '../providers/onramps/moonpay/feature.ts';
 import { smtp } from '../providers/smtp/feature.ts';
 import { twilio } from '../providers/twilio/feature.ts';
 import { reserves } from '../reserves/feature.ts';
@@ -29,6 +32,7 @@ export const features: readonly ListedFeature[] = [
   invoices,
   wallets,
   deposits,
+  funding,
   withdrawals,
   bridge,
   swaps,
@@ -44,6 +48,8 @@ export const features: readonly ListedFeature[] = [
   circle,
   cctp,
   denyList,
+  coinbase,
+  moonpay,
   smtp,
   twilio,
 ];

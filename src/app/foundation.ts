@@ -17,7 +17,15 @@ import type { SandboxShops } from '../sandbox/shop/open-shops.ts';
 import { openShopping } from '../shopping/open-shopping.ts';
 import { openCustody } from './custody.ts';
 import { features as listed } from './features.ts';
-import { type AdapterParts, eventsOf, type ListedFeature, sagasOf, settingsOf } from './listed-feature.ts';
+import {
+  type AdapterParts,
+  eventsOf,
+  type ListedFeature,
+  onDepositsOf,
+  sagasOf,
+  settingsOf,
+} from './listed-feature.ts';
+import { openOnRamps } from './on-ramps.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { openSecrets, openStore, openStoreDatabase } from './store.ts';
 
@@ -93,6 +101,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     platforms: merchantPlatforms,
     publicUrl: () => publicUrl,
   });
+  const onRamps = await openOnRamps({ config, db, secrets, localChains, publicUrl: () => publicUrl });
   return {
     features,
     config,
@@ -111,10 +120,12 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     market: createUniswapMarket(custody.networks),
     outgoing,
     shops,
+    ...onRamps,
     localChains,
     sandboxShops,
     events,
     sagas: sagasOf(features),
+    onDeposits: onDepositsOf(features),
     onTransaction: wakeStep,
     publicUrl: () => publicUrl,
     listensOn(port) {

@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts';
+import type { OnDeposits } from '../deposits/on-deposits.ts';
 import type { EventType } from '../event-types.ts';
 import type { Feature } from '../feature.ts';
 import type { CircleParts } from '../providers/circle/feature.ts';
@@ -42,4 +43,12 @@ export function sagasOf(features: readonly ListedFeature[]): readonly Saga[] {
     sagas.map(({ name }) => name),
   );
   return sagas;
+}
+
+/** What all of them do when something is deposited, one after the other and always in the same order. */
+export function onDepositsOf(features: readonly ListedFeature[]): OnDeposits {
+  const told = features.flatMap(({ onDeposits }) => onDeposits ?? []);
+  return async (tx, chain, deposits) => {
+    for (const onDeposits of told) await onDeposits(tx, chain, deposits);
+  };
 }

@@ -3,7 +3,7 @@ import { startAccountChanges } from '../accounts/account-changes.ts';
 import { createKeyRing } from '../accounts/key-ring.ts';
 import { monotonicClock } from '../clock.ts';
 import type { ServingParts } from '../feature.ts';
-import { addHealth } from '../http/health.ts';
+import { addHealth, createReadiness } from '../http/health.ts';
 import { createOnce } from '../http/idempotency.ts';
 import { closeServer, listen } from '../http/listen.ts';
 import type { OpenApiDocument } from '../http/openapi.ts';
@@ -66,7 +66,7 @@ function addFeaturePages(
   worker: Worker | undefined,
 ): void {
   const { db, features } = parts;
-  addHealth(pages, {
+  const readiness = createReadiness({
     database: async () => void (await db.query('SELECT')),
     jobs: async () => {
       if (worker?.running === false) throw new Error('the job worker has ended');
@@ -74,5 +74,6 @@ function addFeaturePages(
     },
     ...Object.assign({}, ...features.map((feature) => feature.checks?.(parts))),
   });
-  for (const feature of features) feature.pages?.(pages, parts);
+  addHealth(pages, readiness);
+  for (const feature of features) feature.pages?.(pages, { ...parts, readiness });
 }

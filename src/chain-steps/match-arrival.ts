@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
-import { onlyRow, type Queryable, type Transaction } from '../db/database.ts';
+import type { Queryable, Transaction } from '../db/database.ts';
 import type { AccountId } from '../ledger/account-id.ts';
 import type { Asset } from '../money/asset.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
@@ -92,21 +92,6 @@ export async function endArrivals(
       WHERE s.id = e.step_id AND s.saga_id = $1 AND s.step = $2 AND e.arrived_at IS NULL AND e.ended_at IS NULL`,
     [sagaId, step],
   );
-}
-
-/** How much of an asset a step has brought. */
-export async function sumArrived(
-  tx: Queryable,
-  { sagaId, step, asset }: { readonly sagaId: string; readonly step: string; readonly asset: Asset },
-): Promise<bigint> {
-  const { arrived } = onlyRow(
-    await tx.query<{ arrived: string }>(
-      `SELECT coalesce(sum(d.atomic), 0) AS arrived FROM chain_steps s JOIN deposits d ON d.step_id = s.id
-        WHERE s.saga_id = $1 AND s.step = $2 AND d.asset = $3`,
-      [sagaId, step, asset],
-    ),
-  );
-  return BigInt(arrived);
 }
 
 /** It has brought nothing of this, which was possible: nobody waits for it any more. */

@@ -68,16 +68,15 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
     { retryCount: 1, retryDelay: 150 },
   );
   const client = createPublicClient({ chain, transport, pollingInterval: pollMs, cacheTime: 0 }) as PublicClient;
-  const known = Object.entries({ ...own, ...(id === homeChain && coinTokens) }).map(([asset, address]) => ({
-    asset: asset as Asset,
-    address,
-  }));
+  const listed = (addresses: Readonly<Record<string, `0x${string}`>>): Token[] =>
+    Object.entries(addresses).map(([asset, address]) => ({ asset: asset as Asset, address }));
+  const known = listed(own).filter(({ asset }) => !tokens.some((token) => token.asset === asset));
   return {
     id,
     client,
     confirmations,
     pollMs,
-    tokens: [...known.filter(({ asset }) => !tokens.some((token) => token.asset === asset)), ...tokens],
+    tokens: [...known, ...tokens, ...(id === homeChain ? listed(coinTokens) : [])],
     letTimePass: async (until) => letTimePass?.(client, until),
   };
 }

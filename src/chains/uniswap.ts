@@ -8,3 +8,6 @@ export const uniswap = {
   /** SwapRouter02. */
   router: '0x68b3465833fb72A70ecDF485E0e4C7bD8665Fc45',
 } as const satisfies Record<string, Hex>;
+
+/** Uniswap's own multicall: unlike the one that everybody uses it says how much gas each call may use. */
+export const uniswapMulticall: Hex = '0x1F98415757620B543A52E61c46B32eB19261F984';

@@ -9,6 +9,7 @@ import { newPostingId } from '../ledger/posting-id.ts';
 import type { Logger } from '../logger.ts';
 import { amountOf } from '../money/amount.ts';
 import { keepersUntilCommit } from '../wallets/kept-chains.ts';
+import type { CreditedDeposit, OnDeposits } from './on-deposits.ts';
 import type { LocatedTransfer } from './read-transfers.ts';
 
 /** A transfer that came to us, and who it is for; the house when it is for nobody. */
@@ -22,6 +23,8 @@ export interface CreditParts {
   readonly db: Database;
   readonly ledger: Ledger;
   readonly logger: Logger;
+  /** Told of what is new and somebody's, in the commit that credits it. */
+  readonly onDeposits?: OnDeposits | undefined;
 }
 
 const depositsPerCommit = 200;
@@ -49,7 +52,7 @@ export async function creditDeposits(
 /** Part of a commit that does more than that. Answers how many were new. */
 export async function creditWithin(
   tx: Transaction,
-  { ledger, logger }: Pick<CreditParts, 'ledger' | 'logger'>,
+  { ledger, logger, onDeposits }: Omit<CreditParts, 'db'>,
   chain: ChainId,
   arrivals: readonly Arrival[],
 ): Promise<number> {
@@ -60,6 +63,8 @@ export async function creditWithin(
   for (const { id, changed } of earlier) {
     if (changed) logger.error({ chain, deposit: id }, 'a deposit that was credited reads otherwise on the chain now');
   }
+  const somebodys = fresh.flatMap((deposit) => toCredited(deposit) ?? []);
+  if (somebodys.length > 0) await onDeposits?.(tx, chain, somebodys);
   if (fresh.length > 0) await postDeposits(tx, ledger, fresh);
   return fresh.length;
 }
@@ -106,6 +111,12 @@ function toDeposit(chain: ChainId, arrival: Arrival, { isKept: kept }: { readonl
       },
     },
   };
+}
+
+function toCredited({ id, arrival, posting }: Deposit): CreditedDeposit | undefined {
+  const { accountId, asset, atomic, txHash, position, blockNumber } = arrival;
+  if (accountId === null) return undefined;
+  return { id, accountId, asset, atomic, txHash, position, blockNumber, transferId: posting.id };
 }
 
 interface EarlierDeposit {

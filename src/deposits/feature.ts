@@ -24,10 +24,10 @@ export const deposits: Feature = {
   ],
   routes: ({ db }) => depositRoutes(db),
   checks: ({ db, networks }) => ({ chains: () => checkChains(db, networks) }),
-  loops({ mode, db, ledger, networks, provider, market, logger, checkpoint }) {
+  loops({ mode, db, ledger, networks, provider, market, logger, checkpoint, onDeposits }) {
     const parts = { db, ledger, networks, logger, checkpoint };
     // A process that was killed leaves its lease behind; in the sandbox the next one should not wait for it.
-    const watchers = startWatchers({ ...parts, ...(mode === 'sandbox' && { leaseMs: 3_000 }) });
+    const watchers = startWatchers({ ...parts, onDeposits, ...(mode === 'sandbox' && { leaseMs: 3_000 }) });
     const sweeps = startSweeps({
       ...parts,
       provider,

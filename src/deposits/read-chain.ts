@@ -8,6 +8,7 @@ import type { AddressBook } from './address-book.ts';
 import { beginChain, checkChain, confirmedBlock } from './begin-chains.ts';
 import { type ChainCursor, findCursor, holdChain, listCheckpoints, moveCursor, releaseChain } from './chain-cursor.ts';
 import { type Arrival, creditDeposits } from './credit-deposits.ts';
+import type { OnDeposits } from './on-deposits.ts';
 import {
   type BlockRange,
   type LocatedTransfer,
@@ -34,6 +35,7 @@ export interface ReaderParts {
   /** The first block ever to read; when it is left out, the first one that is confirmed from now on. */
   readonly startBlock?: bigint | undefined;
   readonly checkpoint?: Checkpoint | undefined;
+  readonly onDeposits?: OnDeposits | undefined;
 }
 
 /** What a step found: more blocks to read at once, nothing new, or that another process reads this chain. */

@@ -7,6 +7,7 @@ import { startLoop } from '../jobs/loop.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { createAddressBook } from './address-book.ts';
+import type { OnDeposits } from './on-deposits.ts';
 import { type ChainReader, createChainReader } from './read-chain.ts';
 
 export interface WatcherOptions {
@@ -20,6 +21,7 @@ export interface WatcherOptions {
   /** The first block ever to read, per chain; without one, what is confirmed from the first start on. */
   readonly startBlocks?: ReadonlyMap<ChainId, bigint>;
   readonly checkpoint?: Checkpoint;
+  readonly onDeposits?: OnDeposits;
 }
 
 export interface Watchers {

@@ -29,6 +29,11 @@ describe('fees', () => {
     expect(toDecimalText(swapFee(usdc(amount)))).toBe(swap);
   });
 
+  it('keep all eighteen decimals when a coin is paid out, so that no amount is free', () => {
+    expect(withdrawalFee(amountOf('ETH', 1_000_000_000_000_000_100n)).atomic).toBe(14_900_000_000_000_001n);
+    expect(withdrawalFee(amountOf('DAI', 100n)).atomic).toBe(1n);
+  });
+
   it('keep all eighteen decimals of a swap', () => {
     expect(swapFee(amountOf('ETH', 1_000_000_000_000_000_100n)).atomic).toBe(5_000_000_000_000_001n);
   });

@@ -6,6 +6,7 @@ import { BlockIsGone, requireBlock } from './ask-chain.ts';
 import { atOneMoment, type Position, readPosition } from './read-position.ts';
 import { amountText, reconcileBooks } from './reconcile-books.ts';
 import { reconcileDeposits } from './reconcile-deposits.ts';
+import { reconcileNative } from './reconcile-native.ts';
 import { findStuck } from './reconcile-sagas.ts';
 import { reconcileSteps } from './reconcile-steps.ts';
 import { readWallets, reconcileWallets, type Wallets } from './reconcile-wallets.ts';
@@ -56,6 +57,7 @@ async function reconcileChain(
       ...(await reconcileWallets(network, position, cursor, wallets)),
       ...(await reconcileDeposits(parts.db, network)),
       ...(await reconcileSteps(parts.db, network)),
+      ...(await reconcileNative(parts.db, network)),
     ];
   } catch (error) {
     if (error instanceof BlockIsGone) return [`${network.id}: ${error.message}.`];

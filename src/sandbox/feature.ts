@@ -3,6 +3,7 @@ import type { Feature } from '../feature.ts';
 import { defineSettings } from '../settings.ts';
 import type { LocalChains } from './chains/local-chains.ts';
 import { fillGas, fillGasSchedule } from './fill-gas.ts';
+import type { SandboxOnRamp } from './on-ramp/sandbox-on-ramp.ts';
 import { sandboxRoutes } from './routes.ts';
 import type { SandboxShops } from './shop/open-shops.ts';
 import { type SearchWay, searchWays } from './shop/shop.ts';
@@ -11,11 +12,15 @@ export interface SandboxParts {
   /** In live mode there are none, and nothing of all this. */
   readonly localChains: LocalChains | undefined;
   readonly sandboxShops: SandboxShops | undefined;
+  /** Only where the sandbox plays the card company itself. */
+  readonly sandboxOnRamp: SandboxOnRamp | undefined;
 }
 
 export interface SandboxSettings {
   /** How the demo shop can be searched. */
   readonly ways: readonly SearchWay[];
+  /** Whether it plays a card company on funding links. */
+  readonly onRamp: boolean;
 }
 
 const ways = z
@@ -29,12 +34,18 @@ const ways = z
 export const sandbox: Feature<SandboxSettings, SandboxParts> = {
   name: 'sandbox',
   settings: defineSettings({
-    variables: { DEMO_SHOP_SEARCH: ways },
+    variables: {
+      DEMO_SHOP_SEARCH: ways,
+      SANDBOX_ON_RAMP: z.enum(['true', 'false'], { error: 'must be true or false' }).default('true'),
+    },
     readme: [
       '| `DEMO_SHOP_SEARCH` | `ucp,shopify,woocommerce,json-ld` | sandbox only: the ways in which the demo shop can be searched |',
+      '| `SANDBOX_ON_RAMP` | `true` | sandbox only: `false` takes its card company off funding links |',
     ],
-    harmless: ['DEMO_SHOP_SEARCH'],
-    read: ({ DEMO_SHOP_SEARCH }) => ({ ways: DEMO_SHOP_SEARCH }),
+    harmless: ['DEMO_SHOP_SEARCH', 'SANDBOX_ON_RAMP'],
+    read: ({ DEMO_SHOP_SEARCH, SANDBOX_ON_RAMP }) => ({ ways: DEMO_SHOP_SEARCH, onRamp: SANDBOX_ON_RAMP === 'true' }),
+    refuseLive: (_env, given) =>
+      given['SANDBOX_ON_RAMP'] === undefined ? [] : ['SANDBOX_ON_RAMP is unsafe: it belongs to the sandbox'],
   }),
   chapters: [{ name: 'Sandbox', description: 'Only in the sandbox: what stands in for the outside world.' }],
   routes: ({ db, secrets, localChains: chains, sandboxShops: shops }) =>

@@ -1,9 +1,9 @@
 import { encodeFunctionData, type Hex } from 'viem';
 import { findStep, listSteps } from '../chain-steps/chain-step.ts';
-import { sumArrived } from '../chain-steps/match-arrival.ts';
 import { dropStep, planStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
+import { whatArrived } from '../chain-steps/what-arrived.ts';
 import { allowanceAbi } from '../chains/abi.ts';
 import { homeChain } from '../chains/chains.ts';
 import { uniswap } from '../chains/uniswap.ts';
@@ -15,8 +15,8 @@ import type { Posting } from '../ledger/posting.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { explainFailure } from './explain-failure.ts';
-import { findSwapper, type SwapParts, tokenAddress } from './parts.ts';
-import { cameAlong, refund, unwrapped } from './postings.ts';
+import { findSwapper, homeNetwork, type SwapParts, tokenAddress } from './parts.ts';
+import { refund, surplusOf, unwrapped } from './postings.ts';
 import { swapSaga } from './saga.ts';
 import {
   disallowStep,
@@ -117,18 +117,27 @@ async function planWrap(
 
 /** Returning: house-keeping. Its owner has the amount already, and the books say where the tokens are whatever comes of it. */
 export async function returnToTreasury(parts: SwapParts, swap: Swap): Promise<SagaStep> {
-  const { db, ledger, logger } = parts;
-  const { id, recipient } = swap;
+  const { db, ledger, networks, logger } = parts;
+  const { id, net, recipient } = swap;
   if (recipient === null) throw new Error(`swap ${id} does not know where it goes back to`);
   const wraps = (await listSteps(db, id)).filter(isWrapStep).length;
+  const surplus: Posting[] = [];
   const ends: { readonly which: StepName; readonly end: StepEnd }[] = [];
   for (const { which, request } of housekeeping(parts, swap, { recipient, wraps })) {
-    if ((await findStep(db, which)) === undefined) continue;
+    const step = await findStep(db, which);
+    if (step === undefined) continue;
     const progress = await takeStep(parts, which, request);
     if (progress.state === 'waiting') return progress;
     if (progress.state === 'failed' && isWrapStep(which)) {
       await wrapAnew(parts, swap, { which, end: progress, next: wrapStep(id, wraps + 1), recipient });
       return { lookAgainInMs: refusedMs, waitsFor: `it to be wrapped: ${progress.reason}`, isTrouble: true };
+    }
+    if (isWrapStep(which)) {
+      const arrived = await whatArrived(db, step, net.asset);
+      if (arrived === undefined) {
+        return { lookAgainInMs: homeNetwork(networks).pollMs, waitsFor: 'the wrapped coin to arrive' };
+      }
+      surplus.push(...surplusOf(swap, arrived));
     }
     ends.push({ which, end: progress });
   }
@@ -139,13 +148,9 @@ export async function returnToTreasury(parts: SwapParts, swap: Swap): Promise<Sa
       [id],
     );
     if (rowCount === 0) return;
-    const postings: Posting[] = [];
-    for (const { which, end } of ends) {
-      postings.push(...((await settleStep(tx, which, end)) ?? []));
-      if (isWrapStep(which))
-        postings.push(...cameAlong(swap, await sumArrived(tx, { ...which, asset: swap.net.asset })));
-    }
-    await postSurely(tx, ledger, postings);
+    const gas: Posting[] = [];
+    for (const { which, end } of ends) gas.push(...((await settleStep(tx, which, end)) ?? []));
+    await postSurely(tx, ledger, [...surplus, ...gas]);
   });
   for (const { which, end } of ends) {
     if (end.state === 'failed') {

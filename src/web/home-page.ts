@@ -1,14 +1,16 @@
 import type { OpenApiDocument } from '../http/openapi.ts';
 import { codeBlock, shellCode } from './code.ts';
-import { curlFor } from './docs/curl.ts';
 import { readDocument } from './docs/read-document.ts';
+import { firstPayment } from './first-payment.ts';
 import { type Html, html } from './html.ts';
 import { layout, type PageContext } from './layout.ts';
 
-/** The front page: what this is, and the first thing to try. */
-export function homePage(document: OpenApiDocument, context: PageContext): Html {
+/** The checks of /ready that fail at this moment. */
+export type Failing = readonly string[];
+
+/** The front page: what this is, that it runs, and a first payment. */
+export function homePage(document: OpenApiDocument, context: PageContext, failing: Failing): Html {
   const { title, description, version, baseUrl, chapters } = readDocument(document);
-  const register = chapters.flatMap(({ operations }) => operations).find(({ id }) => id === 'registerAgent');
   return layout(
     {
       title,
@@ -18,18 +20,21 @@ export function homePage(document: OpenApiDocument, context: PageContext): Html 
       body: html`
 <main id="main">
 <section class="hero">
+${running(failing)}
 <h1>${description}</h1>
 <p class="lead">${title} is a self-hosted payment service for USDC and EURC, with one JSON API for agents, apps and scripts.</p>
 <p class="actions"><a class="primary" href="${context.base}/docs">Read the API reference</a><a href="${context.base}/api/openapi.json">OpenAPI 3.1 document</a></p>
 </section>
 <section class="start">
-<div><h2>Open an account</h2>
-<p>One request answers an API key, a handle and a wallet. Send the key with every request after it.</p>
+<div class="about"><h2>A first payment</h2>
+<p>Three commands for a terminal, one after the other.</p>
 <p class="note">${modeNote(context.mode)}</p></div>
-${register !== undefined && codeBlock('Terminal', shellCode(curlFor(register, baseUrl)))}
+<ol>${firstPayment(baseUrl, context.mode).map(
+        ({ title: what, command }) => html`<li><h3>${what}</h3>${codeBlock('Terminal', shellCode(command))}</li>`,
+      )}</ol>
 </section>
 <section class="chapters">
-<h2>In the reference</h2>
+<h2>What it does</h2>
 <ul>${chapters.map(
         (chapter) =>
           html`<li><a href="${context.base}/docs#${chapter.id}"><strong>${chapter.name}</strong><span>${chapter.description}</span></a></li>`,
@@ -42,8 +47,13 @@ ${register !== undefined && codeBlock('Terminal', shellCode(curlFor(register, ba
   );
 }
 
+function running(failing: Failing): Html {
+  if (failing.length === 0) return html`<p class="running">Running</p>`;
+  return html`<p class="running not">Running, but not ready: ${failing.join(', ')}</p>`;
+}
+
 function modeNote(mode: PageContext['mode']): Html {
   return mode === 'sandbox'
     ? html`<strong>This is a sandbox.</strong> Everything works as it does live, and the money is not real.`
-    : html`<strong>This service is live.</strong> It moves real money.`;
+    : html`<strong>This service is live.</strong> It moves real money. In the third command, say whom you pay.`;
 }

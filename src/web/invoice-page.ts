@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import type { InvoicePageView } from '../invoices/page-view.ts';
-import { type Amount, toDecimalText } from '../money/amount.ts';
 import { codeBlock, shellCode } from './code.ts';
 import { contentPolicy } from './content-policy.ts';
 import { type Html, html } from './html.ts';
 import { layout, type PageContext } from './layout.ts';
 import { qrCode } from './qr-code.ts';
+import { amountText, moment } from './words.ts';
 
 export interface InvoicePageParts {
   readonly context: () => PageContext;
@@ -129,32 +129,4 @@ function missingPage(context: PageContext): Html {
     },
     context,
   );
-}
-
-/** As money is written: thousands apart, and never fewer than two decimals. */
-function amountText(amount: Amount): string {
-  const [whole = '', decimals = ''] = toDecimalText(amount).split('.');
-  return `${whole.replace(/\B(?=(?:\d{3})+$)/g, ',')}.${decimals.padEnd(2, '0')}`;
-}
-
-const months = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-];
-
-/** Where the reader is nobody knows, so the zone is said. */
-function moment(date: Date): Html {
-  const iso = date.toISOString();
-  const day = `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
-  return html`<time datetime="${iso}">${day}, ${iso.slice(11, 16)} UTC</time>`;
 }

@@ -11,11 +11,15 @@ export interface PageContext {
 interface Page {
   readonly title: string;
   readonly description: string;
-  readonly name: 'home' | 'docs' | 'invoice' | 'preview';
+  readonly name: 'home' | 'docs' | 'invoice' | 'preview' | 'buy';
   /** Only for those who were given its address: no search engine is to list it. */
   readonly unlisted?: true;
   /** Beside the style that all pages share. */
   readonly styles: readonly string[];
+  /** Beside the script that all pages share. */
+  readonly scripts?: readonly string[];
+  /** For people who pay and write no programs: without the links to the reference. */
+  readonly plain?: true;
   /** Stands in the bar at the top, beside the links. */
   readonly bar?: Html;
   readonly body: Html;
@@ -39,18 +43,24 @@ ${
 ${['base.css', ...page.styles].map(
   (name) => html`<link rel="stylesheet" href="${assetUrl(name)}">
 `,
-)}<script src="${assetUrl('page.js')}" type="module"></script>
-</head>
+)}${['page.js', ...(page.scripts ?? [])].map(
+  (name) => html`<script src="${assetUrl(name)}" type="module"></script>
+`,
+)}</head>
 <body class="${page.name}">
 <a class="skip" href="#main">Skip to the content</a>
 <header class="bar">
 <a class="brand" href="${base}/"><img src="${assetUrl('mark.svg')}" alt="" width="24" height="24">Paywright</a>
 ${mode === 'sandbox' && html`<span class="mode">Sandbox</span>`}
-<nav aria-label="Pages"><a href="${base}/docs"${page.name === 'docs' && html` aria-current="page"`}>Reference</a><a href="${base}/api/openapi.json">OpenAPI</a></nav>
+${page.plain !== true && links(page, base)}
 ${page.bar}
 </header>
 ${page.body}
 </body>
 </html>
 `;
+}
+
+function links({ name }: Page, base: string): Html {
+  return html`<nav aria-label="Pages"><a href="${base}/docs"${name === 'docs' && html` aria-current="page"`}>Reference</a><a href="${base}/api/openapi.json">OpenAPI</a></nav>`;
 }

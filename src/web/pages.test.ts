@@ -12,11 +12,12 @@ const document: OpenApiDocument = {
   paths: {},
 };
 
-function start(mode: 'sandbox' | 'live' = 'sandbox') {
+function start(mode: 'sandbox' | 'live' = 'sandbox', failing: readonly string[] = []) {
   const app = Fastify();
   let asked = 0;
   addPages(app, {
     mode,
+    readiness: async () => ['database', 'chains'].map((name) => ({ name, passed: !failing.includes(name) })),
     document: () => {
       asked++;
       return document;

@@ -1,4 +1,5 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Readiness } from '../http/health.ts';
 import type { OpenApiDocument } from '../http/openapi.ts';
 import { addAssets } from './assets.ts';
 import { contentPolicy } from './content-policy.ts';
@@ -11,29 +12,40 @@ import { type Content, createContent, sendContent } from './send-content.ts';
 export interface PageParts {
   readonly document: () => OpenApiDocument;
   readonly mode: 'sandbox' | 'live';
+  /** What /ready would say now. */
+  readonly readiness: Readiness;
 }
 
 /** The pages that are the same for everybody. Returns what further pages need to know about where they stand. */
-export function addPages(app: FastifyInstance, { document, mode }: PageParts): () => PageContext {
+export function addPages(app: FastifyInstance, { document, mode, readiness }: PageParts): () => PageContext {
   const assetPath = addAssets(app);
   const context = () => contextOf(document(), mode, assetPath);
 
-  const addPage = (path: string, render: (document: OpenApiDocument, context: PageContext) => Html) => {
-    // The document names the public address, which is known only once the server listens: hence on first request.
-    let rendered: Content | undefined;
-    app.get(path, async (request, reply) => {
-      rendered ??= toContent(render(document(), context()));
-      return sendContent(request, reply.header('Content-Security-Policy', contentPolicy), rendered, 'no-cache');
-    });
-  };
+  // The document names the public address, which is known only once the server listens: hence on first request.
+  const reference = keptPages(() => docsPage(document(), context()));
+  app.get('/docs', async (request, reply) => send(request, reply, reference('')));
 
-  addPage('/', homePage);
-  addPage('/docs', docsPage);
+  const home = keptPages((failing) => homePage(document(), context(), failing === '' ? [] : failing.split(' ')));
+  app.get('/', async (request, reply) => send(request, reply, home(await failingNow(readiness))));
   return context;
 }
 
-function toContent(page: Html): Content {
-  return createContent(Buffer.from(page.toString()), 'text/html; charset=utf-8');
+/** A page for each thing that it may have to say, made when it is first asked for. */
+function keptPages(render: (about: string) => Html): (about: string) => Content {
+  const kept = new Map<string, Content>();
+  return (about) => {
+    const page = kept.get(about) ?? createContent(Buffer.from(render(about).toString()), 'text/html; charset=utf-8');
+    kept.set(about, page);
+    return page;
+  };
+}
+
+async function failingNow(readiness: Readiness): Promise<string> {
+  return (await readiness()).flatMap(({ name, passed }) => (passed ? [] : [name])).join(' ');
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, page: Content): FastifyReply {
+  return sendContent(request, reply.header('Content-Security-Policy', contentPolicy), page, 'no-cache');
 }
 
 /** Links are paths and not full addresses, so that the pages work under every name that the host is reached by. */

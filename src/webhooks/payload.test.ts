@@ -1,3 +1,4 @@
+import { parseEther } from 'viem';
 import { expect, it } from 'vitest';
 import type { Posted } from '../ledger/posting.ts';
 import { amountOf } from '../money/amount.ts';
@@ -60,6 +61,17 @@ it('writes an amount that no number holds as text, rather than rounding it or gi
   const amount = amountOf('USDC', 12_345_678_901_234_567_890_123n);
   const body = buildBody({ ...event, type: 'deposit.received', posting: { ...posting, amount } }, types, nobody);
   expect(JSON.parse(body).data.amount).toBe('12345678901234567.890123');
+});
+
+it.each(['0.5', '1.000000000000000001'])('writes every amount of a coin as text, also %s', (text) => {
+  const amount = amountOf('ETH', parseEther(text));
+  const fee = amountOf('ETH', 1n);
+  const body = buildBody(
+    { ...event, type: 'withdrawal.completed', posting: { ...posting, amount, fee } },
+    types,
+    nobody,
+  );
+  expect(JSON.parse(body).data).toMatchObject({ amount: text, fee: '0.000000000000000001', currency: 'ETH' });
 });
 
 it('tells of an event that another release has recorded, as well as it can', () => {

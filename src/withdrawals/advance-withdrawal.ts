@@ -7,7 +7,7 @@ import type { Transaction } from '../db/database.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../sagas/run-saga.ts';
 import { goOnUnlessFrozen, isHeldByScreening } from './clear.ts';
 import { completeWithdrawal, failWithdrawal } from './finish-withdrawal.ts';
-import { findUnpayable, tokenToPay } from './native-coin.ts';
+import { findRecipientFault, tokenToPay } from './native-coin.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
 import { withdrawalSaga } from './saga.ts';
 import { lookOnceMore, unwrap } from './unwrap.ts';
@@ -76,15 +76,11 @@ async function planIfWaiting(tx: Transaction, withdrawal: Withdrawal): Promise<v
 
 /** A contract that takes no native coin is not unwrapped for: everything goes back at once, and nothing was spent. */
 async function isGivenBack(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<boolean> {
-  const { networks, logger } = parts;
-  const { id, chain, address, net } = withdrawal;
-  const network = networks.get(chain);
-  if (network === undefined || !isNative(withdrawal)) return false;
-  const wrapped = tokenToPay(networks, withdrawal);
-  const reason = await findUnpayable(network, { wrapped, address, atomic: net.atomic });
+  if (!isNative(withdrawal)) return false;
+  const reason = await findRecipientFault(parts.networks, withdrawal);
   if (reason === undefined) return false;
   await failWithdrawal(parts, withdrawal, { state: 'failed', reason, gasCost: 0n });
-  logger.warn({ withdrawal: id }, `a withdrawal failed: ${reason}`);
+  parts.logger.warn({ withdrawal: withdrawal.id }, `a withdrawal failed: ${reason}`);
   return true;
 }
 

@@ -60,8 +60,9 @@ export function addWithdrawalCommands(program: Command, withLedger: WithLedger, 
         const withdrawal = await heldOrRefuse(parts.db, id);
         const refused = { state: 'failed', reason: 'The operator refused it.', gasCost: 0n } as const;
         if (await isToBeWrapped(parts.db, id)) {
-          if (!(await beginWrapping(parts, withdrawal, 'never_asked')))
+          if (!(await beginWrapping(parts, withdrawal, { neverAsked: refused.reason })))
             throw new Refusal(`${id} is not held any more.`);
+          await wakeSaga(parts.db, { saga: withdrawalSaga.name, id, lane: withdrawal.chain });
           say(`${id} is wrapped again, and then refunded.`);
           return;
         }

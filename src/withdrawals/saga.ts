@@ -34,7 +34,7 @@ export const withdrawalSaga = defineSaga({
     },
     unwrapped: {
       meaning: 'it lies in the treasury as native coin, and is looked at once more',
-      next: ['sending', 'held'],
+      next: ['sending', 'wrapping', 'held'],
       withinMs: 10 * minutes,
     },
     sending: {

@@ -8,10 +8,11 @@ import { postSurely } from '../ledger/post-surely.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
 import { goOnUnlessFrozen, isHeldByScreening } from './clear.ts';
 import { failWithdrawal } from './finish-withdrawal.ts';
-import { tokenToPay } from './native-coin.ts';
+import { findRecipientFault, tokenToPay } from './native-coin.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
 import { withdrawalSaga } from './saga.ts';
 import { payStep, stepWallet, unwrapStep, type Withdrawal } from './withdrawal.ts';
+import { beginWrapping } from './wrap-again.ts';
 
 /** Unwrapping: the treasury gives back wrapped coin and gets as much native coin for it. */
 export async function unwrap(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
@@ -68,10 +69,19 @@ async function settleUnwrapping(
   });
 }
 
-/** Unwrapped: it may have taken long, so both the screening and the account are looked at once more before it leaves. */
+/**
+ * Unwrapped: it may have taken long, so the screening, the account and the recipient are looked at once more before it leaves. A
+ * contract can have changed its mind, and would take as much gas as it likes.
+ */
 export async function lookOnceMore(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
-  const { db, checkpoint = noCheckpoint } = parts;
+  const { db, networks, logger, checkpoint = noCheckpoint } = parts;
   if (await isHeldByScreening(parts, withdrawal)) return 'rest';
+  const reason = await findRecipientFault(networks, withdrawal);
+  if (reason !== undefined) {
+    await beginWrapping(parts, withdrawal, { neverAsked: reason });
+    logger.warn({ withdrawal: withdrawal.id }, `a withdrawal failed: ${reason}`);
+    return 'go_on';
+  }
   if (!(await goOnUnlessFrozen(db, withdrawal, { to: 'sending', step: payStep(withdrawal.id).step }))) return 'rest';
   checkpoint('withdrawal.looked_at');
   return 'go_on';

@@ -1,17 +1,18 @@
 import { type ChainStep, listSteps } from '../chain-steps/chain-step.ts';
-import { sumArrived } from '../chain-steps/match-arrival.ts';
 import { dropStep, planStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
+import { whatArrived } from '../chain-steps/what-arrived.ts';
 import { uniswap } from '../chains/uniswap.ts';
 import { encodeWrapTo } from '../chains/wrapped-coin.ts';
-import type { Database, Queryable, Transaction } from '../db/database.ts';
+import type { Database, Transaction } from '../db/database.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { postSurely } from '../ledger/post-surely.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { amountOf } from '../money/amount.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
+import { wakeSaga } from '../sagas/wake-saga.ts';
 import { returnPosting } from './finish-withdrawal.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
 import { withdrawalSaga } from './saga.ts';
@@ -32,10 +33,11 @@ const refusedMs = 60_000;
 export async function beginWrapping(
   { db, ledger }: WrapParts,
   withdrawal: Withdrawal,
-  end: Extract<StepEnd, { state: 'failed' }> | 'never_asked',
+  end: Extract<StepEnd, { state: 'failed' }> | { readonly neverAsked: string },
 ): Promise<boolean> {
-  const { id, status } = withdrawal;
-  const reason = end === 'never_asked' ? 'The operator refused it.' : end.reason;
+  const { id, chain, status } = withdrawal;
+  const wasAsked = 'state' in end;
+  const reason = wasAsked ? end.reason : end.neverAsked;
   return db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE withdrawals SET status = 'wrapping', error = $3, updated_at = now() WHERE id = $1 AND status = $2`,
@@ -43,8 +45,12 @@ export async function beginWrapping(
     );
     if (rowCount === 0) return false;
     const wallet = await stepWallet(tx, payStep(id));
-    const gas = end === 'never_asked' ? undefined : await settleStep(tx, payStep(id), end);
-    if (end === 'never_asked') await dropStep(tx, payStep(id));
+    const gas = wasAsked ? await settleStep(tx, payStep(id), end) : undefined;
+    if (!wasAsked) {
+      await dropStep(tx, payStep(id));
+      // What was held has nobody who goes on with it.
+      await wakeSaga(tx, { saga: withdrawalSaga.name, id, lane: chain });
+    }
     await planWrap(tx, withdrawal, { wallet, step: 'wrap' });
     await postSurely(tx, ledger, gas ?? []);
     return true;
@@ -92,10 +98,11 @@ export async function wrapAgain(parts: WithdrawalSagaParts, withdrawal: Withdraw
     await planAnother(parts, withdrawal, current, { wraps: wraps.length, end: progress });
     return { lookAgainInMs: refusedMs, waitsFor: `it to be wrapped: ${progress.reason}`, isTrouble: true };
   }
-  if (!(await hasArrived(db, current))) {
+  const arrived = await whatArrived(db, current, net.asset);
+  if (arrived === undefined) {
     return { lookAgainInMs: networks.get(chain)?.pollMs ?? 2_000, waitsFor: 'the wrapped coin to arrive' };
   }
-  await finishWrapping(parts, withdrawal, current, progress);
+  await finishWrapping(parts, withdrawal, current, { end: progress, arrived });
   return 'rest';
 }
 
@@ -115,19 +122,11 @@ async function planAnother(
   });
 }
 
-async function hasArrived(db: Queryable, { id }: ChainStep): Promise<boolean> {
-  const { rows } = await db.query(
-    'SELECT FROM chain_step_arrivals WHERE step_id = $1 AND arrived_at IS NOT NULL LIMIT 1',
-    [id],
-  );
-  return rows.length > 0;
-}
-
 async function finishWrapping(
   { db, ledger }: WrapParts,
   withdrawal: Withdrawal,
   current: ChainStep,
-  end: StepEnd,
+  { end, arrived }: { readonly end: StepEnd; readonly arrived: bigint },
 ): Promise<void> {
   await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
@@ -137,7 +136,7 @@ async function finishWrapping(
     if (rowCount === 0) return;
     const gas = await settleStep(tx, current, end);
     await postSurely(tx, ledger, [
-      ...(await surplusOf(tx, withdrawal, current)),
+      ...surplusOf(withdrawal, arrived),
       returnPosting(withdrawal, withdrawal.error ?? 'It could not be paid.'),
       ...(gas ?? []),
     ]);
@@ -145,8 +144,8 @@ async function finishWrapping(
 }
 
 /** Whatever somebody had left in the router came along. */
-async function surplusOf(tx: Transaction, { id, chain, net }: Withdrawal, step: ChainStep): Promise<Posting[]> {
-  const surplus = (await sumArrived(tx, { ...step, asset: net.asset })) - net.atomic;
+function surplusOf({ id, chain, net }: Withdrawal, arrived: bigint): Posting[] {
+  const surplus = arrived - net.atomic;
   if (surplus < 0n) throw new Error(`withdrawal ${id} was wrapped, but less than ${net.atomic} has arrived`);
   if (surplus === 0n) return [];
   return [

@@ -13,6 +13,7 @@ import { createServer } from '../../src/http/server.ts';
 import { createLogger } from '../../src/logger.ts';
 import { createMemoryLimiter } from '../../src/rate-limit/memory-limiter.ts';
 import { addPages } from '../../src/web/pages.ts';
+import { violations } from '../support/axe.ts';
 import { brightness, describeInBrowser, sizes, tooWide } from '../support/pages.ts';
 
 const errors = defineErrors({
@@ -92,7 +93,7 @@ describeInBrowser('the pages in a browser', (openPage) => {
       authenticate: () => undefined,
       limiter: createMemoryLimiter(systemClock),
       logger: createLogger('silent'),
-      pages: (pages) => addPages(pages, { document: described.document, mode: 'sandbox' }),
+      pages: (pages) => addPages(pages, { document: described.document, mode: 'sandbox', readiness: async () => [] }),
     });
     origin = await app.listen({ host: '127.0.0.1', port: 0 });
   });
@@ -122,6 +123,14 @@ describeInBrowser('the pages in a browser', (openPage) => {
       expect(await brightness(light.page)).toBeGreaterThan(600);
       expect(await brightness(dark.page)).toBeLessThan(150);
     });
+  });
+
+  it.each([
+    { colorScheme: 'light', look: 'everything' },
+    { colorScheme: 'dark', look: 'colours' },
+  ] as const)('the reference has nothing that axe would mend, $colorScheme', async ({ colorScheme, look }) => {
+    const { page } = await open('/docs', { viewport: sizes.desktop, colorScheme });
+    expect(await violations(page, look)).toEqual([]);
   });
 
   it('moves to a section from the navigation on a wide screen, and marks where the reader is', async () => {

@@ -25,9 +25,9 @@ import { until } from '../support/until.ts';
 // Every saga that is listed, and every place that it declares. A new saga needs no new line here.
 //
 // What it costs is starts of the service: with each provider one for each place and one that comes to the end, where a
-// step's `.asked` counts three times with keys. A start is about two seconds of one core, nearly all of it loading code, and
-// hardly anything is waited for besides: a saga is taken up before its process is ready. So a saga of ten places costs the
-// suite some fifty seconds of one core, and what makes a start cheaper makes this test cheaper by the same share.
+// step's `.asked` counts three times with keys. A start is two to three seconds of one core, more than half of it loading
+// code, and little is waited for besides: a saga is mostly taken up before its process is ready. So a saga of ten places
+// costs the suite some fifty seconds of one core, and a cheaper start makes this test cheaper by the same share.
 const sagas = sagasOf(features);
 const providers = ['keys', 'circle'] as const;
 const rehearsals = sagas.flatMap((saga) =>

@@ -2,10 +2,12 @@ import { Command } from 'commander';
 import type { Hex } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { listSteps } from '../../src/chain-steps/chain-step.ts';
 import { coins } from '../../src/chains/coins.ts';
 import { uniswap } from '../../src/chains/uniswap.ts';
 import { Ended } from '../../src/checkpoint.ts';
 import { amountOf } from '../../src/money/amount.ts';
+import { reconcile } from '../../src/reserves/reconcile.ts';
 import { addFloat } from '../../src/treasury/add-float.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
 import { addWithdrawalCommands } from '../../src/withdrawals/commands.ts';
@@ -19,8 +21,9 @@ const { world, chains, db, tricks, flagged, deposit, sweep, withdraw, goOn, look
 /** Nothing about it is round. */
 const whole = 3_141_592_653_589_793_238n;
 
-/** Code that takes nothing, and code that writes so many slots that it costs more than it may. */
+/** Code that takes nothing, code that comes to no end, and code that writes so many slots that it costs more than it may. */
 const refuses: Hex = '0x60006000fd';
+const endless: Hex = '0x5b600056';
 const wastes: Hex = `0x${Array.from({ length: 10 }, (_, slot) => `600160${slot.toString(16).padStart(2, '0')}55`).join('')}`;
 
 let user: User;
@@ -91,6 +94,31 @@ test.each(coins)(
   },
 );
 
+test('a transaction that pays something else in native coin is named', async () => {
+  await deposit(user, 'MATIC', whole);
+  await sweep();
+  const { id } = await withdraw(user, 'MATIC', { gross: whole, to });
+  await goOn(id, 'complete');
+  const networks = new Map([['MATIC', chains.network('MATIC')] as const]);
+  const findings = () => reconcile({ db, networks, sagas: [] });
+  expect(await findings()).toEqual([]);
+  // Another transaction, as if somebody had written it down for this one.
+  const { rows } = await db.query<{ hash: string }>(
+    "SELECT hash FROM chain_steps WHERE saga_id = $1 AND step = 'unwrap'",
+    [id],
+  );
+  const write = (hash: string | undefined) =>
+    db.transaction(async (tx) => {
+      await tx.query('ALTER TABLE chain_steps DISABLE TRIGGER chain_steps_guard');
+      await tx.query("UPDATE chain_steps SET hash = $2 WHERE saga_id = $1 AND step = 'pay'", [id, hash]);
+      await tx.query('ALTER TABLE chain_steps ENABLE TRIGGER chain_steps_guard');
+    });
+  const { txHash } = await look(id);
+  await write(rows[0]?.hash);
+  expect(await findings()).toContainEqual(expect.stringContaining(`withdrawal ${id} of`));
+  await write(txHash ?? undefined);
+});
+
 describe('a recipient', () => {
   test('that takes no native coin is not unwrapped for', async () => {
     await deposit(user, 'MATIC', whole);
@@ -103,17 +131,32 @@ describe('a recipient', () => {
     expect(rows).toEqual([]);
   });
 
-  test('that would use up our gas is not paid', async () => {
+  test.each([
+    ['would use up our gas', wastes],
+    ['comes to no end', endless],
+  ])('that %s is not paid', async (_, code) => {
     await deposit(user, 'MATIC', whole);
     await sweep();
-    await setCode(to, wastes);
+    await setCode(to, code);
     const { id } = await withdraw(user, 'MATIC', { gross: whole, to });
     await goOn(id, 'failed', expectAgreement);
-    await expectRefunded(id, 'contract');
+    await expectRefunded(id, 'takes too much gas');
   });
 
-  test('that takes it no more when it is unwrapped makes it be wrapped and given back in full', async () => {
+  test.each([
+    ['takes it no more', refuses, 'takes no native coin'],
+    ['has come to use up our gas', wastes, 'takes too much gas'],
+  ])('that %s when it is unwrapped makes it be wrapped and given back in full', async (_, code, reason) => {
     const { id } = await unwrapped();
+    await setCode(to, code);
+    await goOn(id, 'failed', expectAgreement);
+    await expectRefunded(id, reason);
+    expect((await listSteps(db, id)).map(({ step }) => step)).toEqual(['unwrap', 'wrap']);
+  });
+
+  test('that takes it no more when it was looked at makes it be wrapped and given back in full', async () => {
+    const { id } = await unwrapped();
+    await coinWorld.step(id);
     await setCode(to, refuses);
     await goOn(id, 'failed', expectAgreement);
     await expectRefunded(id, 'The contract refuses it');
@@ -126,7 +169,7 @@ test('what somebody has left in the router comes along as surplus', async () => 
   await chains.mint('MATIC', 'WMATIC', uniswap.router, 77n);
   const before = await coinWorld.ledgerOf('surplus', 'MATIC');
   await goOn(id, 'failed', expectAgreement);
-  await expectRefunded(id, 'The contract refuses it');
+  await expectRefunded(id, 'takes no native coin');
   expect((await coinWorld.ledgerOf('surplus', 'MATIC')) - before).toBe(77n);
 });
 
@@ -257,6 +300,8 @@ describe('what lies unwrapped', () => {
     flagged.add(to);
     await coinWorld.advance(id);
     expect(await command('refund', id)).toEqual([`${id} is wrapped again, and then refunded.`]);
+    // It has rested until now, and nobody else would take it up.
+    expect((await db.query('SELECT FROM graphile_worker.jobs WHERE key = $1', [id])).rowCount).toBe(1);
     await goOn(id, 'failed', expectAgreement);
     await expectRefunded(id, 'The operator refused it');
   });

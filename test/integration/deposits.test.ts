@@ -1,6 +1,7 @@
 import { concat, type Hex, pad, parseEventLogs, toHex, zeroAddress } from 'viem';
 import { describe, expect, test } from 'vitest';
 import { tokenAbi } from '../../src/chains/abi.ts';
+import { coinTokens } from '../../src/chains/coins.ts';
 import { tokenOf } from '../../src/chains/network.ts';
 import { Ended } from '../../src/checkpoint.ts';
 import { readingCheckpoints } from '../../src/deposits/read-chain.ts';
@@ -129,7 +130,17 @@ describe('what is not ours is not credited:', () => {
     expect(parseEventLogs({ abi: tokenAbi, logs: receipt.logs }).map(({ args }) => args)).toEqual([
       { from: ada.address, to: user.address, value: 10n ** 12n },
     ]);
-    await chains.faucet.mint({ id: `dai-${user.id}`, chain: 'MATIC', asset: 'DAI', to: user.address, atomic: 77n });
+    // The same contract as WMATIC, and at another address.
+    const twin = '0x1000000000000000000000000000000000000077';
+    await chains.rpc('MATIC', 'hardhat_setCode', [twin, await client.getCode({ address: coinTokens.MATIC })]);
+    await ada.wallet().sendTransaction({ to: twin, value: 77n, chain: client.chain ?? null });
+    await ada.wallet().writeContract({
+      address: twin,
+      abi: tokenAbi,
+      functionName: 'transfer',
+      args: [user.address, 77n],
+      chain: client.chain ?? null,
+    });
     await settle();
     expect(await world.balance(user)).toBe(0n);
     expect((await db.query('SELECT FROM deposits WHERE account_id = $1', [user.id])).rows).toHaveLength(0);

@@ -146,7 +146,9 @@ describe('funding oneself', () => {
     [{ amount: 0.0000001 }, 'amount'],
     [{ amount: '5' }, 'amount'],
     [{}, 'amount'],
-    [{ amount: 1, currency: 'DAI' }, 'currency'],
+    [{ amount: 1, currency: 'AVAX' }, 'currency'],
+    [{ amount: '1', currency: 'EURC' }, 'amount'],
+    [{ amount: '1e3', currency: 'DAI' }, 'amount'],
     [{ amount: 1, chain: 'ETH' }, 'chain'],
   ])('%j is refused', async (body, path) => {
     const reply = await fund(await service.client.register(), body);

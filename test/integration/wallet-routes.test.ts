@@ -59,9 +59,9 @@ describe('GET /circle/deposit-address', () => {
     const expected = {
       chain: 'MATIC',
       address: ada.depositAddress,
-      currencies: ['USDC', 'EURC'],
+      currencies: ['USDC', 'EURC', 'DAI', 'ETH', 'MATIC'],
       arrivals: 'stay',
-      note: 'Send on Polygon only. What arrives can be spent at once.',
+      note: 'Send on Polygon only. What arrives can be spent at once. ETH is taken as WETH and MATIC as WMATIC; native coin is not credited.',
     };
     expect(await ask(ada.apiKey)).toMatchObject({ status: 200, body: expected });
     expect((await ask(ada.apiKey, '?chain=MATIC')).body).toEqual(expected);

@@ -17,3 +17,9 @@ export const routerAbi = parseAbi([
   'function wrapETH(uint256 value) payable',
   'function sweepToken(address token, uint256 amountMinimum, address recipient) payable',
 ]);
+
+export const multicallAbi = parseAbi([
+  'struct Call { address target; uint256 gasLimit; bytes callData; }',
+  'struct Result { bool success; uint256 gasUsed; bytes returnData; }',
+  'function multicall(Call[] calls) returns (uint256 blockNumber, Result[] returnData)',
+]);

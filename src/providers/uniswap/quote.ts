@@ -1,18 +1,25 @@
 import { BaseError, decodeFunctionResult, encodeFunctionData, type Hex } from 'viem';
-import { multicallAbi, multicallAddress } from '../../chains/abi.ts';
 import { type Network, tokenOf } from '../../chains/network.ts';
-import { uniswap } from '../../chains/uniswap.ts';
+import { uniswap, uniswapMulticall } from '../../chains/uniswap.ts';
 import type { Asset } from '../../money/asset.ts';
 import { type MarketQuote, MarketUnreachable, type Wanted } from '../../swaps/market.ts';
-import { poolAbi, quoterAbi } from './abi.ts';
+import { multicallAbi, poolAbi, quoterAbi } from './abi.ts';
 import { impactOf, outAtSpot } from './impact.ts';
 import { encodePath, listPaths, type Path } from './paths.ts';
 
 /** The assets that are deep enough to go through. */
 const between: readonly Asset[] = ['USDC', 'ETH', 'MATIC', 'DAI'];
 
+/**
+ * What going through one pool may use of gas: dozens of its steps in price. Anybody can open a pool, and one that runs dry is
+ * searched for more to its very end. Without a bound a handful of these would use up what a node spends on one request, and
+ * nobody would get a quote.
+ */
+const gasPerPool = 500_000n;
+
 interface Call {
   readonly target: Hex;
+  readonly gasLimit: bigint;
   readonly callData: Hex;
 }
 
@@ -53,18 +60,26 @@ export async function askQuote(
 }
 
 function askPrice(pool: Hex): Call {
-  return { target: pool, callData: encodeFunctionData({ abi: poolAbi, functionName: 'slot0' }) };
+  return {
+    target: pool,
+    gasLimit: gasPerPool,
+    callData: encodeFunctionData({ abi: poolAbi, functionName: 'slot0' }),
+  };
 }
 
 function askSwap(path: Path, atomic: bigint): Call {
   const args = [encodePath(path), atomic] as const;
   return {
     target: uniswap.quoter,
+    gasLimit: gasPerPool * BigInt(path.length),
     callData: encodeFunctionData({ abi: quoterAbi, functionName: 'quoteExactInput', args }),
   };
 }
 
-/** Undefined in the place of each call that was refused or answered nothing: there is no such pool, or it holds too little. */
+/**
+ * Undefined in the place of each call that was refused or answered nothing: there is no such pool, or it holds so little that it
+ * would take too much gas.
+ */
 async function askAll(
   { client }: Network,
   calls: readonly Call[],
@@ -72,15 +87,11 @@ async function askAll(
 ): Promise<(Hex | undefined)[]> {
   try {
     const { data = '0x' } = await client.call({
-      to: multicallAddress,
-      data: encodeFunctionData({
-        abi: multicallAbi,
-        functionName: 'aggregate3',
-        args: [calls.map((call) => ({ ...call, allowFailure: true }))],
-      }),
+      to: uniswapMulticall,
+      data: encodeFunctionData({ abi: multicallAbi, functionName: 'multicall', args: [calls] }),
       blockNumber,
     });
-    const results = decodeFunctionResult({ abi: multicallAbi, functionName: 'aggregate3', data });
+    const [, results] = decodeFunctionResult({ abi: multicallAbi, functionName: 'multicall', data });
     return results.map(({ success, returnData }) => (success && returnData !== '0x' ? returnData : undefined));
   } catch (cause) {
     if (!(cause instanceof BaseError)) throw cause;

@@ -1,6 +1,6 @@
 import { encodeFunctionData, type Hex, maxUint256, pad, parseAbi, toHex, zeroAddress } from 'viem';
 import { chains, homeChain } from '../../chains/chains.ts';
-import { uniswap } from '../../chains/uniswap.ts';
+import { uniswap, uniswapMulticall } from '../../chains/uniswap.ts';
 import { askChain, isFree } from '../chains/ask-chain.ts';
 import { readArtifact } from '../chains/contract-code.ts';
 import type { RpcCall } from '../chains/evm-node.ts';
@@ -86,6 +86,11 @@ function placeContracts(): Promise<RpcCall[]> {
         creation: creation(`${routers}/SwapRouter02.sol/SwapRouter02`),
         // There is no version 2 here.
         given: [zeroAddress, factory, positionManager, coin],
+      },
+      {
+        address: uniswapMulticall,
+        creation: creation(`${periphery}/lens/UniswapInterfaceMulticall.sol/UniswapInterfaceMulticall`),
+        given: [],
       },
     ],
     { chainId: chains[homeChain].chainId, by: marketMaker.address },

@@ -1,0 +1,21 @@
+import type { Hex } from 'viem';
+import type { ChainId } from '../chains/chains.ts';
+import type { Transaction } from '../db/database.ts';
+import type { Asset } from '../money/asset.ts';
+
+/** A deposit of somebody's, in the commit that credits it. */
+export interface CreditedDeposit {
+  readonly id: string;
+  readonly accountId: bigint;
+  readonly asset: Asset;
+  readonly atomic: bigint;
+  readonly txHash: Hex;
+  /** Its place on the chain: the block, and among the logs of its transaction. */
+  readonly blockNumber: bigint;
+  readonly position: number;
+  /** The posting that is about to credit it. */
+  readonly transferId: string;
+}
+
+/** What somebody does when deposits on a chain are credited, in the same commit. It is told of each deposit once. */
+export type OnDeposits = (tx: Transaction, chain: ChainId, deposits: readonly CreditedDeposit[]) => Promise<void>;

@@ -1,0 +1,36 @@
+import type { Feature } from '../feature.ts';
+import { defineSettings, wholeNumber } from '../settings.ts';
+import { addCardNotices } from './card-notices.ts';
+import { completeLinks } from './complete-links.ts';
+import { fundingEvents } from './events.ts';
+import { startLooking } from './look-at-chains.ts';
+import { fundingRoutes } from './routes.ts';
+import { linkPicture } from './states.ts';
+
+interface FundingSettings {
+  /** The most that one link may ask for, in whole units. */
+  readonly maximum: bigint;
+}
+
+export const funding: Feature<FundingSettings> = {
+  name: 'funding',
+  settings: defineSettings({
+    variables: { FUNDING_MAXIMUM: wholeNumber(1, 900_000_000, 100_000) },
+    readme: ['| `FUNDING_MAXIMUM` | `100000` | the most that one funding link may ask for, in USDC or EURC |'],
+    harmless: ['FUNDING_MAXIMUM'],
+    read: ({ FUNDING_MAXIMUM }) => ({ maximum: BigInt(FUNDING_MAXIMUM) }),
+  }),
+  chapters: [
+    {
+      name: 'Funding',
+      description: 'A private link where a person adds money from a phone: by card, or from an exchange or wallet.',
+      states: linkPicture,
+    },
+  ],
+  events: fundingEvents,
+  onDeposits: completeLinks,
+  routes: ({ db, once, secrets, networks, provider, onRamps, publicUrl }, { maximum }) =>
+    fundingRoutes({ db, once, secrets, networks, provider, onRamps, publicUrl, maximum }),
+  pages: (app, { db, onRamps, logger }) => addCardNotices(app, { db, onRamps, logger }),
+  loops: ({ db, networks, logger }) => startLooking({ db, networks }, logger),
+};

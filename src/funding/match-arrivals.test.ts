@@ -1,0 +1,52 @@
+import type { Hex } from 'viem';
+import { describe, expect, test } from 'vitest';
+import { matchArrivals, type OpenLink, type Payment } from './match-arrivals.ts';
+
+const link = (id: string, atomic: bigint, more: Partial<OpenLink> = {}): OpenLink => ({
+  id,
+  accountId: 1n,
+  asset: 'USDC',
+  atomic,
+  onlyFor: undefined,
+  ...more,
+});
+const payment = (txHash: Hex, atomic: bigint, more: Partial<Payment> = {}): Payment => ({
+  txHash,
+  accountId: 1n,
+  asset: 'USDC',
+  atomic,
+  ...more,
+});
+
+function match(links: readonly OpenLink[], payments: readonly Payment[]): Record<string, string> {
+  return Object.fromEntries([...matchArrivals(links, payments)].map(([{ id }, { txHash }]) => [id, txHash]));
+}
+
+describe('a payment is for', () => {
+  test('the oldest link that it covers', () => {
+    expect(match([link('a', 30n), link('b', 20n), link('c', 10n)], [payment('0x1', 25n)])).toEqual({ b: '0x1' });
+  });
+
+  test('one link only, and the next payment for the next', () => {
+    expect(match([link('a', 10n), link('b', 10n)], [payment('0x1', 100n), payment('0x2', 10n)])).toEqual({
+      a: '0x1',
+      b: '0x2',
+    });
+  });
+
+  test('nobody when it is too small, however many there are', () => {
+    expect(match([link('a', 10n)], [payment('0x1', 9n), payment('0x2', 9n)])).toEqual({});
+  });
+
+  test('nobody else’s link, and none in another currency', () => {
+    const others = [link('a', 10n, { accountId: 2n }), link('b', 10n, { asset: 'EURC' })];
+    expect(match(others, [payment('0x1', 10n)])).toEqual({});
+  });
+
+  test('a link whose time is over only if it was seen in time, and then before any other', () => {
+    const links = [link('a', 10n), link('b', 10n, { onlyFor: '0x2' })];
+    expect(match(links, [payment('0x1', 10n), payment('0x2', 10n)])).toEqual({ a: '0x1', b: '0x2' });
+    expect(match(links, [payment('0x2', 10n), payment('0x1', 10n)])).toEqual({ a: '0x1', b: '0x2' });
+    expect(match(links, [payment('0x3', 10n), payment('0x4', 10n)])).toEqual({ a: '0x3' });
+  });
+});

@@ -1,0 +1,128 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { chains } from '../../chains/chains.ts';
+import { type Networks, tokenOf } from '../../chains/network.ts';
+import { beginPurchase, sellersFor } from '../../funding/begin-purchase.ts';
+import type { LinkFollower } from '../../funding/follow-links.ts';
+import { type OnRamp, OnRampTrouble } from '../../funding/on-ramp.ts';
+import type { FundingPageView } from '../../funding/page-view.ts';
+import { clientAddress } from '../../http/client-address.ts';
+import { createEventStreams } from '../../http/event-streams.ts';
+import { parseQuery } from '../../http/parse-query.ts';
+import { toProblem } from '../../http/send-problem.ts';
+import type { Logger } from '../../logger.ts';
+import { livePolicy } from '../content-policy.ts';
+import type { Html } from '../html.ts';
+import type { PageContext } from '../layout.ts';
+import { buyPage, missingPage, returnPage, troublePage } from './buy-page.ts';
+import { linkStream } from './link-stream.ts';
+import { forgetToken, readToken, rememberToken } from './return-cookie.ts';
+import { type BuyView, phaseOf } from './view.ts';
+
+export interface BuyPageParts {
+  readonly context: () => PageContext;
+  /** Where the service is reached; known for certain only once it listens. */
+  readonly publicUrl: () => string;
+  readonly networks: Networks;
+  readonly onRamps: readonly OnRamp[];
+  readonly logger: Logger;
+  readonly find: (token: string) => Promise<FundingPageView | undefined>;
+  readonly follower: LinkFollower;
+}
+
+/** The page of a funding link, what it is told while it is open, and the way to a card company and back. */
+export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
+  const { context, publicUrl, networks, onRamps, logger, find, follower } = parts;
+  const streams = createEventStreams({ logger, publicUrl });
+  const path = (name: string, token: string) => `${context().base}${name}?token=${token}`;
+
+  function viewOf(link: FundingPageView, token: string): BuyView {
+    const network = networks.get(link.chain);
+    return {
+      link,
+      token: network && tokenOf(network, link.amount.asset)?.address,
+      confirmations: network?.confirmations ?? chains[link.chain].confirmations,
+      sellers: sellersFor(onRamps, link).map(({ name, label }) => ({ label, href: path(`/buy/card/${name}`, token) })),
+      context: context(),
+    };
+  }
+
+  /** Whatever is wrong with a token, there is no such link. */
+  async function findByRequest({ url }: FastifyRequest): Promise<{ link: FundingPageView; token: string } | undefined> {
+    const token = tokenIn(url);
+    const link = token && (await find(token));
+    return link ? { link, token } : undefined;
+  }
+
+  app.register(async (scope) => {
+    scope.addHook('preClose', async () => streams.close());
+    // People read pages, not problems in JSON.
+    scope.setErrorHandler((error, request, reply) => {
+      const { status } = toProblem(error);
+      if (status >= 500) logger.error({ err: error, requestId: request.id }, 'a page failed');
+      return send(reply.code(status), troublePage(context(), undefined));
+    });
+
+    scope.get('/buy', async (request, reply) => {
+      const found = await findByRequest(request);
+      if (found === undefined) return send(reply.code(404), missingPage(context()));
+      const { link, token } = found;
+      const page = buyPage(viewOf(link, token), path('/buy/events', token));
+      return send(reply.code(phaseOf(link) === 'over' ? 410 : 200), page);
+    });
+
+    scope.get('/buy/events', async (request, reply) => {
+      const found = await findByRequest(request);
+      if (found === undefined) return send(reply.code(404), missingPage(context()));
+      const { link, token } = found;
+      const route = linkStream(
+        (signal) => follower.follow(link.id, signal),
+        (now) => viewOf(now, token),
+      );
+      return streams.send(route, (await route.handle({})) as never, request, reply);
+    });
+
+    scope.get<{ Params: { name: string } }>('/buy/card/:name', async (request, reply) => {
+      const found = await findByRequest(request);
+      if (found === undefined) return send(reply.code(404), missingPage(context()));
+      const { link, token } = found;
+      const seller = sellersFor(onRamps, link).find(({ name }) => name === request.params.name);
+      // What is paid or over is told by the page itself.
+      if (seller === undefined || phaseOf(link) !== 'paying') return reply.redirect(path('/buy', token), 303);
+      try {
+        const clientIp = clientAddress(request.ip, request.socket.remoteAddress);
+        const where = await beginPurchase(seller, link, { returnUrl: `${publicUrl()}/buy/return`, clientIp });
+        return reply.header('Set-Cookie', rememberToken(token, context().base, publicUrl())).redirect(where, 303);
+      } catch (error) {
+        if (!(error instanceof OnRampTrouble)) throw error;
+        logger.warn({ provider: seller.name, trouble: error.message }, 'a payment by card cannot begin');
+        return send(reply.code(503), troublePage(context(), path('/buy', token)));
+      }
+    });
+
+    scope.get('/buy/return', async (request, reply) => {
+      const token = readToken(request.headers.cookie);
+      if (token === undefined) return send(reply, returnPage(context()));
+      return reply.header('Set-Cookie', forgetToken(context().base)).redirect(path('/buy', token), 303);
+    });
+  });
+}
+
+/** Undefined when there is none, or more than one, or what cannot be read. */
+function tokenIn(url: string): string | undefined {
+  try {
+    return parseQuery(url)['token'];
+  } catch {
+    return undefined;
+  }
+}
+
+function send(reply: FastifyReply, page: Html): FastifyReply {
+  return reply
+    .headers({
+      'Content-Security-Policy': livePolicy,
+      'Cache-Control': 'no-store',
+      'X-Robots-Tag': 'noindex, nofollow',
+    })
+    .type('text/html; charset=utf-8')
+    .send(page.toString());
+}

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import type { FundingPageView } from '../../funding/page-view.ts';
+import type { Route } from '../../http/define-route.ts';
+import { defineStream } from '../../http/define-stream.ts';
+import { buyMain, titleOf } from './buy-page.ts';
+import { announcement, progress } from './progress.ts';
+import { type BuyView, phaseOf } from './view.ts';
+
+/** What an open page is told: ready to be shown, so that there is one place that knows how. */
+const state = z.object({
+  phase: z.enum(['paying', 'waiting', 'over']),
+  title: z.string(),
+  said: z.string(),
+  progress: z.string(),
+  main: z.string(),
+});
+
+/** The stream behind one open page. It is no operation of the API: only its own page knows its address. */
+export function linkStream(
+  follow: (signal: AbortSignal) => AsyncIterable<FundingPageView>,
+  viewOf: (link: FundingPageView) => BuyView,
+): Route {
+  return defineStream(
+    {
+      id: 'followFundingLink',
+      path: '/buy/events',
+      tag: 'Funding',
+      summary: 'What becomes of a funding link',
+      description: 'Until it is completed or has expired.',
+      auth: 'none',
+      events: { state: { description: 'What the page shows now', schema: state, example: {} } },
+    },
+    async () =>
+      async function* tell(signal) {
+        for await (const link of follow(signal)) {
+          const view = viewOf(link);
+          const phase = phaseOf(link);
+          yield {
+            event: 'state' as const,
+            data: {
+              phase,
+              title: titleOf(view),
+              said: announcement(view),
+              progress: phase === 'over' ? '' : progress(view).toString(),
+              main: buyMain(view).toString(),
+            },
+          };
+          if (phase === 'over') return;
+        }
+      },
+  );
+}

@@ -1,0 +1,111 @@
+import { chains, homeChain } from '../../chains/chains.ts';
+import type { ArrivedView, FundingPageView } from '../../funding/page-view.ts';
+import { type Html, html } from '../html.ts';
+import { amountText } from '../words.ts';
+import type { BuyView } from './view.ts';
+
+/** How far the payment has come, in four steps, and whatever else is to be known. The live part of the page. */
+export function progress(view: BuyView): Html {
+  const { link } = view;
+  const reached = steps.findIndex(({ status }) => status === link.status);
+  return html`<ol class="steps">${steps.map(
+    ({ title }, place) =>
+      html`<li class="${stepClass(place, reached)}"${place === reached && html` aria-current="step"`}>${title}</li>`,
+  )}</ol>
+<p class="now">${now(view)}</p>
+${remarks(link).map((remark) => html`<p class="remark">${remark}</p>`)}`;
+}
+
+const steps = [
+  { status: 'open', title: 'Waiting' },
+  { status: 'seen', title: 'Seen' },
+  { status: 'confirmed', title: 'Confirmed' },
+  { status: 'completed', title: 'Credited' },
+] as const;
+
+function stepClass(place: number, reached: number): string {
+  if (place < reached) return 'done';
+  return place === reached ? 'now' : 'ahead';
+}
+
+/** What is happening at the step that was reached. */
+function now({ link, confirmations }: BuyView): string {
+  const [payment] = link.arriving;
+  switch (link.status) {
+    case 'seen':
+      return `${paid(link)} was seen, in ${Math.min(payment?.confirmations ?? 1, confirmations)} of ${confirmations} blocks. It cannot get lost; this takes a minute or two.`;
+    case 'confirmed':
+      return `${paid(link)} is final and is being added.`;
+    default:
+      return 'Waiting for the payment. This page shows it by itself as soon as it is on the chain.';
+  }
+}
+
+function paid({ arriving, amount }: FundingPageView): string {
+  return `${amountText(arriving[0]?.amount ?? amount)} ${amount.asset}`;
+}
+
+/** The same in one sentence, for those who listen to the page. */
+export function announcement({ link }: BuyView): string {
+  const who = link.name;
+  switch (link.status) {
+    case 'open':
+      return [...remarks(link), 'Waiting for the payment.'].join(' ');
+    case 'seen':
+      return 'The payment was seen on the chain.';
+    case 'confirmed':
+      return 'The payment is confirmed.';
+    case 'completed':
+      return `${amountText(link.completion?.amount ?? link.amount)} ${link.amount.asset} was added to the balance of ${who}.`;
+    case 'expired':
+      return 'This link has expired.';
+  }
+}
+
+/** What the card company says, and payments of another amount: nothing that is somebody's money goes unmentioned. */
+export function remarks(link: FundingPageView): string[] {
+  return [...cardRemark(link), ...arrivingRemarks(link), ...link.arrived.map((one) => arrivedRemark(link, one))];
+}
+
+function cardRemark({ card, status }: FundingPageView): string[] {
+  if (card === undefined || status === 'completed') return [];
+  switch (card.state) {
+    case 'pending':
+      return status === 'open' ? ['The card company is working on your payment.'] : [];
+    case 'sent':
+      return status === 'open' || status === 'expired'
+        ? ['The card company says that it has sent the money. It is added as soon as it arrives.']
+        : [];
+    case 'failed': {
+      const why = card.reason === undefined ? '' : `: ${card.reason}`;
+      return status === 'expired'
+        ? [`The card payment was refused${why}.`]
+        : [
+            `The card payment was refused${why}. Nothing was charged. Try again with another card, or pay from a wallet.`,
+          ];
+    }
+  }
+}
+
+/** On its way, and not enough for this link. */
+function arrivingRemarks({ arriving, amount, status }: FundingPageView): string[] {
+  return arriving
+    .filter((payment) => payment.amount.atomic < amount.atomic)
+    .map(
+      (payment) =>
+        `${amountText(payment.amount)} ${amount.asset} was seen on the chain. It will be added to the balance${status === 'open' ? `, but is less than the ${amountText(amount)} that this link waits for` : ''}.`,
+    );
+}
+
+function arrivedRemark({ amount, status }: FundingPageView, { amount: got, chain, isHomeBound }: ArrivedView): string {
+  const what = `${amountText(got)} ${got.asset}`;
+  if (isHomeBound) {
+    return `${what} arrived on ${chains[chain].name}. It is carried to ${chains[homeChain].name} by itself and can be spent there.`;
+  }
+  const where = chain === homeChain ? 'was added to the balance' : `was added to the balance on ${chains[chain].name}`;
+  if (status === 'expired') return `${what} ${where} all the same.`;
+  if (status === 'open' && got.atomic < amount.atomic) {
+    return `${what} ${where}. This link still waits for a payment of ${amountText(amount)}.`;
+  }
+  return status === 'completed' ? `Besides that, ${what} ${where}.` : `${what} ${where}.`;
+}
