@@ -16,7 +16,7 @@ import type { SagaStep } from '../sagas/run-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { explainFailure } from './explain-failure.ts';
 import { findSwapper, homeNetwork, type SwapParts, tokenAddress } from './parts.ts';
-import { cameAlong, refund, unwrapped } from './postings.ts';
+import { refund, surplusOf, unwrapped } from './postings.ts';
 import { swapSaga } from './saga.ts';
 import {
   disallowStep,
@@ -137,7 +137,7 @@ export async function returnToTreasury(parts: SwapParts, swap: Swap): Promise<Sa
       if (arrived === undefined) {
         return { lookAgainInMs: homeNetwork(networks).pollMs, waitsFor: 'the wrapped coin to arrive' };
       }
-      surplus.push(...cameAlong(swap, arrived));
+      surplus.push(...surplusOf(swap, arrived));
     }
     ends.push({ which, end: progress });
   }

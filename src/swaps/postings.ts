@@ -29,6 +29,25 @@ export function unwrapped(swap: Swap): Posting[] {
   ];
 }
 
+/** Whatever somebody had left in the router came along when native coin was wrapped again. */
+export function surplusOf({ id, net }: Swap, arrived: bigint): Posting[] {
+  const surplus = arrived - net.atomic;
+  if (surplus < 0n) throw new Error(`swap ${id} was wrapped again, but less than ${net.atomic} has arrived`);
+  if (surplus === 0n) return [];
+  return [
+    {
+      type: 'surplus',
+      amount: amountOf(net.asset, surplus),
+      entries: [
+        { account: houseAccount('unwrapped_in_transit', net.asset), atomic: -surplus },
+        { account: houseAccount('surplus', net.asset), atomic: surplus },
+      ],
+      reference: `swap:${id}:surplus`,
+      details: { swapId: id },
+    },
+  ];
+}
+
 /**
  * What was sold has left our hands; the fee is ours; what was paid is its owner's, to the last unit. So is what was not taken,
  * which comes back to the treasury.
@@ -68,25 +87,6 @@ export function completed(swap: Swap, { amountOut, unspent }: SwapOutcome, txHas
     recipientId: accountId,
     recipientEvent: 'swap.completed',
   };
-}
-
-/** The router sends all that it has: what somebody had left with it comes along with what is wrapped again, and is nobody's. */
-export function cameAlong({ id, net }: Swap, arrived: bigint): Posting[] {
-  const surplus = arrived - net.atomic;
-  if (surplus < 0n) throw new Error(`swap ${id} was wrapped again, but less than ${net.atomic} has arrived`);
-  if (surplus === 0n) return [];
-  return [
-    {
-      type: 'surplus',
-      amount: amountOf(net.asset, surplus),
-      entries: [
-        { account: houseAccount('unwrapped_in_transit', net.asset), atomic: -surplus },
-        { account: houseAccount('surplus', net.asset), atomic: surplus },
-      ],
-      reference: `swap:${id}:surplus`,
-      details: { swapId: id },
-    },
-  ];
 }
 
 /** It was not swapped: its owner has the whole amount again, the fee too. */

@@ -63,6 +63,12 @@ async function newBridge(): Promise<{ key: string; transferId: string }> {
   return { key, transferId: body.transferId };
 }
 
+async function newSwap(): Promise<{ key: string; txId: string }> {
+  const key = await newFundedKey();
+  const { body } = await service.client.post('/swap/execute', { from: 'USDC', to: 'DAI', amount: '1' }, key);
+  return { key, txId: body.txId };
+}
+
 /** Nobody answers there. */
 const webhookBody = { url: 'http://127.0.0.1:9/hook', events: ['payment.sent'] };
 
@@ -397,6 +403,47 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.get('/cross-chain/history?status=returning', key),
     ];
   },
+  async listSwapTokens() {
+    return [await service.client.get('/swap/tokens'), await service.client.get('/swap/tokens?x=1')];
+  },
+  async quoteSwap() {
+    const key = await newKey();
+    const quote = (from: string, to: string, amount: string) =>
+      service.client.get(`/swap/quote?from=${from}&to=${to}&amount=${amount}`, key);
+    return [
+      await quote('USDC', 'ETH', '10'),
+      await quote('USDC', 'eth', '10'),
+      await quote('USDC', 'USDC', '10'),
+      await quote('USDC', 'ETH', '0.000001'),
+      await quote('USDC', 'ETH', '800000000'),
+      await quote('USDC', 'ETH', 'ten'),
+      await service.client.get('/swap/quote?from=USDC&to=ETH&amount=10'),
+    ];
+  },
+  async executeSwap() {
+    const key = await newFundedKey();
+    const swap = (fields: object) =>
+      service.client.request('POST', '/swap/execute', {
+        key,
+        body: { from: 'USDC', to: 'DAI', amount: '1', ...fields },
+        headers: { 'idempotency-key': `swap-${JSON.stringify(fields)}` },
+      });
+    return [await swap({}), await swap({}), await swap({ amount: 1 }), await swap({ amount: '100000' })];
+  },
+  async getSwap() {
+    const { key, txId } = await newSwap();
+    return [await service.client.get(`/swap/${txId}`, key), await service.client.get('/swap/swp_x', key)];
+  },
+  async listSwaps() {
+    const { key } = await newSwap();
+    return [
+      await service.client.get('/swap/history', key),
+      await service.client.get('/swap/history?status=returning', key),
+    ];
+  },
+  async getSwapBalances() {
+    return [await service.client.get('/swap/balances', await newKey()), await service.client.get('/swap/balances')];
+  },
   async createInvoice() {
     const { key, handle } = await service.client.register();
     const other = await newKey();
@@ -556,6 +603,10 @@ const allowed: Record<Scope, readonly string[]> = {
     'GET /invoices/{id}',
     'GET /sandbox/messages',
     'GET /shopping/search/stream',
+    'GET /swap/balances',
+    'GET /swap/history',
+    'GET /swap/quote',
+    'GET /swap/{txId}',
     'GET /webhooks',
     'GET /webhooks/deliveries',
     'GET /webhooks/deliveries/{id}',
@@ -570,6 +621,7 @@ const allowed: Record<Scope, readonly string[]> = {
     'POST /invoices/{id}/cancel',
     'POST /invoices/{id}/pay',
     'POST /sandbox/fund',
+    'POST /swap/execute',
   ],
   withdraw: ['POST /circle/withdraw'],
   manage: [

@@ -1,5 +1,5 @@
 import { encodeFunctionData, type Hex, maxUint256, parseAbi } from 'viem';
-import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Networks } from '../../src/chains/network.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import { swapFee } from '../../src/money/fees.ts';
@@ -89,7 +89,7 @@ async function signOnly(id: string): Promise<void> {
 
 beforeAll(() => market.restMarketMaker());
 
-afterEach(async () => {
+afterAll(async () => {
   await world.checkAtRest();
   for (const asset of ['USDC', 'ETH', 'DAI'] as const) expect(await world.allowance(asset)).toBe(0n);
 });
