@@ -61,7 +61,10 @@ export default {
       name: 'sagas-and-steps-know-no-feature-but-the-port-to-wallets',
       severity: 'error',
       from: { path: '^src/(sagas|chain-steps)/', pathNot: '\\.test\\.ts$' },
-      to: { path: [feature, '^src/(providers|sandbox|web)/'], pathNot: '^src/wallets/(provider|house-wallets|user-wallets)\\.ts$' },
+      to: {
+        path: [feature, '^src/(providers|sandbox|web)/'],
+        pathNot: '^src/wallets/(provider|house-wallets|user-wallets)\\.ts$',
+      },
     },
     {
       name: 'features-use-ports-not-adapters',

@@ -11,6 +11,7 @@ const longest = [
   'test/integration/bridge.test.ts',
   'test/integration/silent-chain.test.ts',
   'test/integration/database-limits.test.ts',
+  'test/e2e/buy-page.test.ts',
   'test/e2e/preview-page.test.ts',
   'test/integration/carry-home.test.ts',
 ];

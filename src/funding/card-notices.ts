@@ -24,7 +24,7 @@ const noticeErrors = defineErrors({
 });
 
 /** Where a card company tells what became of a payment. It has no API key of ours, and is not counted. */
-export function noticePath(name: string): string {
+function noticePath(name: string): string {
   return `/api/funding/${name}/notices`;
 }
 

@@ -24,7 +24,7 @@ export interface Link {
   readonly card: CardPayment | undefined;
 }
 
-export interface Completion {
+interface Completion {
   readonly depositId: string;
   readonly transferId: string;
   readonly txHash: Hex;
@@ -32,7 +32,7 @@ export interface Completion {
   readonly at: Date;
 }
 
-export interface CardPayment {
+interface CardPayment {
   readonly provider: string;
   readonly state: CardState;
   readonly reason: string | undefined;

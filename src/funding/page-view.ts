@@ -16,7 +16,7 @@ export interface FundingPageView extends Omit<Link, 'accountId'> {
   readonly arrived: readonly ArrivedView[];
 }
 
-export interface ArrivingView {
+interface ArrivingView {
   readonly txHash: Hex;
   readonly amount: Amount;
   readonly confirmations: number;

@@ -25,7 +25,7 @@ export const swapErrors = defineErrors({
   price_impact_too_high: {
     status: 400,
     title: 'Price impact too high',
-    detail: 'This amount would move the price by more than 5 %. Swap less at once.',
+    detail: 'This amount would lose more than 5 % to price impact: it moves the price itself. Swap less at once.',
   },
   swap_not_found: {
     status: 404,

@@ -31,9 +31,10 @@ export async function quoteSwap(market: Market, amount: Amount, to: SwapToken): 
   const amountOutMin = amountOf(to, (quote.amountOut * 99n) / 100n);
   if (amountOutMin.atomic === 0n) throw swapErrors.swap_amount_too_small();
   if (quote.impact > mostImpact) {
-    const percent = (Number(quote.impact) / 10_000).toFixed(1);
+    // Rounded up: what is refused is never told to be just what is allowed.
+    const percent = (Math.ceil(Number(quote.impact) / 100) / 100).toFixed(2);
     throw swapErrors.price_impact_too_high(
-      `This amount would move the price by ${percent} %, and at most 5 % are allowed. Swap less at once.`,
+      `This amount would lose ${percent} % to price impact, and at most 5 % is allowed. Swap less at once.`,
     );
   }
   return { amount, fee, amountOut, amountOutMin, rate: rateOf(amountOut, amount) };

@@ -79,6 +79,11 @@ describe.each(['/', '/docs'])('%s', (url) => {
   });
 });
 
+it('the front page says whether the service is ready, and what is in the way', async () => {
+  expect((await start('sandbox').app.inject('/')).body).toContain('>Running</p>');
+  expect((await start('live', ['chains']).app.inject('/')).body).toContain('Running, but not ready: chains');
+});
+
 describe('assets', () => {
   it('are linked under the public path and kept for good by browsers', async () => {
     const { app } = start();

@@ -9,7 +9,8 @@ export const withdrawalErrors = defineErrors({
   withdrawal_address_refused: {
     status: 400,
     title: 'Withdrawal address refused',
-    detail: 'Money sent there would be lost: it is the zero address, a token contract or a wallet of this service.',
+    detail:
+      'Money sent there would be lost: it is an address that nobody has a key to, a contract that has no use for it, or a wallet of this service.',
   },
   chain_not_available: {
     status: 400,

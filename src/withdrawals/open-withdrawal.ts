@@ -2,7 +2,7 @@ import { getAddress, type Hex } from 'viem';
 import { multicallAddress } from '../chains/abi.ts';
 import { type ChainFacts, type ChainId, chains } from '../chains/chains.ts';
 import { type Network, type Networks, tokenOf } from '../chains/network.ts';
-import { uniswap } from '../chains/uniswap.ts';
+import { uniswap, uniswapMulticall } from '../chains/uniswap.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import { houseAccount } from '../ledger/account-id.ts';
@@ -56,7 +56,8 @@ async function isOurs(db: Queryable, network: Network, address: Hex): Promise<bo
   // The lowest addresses are part of the chain itself, and nobody has a key to them.
   if (BigInt(address) <= 0xffffn) return true;
   const tokens = [...network.tokens.map((token) => token.address), ...Object.values(chains).flatMap(tokensOf)];
-  const never: readonly Hex[] = [multicallAddress, deadAddress, ...Object.values(uniswap), ...tokens];
+  const contracts: readonly Hex[] = [multicallAddress, uniswapMulticall, ...Object.values(uniswap)];
+  const never: readonly Hex[] = [deadAddress, ...contracts, ...tokens];
   if (never.some((one) => getAddress(one) === getAddress(address))) return true;
   const { rows } = await db.query('SELECT FROM house_wallets WHERE lower(address) = lower($1) LIMIT 1', [address]);
   return rows.length > 0;

@@ -34,7 +34,7 @@ export interface WithdrawalParts {
   readonly once: Once;
   readonly ledger: Ledger;
   readonly networks: Networks;
-  readonly market: Pick<Market, 'quote'>;
+  readonly market: Market;
   readonly checkpoint?: Checkpoint;
 }
 

@@ -1,6 +1,7 @@
 import { httpErrors } from '../http/errors.ts';
 import type { Amount } from '../money/amount.ts';
-import { type Market, MarketUnreachable } from '../swaps/market.ts';
+import type { Market } from '../swaps/market.ts';
+import { quoteOrUnavailable } from '../swaps/quote-swap.ts';
 
 /** In atomic units of USDC or EURC. */
 const least = 1_000_000n;
@@ -12,11 +13,8 @@ export function refuseBeyondLimits({ atomic }: Amount): void {
 }
 
 /** Of a coin: what the market pays for it now counts. */
-export async function refuseBeyondValue(market: Pick<Market, 'quote'>, { asset, atomic }: Amount): Promise<void> {
-  const quote = await market.quote({ from: asset, to: 'USDC', atomic }).catch((error: unknown) => {
-    if (!(error instanceof MarketUnreachable)) throw error;
-    throw httpErrors.unavailable('What it is worth cannot be told at the moment.', { headers: { 'Retry-After': '5' } });
-  });
+export async function refuseBeyondValue(market: Market, { asset, atomic }: Amount): Promise<void> {
+  const quote = await quoteOrUnavailable(market, { from: asset, to: 'USDC', atomic });
   // What no pool can pay is more than it may be.
   const value = quote?.amountOut ?? most + 1n;
   if (value < least || value > most) throw refusal('must be worth from 1 to 10000 USDC');

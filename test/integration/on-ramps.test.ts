@@ -14,6 +14,7 @@ import { addressOf, askForLink, endLink, payFromWallet, type TestLink } from '..
 import { useService } from '../support/service.ts';
 
 const coinbase = await startCoinbase();
+const coinbaseWithOtherKey = await startCoinbase('ec');
 const lines: string[] = [];
 const service = useService({
   env: { ...coinbase.env, ...moonPay.env, SANDBOX_ON_RAMP: 'false' },
@@ -304,7 +305,7 @@ test('the deposit counts, whatever the card company has said or not said', async
 });
 
 test('Coinbase takes tokens by either kind of key', async () => {
-  const other = await startCoinbase('ec');
+  const other = coinbaseWithOtherKey;
   const key = readCoinbaseKey(other.env['COINBASE_ONRAMP_KEY_SECRET'] ?? '');
   if (key === undefined) throw new Error('the key cannot be read');
   const onRamp = createCoinbaseOnRamp({

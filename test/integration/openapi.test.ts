@@ -63,6 +63,12 @@ async function newBridge(): Promise<{ key: string; transferId: string }> {
   return { key, transferId: body.transferId };
 }
 
+async function newSwap(): Promise<{ key: string; txId: string }> {
+  const key = await newFundedKey();
+  const { body } = await service.client.post('/swap/execute', { from: 'USDC', to: 'DAI', amount: '1' }, key);
+  return { key, txId: body.txId };
+}
+
 /** Nobody answers there. */
 const webhookBody = { url: 'http://127.0.0.1:9/hook', events: ['payment.sent'] };
 
@@ -301,6 +307,31 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.get('/circle/deposits?limit=0', await newKey()),
     ];
   },
+  async createBuySession() {
+    const key = await newKey();
+    return [
+      await service.client.post('/circle/buy-session', { amount: 25 }, key),
+      await service.client.post('/circle/buy-session', { amount: 0.5 }, key),
+      await service.client.post('/circle/buy-session', { amount: 25 }),
+    ];
+  },
+  async listBuySessions() {
+    const key = await newKey();
+    await service.client.post('/circle/buy-session', { amount: 25 }, key);
+    await service.client.post('/sandbox/fund', { amount: 25 }, key);
+    return [
+      await service.client.get('/circle/buy-sessions', key),
+      await service.client.get('/circle/buy-sessions?status=paid', key),
+    ];
+  },
+  async getBuySession() {
+    const key = await newKey();
+    const { body } = await service.client.post('/circle/buy-session', { amount: 25 }, key);
+    return [
+      await service.client.get(`/circle/buy-sessions/${body.id}`, key),
+      await service.client.get(`/circle/buy-sessions/${body.id}`, await newKey()),
+    ];
+  },
   async withdraw() {
     const key = await newFundedKey();
     return [
@@ -371,6 +402,47 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.get('/cross-chain/history', key),
       await service.client.get('/cross-chain/history?status=returning', key),
     ];
+  },
+  async listSwapTokens() {
+    return [await service.client.get('/swap/tokens'), await service.client.get('/swap/tokens?x=1')];
+  },
+  async quoteSwap() {
+    const key = await newKey();
+    const quote = (from: string, to: string, amount: string) =>
+      service.client.get(`/swap/quote?from=${from}&to=${to}&amount=${amount}`, key);
+    return [
+      await quote('USDC', 'ETH', '10'),
+      await quote('USDC', 'eth', '10'),
+      await quote('USDC', 'USDC', '10'),
+      await quote('USDC', 'ETH', '0.000001'),
+      await quote('USDC', 'ETH', '800000000'),
+      await quote('USDC', 'ETH', 'ten'),
+      await service.client.get('/swap/quote?from=USDC&to=ETH&amount=10'),
+    ];
+  },
+  async executeSwap() {
+    const key = await newFundedKey();
+    const swap = (fields: object) =>
+      service.client.request('POST', '/swap/execute', {
+        key,
+        body: { from: 'USDC', to: 'DAI', amount: '1', ...fields },
+        headers: { 'idempotency-key': `swap-${JSON.stringify(fields)}` },
+      });
+    return [await swap({}), await swap({}), await swap({ amount: 1 }), await swap({ amount: '100000' })];
+  },
+  async getSwap() {
+    const { key, txId } = await newSwap();
+    return [await service.client.get(`/swap/${txId}`, key), await service.client.get('/swap/swp_x', key)];
+  },
+  async listSwaps() {
+    const { key } = await newSwap();
+    return [
+      await service.client.get('/swap/history', key),
+      await service.client.get('/swap/history?status=returning', key),
+    ];
+  },
+  async getSwapBalances() {
+    return [await service.client.get('/swap/balances', await newKey()), await service.client.get('/swap/balances')];
   },
   async createInvoice() {
     const { key, handle } = await service.client.register();
@@ -516,6 +588,8 @@ const allowed: Record<Scope, readonly string[]> = {
     'GET /account/statement',
     'GET /agents/check',
     'GET /circle/balance',
+    'GET /circle/buy-sessions',
+    'GET /circle/buy-sessions/{id}',
     'GET /circle/deposit-address',
     'GET /circle/deposits',
     'GET /circle/lookup',
@@ -529,6 +603,10 @@ const allowed: Record<Scope, readonly string[]> = {
     'GET /invoices/{id}',
     'GET /sandbox/messages',
     'GET /shopping/search/stream',
+    'GET /swap/balances',
+    'GET /swap/history',
+    'GET /swap/quote',
+    'GET /swap/{txId}',
     'GET /webhooks',
     'GET /webhooks/deliveries',
     'GET /webhooks/deliveries/{id}',
@@ -536,12 +614,14 @@ const allowed: Record<Scope, readonly string[]> = {
   ],
   pay: [
     'POST /agent/transfer',
+    'POST /circle/buy-session',
     'POST /circle/transfer',
     'POST /cross-chain/transfer',
     'POST /invoices',
     'POST /invoices/{id}/cancel',
     'POST /invoices/{id}/pay',
     'POST /sandbox/fund',
+    'POST /swap/execute',
   ],
   withdraw: ['POST /circle/withdraw'],
   manage: [

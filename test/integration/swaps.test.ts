@@ -238,6 +238,7 @@ describe('is refused with a code that says why:', () => {
     ['an exponent', { from: 'USDC', to: 'ETH', amount: '1e3' }, 'invalid_request'],
     ['a fee of nothing', { from: 'USDC', to: 'ETH', amount: '0.000001' }, 'swap_amount_too_small'],
     ['an output of nothing', { from: 'ETH', to: 'USDC', amount: '0.0000000000000002' }, 'swap_amount_too_small'],
+    ['nothing on the way', { from: 'MATIC', to: 'DAI', amount: '0.0000000000000001' }, 'swap_amount_too_small'],
     ['more than the pools hold', { from: 'USDC', to: 'ETH', amount: '800000000' }, 'price_impact_too_high'],
   ] as const;
 

@@ -47,9 +47,11 @@ export async function askQuote(
     if (sqrtPrice !== undefined) sqrtPrices.set(pool, sqrtPrice);
   }
   const quotes = paths.flatMap((path, index) => {
-    const amountOut = readSwap(answers[pools.length + index]);
     const atSpot = outAtSpot(path, atomic, sqrtPrices);
-    if (amountOut === undefined || atSpot === undefined) return [];
+    if (atSpot === undefined) return [];
+    // A pool on the way refuses to swap nothing for nothing: that is no lack of what it could pay.
+    const amountOut = readSwap(answers[pools.length + index]) ?? (atSpot === 0n ? 0n : undefined);
+    if (amountOut === undefined) return [];
     return [{ amountOut, impact: impactOf(amountOut, atSpot), path: encodePath(path) }];
   });
   // Of equal ones the first, which is the shortest.
@@ -100,13 +102,23 @@ async function askAll(
 }
 
 function readPrice(data: Hex | undefined): bigint | undefined {
-  if (data === undefined) return undefined;
-  const [sqrtPrice] = decodeFunctionResult({ abi: poolAbi, functionName: 'slot0', data });
-  return sqrtPrice;
+  return read(data, (known) => decodeFunctionResult({ abi: poolAbi, functionName: 'slot0', data: known })[0]);
 }
 
 function readSwap(data: Hex | undefined): bigint | undefined {
+  return read(
+    data,
+    (known) => decodeFunctionResult({ abi: quoterAbi, functionName: 'quoteExactInput', data: known })[0],
+  );
+}
+
+/** A node that answers with something else has not said what the market pays. */
+function read(data: Hex | undefined, decode: (data: Hex) => bigint): bigint | undefined {
   if (data === undefined) return undefined;
-  const [amountOut] = decodeFunctionResult({ abi: quoterAbi, functionName: 'quoteExactInput', data });
-  return amountOut;
+  try {
+    return decode(data);
+  } catch (cause) {
+    if (!(cause instanceof BaseError)) throw cause;
+    throw new MarketUnreachable('what the chain says of the market cannot be read', { cause });
+  }
 }

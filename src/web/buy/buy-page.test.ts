@@ -70,7 +70,7 @@ describe('the page of a funding link', () => {
       expect(page).not.toContain(address);
       expect(page).toContain('do not pay again');
     }
-    expect(shown({ status: 'seen', arriving })).toContain('11 of 32 blocks');
+    expect(shown({ status: 'seen', arriving })).toContain('in block 11 of the 32');
   });
 
   test('says what was paid, and what was asked for when that is something else', () => {

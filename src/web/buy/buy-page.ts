@@ -41,21 +41,26 @@ export function buyMain(view: BuyView): Html {
       return html`<article class="card">
 <div class="asked">
 <h1><span class="who">Add money for <bdi>${link.name}</bdi></span> <span class="amount">${amountText(link.amount)} <span class="unit">${link.amount.asset}</span></span></h1>
-<p class="whom">It goes to account <code>${link.handle}</code>. This link works until ${timeOfDay(link.expiresAt)}<span class="left" data-left="${secondsLeft(link.expiresAt)}"></span>.</p>
+<p class="whom">It goes to account <code>${link.handle}</code>.${phaseOf(link) === 'paying' && until(link.expiresAt)}</p>
 </div>
 <div class="progress">${progress(view)}</div>
 </article>
 <noscript><p class="remark">This page cannot follow the payment by itself without JavaScript. When you have paid, <a href="">load it again</a> to see whether it has arrived.</p></noscript>
-${phaseOf(link) === 'paying' ? ways(view) : nothingLeft}
-<p class="note">Pay only if you expected this link. A name is whatever its owner chose; the handle <code>${link.handle}</code> belongs to one account for ever.</p>`;
+${phaseOf(link) === 'paying' ? html`${ways(view)}${caution(link.handle)}` : nothingLeft}`;
   }
 }
 
 const nothingLeft = html`<section class="next"><h2>Nothing left to do</h2><p>A payment is on its way. You may close this page: it is added to the balance all the same. Please do not pay again.</p></section>`;
 
-/** Counted from now on by the page, because its own clock may be wrong. */
-function secondsLeft(end: Date): number {
-  return Math.max(0, Math.round((end.getTime() - Date.now()) / 1_000));
+function caution(handle: string): Html {
+  return html`
+<p class="note">Pay only if you expected this link. A name is whatever its owner chose; the handle <code>${handle}</code> belongs to one account for ever.</p>`;
+}
+
+/** The seconds that are left are counted by the page from now on, because its own clock may be wrong. */
+function until(end: Date): Html {
+  const left = Math.max(0, Math.round((end.getTime() - Date.now()) / 1_000));
+  return html` This link works until ${timeOfDay(end)}<span class="left" data-left="${left}"></span>.`;
 }
 
 function completed({ link, context: { mode } }: BuyView): Html {

@@ -33,7 +33,7 @@ function now({ link, confirmations }: BuyView): string {
   const [payment] = link.arriving;
   switch (link.status) {
     case 'seen':
-      return `${paid(link)} was seen, in ${Math.min(payment?.confirmations ?? 1, confirmations)} of ${confirmations} blocks. It cannot get lost; this takes a minute or two.`;
+      return `${paid(link)} was seen, in block ${Math.min(payment?.confirmations ?? 1, confirmations)} of the ${confirmations} after which it is final. That takes a minute or two.`;
     case 'confirmed':
       return `${paid(link)} is final and is being added.`;
     default:
@@ -68,14 +68,12 @@ export function remarks(link: FundingPageView): string[] {
 }
 
 function cardRemark({ card, status }: FundingPageView): string[] {
-  if (card === undefined || status === 'completed') return [];
+  if (card === undefined || (status !== 'open' && status !== 'expired')) return [];
   switch (card.state) {
     case 'pending':
-      return status === 'open' ? ['The card company is working on your payment.'] : [];
+      return ['The card company is working on your payment.'];
     case 'sent':
-      return status === 'open' || status === 'expired'
-        ? ['The card company says that it has sent the money. It is added as soon as it arrives.']
-        : [];
+      return ['The card company says that it has sent the money. It is added as soon as it arrives.'];
     case 'failed': {
       const why = card.reason === undefined ? '' : `: ${card.reason}`;
       return status === 'expired'

@@ -14,7 +14,7 @@ export interface BuyView {
   readonly context: PageContext;
 }
 
-export interface Seller {
+interface Seller {
   readonly label: string;
   /** Where one click leads. */
   readonly href: string;

@@ -16,7 +16,7 @@ export interface MoonPayOptions {
 }
 
 /** How MoonPay calls what it sends to which chain. */
-export const currencyCodes: Partial<Record<ChainId, Partial<Record<Asset, string>>>> = {
+const currencyCodes: Partial<Record<ChainId, Partial<Record<Asset, string>>>> = {
   MATIC: { USDC: 'usdc_polygon' },
   ETH: { USDC: 'usdc' },
   ARB: { USDC: 'usdc_arbitrum' },

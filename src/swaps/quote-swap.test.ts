@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { amountOf } from '../money/amount.ts';
+import type { Market } from './market.ts';
+import { quoteSwap } from './quote-swap.ts';
+
+const marketThatSays = (amountOut: bigint, impact: bigint) =>
+  ({ quote: async () => ({ amountOut, impact, path: '0x' }) }) as unknown as Market;
+
+test.each([
+  [50_001n, '5.01 %'],
+  [95_000n, '9.50 %'],
+])('an impact of %s millionths is told as %s of what is lost', async (impact, percent) => {
+  const asked = quoteSwap(marketThatSays(1_000n, impact), amountOf('USDC', 1_000_000n), 'ETH');
+  await expect(asked).rejects.toThrow(`would lose ${percent} to price impact`);
+});
+
+test('what comes to nothing is too little, and 5 % are allowed', async () => {
+  const amount = amountOf('USDC', 1_000_000n);
+  await expect(quoteSwap(marketThatSays(0n, 0n), amount, 'ETH')).rejects.toMatchObject({
+    code: 'swap_amount_too_small',
+  });
+  await expect(quoteSwap(marketThatSays(1_000n, 50_000n), amount, 'ETH')).resolves.toMatchObject({ amount });
+});
