@@ -236,12 +236,12 @@ describe('two processes that take every step at the same time', () => {
   });
 
   /** One decides while the other still asks the market. */
-  async function decideBetween(id: string, { first, then }: Record<'first' | 'then', Market>): Promise<void> {
+  async function decideBetween(id: string, { first, second }: Record<'first' | 'second', Market>): Promise<void> {
     const slow: Market = {
-      ...then,
+      ...second,
       async quote(wanted) {
         await world.runnerOf({ market: first }).advance({ saga: 'swap', id });
-        return then.quote(wanted);
+        return second.quote(wanted);
       },
     };
     await world.goOn(id, 'preparing', world.step);
@@ -255,7 +255,7 @@ describe('two processes that take every step at the same time', () => {
 
   test.each(['USDC', 'MATIC'] as const)('swap %s if that is what the first has decided', async (from) => {
     const begun = await begin(from, 'ETH');
-    await decideBetween(begun.id, { first: world.market(), then: poor() });
+    await decideBetween(begun.id, { first: world.market(), second: poor() });
     expect(await world.look(begun.id)).toMatchObject({ status: 'swapping', error: null });
     await expectSwapped(begun);
     expect(log.lines('warn')).toEqual([]);
@@ -263,7 +263,7 @@ describe('two processes that take every step at the same time', () => {
 
   test.each(['USDC', 'MATIC'] as const)('give %s back if that is what the first has decided', async (from) => {
     const begun = await begin(from, 'ETH');
-    await decideBetween(begun.id, { first: poor(), then: world.market() });
+    await decideBetween(begun.id, { first: poor(), second: world.market() });
     expect(await world.look(begun.id)).toMatchObject({ status: 'returning', path: null });
     await expectBack(begun);
     expect((await stepsOf(begun.id)).filter((step) => step.startsWith('swap'))).toEqual([]);
