@@ -24,10 +24,10 @@ import { until } from '../support/until.ts';
 
 // Every saga that is listed, and every place that it declares. A new saga needs no new line here.
 //
-// What it costs is starts of the service: with each provider one for each place and one that comes to the end, where a
-// step's `.asked` counts three times with keys. A start is two to three seconds of one core, more than half of it loading
-// code, and little is waited for besides: a saga is mostly taken up before its process is ready. So a saga of ten places
-// costs the suite some fifty seconds of one core, and a cheaper start makes this test cheaper by the same share.
+// What it costs is starts of the service: with keys one for each place, where a step's `.asked` counts three times, with another
+// provider three for each step, and one that comes to the end. A start is about two seconds of one core, nearly all of it
+// loading code, and hardly anything is waited for besides: a saga is taken up before its process is ready. So what makes a
+// start cheaper makes this test cheaper by the same share.
 const sagas = sagasOf(features);
 const providers = ['keys', 'circle'] as const;
 const rehearsals = sagas.flatMap((saga) =>
@@ -44,6 +44,17 @@ function mintedFor(rehearsal: Saga['rehearsal']): Amount {
   return amountOf(asset, 100n * 10n ** BigInt(decimalsOf[asset]));
 }
 
+/**
+ * With keys of our own every place that is declared, and the two where they sign and send. Another provider makes a difference
+ * only where it is asked and answers.
+ */
+function placesOf({ checkpoints }: { readonly checkpoints: readonly string[] }, provider: string): readonly string[] {
+  if (provider !== 'keys') return checkpoints.filter((place) => /\.(asked|taken|confirmed)$/.test(place));
+  return checkpoints.flatMap((place) =>
+    place.endsWith('.asked') ? [place, 'transaction.signed', 'transaction.sent'] : [place],
+  );
+}
+
 describe.each(providers)('with %s', (provider) => {
   const able = rehearsals.filter(({ rehearsal }) => !rehearsal.notWith?.includes(provider));
 
@@ -54,10 +65,7 @@ describe.each(providers)('with %s', (provider) => {
 
     test('survives the end of its process at every place, and nothing is lost or doubled', async () => {
       const outside = privateKeyToAddress(generatePrivateKey());
-      const places = rehearsal.checkpoints.flatMap((place) =>
-        // Keys of our own sign and send between being asked and having taken it.
-        provider === 'keys' && place.endsWith('.asked') ? [place, 'transaction.signed', 'transaction.sent'] : [place],
-      );
+      const places = placesOf(rehearsal, provider);
       // How the money comes in passes no place of what is asked for only then, so one process serves for both.
       const begun = await fund(database, await start('command' in rehearsal ? 'never' : (places[0] ?? '')), minted);
       if (!('deposit' in rehearsal)) await isSwept(database);
