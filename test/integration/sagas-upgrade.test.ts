@@ -131,6 +131,7 @@ describe('a withdrawal of the release before', () => {
         step: 'pay',
         chain: 'MATIC',
         walletId: old?.wallet ?? null,
+        userWalletId: null,
         state,
         // It cannot have been asked for before it came to be, and until the upgrade nobody knows of an answer.
         askedAt: name === 'awaiting' ? null : first,
