@@ -101,7 +101,7 @@ describe.each(providers)('with %s', (provider) => {
       }
       await checkMoney(database, last.client, { outside, minted });
       if (world !== undefined) expect(complaintsAbout(world.emulator.exchanges)).toEqual([]);
-    }, 300_000);
+    }, 600_000);
   });
 });
 
