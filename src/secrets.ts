@@ -11,6 +11,7 @@ type Purpose =
   | 'messages'
   | 'webhook-secrets'
   | 'funding-links'
+  | 'merchant-orders'
   | 'sandbox-on-ramp';
 
 /** Everything that needs the operator's secret. The secret itself never leaves this object. */
