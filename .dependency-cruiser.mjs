@@ -46,6 +46,12 @@ export default {
       to: { path: '^src/', pathNot: '^src/(outgoing/|clock)' },
     },
     {
+      name: 'signed-requests-stand-alone',
+      severity: 'error',
+      from: { path: '^src/signed-requests/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/', pathNot: '^src/(signed-requests/|clock)' },
+    },
+    {
       name: 'one-door-to-the-urls-of-others',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/outgoing/' },

@@ -1,0 +1,163 @@
+import { algorithmOf, isSignedBy } from './check-signature.ts';
+import { type Body, hasBody, isDigestOf } from './content-digest.ts';
+import { type Headers, headerOf, queryOf, signatureBase } from './signature-base.ts';
+import { type FieldMember, readDictionary } from './structured-fields.ts';
+
+/** A request as it came, before anything was made of its bytes. */
+export interface ReceivedRequest {
+  readonly method: string;
+  /** Path and query as they stood in the first line. */
+  readonly target: string;
+  readonly headers: Headers;
+  readonly body: Body;
+}
+
+export interface VerifyOptions {
+  /** Public keys as the sender's profile lists them (JWK). Whatever else stands there is passed over. */
+  readonly keys: readonly unknown[];
+  /** By which hosts (with the port, unless it is the usual one) we are called. A signature for another is not meant for us. */
+  readonly authorities: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly maxAgeMs: number;
+  /** What must be signed besides method, authority, path, query and body, such as `idempotency-key`. */
+  readonly requires: readonly string[];
+}
+
+export type SignatureRefusal =
+  | 'signature_missing'
+  | 'signature_invalid'
+  | 'key_not_found'
+  | 'digest_mismatch'
+  | 'algorithm_unsupported';
+
+export type Verified =
+  | { readonly ok: true; readonly kid: string }
+  | { readonly ok: false; readonly code: SignatureRefusal; readonly detail: string };
+
+const mostHeaderCharacters = 8_192;
+const mostSignatures = 4;
+const mostComponents = 32;
+const mostKeys = 64;
+
+/** How far a sender's clock may be ahead of ours. */
+const clockSkewMs = 30_000;
+
+/** Whether one of the keys has signed this very request, just now and for us. Whatever it is given, it answers. */
+export function verifyRequest(request: ReceivedRequest, options: VerifyOptions): Verified {
+  const input = headerOf(request.headers, 'signature-input');
+  const given = headerOf(request.headers, 'signature');
+  if (input === undefined || given === undefined) return refuse('signature_missing', 'the request is not signed');
+  if (input.length > mostHeaderCharacters || given.length > mostHeaderCharacters) {
+    return refuse('signature_invalid', 'the headers of the signature are too long');
+  }
+  const inputs = readDictionary(input);
+  const signatures = readDictionary(given);
+  if (inputs === undefined || signatures === undefined) {
+    return refuse('signature_invalid', 'the headers of the signature cannot be read, or name something twice');
+  }
+  if (inputs.size !== signatures.size || inputs.size > mostSignatures) {
+    return refuse('signature_invalid', `there must be a description for each signature, and ${mostSignatures} at most`);
+  }
+
+  const outcomes: Verified[] = [];
+  for (const [label, described] of inputs) {
+    const outcome = verifyOne(request, options, described, signatures.get(label));
+    if (outcome.ok) return outcome;
+    outcomes.push(outcome);
+  }
+  // Somebody else's signature says nothing about ours: what is wrong with a key that we know is worth more to the sender.
+  const told = outcomes.find((outcome) => !outcome.ok && outcome.code !== 'key_not_found') ?? outcomes[0];
+  return told ?? refuse('signature_missing', 'the request is not signed');
+}
+
+function verifyOne(
+  request: ReceivedRequest,
+  { keys, authorities, now, maxAgeMs, requires }: VerifyOptions,
+  described: FieldMember,
+  signed: FieldMember | undefined,
+): Verified {
+  const { parameters } = described;
+  const components = namesOf(described);
+  if (components === undefined) return refuse('signature_invalid', 'it must list plain components, each once');
+  const signature = signed?.parameters.size === 0 ? signed.value : undefined;
+  if (!(signature instanceof Uint8Array)) return refuse('signature_invalid', 'what was described has no signature');
+
+  const keyid = parameters.get('keyid');
+  if (typeof keyid !== 'string') return refuse('signature_invalid', 'keyid is missing');
+  const named = keys
+    .slice(0, mostKeys)
+    .filter(isFields)
+    .filter((jwk) => jwk['kid'] === keyid);
+  if (named.length === 0) return refuse('key_not_found', 'no key of the profile has this keyid');
+  const usable = named
+    .filter(({ use }) => use === undefined || use === 'sig')
+    .filter((jwk) => {
+      const algorithm = algorithmOf(jwk);
+      const alg = parameters.get('alg');
+      return algorithm !== undefined && (alg === undefined || alg === algorithm.name);
+    });
+  if (usable.length === 0) return refuse('algorithm_unsupported', 'use ES256, ES384 or Ed25519');
+
+  const trouble = troubleWithTime(parameters, { now, maxAgeMs }) ?? troubleWithCover(request, { components, requires });
+  if (trouble !== undefined) return refuse('signature_invalid', trouble);
+  if (components.includes('content-digest')) {
+    const digest = headerOf(request.headers, 'content-digest') ?? '';
+    const matches = digest.length <= mostHeaderCharacters && isDigestOf(digest, request.body);
+    if (!matches) return refuse('digest_mismatch', 'content-digest is not that of the body');
+  }
+  const passes = authorities.some((authority) => {
+    const base = signatureBase({ ...request, authority }, components, described.text);
+    return base !== undefined && usable.some((jwk) => isSignedBy(jwk, base, signature));
+  });
+  return passes ? { ok: true, kid: keyid } : refuse('signature_invalid', 'the signature is not that of this request');
+}
+
+/** Parameters of a component change what it means; nobody who signs for us needs them. */
+function namesOf({ value }: FieldMember): readonly string[] | undefined {
+  if (!Array.isArray(value) || value.length > mostComponents) return undefined;
+  const items = value as readonly { readonly value: unknown; readonly parameters: ReadonlyMap<string, unknown> }[];
+  const names = items.flatMap(({ value: name, parameters }) =>
+    typeof name === 'string' && /^@?[a-z0-9-]+$/.test(name) && parameters.size === 0 ? [name] : [],
+  );
+  return names.length === items.length && new Set(names).size === names.length ? names : undefined;
+}
+
+function troubleWithTime(
+  parameters: FieldMember['parameters'],
+  { now, maxAgeMs }: { readonly now: number; readonly maxAgeMs: number },
+): string | undefined {
+  const created = parameters.get('created');
+  const expires = parameters.get('expires');
+  if (!Number.isInteger(created)) return 'created is missing';
+  const ageMs = now - Number(created) * 1000;
+  if (ageMs < -clockSkewMs) return 'it was created in the future';
+  if (ageMs > maxAgeMs) return 'it was created too long ago';
+  if (expires === undefined) return undefined;
+  return Number.isInteger(expires) && Number(expires) * 1000 > now ? undefined : 'it has expired';
+}
+
+function troubleWithCover(
+  { target, body }: ReceivedRequest,
+  { components, requires }: { readonly components: readonly string[]; readonly requires: readonly string[] },
+): string | undefined {
+  if (!target.startsWith('/')) return 'the address is not a path';
+  const needed = [
+    '@method',
+    '@authority',
+    '@path',
+    ...(queryOf(target) === '' ? [] : ['@query']),
+    ...(hasBody(body) ? ['content-digest', 'content-type'] : []),
+    ...requires,
+  ];
+  const missing = needed.filter((name) => !components.includes(name));
+  return missing.length === 0 ? undefined : `it does not cover ${missing.join(', ')}`;
+}
+
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+function refuse(code: SignatureRefusal, detail: string): Verified {
+  return { ok: false, code, detail };
+}
