@@ -43,7 +43,7 @@ export default {
       name: 'the-guard-of-outgoing-requests-stands-alone',
       severity: 'error',
       from: { path: '^src/outgoing/', pathNot: '\\.test\\.ts$' },
-      to: { path: '^src/', pathNot: '^src/(outgoing/|clock)' },
+      to: { path: '^src/', pathNot: '^src/(outgoing/|clock|parse-url)' },
     },
     {
       name: 'signed-requests-stand-alone',

@@ -9,6 +9,7 @@ export default tseslint.config({
     '@typescript-eslint/no-floating-promises': 'error',
     '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { attributes: false } }],
     '@typescript-eslint/await-thenable': 'error',
+    'no-restricted-properties': ['error', { object: 'URL', property: 'canParse', message: 'See src/parse-url.ts.' }],
     '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
   },
 });

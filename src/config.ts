@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { type ChainId, chainIds } from './chains/chains.ts';
 import { type HostAndPort, parsePrivateHosts } from './outgoing/private-hosts.ts';
+import { parseUrl } from './parse-url.ts';
 import { Refusal } from './refusal.ts';
 import { refuseTwice } from './refuse-twice.ts';
 import { type Given, type Mode, missing, type Settings, url, wholeNumber } from './settings.ts';
@@ -10,7 +11,7 @@ import { type Given, type Mode, missing, type Settings, url, wholeNumber } from 
 const urlList = z
   .string()
   .transform((text) => text.split(',').map((part) => part.trim()))
-  .refine((list) => list.every((part) => URL.canParse(part) && /^https?:$/.test(new URL(part).protocol)), {
+  .refine((list) => list.every((part) => /^https?:$/.test(parseUrl(part)?.protocol ?? '')), {
     error: 'must be a comma-separated list of URLs that begin with http:// or https://',
   });
 

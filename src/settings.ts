@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseUrl } from './parse-url.ts';
 
 /** The sandbox, where nothing is real, or live, where everything is. */
 export type Mode = 'sandbox' | 'live';
@@ -48,6 +49,6 @@ export const wholeNumber = (from: number, to: number, fallback: number) =>
     .default(fallback);
 
 export const url = (...protocols: string[]) =>
-  z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
+  z.string().refine((text) => protocols.includes(parseUrl(text)?.protocol ?? ''), {
     error: `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   });

@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net';
+import { parseUrl } from '../parse-url.ts';
 import { type DestinationRules, findDestination } from './destination.ts';
 
 export type CheckedUrl = { readonly refusal: string } | { readonly refusal?: never; readonly url: URL };
@@ -16,7 +17,8 @@ export function checkUrl(text: string, rules: DestinationRules): CheckedUrl {
   if (!/^https?$/i.test(scheme)) return { refusal: 'The URL must begin with https://.' };
   if (text.includes('\\')) return { refusal: 'The URL must not contain a backslash.' };
   if (authority.includes('@')) return { refusal: 'The URL must not contain a user name or a password.' };
-  if (authority === '' || authority.includes('%') || !URL.canParse(text)) return { refusal: 'The URL is not valid.' };
+  if (authority === '' || authority.includes('%') || parseUrl(text) === undefined)
+    return { refusal: 'The URL is not valid.' };
 
   const url = new URL(text);
   if (url.href.length > longest) return { refusal: `The URL must not be longer than ${longest} characters.` };

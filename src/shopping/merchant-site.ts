@@ -1,4 +1,5 @@
 import type { Outgoing, OutgoingAnswer } from '../outgoing/outgoing.ts';
+import { parseUrl } from '../parse-url.ts';
 import type { ShoppingAgent } from './agent.ts';
 import { MerchantTrouble, notOffered, toTrouble } from './merchant-trouble.ts';
 import { readJson, readText } from './read-answer.ts';
@@ -104,7 +105,7 @@ export async function openSite(
   }
 
   function nextHop(location: string, from: URL): URL {
-    const next = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined;
+    const next = parseUrl(location, from);
     if (next === undefined) throw notOffered('what it redirects to');
     // Some name http in a redirect and mean themselves; on the web only https is spoken.
     if (from.protocol === 'https:' && next.protocol === 'http:') next.protocol = 'https:';
@@ -155,8 +156,8 @@ export async function openSite(
 
     async get(url, { accept = 'text/html', cut, elsewhere, maxBytes = mostBytes } = {}) {
       // It may be what the shop has named, and that may be no address at all.
-      if (!URL.canParse(url, origin)) throw notOffered('what it links to');
-      const at = new URL(url, origin);
+      const at = parseUrl(url, origin);
+      if (at === undefined) throw notOffered('what it links to');
       if (!isWithinSite(website, at) && elsewhere !== true) throw notOffered('what it links to');
       const { answer, url: from } = await follow(at.href, { headers: { accept }, cut: cut === true, maxBytes }, judge);
       return readable(answer, from.href);

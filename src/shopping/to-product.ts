@@ -1,4 +1,5 @@
 import type { Outgoing } from '../outgoing/outgoing.ts';
+import { parseUrl } from '../parse-url.ts';
 import { cleanText } from './clean-text.ts';
 import type { Candidate, Product } from './product.ts';
 
@@ -45,7 +46,7 @@ function cleanLink(
   text: unknown,
   { outgoing, origin }: Pick<CleaningParts, 'outgoing' | 'origin'>,
 ): string | undefined {
-  if (typeof text !== 'string' || text.length > 2_000 || !URL.canParse(text, origin)) return undefined;
+  if (typeof text !== 'string' || text.length > 2_000 || parseUrl(text, origin) === undefined) return undefined;
   const url = new URL(text, origin);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return undefined;
   if (url.username !== '' || url.password !== '') return undefined;

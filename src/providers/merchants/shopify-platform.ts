@@ -1,3 +1,4 @@
+import { parseUrl } from '../../parse-url.ts';
 import type { MerchantPlatform } from '../../shopping/merchant-platform.ts';
 import type { MerchantSite } from '../../shopping/merchant-site.ts';
 import { notOffered } from '../../shopping/merchant-trouble.ts';
@@ -52,7 +53,7 @@ async function findCurrency(site: MerchantSite, first: Fields | undefined): Prom
   const cart = await site.get(`${site.origin}/cart.js`, { accept: 'application/json' }).catch(() => undefined);
   const inCart = cart?.status === 200 ? readCurrency(fieldsOf(cart.json())['currency']) : undefined;
   const path = textOf(first?.['url']);
-  if (inCart !== undefined || path === undefined || !URL.canParse(path, site.origin)) return inCart;
+  if (inCart !== undefined || path === undefined || parseUrl(path, site.origin) === undefined) return inCart;
   const answer = await site.get(new URL(path, site.origin).href, { cut: true }).catch(() => undefined);
   if (answer === undefined || answer.status !== 200) return undefined;
   const page = readPage(answer.text());

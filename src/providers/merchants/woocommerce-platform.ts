@@ -1,3 +1,4 @@
+import { parseUrl } from '../../parse-url.ts';
 import type { MerchantPlatform } from '../../shopping/merchant-platform.ts';
 import type { MerchantSite } from '../../shopping/merchant-site.ts';
 import { notOffered } from '../../shopping/merchant-trouble.ts';
@@ -45,7 +46,7 @@ async function findApi(site: MerchantSite, query: string): Promise<{ ask: Ask; p
 
 async function fromFrontPage(site: MerchantSite): Promise<string | undefined> {
   const page = await homePage(site).catch(() => undefined);
-  if (page?.wordPressApi === undefined || !URL.canParse(page.wordPressApi, page.url)) return undefined;
+  if (page?.wordPressApi === undefined || parseUrl(page.wordPressApi, page.url) === undefined) return undefined;
   const root = new URL(page.wordPressApi, page.url);
   if (!site.isWithin(root)) return undefined;
   if (root.searchParams.has('rest_route')) {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from '../../logger.ts';
+import { parseUrl } from '../../parse-url.ts';
 import { answerPage, missingPage } from './pages.ts';
 import { drawPicture } from './pictures/draw-picture.ts';
 import { picturePath, type SearchWay, type Shop, type ShopReply, type ShopRequest } from './shop.ts';
@@ -41,8 +42,8 @@ export async function startShop(shop: Shop, logger: Logger): Promise<ShopServer>
 
   async function answer(message: IncomingMessage): Promise<ShopReply> {
     const host = message.headers.host ?? shop.domain;
-    const origin = URL.canParse(`http://${host}`) ? new URL(`http://${host}`).origin : `http://${shop.domain}`;
-    if (!URL.canParse(message.url ?? '', origin)) return missingPage(shop);
+    const origin = parseUrl(`http://${host}`)?.origin ?? `http://${shop.domain}`;
+    if (parseUrl(message.url ?? '', origin) === undefined) return missingPage(shop);
     const url = new URL(message.url ?? '', origin);
     const request = { shop, origin, url, method: message.method ?? 'GET', body: await readJson(message) };
     if (url.pathname === '/shop.css') return { status: 200, type: 'text/css; charset=utf-8', body: styles };

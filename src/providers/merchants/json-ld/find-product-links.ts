@@ -1,3 +1,4 @@
+import { parseUrl } from '../../../parse-url.ts';
 import type { MerchantSite } from '../../../shopping/merchant-site.ts';
 import { wordsOf } from '../../../shopping/rank.ts';
 import { fieldsOf, listOf, textOf } from '../fields.ts';
@@ -17,7 +18,7 @@ export function findProductLinks(site: MerchantSite, page: Page, at: string, que
     .sort((a, b) => b.score - a.score || a.place - b.place)
     .map(({ href }) => href);
   const within = [...listed, ...linked].flatMap((text) => {
-    if (text.length > 1_000 || !URL.canParse(text, at)) return [];
+    if (text.length > 1_000 || parseUrl(text, at) === undefined) return [];
     const url = new URL(text, at);
     url.hash = '';
     const leadsOn = /^https?:$/.test(url.protocol) && site.isWithin(url) && url.pathname !== '/' && url.href !== at;

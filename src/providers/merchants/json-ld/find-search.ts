@@ -1,3 +1,4 @@
+import { parseUrl } from '../../../parse-url.ts';
 import type { MerchantSite } from '../../../shopping/merchant-site.ts';
 import { fieldsOf, listOf, textOf } from '../fields.ts';
 import type { HomePage } from '../home-page.ts';
@@ -22,7 +23,7 @@ export function findSearchPages(site: MerchantSite, page: HomePage, query: strin
   const usual = usualPaths.map((path) => `${site.origin}${path}${word}`);
   const within = (texts: readonly (string | undefined)[]) =>
     texts.flatMap((text) => {
-      if (text === undefined || !URL.canParse(text, page.url)) return [];
+      if (text === undefined || parseUrl(text, page.url) === undefined) return [];
       const url = new URL(text, page.url);
       return /^https?:$/.test(url.protocol) && site.isWithin(url) ? [url.href] : [];
     });
@@ -51,7 +52,7 @@ function fillIn(template: string, word: string): string | undefined {
 }
 
 function fromForm(base: string, action: string, field: string, query: string): string | undefined {
-  if (!URL.canParse(action, base)) return undefined;
+  if (parseUrl(action, base) === undefined) return undefined;
   const url = new URL(action, base);
   url.search = '';
   url.searchParams.set(field, query);

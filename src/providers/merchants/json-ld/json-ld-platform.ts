@@ -1,3 +1,4 @@
+import { parseUrl } from '../../../parse-url.ts';
 import type { MerchantPlatform } from '../../../shopping/merchant-platform.ts';
 import type { MerchantSite } from '../../../shopping/merchant-site.ts';
 import { MerchantTrouble, notOffered } from '../../../shopping/merchant-trouble.ts';
@@ -65,7 +66,7 @@ async function findResults(site: MerchantSite, query: string): Promise<Results> 
 /** Addresses in a page are meant from where the page is. */
 function foundAt(base: string): (candidate: Candidate) => Candidate {
   const absolute = (text: string | undefined) =>
-    text !== undefined && URL.canParse(text, base) ? new URL(text, base).href : text;
+    text === undefined ? undefined : (parseUrl(text, base)?.href ?? text);
   return (candidate) => ({
     ...candidate,
     url: absolute(candidate.url),
