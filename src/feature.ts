@@ -20,6 +20,7 @@ import type { Schedule } from './jobs/worker.ts';
 import type { Ledger } from './ledger/ledger.ts';
 import type { Logger } from './logger.ts';
 import type { Notifier } from './messages/notifier.ts';
+import type { ShopCheckouts } from './orders/checkout.ts';
 import type { Outgoing } from './outgoing/outgoing.ts';
 import type { RateLimiter } from './rate-limit/limiter.ts';
 import type { Saga } from './sagas/define-saga.ts';
@@ -27,6 +28,7 @@ import type { SagaHandler } from './sagas/run-saga.ts';
 import type { Secrets } from './secrets.ts';
 import type { Mode, Settings } from './settings.ts';
 import type { Shopping } from './shopping/open-shopping.ts';
+import type { SigningKey } from './signed-requests/signing-key.ts';
 import type { Market } from './swaps/market.ts';
 import type { WalletProvider } from './wallets/provider.ts';
 import type { Screening } from './withdrawals/screening.ts';
@@ -45,6 +47,10 @@ export interface Parts {
   readonly outgoing: Outgoing;
   /** Other people's shops, and the ways to search them. */
   readonly shops: Shopping;
+  /** Shops that take orders by themselves. */
+  readonly checkouts: ShopCheckouts;
+  /** With which we sign what we ask of shops. */
+  readonly agentKey: () => Promise<SigningKey>;
   /** Who sells stablecoins by card, as the operator has chosen. */
   readonly onRamps: readonly OnRamp[];
   readonly logger: Logger;

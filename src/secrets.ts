@@ -12,6 +12,8 @@ type Purpose =
   | 'webhook-secrets'
   | 'funding-links'
   | 'merchant-orders'
+  | 'payment-credentials'
+  | 'agent-keys'
   | 'sandbox-on-ramp';
 
 /** Everything that needs the operator's secret. The secret itself never leaves this object. */

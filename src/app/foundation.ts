@@ -10,10 +10,12 @@ import type { Logger } from '../logger.ts';
 import { portsOf } from '../outgoing/inner-ports.ts';
 import { createOutgoing } from '../outgoing/outgoing.ts';
 import { merchantPlatforms } from '../providers/merchants/platforms.ts';
+import { createUcpCheckouts } from '../providers/merchants/ucp/checkout/shop-checkouts.ts';
 import { createUniswapMarket } from '../providers/uniswap/uniswap-market.ts';
 import type { LocalChains } from '../sandbox/chains/local-chains.ts';
 import { sandbox } from '../sandbox/feature.ts';
 import type { SandboxShops } from '../sandbox/shop/open-shops.ts';
+import { createAgentKey } from '../shopping/agent-key.ts';
 import { openShopping } from '../shopping/open-shopping.ts';
 import { openCustody } from './custody.ts';
 import { features as listed } from './features.ts';
@@ -101,6 +103,15 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     platforms: merchantPlatforms,
     publicUrl: () => publicUrl,
   });
+  const agentKey = createAgentKey({ db, secrets });
+  const checkouts = createUcpCheckouts({
+    outgoing,
+    clock: systemClock,
+    robots: shops.robots,
+    agent: shops.agent,
+    signingKey: agentKey,
+    publicUrl: () => publicUrl,
+  });
   const onRamps = await openOnRamps({ config, db, secrets, localChains, publicUrl: () => publicUrl });
   return {
     features,
@@ -120,6 +131,8 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     market: createUniswapMarket(custody.networks),
     outgoing,
     shops,
+    checkouts,
+    agentKey,
     ...onRamps,
     localChains,
     sandboxShops,

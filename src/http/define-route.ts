@@ -54,6 +54,17 @@ export interface RouteRequest<A extends Auth, Body, Query, Params> {
   readonly accept: string;
   /** The address the request came from, behind trusted proxies the one they name. */
   readonly ip: string;
+  /** As it came, for routes that check a signature over it. */
+  readonly received: ReceivedRequest;
+}
+
+/** A request before anything was made of it. */
+export interface ReceivedRequest {
+  readonly method: string;
+  /** Path and query as they stood in the first line. */
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Uint8Array;
 }
 
 export type Answer<Returns extends Successes> = {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddress } from './client-address.ts';
-import type { IdempotencyClaim, Route, TextAnswer } from './define-route.ts';
+import type { IdempotencyClaim, ReceivedRequest, Route, TextAnswer } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 import type { EventStreams } from './event-streams.ts';
 import { refuseUnstorableText } from './parse-body.ts';
@@ -30,12 +30,19 @@ export async function runRoute(
     requestId: request.id,
     accept: request.headers.accept ?? '',
     ip: clientAddress(request.ip, request.socket.remoteAddress),
+    get received() {
+      return asReceived(request);
+    },
   });
 
   if ('replayed' in answer) reply.header('Idempotency-Replayed', 'true');
   if ('stream' in answer) return streams.send(route, answer, request, reply);
   if ('text' in answer) return reply.type(declaredType(route, answer)).send(answer.text.content);
   return reply.code(answer.status).type('application/json; charset=utf-8').send(checkedJson(route, answer));
+}
+
+function asReceived({ method, originalUrl, headers, bytes }: FastifyRequest): ReceivedRequest {
+  return { method, target: originalUrl, headers, body: bytes ?? new Uint8Array() };
 }
 
 /** Bodies and queries are read by parsers of our own, which see to this; the parts of a path are not. */

@@ -18,6 +18,8 @@ import { sendProblem, toProblem } from './send-problem.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | undefined;
+    /** The body as it came, for whoever checks a signature over it. */
+    bytes: Buffer | undefined;
   }
 }
 
@@ -60,7 +62,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
   });
 
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes, done) => {
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
+    request.bytes = bytes as Buffer;
     try {
       done(null, parseJsonBody(bytes as Buffer));
     } catch (error) {
@@ -68,6 +71,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     }
   });
   app.decorateRequest('caller', undefined);
+  app.decorateRequest('bytes', undefined);
 
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(headersFor(request.url, publicUrl()));

@@ -1,3 +1,6 @@
+import type { PublicJwk } from '../signed-requests/signing-key.ts';
+import { handlerName, handlerSchemaPath, handlerSpecPath, handlerVersion, instrumentType } from './payment-handler.ts';
+
 /** Who we are, to whoever asks. */
 export interface ShoppingAgent {
   /** The token that robots.txt may name. */
@@ -25,7 +28,7 @@ export const profilePath = '/.well-known/ucp';
 export const profileVersions = ['2026-08-25', '2026-04-08'] as const;
 
 /** Our UCP profile as a platform: what we can do with a shop. Shops look at it before they answer. */
-export function agentProfile(publicUrl: string, version: (typeof profileVersions)[number]) {
+export function agentProfile(publicUrl: string, version: (typeof profileVersions)[number], keys: readonly PublicJwk[]) {
   const page = (path: string) => `https://ucp.dev/${version}/${path}`;
   const service = { version, spec: page('specification/overview') };
   const [newest, ...older] = profileVersions;
@@ -45,8 +48,32 @@ export function agentProfile(publicUrl: string, version: (typeof profileVersions
         'dev.ucp.shopping.catalog.search': [
           { version, spec: page('specification/catalog/search'), schema: page('schemas/shopping/catalog_search.json') },
         ],
+        'dev.ucp.shopping.checkout': [
+          { version, spec: page('specification/checkout'), schema: page('schemas/shopping/checkout.json') },
+        ],
+        'dev.ucp.shopping.fulfillment': [
+          {
+            version,
+            extends: 'dev.ucp.shopping.checkout',
+            spec: page('specification/fulfillment'),
+            schema: page('schemas/shopping/fulfillment.json'),
+          },
+        ],
       },
-      payment_handlers: {},
+      payment_handlers: {
+        [handlerName(publicUrl)]: [
+          {
+            id: 'paywright',
+            version: handlerVersion,
+            spec: `${publicUrl}${handlerSpecPath}`,
+            schema: `${publicUrl}${handlerSchemaPath}`,
+            available_instruments: [{ type: instrumentType }],
+          },
+        ],
+      },
     },
+    // One name for each version of the protocol: both are read by whoever knows only one of them.
+    keys,
+    signing_keys: keys,
   };
 }

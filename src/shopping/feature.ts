@@ -11,6 +11,6 @@ export const shopping: Feature = {
   name: 'shopping',
   chapters: [{ name: 'Shopping', description: 'Find products at any shop on the web.' }],
   routes: ({ db, outgoing, shops: { merchants }, publicUrl }) => shoppingRoutes({ db, outgoing, merchants, publicUrl }),
-  pages: (app, { publicUrl }) => addProfilePages(app, publicUrl),
+  pages: (app, { publicUrl, agentKey }) => addProfilePages(app, { publicUrl, agentKey }),
   schedules: ({ db }) => [{ at: '41 * * * *', handler: handleJob(forgetJob, () => forgetPreviews(db)) }],
 };

@@ -1,15 +1,18 @@
 import type { Clock } from '../clock.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
-import { agentToken, describeAgent } from './agent.ts';
+import { agentToken, describeAgent, type ShoppingAgent } from './agent.ts';
+import { limitSearch } from './limited-search.ts';
 import type { MerchantPlatform } from './merchant-platform.ts';
 import { createPictures, type Pictures } from './pictures.ts';
-import { createRobotsBook } from './robots-book.ts';
+import { createRobotsBook, type RobotsBook } from './robots-book.ts';
 import { createMerchantSearch, type MerchantSearch } from './search-merchant.ts';
 
 /** The way to other people's shops: their products, and the pictures of them. */
 export interface Shopping {
   readonly merchants: MerchantSearch;
   readonly pictures: Pictures;
+  readonly robots: RobotsBook;
+  readonly agent: () => ShoppingAgent;
 }
 
 export interface ShoppingOptions {
@@ -23,7 +26,9 @@ export function openShopping({ outgoing, clock, platforms, publicUrl }: Shopping
   const robots = createRobotsBook({ clock, token: agentToken });
   const agent = () => describeAgent(publicUrl());
   return {
-    merchants: createMerchantSearch({ outgoing, clock, platforms, agent, robots }),
+    merchants: limitSearch(createMerchantSearch({ outgoing, clock, platforms, agent, robots })),
     pictures: createPictures({ outgoing, clock, agent, robots }),
+    robots,
+    agent,
   };
 }

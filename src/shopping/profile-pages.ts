@@ -1,14 +1,19 @@
 import type { FastifyInstance } from 'fastify';
+import type { SigningKey } from '../signed-requests/signing-key.ts';
 import { agentProfile, profilePath, profileVersions } from './agent.ts';
 
 /** Where shops find out who asks them. */
-export function addProfilePages(app: FastifyInstance, publicUrl: () => string): void {
+export function addProfilePages(
+  app: FastifyInstance,
+  { publicUrl, agentKey }: { readonly publicUrl: () => string; readonly agentKey: () => Promise<SigningKey> },
+): void {
   for (const [index, version] of profileVersions.entries()) {
-    app.get(index === 0 ? profilePath : `${profilePath}/${version}`, async (_request, reply) =>
-      reply
+    app.get(index === 0 ? profilePath : `${profilePath}/${version}`, async (_request, reply) => {
+      const { publicJwk } = await agentKey();
+      return reply
         .header('Cache-Control', 'public, max-age=3600')
         .type('application/json; charset=utf-8')
-        .send(JSON.stringify(agentProfile(publicUrl(), version))),
-    );
+        .send(JSON.stringify(agentProfile(publicUrl(), version, [publicJwk])));
+    });
   }
 }

@@ -3,14 +3,13 @@ import { visibleText } from '../accounts/fields.ts';
 import type { Database } from '../db/database.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { defineStream } from '../http/define-stream.ts';
-import { httpErrors } from '../http/errors.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
 import { shoppingErrors } from './errors.ts';
 import { createPreview } from './preview.ts';
 import { describeProduct, type Product } from './product.ts';
 import { rankProducts } from './rank.ts';
 import type { MerchantSearch } from './search-merchant.ts';
-import { readWebsite, type Website } from './website.ts';
+import { website, websiteOrRefuse } from './website-field.ts';
 
 export interface ShoppingParts {
   readonly db: Database;
@@ -21,18 +20,12 @@ export interface ShoppingParts {
 }
 
 export function shoppingRoutes(parts: ShoppingParts): Route[] {
-  const sharing = { ...parts, merchants: limited(parts.merchants) };
-  return [searchRoute(sharing), streamRoute(sharing)];
+  return [searchRoute(parts), streamRoute(parts)];
 }
 
 /** How many are shown; more are read, so that the best can be chosen. */
 const mostShown = 4;
-/** Beyond these a process would hold too much of what strangers send it. */
-const mostAtOnce = 256;
 
-const website = z.string().max(300, 'must be at most 300 characters').meta({
-  description: 'The domain of a shop, in any usual spelling: `shop.example`, `https://www.shop.example/mugs`.',
-});
 const query = visibleText(200).meta({ description: 'What to look for, in a few words.' });
 const previewUrl = z.string().meta({ description: 'A page with photos of the products, for 24 hours.' });
 const product = z.object({
@@ -138,32 +131,4 @@ function streamRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Rou
 
 function previewAddress(publicUrl: string, token: string): string {
   return `${publicUrl}/shopping/preview/${token}`;
-}
-
-function websiteOrRefuse(text: string, outgoing: ShoppingParts['outgoing']): Website {
-  const read = readWebsite(text, outgoing);
-  if (read.refusal === undefined) return read;
-  throw httpErrors.invalid_request(`website ${read.refusal}.`, {
-    errors: [{ path: 'website', message: read.refusal }],
-  });
-}
-
-/** All routes together begin no more than so many at once. */
-function limited(merchants: MerchantSearch): MerchantSearch {
-  let underWay = 0;
-  return {
-    async *search(site, text, signal) {
-      if (underWay >= mostAtOnce) {
-        throw httpErrors.unavailable('Too many searches are under way. Try again in a moment.', {
-          headers: { 'Retry-After': '2' },
-        });
-      }
-      underWay++;
-      try {
-        yield* merchants.search(site, text, signal);
-      } finally {
-        underWay--;
-      }
-    },
-  };
 }

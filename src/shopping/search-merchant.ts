@@ -16,9 +16,9 @@ import type { Website } from './website.ts';
 export interface MerchantSearch {
   /**
    * Gives products as they are found. Throws a problem when the site could not be searched. Whoever stops reading, or gives
-   * the signal, ends all work for it.
+   * the signal, ends all work for it. Whoever is going to order asks in one way only, the one whose names the shop knows.
    */
-  search(website: Website, query: string, signal: AbortSignal): AsyncGenerator<Product>;
+  search(website: Website, query: string, signal: AbortSignal, onlyBy?: string): AsyncGenerator<Product>;
 }
 
 export interface MerchantSearchParts {
@@ -51,12 +51,18 @@ export function createMerchantSearch({
   });
   const kinds = createBriefMemory<MerchantPlatform>({ clock, keepMs: keepPlatformMs, room: 10_000 });
 
-  async function* searchNow(website: Website, query: string, signal: AbortSignal): AsyncGenerator<Product> {
+  async function* searchNow(
+    website: Website,
+    query: string,
+    signal: AbortSignal,
+    onlyBy: string | undefined,
+  ): AsyncGenerator<Product> {
     const site = await openSite({ outgoing, robots, agent: agent() }, website, signal);
     const { origin, name: siteName } = site;
-    const known = kinds.get(website.name);
+    const known = onlyBy === undefined ? kinds.get(website.name) : platforms.find(({ name }) => name === onlyBy);
     // What the site was an hour ago it mostly still is. If not, it is asked in every other way.
-    const rounds = known === undefined ? [platforms] : [[known], platforms.filter((one) => one !== known)];
+    const others = onlyBy === undefined ? platforms.filter((one) => one !== known) : [];
+    const rounds = known === undefined ? [others] : [[known], ...(others.length > 0 ? [others] : [])];
     const troubles: MerchantTrouble[] = [];
     for (const asked of rounds) {
       const found: Product[] = [];
@@ -69,7 +75,9 @@ export function createMerchantSearch({
       );
       if (platform !== undefined) {
         onBest(platform);
-        if (!signal.aborted && platform.keepsNothing !== true) answers.set(answerKey(website, query), found);
+        if (!signal.aborted && platform.keepsNothing !== true && onlyBy === undefined) {
+          answers.set(answerKey(website, query), found);
+        }
         return;
       }
       kinds.forget(website.name);
@@ -79,8 +87,8 @@ export function createMerchantSearch({
   }
 
   return {
-    async *search(website, query, signal) {
-      const kept = answers.get(answerKey(website, query));
+    async *search(website, query, signal, onlyBy) {
+      const kept = onlyBy === undefined ? answers.get(answerKey(website, query)) : undefined;
       if (kept !== undefined) {
         yield* kept;
         return;
@@ -96,7 +104,7 @@ export function createMerchantSearch({
       let given = 0;
       try {
         signal.throwIfAborted();
-        for await (const product of searchNow(website, query, over.signal)) {
+        for await (const product of searchNow(website, query, over.signal, onlyBy)) {
           given++;
           yield product;
         }

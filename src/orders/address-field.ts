@@ -1,0 +1,29 @@
+import { z } from 'zod';
+
+const line = z.string().trim().min(1, 'must not be empty').max(200, 'must be at most 200 characters');
+
+/** A shipping address in its parts. What is needed of it is for the reader of addresses to say, so that it says all at once. */
+export const addressParts = z
+  .strictObject({
+    name: line.optional(),
+    street: line.optional(),
+    extra: line.optional(),
+    postalCode: line.optional(),
+    city: line.optional(),
+    region: line.optional(),
+    country: line.optional().meta({ description: 'A code such as US, or its name in English.' }),
+    phone: line.optional(),
+  })
+  .meta({ description: 'Name, street, postal code, city and country are needed.' });
+
+/** As an order keeps it. */
+export const addressRecord = z.object({
+  name: z.string(),
+  street: z.string(),
+  extra: z.string().optional(),
+  postalCode: z.string().optional(),
+  city: z.string(),
+  region: z.string().optional(),
+  country: z.string(),
+  phone: z.string().optional(),
+});

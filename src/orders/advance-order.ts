@@ -1,0 +1,97 @@
+import { noCheckpoint } from '../checkpoint.ts';
+import { handleSaga, type SagaHandler, type SagaStep } from '../sagas/run-saga.ts';
+import type { RefusalKind, ShopAnswer } from './checkout.ts';
+import { findOrder, type Order } from './order.ts';
+import { shopOf } from './order-channel.ts';
+import type { OrderParts } from './parts.ts';
+import { orderSaga } from './saga.ts';
+import { captureOrder, type Ending, releaseOrder } from './settle-order.ts';
+
+export function orderHandler(parts: OrderParts): SagaHandler {
+  return handleSaga(orderSaga, (id) => findOrder(parts.db, id), { placed: (order) => settlePlaced(parts, order) });
+}
+
+/**
+ * Asks the shop, and does what its answer says. A shop that was asked before is first asked what has become of it, and only if it
+ * knows of nothing asked again, under the same key.
+ */
+async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> {
+  const { db, clock, checkpoint = noCheckpoint } = parts;
+  const shop = shopOf(parts, order);
+  const isOver = clock.now() >= order.expiresAt.getTime();
+  let answer: ShopAnswer = order.askedAt === null ? { state: 'open' } : await shop.look();
+  if (answer.state === 'open' && !isOver) {
+    await db.query('UPDATE orders SET asked_at = coalesce(asked_at, clock_timestamp()) WHERE id = $1 AND status = $2', [
+      order.id,
+      'placed',
+    ]);
+    answer = await shop.ask();
+  }
+  checkpoint('order.asked');
+  switch (answer.state) {
+    case 'accepted':
+      await captureOrder(parts, order, answer);
+      checkpoint('order.completed');
+      return 'rest';
+    case 'needs_buyer':
+      await releaseOrder(parts, order, { status: 'needs_buyer', continueUrl: answer.continueUrl }, 'the shop said so');
+      return 'rest';
+    case 'cancelled':
+      await releaseOrder(parts, order, failed('refused', 'The shop has cancelled the order.'), 'the shop said so');
+      return 'rest';
+    case 'refused':
+      if (order.channel.kind === 'webhook') {
+        await releaseOrder(parts, order, failed(answer.why, answer.reason), 'the shop said so');
+        return 'rest';
+      }
+      return takeBack(parts, order, failed(answer.why, answer.reason));
+    case 'gone':
+      return takeBack(parts, order, failed('refused', 'The shop does not know the order any more.'));
+    case 'open':
+    case 'in_progress':
+    case 'unknown': {
+      const late = failed('no_answer', 'The shop did not take the order in time.');
+      return isOver ? takeBack(parts, order, late) : waitFor(order, clock.now(), describe(answer));
+    }
+  }
+}
+
+function failed(why: RefusalKind | 'no_answer', reason: string): Extract<Ending, { status: 'failed' }> {
+  return { status: 'failed', code: why, reason };
+}
+
+/**
+ * As long as the shop has not redeemed what it was given, it cannot have taken the order. If it has, only its own word that
+ * nothing comes of it counts: another request of ours may still be with it.
+ */
+async function takeBack(parts: OrderParts, order: Order, ending: Ending): Promise<SagaStep> {
+  const shop = shopOf(parts, order);
+  if (await releaseOrder(parts, order, ending, 'unless it was redeemed')) {
+    // A courtesy: what it may have put aside is free again. Whether it hears of it changes nothing.
+    await shop.cancel().catch(() => undefined);
+    return 'rest';
+  }
+  const answer = await shop.cancel();
+  if (answer.state === 'accepted') {
+    await captureOrder(parts, order, answer);
+    return 'rest';
+  }
+  if (answer.state === 'cancelled' || (order.channel.kind === 'webhook' && answer.state === 'refused')) {
+    await releaseOrder(parts, order, ending, 'the shop said so');
+    return 'rest';
+  }
+  return { ...waitFor(order, parts.clock.now(), 'the shop to say whether it has the order'), isTrouble: true };
+}
+
+function describe(answer: ShopAnswer): string {
+  return answer.state === 'unknown' ? `the shop’s answer: ${answer.why}` : 'the shop to take the order';
+}
+
+const soonestMs = 500;
+const latestMs = 60_000;
+
+/** The longer it has taken, the longer it may take. */
+function waitFor({ createdAt }: Order, now: number, waitsFor: string) {
+  const age = now - createdAt.getTime();
+  return { lookAgainInMs: Math.min(latestMs, Math.max(soonestMs, Math.round(age / 5))), waitsFor };
+}

@@ -1,0 +1,209 @@
+import { z } from 'zod';
+import { visibleText } from '../accounts/fields.ts';
+import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
+import { amountNumber, amountOrRefuse, currency } from '../http/amount-field.ts';
+import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../http/define-route.ts';
+import { httpErrors } from '../http/errors.ts';
+import type { Once } from '../http/idempotency.ts';
+import { findKey } from '../ledger/kept-answers.ts';
+import { shoppingErrors } from '../shopping/errors.ts';
+import { website, websiteOrRefuse } from '../shopping/website-field.ts';
+import { transferErrors } from '../transfers/errors.ts';
+import { requirePosted } from '../transfers/require-posted.ts';
+import { addressParts } from './address-field.ts';
+import { describeOrder, exampleOrder } from './answer.ts';
+import { createOrderWaits } from './await-order.ts';
+import { type BuyParts, type PreparedOrder, prepareOrder } from './buy.ts';
+import { orderErrors } from './errors.ts';
+import { lockPurchases, refuseRepetition } from './likeness.ts';
+import { openOrder, recordHandedOver } from './open-order.ts';
+import { findOrder, type Order } from './order.ts';
+
+export interface BuyRouteParts extends BuyParts {
+  readonly once: Once;
+  readonly checkpoint?: Checkpoint;
+  /** How long a shop may take to take an order. */
+  readonly validSeconds: number;
+}
+
+const body = z.strictObject({
+  website,
+  productTitle: visibleText(500).meta({ description: 'As the search has found it.' }),
+  productBrand: visibleText(200).optional().meta({ description: 'As the search has found it.' }),
+  productUrl: z
+    .url()
+    .max(2_000)
+    .optional()
+    .meta({ description: 'Of the search too: only where title and brand fit several.' }),
+  amount: amountNumber.meta({
+    description:
+      'The most that may be charged, with shipping and tax, without our fee. What the shop asks is what is charged.',
+  }),
+  paymentMethod: z.enum(['usdc', 'eurc'], { error: 'must be "usdc" or "eurc"' }),
+  shippingAddress: z
+    .union([z.string().trim().min(1, 'must not be empty').max(500, 'must be at most 500 characters'), addressParts])
+    .optional()
+    .meta({ description: 'For this order alone; the one of your account when left out.' }),
+  notDuplicateOf: z
+    .string()
+    .max(64)
+    .optional()
+    .meta({ description: 'The order that this one is not a repetition of, although it looks like it.' }),
+});
+
+const { orderId, transferId, amount, fee, total } = exampleOrder;
+const bought = z.object({
+  success: z.boolean(),
+  orderId: z.string(),
+  transferId: z.string(),
+  amount: z.number().meta({ description: 'What the shop charged in all.' }),
+  fee: z.number(),
+  total: z.number().meta({ description: 'Amount and fee: what left your balance.' }),
+  currency,
+  status: z.enum(['completed', 'pending']),
+});
+const example = { success: true, orderId, transferId, amount, fee, total, currency: 'USDC' as const };
+
+const { merchant_unreachable, merchant_too_slow, merchant_unsupported } = shoppingErrors;
+
+export function buyRoute(parts: BuyRouteParts): Route {
+  const { db, outgoing, checkpoint = noCheckpoint } = parts;
+  const decided = createOrderWaits(db);
+  return defineRoute(
+    {
+      id: 'buyProduct',
+      method: 'POST',
+      path: '/shopping/buy',
+      tag: 'Shopping',
+      summary: 'Buy something',
+      description:
+        'From a shop that takes orders from here. The money is set aside, and paid when the shop has taken the order; if it does not, all of it comes back. 202 means that the shop has not answered yet: look at `/shopping/orders/{orderId}`, or register a webhook for `order.completed` and `order.failed`. Send an Idempotency-Key: after a lost connection the same request never buys twice.',
+      auth: 'key',
+      scope: 'pay',
+      body,
+      examples: {
+        body: {
+          website: 'demo-shop.example',
+          productTitle: 'Stoneware Mug, Sea',
+          productBrand: 'Alder Pottery',
+          amount: 24,
+          paymentMethod: 'usdc',
+          shippingAddress: 'Ada, 1 Main St, 94105 San Francisco, US',
+        },
+      },
+      idempotent: true,
+      returns: {
+        200: { description: 'It is bought', schema: bought, example: { ...example, status: 'completed' } },
+        202: {
+          description: 'The shop has not answered yet',
+          schema: bought,
+          example: { ...example, success: false, status: 'pending' },
+        },
+      },
+      errors: [
+        ...Object.values(orderErrors).filter(({ code }) => code !== orderErrors.order_not_found.code),
+        merchant_unreachable,
+        merchant_too_slow,
+        merchant_unsupported,
+        transferErrors.insufficient_balance,
+        transferErrors.account_frozen,
+      ],
+    },
+    async ({ caller, body: asked, idempotency }) => {
+      const asset = asked.paymentMethod === 'usdc' ? 'USDC' : 'EURC';
+      const most = amountOrRefuse(asset, asked.amount);
+      const site = websiteOrRefuse(asked.website, outgoing);
+      const again = await wasAsked(parts, caller, idempotency);
+      const prepared = again
+        ? undefined
+        : await prepareOrder(parts, {
+            caller,
+            website: site,
+            product: { title: asked.productTitle, brand: asked.productBrand, url: asked.productUrl },
+            most,
+            asset,
+            shippingAddress: asked.shippingAddress,
+            notDuplicateOf: asked.notDuplicateOf,
+          });
+      const placed = await place(parts, { caller, idempotency, prepared, notDuplicateOf: asked.notDuplicateOf });
+      checkpoint('order.opened');
+      await decided(placed.orderId);
+      const answer = toAnswer(await found(parts, placed.orderId));
+      return placed.replayed ? { ...answer, replayed: true } : answer;
+    },
+  );
+}
+
+/** Whether there is an order under this key already: then no shop is asked again. */
+async function wasAsked(
+  { db }: BuyRouteParts,
+  { accountId }: Caller,
+  claim: IdempotencyClaim | undefined,
+): Promise<boolean> {
+  if (claim === undefined) return false;
+  const { holder } = await findKey(db, { accountId, ...claim });
+  if (holder === 'another') throw httpErrors.idempotency_mismatch();
+  return holder === 'this';
+}
+
+interface Placing {
+  readonly caller: Caller;
+  readonly idempotency: IdempotencyClaim | undefined;
+  readonly prepared: PreparedOrder | undefined;
+  readonly notDuplicateOf: string | undefined;
+}
+
+/** One commit: the order and the money for it, or what was placed under this key before. */
+async function place(parts: BuyRouteParts, { caller, idempotency, prepared, notDuplicateOf }: Placing) {
+  const { once, ledger, secrets, validSeconds } = parts;
+  const { accountId, keyId } = caller;
+  const kept = await once({ caller, idempotency, kind: 'orders' }, async (tx) => {
+    if (prepared === undefined) throw new Error('an order that was placed is not there');
+    await lockPurchases(tx, accountId);
+    await refuseRepetition(tx, { accountId, likeness: prepared.likeness, notDuplicateOf });
+    if (prepared.continueUrl !== undefined) {
+      return { status: 200, body: { orderId: await recordHandedOver(tx, prepared, prepared.continueUrl) } };
+    }
+    const { id, outcome } = await openOrder(tx, { ledger, secrets, keyId, validSeconds }, prepared);
+    requirePosted(outcome, 'a new order');
+    return { status: 200, body: { orderId: id } };
+  });
+  return { orderId: kept.body.orderId, replayed: 'replayed' in kept };
+}
+
+async function found({ db }: BuyRouteParts, id: string): Promise<Order> {
+  const order = await findOrder(db, id);
+  if (order === undefined) throw new Error(`order ${id} is gone`);
+  return order;
+}
+
+/** What has become of it by now. */
+function toAnswer(order: Order) {
+  const { orderId: id, ...record } = describeOrder(order);
+  const members = { orderId: id };
+  if (order.status === 'needs_buyer') {
+    throw orderErrors.needs_buyer(undefined, { members: { ...members, continueUrl: record.continueUrl } });
+  }
+  if (order.status === 'failed') throw failure(order);
+  const { amount: charged, fee: ours, total: all, currency: paidIn } = record;
+  const answer = {
+    orderId: id,
+    transferId: order.transferId ?? '',
+    amount: charged,
+    fee: ours,
+    total: all,
+    currency: paidIn,
+  };
+  if (order.status === 'placed') {
+    return { status: 202 as const, body: { success: false, ...answer, status: 'pending' as const } };
+  }
+  return ok({ success: true, ...answer, status: 'completed' as const });
+}
+
+function failure({ id, error, errorCode }: Order) {
+  const members = { orderId: id, orderStatus: 'failed' };
+  const detail = `${error ?? 'The shop did not take the order.'} All the money is back in your balance.`;
+  if (errorCode === 'sold_out') return orderErrors.sold_out(detail, { members });
+  if (errorCode === 'address_refused') return orderErrors.address_refused(detail, { members });
+  return orderErrors.order_failed(detail, { members: { ...members, reason: errorCode } });
+}

@@ -1,0 +1,161 @@
+import type { Database } from '../db/database.ts';
+import type { Caller } from '../http/define-route.ts';
+import { spendableBalances } from '../ledger/balances.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Amount } from '../money/amount.ts';
+import { toJsonNumber } from '../money/amount.ts';
+import { orderFee } from '../money/fees.ts';
+import type { Outgoing } from '../outgoing/outgoing.ts';
+import type { Secrets } from '../secrets.ts';
+import { MerchantTrouble } from '../shopping/merchant-trouble.ts';
+import { refuseByTroubles } from '../shopping/refuse-by-troubles.ts';
+import type { MerchantSearch } from '../shopping/search-merchant.ts';
+import type { Website } from '../shopping/website.ts';
+import { transferErrors } from '../transfers/errors.ts';
+import type { BegunCheckout, ShopCheckouts } from './checkout.ts';
+import { currencyPaidBy, toAmount } from './currency.ts';
+import { orderErrors } from './errors.ts';
+import { type OrderedProduct, productOrRefuse, type WantedProduct } from './find-product.ts';
+import { type Gate, gateOrRefuse } from './gate.ts';
+import { likenessOf, refuseRepetition } from './likeness.ts';
+import type { NewOrder } from './open-order.ts';
+import type { OrderAsset } from './order.ts';
+import { addressOrRefuse, type GivenAddress } from './read-address.ts';
+import type { ShippingAddress } from './shipping-address.ts';
+
+export interface BuyParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly secrets: Secrets;
+  readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
+  readonly merchants: MerchantSearch;
+  readonly checkouts: ShopCheckouts;
+}
+
+export interface Purchase {
+  readonly caller: Caller;
+  readonly website: Website;
+  readonly product: WantedProduct;
+  /** The most that may be charged. */
+  readonly most: Amount;
+  readonly asset: OrderAsset;
+  readonly shippingAddress: GivenAddress | undefined;
+  readonly notDuplicateOf: string | undefined;
+}
+
+/** An order that may be opened, or one that only its buyer can go on with. */
+export type PreparedOrder = NewOrder & { readonly continueUrl: string | undefined };
+
+/** Everything that can be found out before money moves, in the order in which it is told. */
+export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise<PreparedOrder> {
+  const { db, merchants } = parts;
+  const { caller, website, asset, most } = purchase;
+  const gate = await askedOf(gateOrRefuse(parts, website));
+  if (gate.sellerId === caller.accountId) throw orderErrors.own_shop();
+  const address = await addressOrRefuse(db, caller.accountId, purchase.shippingAddress);
+  const product = await productOrRefuse(merchants, {
+    website,
+    wanted: purchase.product,
+    // What is ordered at a checkout is known by the name that the same shop's catalog has for it.
+    ...(gate.kind === 'ucp' && { platform: 'ucp' }),
+  });
+  const likeness = likenessOf(website.name, product.itemId, address);
+  await refuseRepetition(db, { accountId: caller.accountId, likeness, notDuplicateOf: purchase.notDuplicateOf });
+  const offer = await askedOf(offerOf(parts, gate, { product, address, asset }));
+  refuseUnlessAgreed(offer.total, { asset, most });
+  const amount = toAmount(asset, offer.total);
+  const fee = orderFee(amount);
+  const { [asset]: balance } = await spendableBalances(db, caller.accountId);
+  // The ledger has the last word; but whoever lacks the money is told without a trace of an order.
+  if (offer.continueUrl === undefined && balance.atomic < amount.atomic + fee.atomic) {
+    throw transferErrors.insufficient_balance();
+  }
+  return {
+    accountId: caller.accountId,
+    domain: website.name,
+    channel: offer.channel,
+    product,
+    address,
+    likeness,
+    asset,
+    amount,
+    fee,
+    total: offer.total,
+    continueUrl: offer.continueUrl,
+  };
+}
+
+type Offer = Pick<PreparedOrder, 'channel' | 'total' | 'continueUrl'>;
+
+interface Wanted {
+  readonly product: OrderedProduct;
+  readonly address: ShippingAddress;
+  readonly asset: OrderAsset;
+}
+
+/** What the shop asks for in all: its checkout says so, or where it has none, its price. */
+async function offerOf({ checkouts }: BuyParts, gate: Gate, { product, address, asset }: Wanted): Promise<Offer> {
+  if (gate.kind === 'webhook') {
+    const { atomic, decimals, currency = '' } = product.price;
+    // A price of another scale than hundredths is in none of the currencies that can be paid in.
+    const minor = decimals === 2 ? atomic : decimals < 2 ? atomic * 10n ** BigInt(2 - decimals) : 0n;
+    return { channel: { kind: 'webhook', url: gate.url }, total: { minor, currency }, continueUrl: undefined };
+  }
+  const begun = await checkouts.begin(gate.place, {
+    itemId: product.itemId,
+    address,
+    currency: currencyPaidBy[asset],
+  });
+  return readOffer(begun, product);
+}
+
+function readOffer(begun: BegunCheckout, { price }: OrderedProduct): Offer {
+  switch (begun.state) {
+    case 'ready':
+      return { channel: { kind: 'ucp', checkout: begun.checkout }, total: begun.total, continueUrl: undefined };
+    case 'needs_buyer':
+      return {
+        channel: { kind: 'ucp', checkout: begun.checkout },
+        total: begun.total ?? { minor: price.atomic, currency: price.currency ?? '' },
+        continueUrl: begun.continueUrl,
+      };
+    case 'address_incomplete':
+      throw orderErrors.shipping_address_incomplete(
+        `The shop needs more of the address: ${begun.missing.join(', ')}.`,
+        {
+          members: { missing: begun.missing },
+        },
+      );
+    case 'refused':
+      if (begun.why === 'sold_out') throw orderErrors.sold_out(`${begun.reason} Nothing was charged.`);
+      if (begun.why === 'address_refused') throw orderErrors.address_refused(`${begun.reason} Nothing was charged.`);
+      throw orderErrors.order_failed(`The shop did not take the order: ${begun.reason} Nothing was charged.`);
+  }
+}
+
+function refuseUnlessAgreed(
+  total: Offer['total'],
+  { asset, most }: { readonly asset: OrderAsset; readonly most: Amount },
+): void {
+  const isPayable = total.currency === currencyPaidBy[asset];
+  const now = toAmount(asset, total);
+  if (now.atomic > most.atomic) {
+    throw orderErrors.price_changed(undefined, {
+      members: { total: toJsonNumber(now), currency: total.currency },
+    });
+  }
+  if (!isPayable || total.minor <= 0n) {
+    throw orderErrors.currency_mismatch(
+      `The shop asks for ${total.currency || 'an unknown currency'}, which ${asset} does not pay.`,
+    );
+  }
+}
+
+/** A shop that cannot be asked is told of as by the search. */
+async function askedOf<Result>(asking: Promise<Result>): Promise<Result> {
+  try {
+    return await asking;
+  } catch (error) {
+    throw error instanceof MerchantTrouble ? refuseByTroubles([error]) : error;
+  }
+}

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import type { Queryable, Transaction } from '../db/database.ts';
+import type { Secrets } from '../secrets.ts';
+import type { CheckoutTotal } from './checkout.ts';
+
+const prefix = 'pwc_';
+
+/**
+ * What a shop is given to be paid with. It follows from the order and the operator's secret, so it can be sent again without
+ * being kept anywhere; only its hash is.
+ */
+export function credentialToken(secrets: Secrets, orderId: string): string {
+  return prefix + secrets.hash('payment-credentials', orderId).toString('base64url');
+}
+
+export function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+export interface NewCredential {
+  readonly orderId: string;
+  readonly token: string;
+  readonly domain: string;
+  readonly checkoutId: string;
+  readonly total: CheckoutTotal;
+}
+
+/** It ends with the order's time, by the database's clock. */
+export async function issueCredential(
+  tx: Transaction,
+  { orderId, token, domain, checkoutId, total }: NewCredential,
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO payment_credentials (order_id, token_hash, domain, checkout_id, minor, currency, expires_at)
+     SELECT $1, $2, $3, $4, $5, $6, o.expires_at FROM orders o WHERE o.id = $1`,
+    [orderId, hashToken(token), domain, checkoutId, total.minor, total.currency],
+  );
+}
+
+/** From here on nobody can redeem it. False when the shop was faster. */
+export async function voidUnredeemed(tx: Transaction, orderId: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE payment_credentials SET voided_at = clock_timestamp()
+      WHERE order_id = $1 AND redeemed_at IS NULL AND voided_at IS NULL`,
+    [orderId],
+  );
+  return rowCount === 1;
+}
+
+/** Redeemed or not: the shop itself has said that it does not take the order. */
+export async function voidCredential(tx: Transaction, orderId: string): Promise<void> {
+  await tx.query(
+    'UPDATE payment_credentials SET voided_at = clock_timestamp() WHERE order_id = $1 AND voided_at IS NULL',
+    [orderId],
+  );
+}
+
+export interface KnownCredential {
+  readonly orderId: string;
+  readonly domain: string;
+  readonly checkoutId: string;
+  readonly minor: bigint;
+  readonly currency: string;
+  readonly redeemKey: string | null;
+  readonly isRedeemed: boolean;
+  /** Void, past its time, or of an order that is decided. */
+  readonly isOver: boolean;
+}
+
+/** Held until the caller's commit: whoever gives the money back waits, and then finds it redeemed. */
+export async function lockCredential(tx: Transaction, token: string): Promise<KnownCredential | undefined> {
+  const { rows } = await tx.query<KnownCredential>(
+    `SELECT c.order_id AS "orderId", c.domain, c.checkout_id AS "checkoutId", c.minor, c.currency,
+            c.redeem_key AS "redeemKey", c.redeemed_at IS NOT NULL AS "isRedeemed",
+            c.voided_at IS NOT NULL OR c.expires_at <= clock_timestamp() OR o.finished_at IS NOT NULL AS "isOver"
+       FROM payment_credentials c JOIN orders o ON o.id = c.order_id
+      WHERE c.token_hash = $1 FOR UPDATE OF c`,
+    [hashToken(token)],
+  );
+  return rows[0];
+}
+
+export async function markRedeemed(tx: Queryable, orderId: string, redeemKey: string | undefined): Promise<void> {
+  await tx.query(
+    'UPDATE payment_credentials SET redeemed_at = clock_timestamp(), redeem_key = $2 WHERE order_id = $1',
+    [orderId, redeemKey ?? null],
+  );
+}

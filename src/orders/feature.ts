@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import type { Feature } from '../feature.ts';
+import { defineSettings } from '../settings.ts';
+import { orderHandler } from './advance-order.ts';
+import { buyRoute } from './buy-route.ts';
+import { addOrderCommands } from './commands.ts';
+import { orderEvents } from './events.ts';
+import { addHandlerPages } from './handler-pages.ts';
+import { orderRoutes } from './order-routes.ts';
+import { orderPicture } from './picture.ts';
+import { redeemRoute } from './redeem-route.ts';
+import { orderSaga } from './saga.ts';
+import { saleRoutes } from './sale-routes.ts';
+
+interface OrderSettings {
+  /** How long a shop may take to take an order. */
+  readonly validSeconds: number;
+}
+
+export const orders: Feature<OrderSettings> = {
+  name: 'orders',
+  settings: defineSettings({
+    variables: { ORDER_DEADLINE_SECONDS: z.coerce.number().int().min(30).max(86_400).default(900) },
+    readme: [
+      '| `ORDER_DEADLINE_SECONDS` | `900` | how long a shop may take to take an order; after that all the money comes back |',
+    ],
+    harmless: ['ORDER_DEADLINE_SECONDS'],
+    read: ({ ORDER_DEADLINE_SECONDS }) => ({ validSeconds: ORDER_DEADLINE_SECONDS }),
+  }),
+  chapters: [
+    {
+      name: 'Selling',
+      description: 'For shops: what was bought from you, and how you are paid.',
+      states: orderPicture,
+    },
+  ],
+  events: orderEvents,
+  commands: (program, { withMoney, say }) => addOrderCommands(program, withMoney, say),
+  sagas: [{ saga: orderSaga, handler: (parts) => orderHandler(parts) }],
+  routes: (parts, { validSeconds }) => {
+    const { db, once, ledger, shops } = parts;
+    return [
+      buyRoute({ ...parts, merchants: shops.merchants, validSeconds }),
+      ...orderRoutes(db),
+      ...saleRoutes({ db, once, ledger }),
+      redeemRoute(parts),
+    ];
+  },
+  pages: (app, { publicUrl }) => addHandlerPages(app, publicUrl),
+};

@@ -1,0 +1,85 @@
+import type { Clock } from '../clock.ts';
+import type { Queryable } from '../db/database.ts';
+import type { Caller, ReceivedRequest } from '../http/define-route.ts';
+import { merchantsOf } from '../merchants/find-merchant.ts';
+import type { Outgoing } from '../outgoing/outgoing.ts';
+import { parseUrl } from '../parse-url.ts';
+import { MerchantTrouble } from '../shopping/merchant-trouble.ts';
+import { readWebsite, type Website } from '../shopping/website.ts';
+import { type Verified, verifyRequest } from '../signed-requests/verify-request.ts';
+import type { ShopCheckouts } from './checkout.ts';
+import { credentialErrors } from './errors.ts';
+
+export interface IdentifyParts {
+  readonly db: Queryable;
+  readonly clock: Clock;
+  readonly checkouts: Pick<ShopCheckouts, 'keysOf'>;
+  readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
+  readonly publicUrl: () => string;
+}
+
+/** Longer than any honest clock is off; a request that is sent again is known by its key anyway. */
+const maxAgeMs = 5 * 60_000;
+
+/**
+ * Which domains whoever asks may speak for: those that its account has proved, or the one whose own profile lists the key that this
+ * very request is signed with.
+ */
+export async function domainsOf(
+  parts: IdentifyParts,
+  caller: Caller | undefined,
+  received: ReceivedRequest,
+): Promise<readonly string[]> {
+  if (caller !== undefined) return merchantsOf(parts.db, caller.accountId);
+  const website = websiteOf(parts, received);
+  const judge = (keys: readonly unknown[]) =>
+    verifyRequest(received, {
+      keys,
+      authorities: [new URL(parts.publicUrl()).host],
+      now: parts.clock.now(),
+      maxAgeMs,
+      requires: ['ucp-agent', ...(received.headers['idempotency-key'] === undefined ? [] : ['idempotency-key'])],
+    });
+  let verdict = judge(await keysOf(parts, website, 'may be remembered'));
+  if (!verdict.ok && verdict.code === 'key_not_found') {
+    verdict = judge(await keysOf(parts, website, 'looked up again'));
+  }
+  if (!verdict.ok) throw refused(verdict);
+  return [website.name];
+}
+
+function refused({ code, detail }: Extract<Verified, { ok: false }>) {
+  const sentence = detail.charAt(0).toUpperCase() + detail.slice(1);
+  return credentialErrors.signature_invalid(`${sentence}. ${credentialErrors.signature_invalid.detail}`, {
+    members: { reason: code },
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  });
+}
+
+/** The site whose profile the request says it comes with. */
+function websiteOf({ outgoing }: IdentifyParts, { headers }: ReceivedRequest): Website {
+  const agent = headers['ucp-agent'];
+  const profile = typeof agent === 'string' ? /(?:^|[,;\s])profile="([^"\\]{1,1000})"/.exec(agent)?.[1] : undefined;
+  const url = profile === undefined ? undefined : parseUrl(profile);
+  if (url === undefined) {
+    throw credentialErrors.signature_invalid(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
+  }
+  const website = readWebsite(url.origin, outgoing);
+  if (website.refusal !== undefined) {
+    throw credentialErrors.signature_invalid(`The site that UCP-Agent names cannot be asked: it ${website.refusal}.`);
+  }
+  return website;
+}
+
+async function keysOf(
+  { checkouts }: IdentifyParts,
+  website: Website,
+  freshness: Parameters<ShopCheckouts['keysOf']>[1],
+): Promise<readonly unknown[]> {
+  try {
+    return await checkouts.keysOf(website, freshness);
+  } catch (error) {
+    if (!(error instanceof MerchantTrouble)) throw error;
+    throw credentialErrors.signature_invalid(`The profile that UCP-Agent names could not be read: ${error.message}`);
+  }
+}

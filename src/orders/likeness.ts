@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import type { Queryable, Transaction } from '../db/database.ts';
+import { orderErrors } from './errors.ts';
+import { type OrderRow, selectOrder, shownStatus, toOrder } from './order.ts';
+import { normalizeAddress, type ShippingAddress } from './shipping-address.ts';
+
+/** How long the same purchase is taken for a repetition. */
+const alikeSeconds = 60;
+
+/** What two purchases have in common that are likely one. */
+export function likenessOf(domain: string, itemId: string, address: ShippingAddress): Buffer {
+  return createHash('sha256')
+    .update(JSON.stringify([domain, itemId, normalizeAddress(address)]))
+    .digest();
+}
+
+export interface Repetition {
+  readonly accountId: bigint;
+  readonly likeness: Buffer;
+  /** The order that it is not a repetition of, as its buyer says. */
+  readonly notDuplicateOf: string | undefined;
+}
+
+/** Agents try again under fresh keys. What has failed, or went to the buyer, may be tried again at once. */
+export async function refuseRepetition(
+  db: Queryable,
+  { accountId, likeness, notDuplicateOf }: Repetition,
+): Promise<void> {
+  const { rows } = await db.query<OrderRow>(
+    `${selectOrder} WHERE o.account_id = $1 AND o.likeness = $2 AND o.status IN ('placed', 'completed')
+        AND o.created_at > clock_timestamp() - make_interval(secs => ${alikeSeconds})
+      ORDER BY o.created_at DESC, o.id DESC LIMIT 1`,
+    [accountId, likeness],
+  );
+  const [row] = rows;
+  if (row === undefined || row.id === notDuplicateOf) return;
+  throw orderErrors.possible_duplicate(undefined, {
+    members: { orderId: row.id, orderStatus: shownStatus(toOrder(row)) },
+  });
+}
+
+/** Of two purchases of one account at once, one is looked at after the other is there. */
+export async function lockPurchases(tx: Transaction, accountId: bigint): Promise<void> {
+  await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`purchases ${accountId}`]);
+}

@@ -1,0 +1,29 @@
+import type { ShopAnswer } from './checkout.ts';
+import { credentialToken } from './credential.ts';
+import type { Order } from './order.ts';
+import { sendOrder } from './order-webhook.ts';
+import type { OrderParts } from './parts.ts';
+
+/** The shop of one order, however it is reached. */
+export interface Shop {
+  ask(): Promise<ShopAnswer>;
+  look(): Promise<ShopAnswer>;
+  cancel(): Promise<ShopAnswer>;
+}
+
+export function shopOf(parts: OrderParts, order: Order): Shop {
+  const { checkouts, secrets } = parts;
+  const { id, channel, askKey, cancelKey, expiresAt } = order;
+  if (channel.kind === 'webhook') {
+    const ask = () => sendOrder(parts, order, 'order.placed');
+    // It is known by the order's id, so asking again is how to look.
+    return { ask, look: ask, cancel: () => sendOrder(parts, order, 'order.cancelled') };
+  }
+  const { checkout } = channel;
+  return {
+    ask: () =>
+      checkouts.complete(checkout, { orderId: id, token: credentialToken(secrets, id), expiresAt, key: askKey }),
+    look: () => checkouts.look(checkout),
+    cancel: () => checkouts.cancel(checkout, cancelKey),
+  };
+}

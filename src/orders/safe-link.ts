@@ -1,0 +1,9 @@
+import { parseUrl } from '../parse-url.ts';
+
+/** A link that a shop has named and a person may follow. Undefined when it leads nowhere on the web. */
+export function safeLink(text: string | undefined): string | undefined {
+  const url = text === undefined || text.length > 2_000 ? undefined : parseUrl(text);
+  if (url === undefined) return undefined;
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return undefined;
+  return url.username === '' && url.password === '' ? url.href : undefined;
+}

@@ -1,0 +1,164 @@
+import { z } from 'zod';
+import { visibleText } from '../accounts/fields.ts';
+import type { Queryable } from '../db/database.ts';
+import { amountNumber, amountOrRefuse } from '../http/amount-field.ts';
+import { defineRoute, ok, type Route } from '../http/define-route.ts';
+import type { Once } from '../http/idempotency.ts';
+import { page, pageQuery, toPage } from '../http/paging.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { merchantsOf } from '../merchants/find-merchant.ts';
+import { transferErrors } from '../transfers/errors.ts';
+import { describeSale, exampleSale, saleRecord } from './answer.ts';
+import { saleErrors } from './errors.ts';
+import { fulfilOrder } from './fulfil-order.ts';
+import { toOrder } from './order.ts';
+import { listOrders } from './order-routes.ts';
+import { refundOrder } from './refund-order.ts';
+import { findSale } from './sale.ts';
+
+export interface SaleParts {
+  readonly db: Queryable;
+  readonly once: Once;
+  readonly ledger: Ledger;
+}
+
+const params = z.strictObject({ orderId: z.string().max(64) });
+const examples = { params: { orderId: exampleSale.orderId } };
+const facts = { tag: 'Selling', auth: 'key' } as const;
+
+export function saleRoutes(parts: SaleParts): Route[] {
+  return [listRoute(parts.db), findRoute(parts.db), fulfilRoute(parts), refundRoute(parts)];
+}
+
+function listRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      ...facts,
+      id: 'listSales',
+      method: 'GET',
+      path: '/shopping/sales',
+      summary: 'What your shops have sold',
+      description: 'Orders that your shops have taken, of all domains that are yours.',
+      scope: 'read',
+      query: pageQuery.extend({ status: z.enum(['completed', 'fulfilled', 'refunded']).optional() }),
+      returns: {
+        200: {
+          description: 'Newest first',
+          schema: page('sales', saleRecord),
+          example: { sales: [exampleSale], nextCursor: null },
+        },
+      },
+    },
+    async ({ caller, query }) => {
+      const domains = await merchantsOf(db, caller.accountId);
+      const rows = await listOrders(db, { sellers: domains, ...query });
+      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
+      return ok({ sales: items.map((row) => describeSale(toOrder(row))), nextCursor });
+    },
+  );
+}
+
+function findRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      ...facts,
+      id: 'getSale',
+      method: 'GET',
+      path: '/shopping/sales/:orderId',
+      summary: 'One sale',
+      scope: 'read',
+      params,
+      examples,
+      returns: { 200: { description: 'The sale', schema: saleRecord, example: exampleSale } },
+      errors: [saleErrors.sale_not_found],
+    },
+    async ({ caller, params: { orderId } }) => ok(describeSale(await findSale(db, caller.accountId, orderId))),
+  );
+}
+
+function fulfilRoute({ db, once }: SaleParts): Route {
+  return defineRoute(
+    {
+      ...facts,
+      id: 'fulfilSale',
+      method: 'POST',
+      path: '/shopping/sales/:orderId/fulfil',
+      summary: 'Say that it is on its way',
+      description: 'The buyer is told by the event `order.fulfilled`, with the tracking link.',
+      scope: 'manage',
+      params,
+      body: z
+        .strictObject({
+          trackingUrl: z
+            .url({ protocol: /^https?$/, error: 'must be a link such as https://parcel.example/123' })
+            .max(2_000)
+            .optional(),
+        })
+        .optional(),
+      examples: { ...examples, body: { trackingUrl: 'https://parcel.example/00340434161094' } },
+      idempotent: true,
+      returns: {
+        200: { description: 'The sale', schema: saleRecord, example: { ...exampleSale, status: 'fulfilled' } },
+      },
+      errors: [saleErrors.sale_not_found, saleErrors.not_completed, saleErrors.already_fulfilled],
+    },
+    async ({ caller, params: { orderId }, body, idempotency }) => {
+      await findSale(db, caller.accountId, orderId);
+      return once({ caller, idempotency }, async (tx) =>
+        ok(
+          describeSale(await fulfilOrder(tx, { orderId, accountId: caller.accountId, trackingUrl: body?.trackingUrl })),
+        ),
+      );
+    },
+  );
+}
+
+function refundRoute({ db, once, ledger }: SaleParts): Route {
+  return defineRoute(
+    {
+      ...facts,
+      id: 'refundSale',
+      method: 'POST',
+      path: '/shopping/sales/:orderId/refund',
+      summary: 'Give the buyer money back',
+      description:
+        'All that is left of what was paid, or a part of it, from your balance and never more than was paid. Our fee stays with the buyer. Send an Idempotency-Key: after a lost connection the same request never refunds twice.',
+      scope: 'pay',
+      params,
+      body: z
+        .strictObject({
+          amount: amountNumber.optional().meta({ description: 'All that is left when left out.' }),
+          reason: visibleText(200).optional().meta({ description: 'Shown to the buyer.' }),
+        })
+        .optional(),
+      examples: { ...examples, body: { amount: 10, reason: 'It arrived chipped.' } },
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'The buyer has it',
+          schema: z.object({ refundId: z.string(), transferId: z.string(), amount: z.number(), sale: saleRecord }),
+          example: {
+            refundId: 'rfd_01kp3v2m8rfk2s6y0e6v9q4w1x',
+            transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
+            amount: 10,
+            sale: { ...exampleSale, refundedAmount: 10, refundable: 14 },
+          },
+        },
+      },
+      errors: [
+        saleErrors.sale_not_found,
+        saleErrors.not_completed,
+        saleErrors.refund_too_large,
+        transferErrors.insufficient_balance,
+        transferErrors.account_frozen,
+      ],
+    },
+    async ({ caller, params: { orderId }, body, idempotency }) => {
+      const { asset } = await findSale(db, caller.accountId, orderId);
+      const amount = body?.amount === undefined ? undefined : amountOrRefuse(asset, body.amount);
+      return once({ caller, idempotency }, async (tx) =>
+        ok(await refundOrder(tx, ledger, { orderId, caller, amount, reason: body?.reason })),
+      );
+    },
+  );
+}

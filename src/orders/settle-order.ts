@@ -1,0 +1,96 @@
+import type { Transaction } from '../db/database.ts';
+import { postSurely } from '../ledger/post-surely.ts';
+import { amountOf } from '../money/amount.ts';
+import { orderFee } from '../money/fees.ts';
+import { recordOrderEvent } from './answer.ts';
+import type { CheckoutTotal, ShopAnswer } from './checkout.ts';
+import { voidCredential, voidUnredeemed } from './credential.ts';
+import { currencyPaidBy, toAmount } from './currency.ts';
+import { findOrder, type Order } from './order.ts';
+import type { OrderParts } from './parts.ts';
+import { captured, released } from './postings.ts';
+import { findSeller, openSeller } from './seller.ts';
+
+type SettleParts = Pick<OrderParts, 'db' | 'ledger' | 'logger'>;
+type Accepted = Extract<ShopAnswer, { state: 'accepted' }>;
+
+/** The shop has the order: it is paid, in the commit that says so. Of two processes one does it. */
+export async function captureOrder({ db, ledger }: SettleParts, order: Order, accepted: Accepted): Promise<void> {
+  const { id, domain, asset } = order;
+  const charged = chargedFor(order, accepted.total);
+  const claimantId = await openSeller(db, domain, asset);
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE orders SET status = 'completed', charged = $2, charged_fee = $3, merchant_order_id = $4, merchant_url = $5,
+          updated_at = now(), finished_at = now()
+        WHERE id = $1 AND status = 'placed'`,
+      [id, charged.amount.atomic, charged.fee.atomic, accepted.merchantOrderId ?? null, accepted.url ?? null],
+    );
+    if (rowCount === 0) return;
+    const seller = await findSeller(tx, { domain, claimantId, asset });
+    await tellOf(tx, id, 'order.completed', seller.accountId);
+    await postSurely(tx, ledger, [captured(order, { seller: seller.account, sellerId: seller.accountId, charged })]);
+  });
+}
+
+/**
+ * What the buyer has agreed to is the most that a shop gets, whatever it says afterwards. If it asks for less in the same
+ * currency, it gets less.
+ */
+export function chargedFor({ amount, fee, asset }: Order, total: CheckoutTotal | undefined) {
+  if (total === undefined || total.currency !== currencyPaidBy[asset] || total.minor <= 0n) return { amount, fee };
+  const asked = toAmount(asset, total);
+  if (asked.atomic >= amount.atomic) return { amount, fee };
+  return { amount: amountOf(asset, asked.atomic), fee: orderFee(asked) };
+}
+
+/** How an order ended that the shop has not taken. */
+export type Ending =
+  | { readonly status: 'failed'; readonly code: string; readonly reason: string }
+  | { readonly status: 'needs_buyer'; readonly continueUrl: string };
+
+/**
+ * Everything goes back to the buyer. Without the shop's word that it has not taken the order, only if nobody has redeemed what it
+ * was given: from that commit on nobody can. False when somebody has, and nothing was changed.
+ */
+export async function releaseOrder(
+  { db, ledger, logger }: SettleParts,
+  order: Order,
+  ending: Ending,
+  certainty: 'the shop said so' | 'unless it was redeemed',
+): Promise<boolean> {
+  const { id, channel } = order;
+  return db.transaction(async (tx) => {
+    if (certainty === 'the shop said so') await voidCredential(tx, id);
+    else if (channel.kind !== 'ucp' || !(await voidUnredeemed(tx, id))) return false;
+    const failed = ending.status === 'failed' ? ending : undefined;
+    const { rowCount } = await tx.query(
+      `UPDATE orders SET status = $2, error = $3, error_code = $4, continue_url = $5, updated_at = now(), finished_at = now()
+        WHERE id = $1 AND status = 'placed'`,
+      [
+        id,
+        ending.status,
+        failed?.reason ?? null,
+        failed?.code ?? null,
+        ending.status === 'needs_buyer' ? ending.continueUrl : null,
+      ],
+    );
+    // Somebody else has decided it meanwhile.
+    if (rowCount === 0) return true;
+    await tellOf(tx, id, 'order.failed', undefined);
+    await postSurely(tx, ledger, [released(order)]);
+    if (failed !== undefined) logger.info({ order: id, shop: order.domain, code: failed.code }, 'an order failed');
+    return true;
+  });
+}
+
+async function tellOf(
+  tx: Transaction,
+  id: string,
+  event: 'order.completed' | 'order.failed',
+  sellerId: bigint | undefined,
+): Promise<void> {
+  const order = await findOrder(tx, id);
+  if (order === undefined) throw new Error(`order ${id} is gone`);
+  await recordOrderEvent(tx, event, order, sellerId);
+}

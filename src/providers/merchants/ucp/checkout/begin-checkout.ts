@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto';
+import type { BegunCheckout, CheckoutPlace, CheckoutRequest } from '../../../../orders/checkout.ts';
+import { MerchantTrouble } from '../../../../shopping/merchant-trouble.ts';
+import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
+import { type CheckoutParts, callShop } from './call-shop.ts';
+import { missingOfAddress, namesOf, toDestination } from './destination.ts';
+import { readRefusal, readSession, type Session } from './read-session.ts';
+
+const timeoutMs = 6_000;
+const destinationId = 'dest_1';
+
+/**
+ * Opens a checkout, says where to send it, and chooses how, so that the shop can say what it costs in all. Nothing is bound by it:
+ * a checkout that nobody completes ends by itself.
+ */
+export async function beginCheckout(
+  parts: CheckoutParts,
+  place: CheckoutPlace,
+  { itemId, address, currency }: CheckoutRequest,
+): Promise<BegunCheckout> {
+  const url = `${place.endpoint}/checkout-sessions`;
+  const lines = [{ item: { id: itemId }, quantity: 1 }];
+  const context = {
+    address_country: address.country,
+    ...(address.postalCode !== undefined && { postal_code: address.postalCode }),
+    currency,
+  };
+  const created = await ask(parts, { method: 'POST', url, body: { line_items: lines, context } });
+  if (!('id' in created)) return created;
+  let session = created;
+  if (place.ships && mayGoOn(session)) {
+    const change = async (fulfillment: object) => {
+      const body = { line_items: linesOf(session, lines), context, buyer: namesOf(address.name), fulfillment };
+      return ask(parts, { method: 'PUT', url: `${url}/${encodeURIComponent(session.id)}`, body });
+    };
+    const addressed = await change({ methods: [method(session, { destinations: [destination()] })] });
+    if (!('id' in addressed)) return addressed;
+    session = addressed;
+    const groups = groupsToChoose(session);
+    if (groups.length > 0 && mayGoOn(session)) {
+      const chosen = await change({ methods: [method(session, { destinations: [destination()], groups })] });
+      if (!('id' in chosen)) return chosen;
+      session = chosen;
+    }
+  }
+  return conclude(place, session);
+
+  function destination() {
+    return {
+      id: destinationId,
+      ...(place.version >= '2026-08-25' && { type: 'shipping_address' }),
+      ...toDestination(address),
+    };
+  }
+}
+
+interface Step {
+  readonly method: 'POST' | 'PUT';
+  readonly url: string;
+  readonly body: object;
+}
+
+async function ask(parts: CheckoutParts, step: Step): Promise<Session | Extract<BegunCheckout, { state: 'refused' }>> {
+  const { status, json } = await callShop(parts, { ...step, key: randomUUID(), timeoutMs });
+  const session = status < 300 ? readSession(json) : undefined;
+  if (session !== undefined) return session;
+  if (status >= 500 || status === 429) {
+    throw new MerchantTrouble('unreachable', 'The shop is busy or in trouble, and could not begin the order.');
+  }
+  const fields = fieldsOf(json);
+  const messages = listOf(fields['messages']).map(fieldsOf);
+  const told = readRefusal(
+    messages.map((message) => ({
+      type: 'error',
+      code: textOf(message['code']) ?? '',
+      content: textOf(message['content'])?.slice(0, 200) ?? '',
+      severity: '',
+      path: '',
+      isDisclosure: false,
+    })),
+  );
+  return { state: 'refused', ...told };
+}
+
+function mayGoOn({ status }: Session): boolean {
+  return status === 'incomplete' || status === 'ready_for_complete';
+}
+
+function linesOf({ fields }: Session, lines: readonly object[]): readonly object[] {
+  const ids = listOf(fields['line_items']).map((line) => textOf(fieldsOf(line)['id']));
+  return lines.map((line, index) => (ids[index] === undefined ? line : { id: ids[index], ...line }));
+}
+
+/** The shop's own method of shipping, if it has named one. */
+function shippingOf({ fields }: Session): Fields {
+  const methods = listOf(fieldsOf(fields['fulfillment'])['methods']).map(fieldsOf);
+  return methods.find(({ type }) => type === 'shipping') ?? {};
+}
+
+function method(
+  session: Session,
+  { destinations, groups }: { destinations: readonly object[]; groups?: readonly object[] },
+) {
+  const shipping = shippingOf(session);
+  const id = textOf(shipping['id']);
+  const named = listOf(shipping['destinations']).map((one) => textOf(fieldsOf(one)['id']));
+  const lineIds = listOf(session.fields['line_items']).flatMap((line) => textOf(fieldsOf(line)['id']) ?? []);
+  return {
+    ...(id !== undefined && { id }),
+    type: 'shipping',
+    line_item_ids: lineIds,
+    destinations,
+    selected_destination_id:
+      groups === undefined || named.includes(destinationId) ? destinationId : (named[0] ?? destinationId),
+    ...(groups !== undefined && { groups }),
+  };
+}
+
+/** Where the shop has chosen, it stays as it is; else the cheapest, and of several the first. */
+function groupsToChoose(session: Session): { readonly id: string; readonly selected_option_id: string }[] {
+  const groups = listOf(shippingOf(session)['groups']).map(fieldsOf);
+  const open = groups.some((group) => textOf(group['selected_option_id']) === undefined);
+  if (!open) return [];
+  return groups.flatMap((group) => {
+    const id = textOf(group['id']);
+    const chosen = textOf(group['selected_option_id']) ?? cheapestOf(listOf(group['options']).map(fieldsOf));
+    return id === undefined || chosen === undefined ? [] : [{ id, selected_option_id: chosen }];
+  });
+}
+
+function cheapestOf(options: readonly Fields[]): string | undefined {
+  const priced = options.flatMap((option) => {
+    const id = textOf(option['id']);
+    const total = listOf(option['totals'])
+      .map(fieldsOf)
+      .find(({ type }) => type === 'total');
+    const amount = total?.['amount'];
+    return id === undefined || !Number.isSafeInteger(amount) ? [] : [{ id, amount: Number(amount) }];
+  });
+  return priced.sort((a, b) => a.amount - b.amount)[0]?.id;
+}
+
+function conclude(place: CheckoutPlace, session: Session): BegunCheckout {
+  const { status, total, continueUrl, messages } = session;
+  const checkout = { ...place, id: session.id };
+  const handedOver = status === 'requires_escalation' || messages.some(({ isDisclosure }) => isDisclosure);
+  if (handedOver && continueUrl !== undefined) return { state: 'needs_buyer', checkout, total, continueUrl };
+  if (status !== 'ready_for_complete' || handedOver) {
+    const missing = missingOfAddress(messages);
+    return missing.length > 0
+      ? { state: 'address_incomplete', missing }
+      : { state: 'refused', ...readRefusal(messages) };
+  }
+  if (total === undefined) {
+    throw new MerchantTrouble('not_offered', 'What the shop asks for does not add up, so nothing was ordered.');
+  }
+  return { state: 'ready', checkout, total };
+}

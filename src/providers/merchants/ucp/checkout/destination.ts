@@ -1,0 +1,46 @@
+import type { ShippingAddress } from '../../../../orders/shipping-address.ts';
+import type { ShopMessage } from './read-session.ts';
+
+/** The first word and the rest: shops ask for two names, and people have any number. */
+export function namesOf(name: string) {
+  const [first = '', ...others] = name.split(/\s+/);
+  return { first_name: first, ...(others.length > 0 && { last_name: others.join(' ') }) };
+}
+
+/** An address in the words of the protocol. */
+export function toDestination(address: ShippingAddress) {
+  return {
+    ...namesOf(address.name),
+    street_address: address.street,
+    ...(address.extra !== undefined && { extended_address: address.extra }),
+    address_locality: address.city,
+    ...(address.region !== undefined && { address_region: address.region }),
+    ...(address.postalCode !== undefined && { postal_code: address.postalCode }),
+    address_country: address.country,
+    ...(address.phone !== undefined && { phone_number: address.phone }),
+  };
+}
+
+/** What we call the parts that a shop may say are missing. */
+const ours: Readonly<Record<string, string>> = {
+  first_name: 'name',
+  last_name: 'name',
+  street_address: 'street',
+  extended_address: 'extra',
+  address_locality: 'city',
+  address_region: 'region',
+  postal_code: 'postalCode',
+  address_country: 'country',
+  phone_number: 'phone',
+};
+
+/** The parts of the address that the shop cannot do without, by the places that its messages point at. */
+export function missingOfAddress(messages: readonly ShopMessage[]): string[] {
+  const named = messages
+    .filter(({ type }) => type === 'error')
+    .flatMap(({ path, code }) => {
+      const part = /([a-z_]+)$/.exec(path)?.[1] ?? '';
+      return code === 'address_undeliverable' ? [] : (ours[part] ?? []);
+    });
+  return [...new Set(named)];
+}
