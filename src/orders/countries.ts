@@ -1,0 +1,90 @@
+/** ISO 3166-1: alpha-2 and alpha-3 of every country, written together. Kosovo has the code that everybody uses for it. */
+const codes = `
+  AFAFG AXALA ALALB DZDZA ASASM ADAND AOAGO AIAIA AQATA AGATG ARARG AMARM AWABW AUAUS ATAUT AZAZE BSBHS BHBHR BDBGD BBBRB
+  BYBLR BEBEL BZBLZ BJBEN BMBMU BTBTN BOBOL BQBES BABIH BWBWA BVBVT BRBRA IOIOT BNBRN BGBGR BFBFA BIBDI CVCPV KHKHM CMCMR
+  CACAN KYCYM CFCAF TDTCD CLCHL CNCHN CXCXR CCCCK COCOL KMCOM CGCOG CDCOD CKCOK CRCRI CICIV HRHRV CUCUB CWCUW CYCYP CZCZE
+  DKDNK DJDJI DMDMA DODOM ECECU EGEGY SVSLV GQGNQ ERERI EEEST SZSWZ ETETH FKFLK FOFRO FJFJI FIFIN FRFRA GFGUF PFPYF TFATF
+  GAGAB GMGMB GEGEO DEDEU GHGHA GIGIB GRGRC GLGRL GDGRD GPGLP GUGUM GTGTM GGGGY GNGIN GWGNB GYGUY HTHTI HMHMD VAVAT HNHND
+  HKHKG HUHUN ISISL ININD IDIDN IRIRN IQIRQ IEIRL IMIMN ILISR ITITA JMJAM JPJPN JEJEY JOJOR KZKAZ KEKEN KIKIR KPPRK KRKOR
+  KWKWT KGKGZ LALAO LVLVA LBLBN LSLSO LRLBR LYLBY LILIE LTLTU LULUX MOMAC MGMDG MWMWI MYMYS MVMDV MLMLI MTMLT MHMHL MQMTQ
+  MRMRT MUMUS YTMYT MXMEX FMFSM MDMDA MCMCO MNMNG MEMNE MSMSR MAMAR MZMOZ MMMMR NANAM NRNRU NPNPL NLNLD NCNCL NZNZL NINIC
+  NENER NGNGA NUNIU NFNFK MKMKD MPMNP NONOR OMOMN PKPAK PWPLW PSPSE PAPAN PGPNG PYPRY PEPER PHPHL PNPCN PLPOL PTPRT PRPRI
+  QAQAT REREU ROROU RURUS RWRWA BLBLM SHSHN KNKNA LCLCA MFMAF PMSPM VCVCT WSWSM SMSMR STSTP SASAU SNSEN RSSRB SCSYC SLSLE
+  SGSGP SXSXM SKSVK SISVN SBSLB SOSOM ZAZAF GSSGS SSSSD ESESP LKLKA SDSDN SRSUR SJSJM SESWE CHCHE SYSYR TWTWN TJTJK TZTZA
+  THTHA TLTLS TGTGO TKTKL TOTON TTTTO TNTUN TRTUR TMTKM TCTCA TVTUV UGUGA UAUKR AEARE GBGBR USUSA UMUMI UYURY UZUZB VUVUT
+  VEVEN VNVNM VGVGB VIVIR WFWLF EHESH YEYEM ZMZMB ZWZWE XKXKX`;
+
+/** Beside the names that the platform knows: what people write on a parcel. */
+const otherNames: Readonly<Record<string, string>> = {
+  AE: 'UAE|Emirates',
+  AT: 'Österreich',
+  BE: 'België|Belgique',
+  BR: 'Brasil',
+  CD: 'DR Congo|Democratic Republic of the Congo',
+  CG: 'Congo|Republic of the Congo',
+  CH: 'Schweiz|Suisse|Svizzera',
+  CI: 'Ivory Coast',
+  CV: 'Cabo Verde',
+  CZ: 'Czech Republic',
+  DE: 'Deutschland',
+  DK: 'Danmark',
+  ES: 'España',
+  FI: 'Suomi',
+  GB: 'UK|U.K.|Great Britain|Britain|England|Scotland|Wales|Northern Ireland',
+  HK: 'Hong Kong SAR',
+  IE: 'Republic of Ireland|Eire',
+  IT: 'Italia',
+  KR: 'Korea|Republic of Korea',
+  LA: 'Lao PDR',
+  MM: 'Burma',
+  MO: 'Macau',
+  NL: 'Holland|Nederland',
+  NO: 'Norge',
+  PL: 'Polska',
+  RU: 'Russian Federation',
+  SE: 'Sverige',
+  SZ: 'Swaziland',
+  TR: 'Turkey',
+  US: 'United States of America|U.S.|U.S.A.',
+  VA: 'Vatican',
+  VN: 'Viet Nam',
+};
+
+export const countries: readonly string[] = codes
+  .trim()
+  .split(/\s+/)
+  .map((pair) => pair.slice(0, 2));
+
+/** A name without what people spell differently: case, accents, dots, "the" and "and". */
+export function fold(text: string): string {
+  return text
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toUpperCase()
+    .toLowerCase()
+    .replace(/^the (?=.)| and (?=.)/g, ' ')
+    .replace(/[^\p{L}\p{N}]/gu, '');
+}
+
+let names: ReadonlyMap<string, string> | undefined;
+
+/** The alpha-2 code of what somebody calls a country: either of its codes, or a name in English. Undefined when it is none. */
+export function findCountry(text: string): string | undefined {
+  names ??= namesOfCountries();
+  return names.get(fold(text));
+}
+
+function namesOfCountries(): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const styles = (['long', 'short'] as const).map(
+    (style) => new Intl.DisplayNames('en', { type: 'region', style, fallback: 'none' }),
+  );
+  for (const pair of codes.trim().split(/\s+/)) {
+    const [two, three] = [pair.slice(0, 2), pair.slice(2)];
+    const given = [...styles.map((style) => style.of(two) ?? ''), ...(otherNames[two]?.split('|') ?? [])];
+    // "Hong Kong SAR China" and "Myanmar (Burma)" are the platform's way of being exact.
+    const plain = given.map((name) => name.replace(/ SAR China$| \(.*\)$/, ''));
+    for (const name of [two, three, ...given, ...plain]) if (name !== '') found.set(fold(name), two);
+  }
+  return found;
+}
