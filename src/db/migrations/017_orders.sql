@@ -47,10 +47,10 @@ CREATE TABLE orders (
   created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
   updated_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
   finished_at       timestamptz,
-  CHECK ((status = 'completed') = (charged IS NOT NULL)),
+  CHECK (charged IS NULL OR status = 'completed'),
   CHECK ((charged IS NULL) = (charged_fee IS NULL)),
   CHECK (transfer_id IS NOT NULL OR status = 'needs_buyer'),
-  CHECK (status <> 'needs_buyer' OR continue_url IS NOT NULL)
+  CHECK (continue_url IS NULL OR status = 'needs_buyer')
 );
 CREATE INDEX orders_by_account ON orders (account_id, id DESC);
 CREATE INDEX orders_by_domain ON orders (domain, id DESC);
