@@ -4,6 +4,7 @@ import { deposits } from '../deposits/feature.ts';
 import { funding } from '../funding/feature.ts';
 import { service } from '../http/feature.ts';
 import { invoices } from '../invoices/feature.ts';
+import { merchants } from '../merchants/feature.ts';
 import { messages } from '../messages/feature.ts';
 import { cctp } from '../providers/cctp/feature.ts';
 import { circle } from '../providers/circle/feature.ts';
@@ -37,6 +38,7 @@ export const features: readonly ListedFeature[] = [
   bridge,
   swaps,
   shopping,
+  merchants,
   treasury,
   webhooks,
   reserves,
