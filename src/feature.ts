@@ -94,6 +94,7 @@ export interface CommandParts {
   readonly ledger: Ledger;
   readonly networks: Networks;
   readonly provider: WalletProvider;
+  readonly secrets: Secrets;
   /** Only where the keys are our own. */
   readonly addSeed: ((tx: Transaction) => Promise<number>) | undefined;
   readonly sagas: readonly Saga[];

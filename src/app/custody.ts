@@ -95,6 +95,7 @@ export async function openCommandParts({ config, logger, url, db, features = lis
   const parts: CommandParts = {
     networks: custody.networks,
     provider: custody.provider,
+    secrets,
     db,
     ledger,
     sagas: sagasOf(features),

@@ -4,6 +4,7 @@ import { deposits } from '../deposits/feature.ts';
 import { funding } from '../funding/feature.ts';
 import { service } from '../http/feature.ts';
 import { invoices } from '../invoices/feature.ts';
+import { merchants } from '../merchants/feature.ts';
 import { messages } from '../messages/feature.ts';
 import { orders } from '../orders/feature.ts';
 import { cctp } from '../providers/cctp/feature.ts';
@@ -39,6 +40,7 @@ export const features: readonly ListedFeature[] = [
   swaps,
   shopping,
   orders,
+  merchants,
   treasury,
   webhooks,
   reserves,

@@ -1,0 +1,17 @@
+import type { Feature } from '../feature.ts';
+import { describeAgent } from '../shopping/agent.ts';
+import { addMerchantCommands } from './commands.ts';
+import { createProofLook } from './look-for-proof.ts';
+import { redeemLeftoversSchedule } from './redeem-leftovers.ts';
+import { merchantRoutes } from './routes.ts';
+
+export const merchants: Feature = {
+  name: 'merchants',
+  chapters: [{ name: 'Merchants', description: 'Prove that a shop is yours, and be paid for its orders.' }],
+  commands: (program, tools) => addMerchantCommands(program, tools),
+  routes({ db, once, ledger, secrets, outgoing, publicUrl }) {
+    const lookForProof = createProofLook(outgoing, () => describeAgent(publicUrl()).userAgent);
+    return merchantRoutes({ db, once, ledger, secrets, outgoing, lookForProof });
+  },
+  schedules: ({ db, ledger }) => [redeemLeftoversSchedule(db, ledger)],
+};
