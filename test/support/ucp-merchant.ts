@@ -24,9 +24,11 @@ export interface MerchantCall {
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: Json;
+  /** The body as it came. */
+  readonly text: string;
 }
 
-type Reply = { readonly status: number; readonly body: unknown } | 'hang' | 'garbage';
+type Reply = { readonly status: number; readonly body: unknown; readonly text?: string } | 'garbage';
 type Hook = (session: MerchantSession, call: MerchantCall) => Promise<Reply> | Reply;
 
 /**
@@ -49,6 +51,8 @@ export async function startUcpMerchant() {
     shipping: 0,
     listed: true,
     title: 'Blue Kettle',
+    /** By path: what it answers there instead. */
+    files: {} as Record<string, Reply | ((call: MerchantCall) => Promise<Reply> | Reply)>,
     hooks: {} as Partial<Record<'create' | 'update' | 'complete' | 'look' | 'cancel', Hook>>,
     connect: (url: () => string) => {
       serviceUrl = url;
@@ -69,6 +73,7 @@ export async function startUcpMerchant() {
         path: pathname,
         headers: message.headers,
         body: text === '' ? {} : JSON.parse(text),
+        text,
       };
       calls.push(call);
       void answer(call).then((reply) => send(response, reply));
@@ -78,12 +83,14 @@ export async function startUcpMerchant() {
   shop.origin = `http://${shop.website}`;
   const initial = { version: shop.version, price: shop.price, currency: shop.currency, shipping: 0, listed: true };
   afterEach(() => {
-    Object.assign(shop, initial, { hooks: {}, title: 'Blue Kettle' });
+    Object.assign(shop, initial, { hooks: {}, files: {}, title: 'Blue Kettle' });
     calls.length = 0;
   });
   afterAll(() => server.close());
 
   async function answer(call: MerchantCall): Promise<Reply> {
+    const file = shop.files[call.path];
+    if (file !== undefined) return typeof file === 'function' ? file(call) : file;
     if (call.path === '/.well-known/ucp') return { status: 200, body: profile() };
     if (call.path === '/robots.txt') return { status: 404, body: '' };
     if (call.path.endsWith('/catalog/search')) return { status: 200, body: catalog() };
@@ -231,10 +238,10 @@ export function refuse(session: MerchantSession, code: string, content: string):
 }
 
 function send(response: ServerResponse, reply: Reply): void {
-  if (reply === 'hang') return;
   if (reply === 'garbage') {
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"id": "chk');
     return;
   }
-  response.writeHead(reply.status, { 'content-type': 'application/json' }).end(JSON.stringify(reply.body));
+  const type = reply.text === undefined ? 'application/json' : 'text/plain';
+  response.writeHead(reply.status, { 'content-type': type }).end(reply.text ?? JSON.stringify(reply.body));
 }
