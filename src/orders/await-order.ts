@@ -1,13 +1,11 @@
 import type { Queryable } from '../db/database.ts';
 
-/** How long whoever buys waits for the shop before being told that it is pending. */
-const withinMs = 10_000;
 const lookEveryMs = 60;
 
 /**
  * Waits until orders are decided, by whichever process. One look at the database serves all who wait in this one.
  */
-export function createOrderWaits(db: Queryable): (id: string) => Promise<void> {
+export function createOrderWaits(db: Queryable, withinMs: number): (id: string) => Promise<void> {
   const waiting = new Map<string, Set<() => void>>();
   let looking = false;
 

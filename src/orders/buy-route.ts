@@ -24,6 +24,8 @@ export interface BuyRouteParts extends BuyParts {
   readonly checkpoint?: Checkpoint;
   /** How long a shop may take to take an order. */
   readonly validSeconds: number;
+  /** How long whoever buys waits for it before being told that it is pending. */
+  readonly waitSeconds: number;
 }
 
 const body = z.strictObject({
@@ -68,7 +70,7 @@ const { merchant_unreachable, merchant_too_slow, merchant_unsupported } = shoppi
 
 export function buyRoute(parts: BuyRouteParts): Route {
   const { db, outgoing, checkpoint = noCheckpoint } = parts;
-  const decided = createOrderWaits(db);
+  const decided = createOrderWaits(db, parts.waitSeconds * 1_000);
   return defineRoute(
     {
       id: 'buyProduct',

@@ -15,17 +15,26 @@ import { saleRoutes } from './sale-routes.ts';
 interface OrderSettings {
   /** How long a shop may take to take an order. */
   readonly validSeconds: number;
+  /** How long whoever buys waits for the answer. */
+  readonly waitSeconds: number;
 }
 
 export const orders: Feature<OrderSettings> = {
   name: 'orders',
   settings: defineSettings({
-    variables: { ORDER_DEADLINE_SECONDS: z.coerce.number().int().min(30).max(86_400).default(900) },
+    variables: {
+      ORDER_ANSWER_SECONDS: z.coerce.number().int().min(1).max(25).default(10),
+      ORDER_DEADLINE_SECONDS: z.coerce.number().int().min(30).max(86_400).default(900),
+    },
     readme: [
+      '| `ORDER_ANSWER_SECONDS` | `10` | how long a purchase waits for the shop before it is answered as pending |',
       '| `ORDER_DEADLINE_SECONDS` | `900` | how long a shop may take to take an order; after that all the money comes back |',
     ],
-    harmless: ['ORDER_DEADLINE_SECONDS'],
-    read: ({ ORDER_DEADLINE_SECONDS }) => ({ validSeconds: ORDER_DEADLINE_SECONDS }),
+    harmless: ['ORDER_ANSWER_SECONDS', 'ORDER_DEADLINE_SECONDS'],
+    read: ({ ORDER_ANSWER_SECONDS, ORDER_DEADLINE_SECONDS }) => ({
+      waitSeconds: ORDER_ANSWER_SECONDS,
+      validSeconds: ORDER_DEADLINE_SECONDS,
+    }),
   }),
   chapters: [
     {
@@ -37,10 +46,10 @@ export const orders: Feature<OrderSettings> = {
   events: orderEvents,
   commands: (program, { withMoney, say }) => addOrderCommands(program, withMoney, say),
   sagas: [{ saga: orderSaga, handler: (parts) => orderHandler(parts) }],
-  routes: (parts, { validSeconds }) => {
+  routes: (parts, settings) => {
     const { db, once, ledger, shops } = parts;
     return [
-      buyRoute({ ...parts, merchants: shops.merchants, validSeconds }),
+      buyRoute({ ...parts, merchants: shops.merchants, ...settings }),
       ...orderRoutes(db),
       ...saleRoutes({ db, once, ledger }),
       redeemRoute(parts),

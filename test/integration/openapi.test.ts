@@ -7,8 +7,17 @@ import type { OpenApiDocument, OpenApiOperation } from '../../src/http/openapi.t
 import type { Reply } from '../support/client.ts';
 import { freshEmail } from '../support/client.ts';
 import { useService } from '../support/service.ts';
+import { complete, startUcpMerchant } from '../support/ucp-merchant.ts';
 
-const service = useService({ env: { SANDBOX_AUTO_VERIFY: 'false', ALLOW_PRIVATE_HOSTS: '127.0.0.1:9' } });
+const shop = await startUcpMerchant();
+const service = useService({
+  env: {
+    SANDBOX_AUTO_VERIFY: 'false',
+    ALLOW_PRIVATE_HOSTS: `127.0.0.1:9,${shop.website}`,
+    ORDER_ANSWER_SECONDS: '1',
+  },
+});
+shop.connect(() => service.url);
 let document: OpenApiDocument;
 beforeAll(async () => {
   document = (await service.client.get('/openapi.json')).body;
@@ -67,6 +76,29 @@ async function newSwap(): Promise<{ key: string; txId: string }> {
   const key = await newFundedKey();
   const { body } = await service.client.post('/swap/execute', { from: 'USDC', to: 'DAI', amount: '1' }, key);
   return { key, txId: body.txId };
+}
+
+function buyAt({ key, ...changed }: { readonly key: string } & Record<string, unknown>): Promise<Reply> {
+  const shippingAddress = `Ada, ${freshEmail()} 1, 94105 San Francisco, US`;
+  const product = { website: shop.website, productTitle: 'Blue Kettle', amount: 24, paymentMethod: 'usdc' };
+  return service.client.post('/shopping/buy', { ...product, shippingAddress, ...changed }, key);
+}
+
+let seller: string | undefined;
+
+/** The shop belongs to one account from the first sale on. */
+async function newSale(): Promise<{ key: string; seller: string; orderId: string }> {
+  seller ??= await newSeller();
+  const key = await newFundedKey();
+  return { key, seller, orderId: (await buyAt({ key })).body.orderId };
+}
+
+async function newSeller(): Promise<string> {
+  const key = await newKey();
+  const { proof } = (await service.client.post('/shopping/merchants', { website: shop.website }, key)).body;
+  shop.files[new URL(proof.url).pathname] = { status: 200, body: '', text: proof.content };
+  await service.client.post(`/shopping/merchants/${encodeURIComponent(shop.website)}/verify`, undefined, key);
+  return key;
 }
 
 /** Nobody answers there. */
@@ -444,6 +476,64 @@ const walks: Record<string, () => Promise<Reply[]>> = {
   async getSwapBalances() {
     return [await service.client.get('/swap/balances', await newKey()), await service.client.get('/swap/balances')];
   },
+  async buyProduct() {
+    const key = await newFundedKey();
+    const done = await buyAt({ key });
+    shop.hooks.complete = () => ({ status: 503, body: {} });
+    const pending = await buyAt({ key });
+    shop.hooks = {};
+    return [done, pending, await buyAt({ key, amount: 1 }), await buyAt({ key, website: 'closed-shop.example' })];
+  },
+  async listOrders() {
+    const { key } = await newSale();
+    return [
+      await service.client.get('/shopping/orders', key),
+      await service.client.get('/shopping/orders?status=placed', key),
+    ];
+  },
+  async getOrder() {
+    const { key, orderId } = await newSale();
+    return [
+      await service.client.get(`/shopping/orders/${orderId}`, key),
+      await service.client.get('/shopping/orders/ord_x', key),
+    ];
+  },
+  async redeemCredential() {
+    const replies: Reply[] = [];
+    shop.hooks.complete = async (session, call) => {
+      const { status, body } = await shop.redeem(session, call);
+      replies.push({ status, headers: new Headers({ 'content-type': 'application/json' }), body });
+      return complete(session);
+    };
+    await buyAt({ key: await newFundedKey() });
+    shop.hooks = {};
+    const unsigned = { token: 'pwc_x', checkout_id: 'x', amount: 1, currency: 'USD' };
+    return [...replies, await service.client.post('/shopping/credentials/redeem', unsigned)];
+  },
+  async listSales() {
+    const { seller } = await newSale();
+    return [
+      await service.client.get('/shopping/sales', seller),
+      await service.client.get('/shopping/sales?status=pending', seller),
+    ];
+  },
+  async getSale() {
+    const { seller, orderId } = await newSale();
+    return [
+      await service.client.get(`/shopping/sales/${orderId}`, seller),
+      await service.client.get('/shopping/sales/ord_x', seller),
+    ];
+  },
+  async fulfilSale() {
+    const { seller, orderId } = await newSale();
+    const fulfil = () => service.client.post(`/shopping/sales/${orderId}/fulfil`, {}, seller);
+    return [await fulfil(), await fulfil()];
+  },
+  async refundSale() {
+    const { seller, orderId } = await newSale();
+    const refund = (amount: number) => service.client.post(`/shopping/sales/${orderId}/refund`, { amount }, seller);
+    return [await refund(10), await refund(20)];
+  },
   async createInvoice() {
     const { key, handle } = await service.client.register();
     const other = await newKey();
@@ -602,6 +692,10 @@ const allowed: Record<Scope, readonly string[]> = {
     'GET /invoices',
     'GET /invoices/{id}',
     'GET /sandbox/messages',
+    'GET /shopping/orders',
+    'GET /shopping/orders/{orderId}',
+    'GET /shopping/sales',
+    'GET /shopping/sales/{orderId}',
     'GET /shopping/search/stream',
     'GET /swap/balances',
     'GET /swap/history',
@@ -621,6 +715,8 @@ const allowed: Record<Scope, readonly string[]> = {
     'POST /invoices/{id}/cancel',
     'POST /invoices/{id}/pay',
     'POST /sandbox/fund',
+    'POST /shopping/buy',
+    'POST /shopping/sales/{orderId}/refund',
     'POST /swap/execute',
   ],
   withdraw: ['POST /circle/withdraw'],
@@ -635,6 +731,7 @@ const allowed: Record<Scope, readonly string[]> = {
     'POST /account/tier',
     'POST /circle/wallet',
     'POST /cross-chain/wallet',
+    'POST /shopping/sales/{orderId}/fulfil',
     'POST /webhooks',
     'POST /webhooks/deliveries/{id}/retry',
     'POST /webhooks/{id}/test',

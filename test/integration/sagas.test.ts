@@ -65,7 +65,7 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     product_url: "'https://shop.example/mug'",
     item_id: "'1'",
     shipping_address: "'{}'",
-    likeness: "'\\x${'00'.repeat(32)}'",
+    likeness: "sha256('one')",
     asset: "'USDC'",
     amount: '10',
     fee: '1',
@@ -75,6 +75,14 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     expires_at: 'now()',
   },
   house_move: { chain: "'MATIC'", from_wallet: "'wal_old'", to_wallet: "'wal_new'", atomic: '5' },
+};
+
+/** SQL: a value of the type that is none of the samples'. */
+const anotherOf: Readonly<Record<string, (value: string) => string>> = {
+  text: (value) => `coalesce(${value}, '') || 'x'`,
+  jsonb: () => `'{"another": true}'`,
+  uuid: () => 'gen_random_uuid()',
+  bytea: () => "sha256('another')",
 };
 
 /** A saga that is there for the tests alone. */
@@ -193,9 +201,9 @@ describe.each(listed.map((saga) => [saga.name, saga] as const))('the guard of a 
       'SELECT data_type FROM information_schema.columns WHERE table_name = $1 AND column_name = $2',
       [saga.table, column],
     );
-    const [nothing, another] = rows[0]?.data_type === 'text' ? ["''", "|| 'x'"] : ['0', '+ 1'];
+    const another = anotherOf[rows[0]?.data_type ?? ''] ?? ((value: string) => `coalesce(${value}, 0) + 1`);
     await expect(
-      db.query(`UPDATE ${saga.table} SET ${column} = coalesce(${column}, ${nothing}) ${another} WHERE id = $1`, [id]),
+      db.query(`UPDATE ${saga.table} SET ${column} = ${another(column)} WHERE id = $1`, [id]),
     ).rejects.toThrow(`${name} ${id} cannot become another one`);
   });
 
