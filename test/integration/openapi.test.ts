@@ -110,6 +110,18 @@ async function newWebhook(): Promise<{ key: string; id: string }> {
   return { key, id: body.id };
 }
 
+/** Nobody answers there, so the operator has given it. */
+async function newMerchant(): Promise<{ key: string; domain: string }> {
+  const { key, handle } = await service.client.register();
+  const domain = `${handle.toLowerCase()}.example.com`;
+  await service.database.db.query(
+    `INSERT INTO merchants (domain, account_id, state, enabled_by)
+     SELECT $1, id, 'enabled', 'operator' FROM accounts WHERE handle = $2`,
+    [domain, handle],
+  );
+  return { key, domain };
+}
+
 async function latestCode(key: string): Promise<string> {
   const { body } = await service.client.get('/sandbox/messages', key);
   return body.messages[0].text.slice(0, 6);
@@ -176,6 +188,48 @@ const walks: Record<string, () => Promise<Reply[]>> = {
     const key = await newKey();
     const ask = (website: string) => service.client.get(`/shopping/search/stream?q=mug&website=${website}`, key);
     return [await ask('demo-shop.example'), await ask('localhost')];
+  },
+  async registerMerchant() {
+    const { key, domain } = await newMerchant();
+    const register = (website: string, from: string, more: object = {}) =>
+      service.client.post('/shopping/merchants', { website, ...more }, from);
+    return [
+      await register(domain, key),
+      await register(domain, await newKey()),
+      await register(domain, key, { ordersUrl: 'https://10.0.0.1/' }),
+      await register('localhost', key),
+    ];
+  },
+  async verifyMerchant() {
+    const { key, domain } = await newMerchant();
+    const verify = (name: string) => service.client.post(`/shopping/merchants/${name}/verify`, undefined, key);
+    await service.client.post('/shopping/merchants', { website: '127.0.0.1:9' }, key);
+    return [await verify(domain), await verify('127.0.0.1:9'), await verify('nobody.example.com')];
+  },
+  async listMerchants() {
+    const { key, domain } = await newMerchant();
+    await service.client.post('/shopping/merchants', { website: domain }, key);
+    return [
+      await service.client.get('/shopping/merchants', key),
+      await service.client.get('/shopping/merchants?limit=0', key),
+    ];
+  },
+  async getMerchant() {
+    const { key, domain } = await newMerchant();
+    return [
+      await service.client.get(`/shopping/merchants/${domain}`, key),
+      await service.client.get(`/shopping/merchants/${domain}`, await newKey()),
+    ];
+  },
+  async updateMerchant() {
+    const { key, domain } = await newMerchant();
+    const change = (ordersUrl: unknown) => service.client.patch(`/shopping/merchants/${domain}`, { ordersUrl }, key);
+    return [await change(webhookBody.url), await change(null), await change('https://10.0.0.1/'), await change(7)];
+  },
+  async deleteMerchant() {
+    const { key, domain } = await newMerchant();
+    const remove = () => service.client.request('DELETE', `/shopping/merchants/${domain}`, { key });
+    return [await remove(), await remove()];
   },
   async revokeKey() {
     const key = await newKey();
@@ -696,6 +750,8 @@ const allowed: Record<Scope, readonly string[]> = {
     'GET /shopping/orders/{orderId}',
     'GET /shopping/sales',
     'GET /shopping/sales/{orderId}',
+    'GET /shopping/merchants',
+    'GET /shopping/merchants/{domain}',
     'GET /shopping/search/stream',
     'GET /swap/balances',
     'GET /swap/history',
@@ -721,8 +777,10 @@ const allowed: Record<Scope, readonly string[]> = {
   ],
   withdraw: ['POST /circle/withdraw'],
   manage: [
+    'DELETE /shopping/merchants/{domain}',
     'DELETE /webhooks/{id}',
     'PATCH /account',
+    'PATCH /shopping/merchants/{domain}',
     'POST /account/email/code',
     'POST /account/email/verify',
     'POST /account/phone/code',
@@ -732,6 +790,8 @@ const allowed: Record<Scope, readonly string[]> = {
     'POST /circle/wallet',
     'POST /cross-chain/wallet',
     'POST /shopping/sales/{orderId}/fulfil',
+    'POST /shopping/merchants',
+    'POST /shopping/merchants/{domain}/verify',
     'POST /webhooks',
     'POST /webhooks/deliveries/{id}/retry',
     'POST /webhooks/{id}/test',
