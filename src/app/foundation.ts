@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
 import { wakeStep } from '../chain-steps/look-at-steps.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import { systemClock } from '../clock.ts';
@@ -87,7 +89,9 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     ...(config.redisUrl === undefined ? [] : [config.redisUrl]),
     ...[...(localChains?.settings.values() ?? [])].flatMap(({ urls }) => urls),
   ]);
-  const sandboxShops = config.mode === 'sandbox' ? await openSandboxShops(config, logger) : undefined;
+  let publicUrl = config.publicUrl ?? '';
+  const sandboxShops =
+    config.mode === 'sandbox' ? await openSandboxShops(config, { logger, publicUrl: () => publicUrl }) : undefined;
   if (sandboxShops !== undefined) closers.push(() => sandboxShops.stop());
   const outgoing = createOutgoing({
     allowPrivateHosts: config.allowPrivateHosts,
@@ -96,7 +100,6 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   });
   closers.push(() => outgoing.close());
   const custody = await openCustody({ config, db, secrets, logger, checkpoint, localChains: localChains?.settings });
-  let publicUrl = config.publicUrl ?? '';
   const shops = openShopping({
     outgoing,
     clock: systemClock,
@@ -155,7 +158,18 @@ async function startSandboxChains(db: Database, logger: Logger, say: (line: stri
   return startLocalChains({ db, logger });
 }
 
-async function openSandboxShops(config: Config, logger: Logger): Promise<SandboxShops> {
+async function openSandboxShops(
+  config: Config,
+  parts: { readonly logger: Logger; readonly publicUrl: () => string },
+): Promise<SandboxShops> {
   const { openShops } = await import('../sandbox/shop/open-shops.ts');
-  return openShops({ logger, ...settingsOf(config, sandbox) });
+  const { ways } = settingsOf(config, sandbox);
+  return openShops({ ...parts, ways, dataDir: shopsDataDir(config) });
+}
+
+/** A shop belongs to the books that pay it: where several databases share a folder, each has a shop of its own. */
+function shopsDataDir({ dataDir, databaseUrl }: Config): string {
+  if (databaseUrl === undefined) return dataDir;
+  const { host, pathname } = new URL(databaseUrl);
+  return join(dataDir, 'databases', createHash('sha256').update(`${host}${pathname}`).digest('hex').slice(0, 16));
 }

@@ -4,6 +4,7 @@ import type { Database, Queryable } from '../db/database.ts';
 import { findClaimant, listDues } from '../ledger/claimants.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { toDecimalText } from '../money/amount.ts';
+import { parseUrl } from '../parse-url.ts';
 import { Refusal } from '../refusal.ts';
 import type { Secrets } from '../secrets.ts';
 import { readWebsite } from '../shopping/website.ts';
@@ -120,14 +121,15 @@ async function countClaims(db: Queryable, domain: string): Promise<number> {
 /** Spelled as the service would spell it. The guard is the service's: it judges when it sends. */
 function domainOrRefuse(given: string): string {
   const read = readWebsite(given, {
-    explainRefusal: (url) => (URL.canParse(url) ? undefined : 'The URL is not valid.'),
+    explainRefusal: (url) => (parseUrl(url) === undefined ? 'The URL is not valid.' : undefined),
   });
   if (read.refusal !== undefined) throw new Refusal(`"${given}" ${read.refusal}.`);
   return read.name;
 }
 
 function ordersUrlOrRefuse(url: string | undefined): string | undefined {
-  if (url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url) && url.length <= 2_048)) return url;
+  if (url === undefined || (/^https?:\/\//i.test(url) && parseUrl(url) !== undefined && url.length <= 2_048))
+    return url;
   throw new Refusal('--orders-url must begin with https://.');
 }
 

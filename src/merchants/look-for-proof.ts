@@ -1,4 +1,5 @@
 import { type Outgoing, type OutgoingAnswer, OutgoingError } from '../outgoing/outgoing.ts';
+import { parseUrl } from '../parse-url.ts';
 import { cleanText } from '../shopping/clean-text.ts';
 import { readText } from '../shopping/read-answer.ts';
 import type { Proof } from './proof.ts';
@@ -35,7 +36,7 @@ export function createProofLook(outgoing: Outgoing, userAgent: () => string): Lo
       if (answer instanceof OutgoingError) return answer.message;
       const { location } = answer.headers;
       if (!redirects.has(answer.status) || typeof location !== 'string') return judge(answer, content);
-      const next = URL.canParse(location, at.href) ? new URL(location, at.href) : undefined;
+      const next = parseUrl(location, at);
       if (next === undefined || !isSameFile(next, new URL(url))) {
         return `The site leads on to ${next === undefined ? 'no address' : showAddress(next)}, which is another place.`;
       }

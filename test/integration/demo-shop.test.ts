@@ -17,7 +17,7 @@ const closers: (() => Promise<unknown>)[] = [];
 afterAll(() => Promise.all(closers.map((close) => close())));
 
 async function openSearch(ways: readonly (typeof searchWays)[number][]) {
-  const shops = await openShops({ logger, ways });
+  const shops = await openShops({ logger, ways, publicUrl: () => 'https://pay.example' });
   const outgoing = createOutgoing({ allowPrivateHosts: [], names: shops.names });
   closers.push(() => outgoing.close().then(() => shops.stop()));
   const clock = { now: () => Date.now() };

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { type Foundation, layFoundation } from '../../src/app/foundation.ts';
 import { readConfig } from '../../src/app/read-config.ts';
 import { createLogger } from '../../src/logger.ts';
@@ -12,7 +12,7 @@ async function withFoundation<Result>(
 ): Promise<Result> {
   const closers: (() => Promise<unknown>)[] = [];
   try {
-    const config = readConfig({ PORT: '0', DATABASE_URL: database.url, ...env });
+    const config = readConfig({ PORT: '0', DATABASE_URL: database.url, DATA_DIR: inject('dataDir'), ...env });
     return await look(
       await layFoundation({ config, logger: createLogger('silent'), say: () => {}, mayJoin: true, closers }),
     );

@@ -12,6 +12,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The test server's maintenance database; test databases are made from the template beside it. */
     postgresUrl: string;
+    /** Where services on test databases keep what is not in the database, each in a place of its own. */
+    dataDir: string;
   }
 }
 
@@ -28,6 +30,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   });
   await admin.end();
   project.provide('postgresUrl', postgres.url);
+  project.provide('dataDir', join(dataDir, 'services'));
   return async () => {
     await postgres.stop();
     rmSync(dataDir, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { afterAll } from 'vitest';
+import { afterAll, inject } from 'vitest';
 import { type Client, createClient } from './client.ts';
 import type { TestDatabase } from './database.ts';
 import { freePort } from './process.ts';
@@ -36,7 +36,14 @@ export function useMortalServices(
   return async (endAt) => {
     const port = await freePort();
     const child = spawn(process.execPath, [...flags, script], {
-      env: { PATH: process.env['PATH'], DATABASE_URL: url, PORT: String(port), END_AT: endAt, ...options().env },
+      env: {
+        PATH: process.env['PATH'],
+        DATABASE_URL: url,
+        DATA_DIR: inject('dataDir'),
+        PORT: String(port),
+        END_AT: endAt,
+        ...options().env,
+      },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const ended = new Promise<string | number | null>((resolve) =>

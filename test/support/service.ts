@@ -1,4 +1,4 @@
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, inject } from 'vitest';
 import { features as listed } from '../../src/app/features.ts';
 import type { ListedFeature } from '../../src/app/listed-feature.ts';
 import { type RunningPaywright, runPaywright } from '../../src/app/main.ts';
@@ -32,7 +32,8 @@ export interface StartOptions {
 /** Starts the whole service in this process, on a port of its own. */
 export async function startService(database: TestDatabase, options: StartOptions = {}): Promise<Service> {
   const { features = listed } = options;
-  const config = readConfig({ PORT: '0', DATABASE_URL: database.url, ...unlimited, ...options.env }, features);
+  const where = { PORT: '0', DATABASE_URL: database.url, DATA_DIR: inject('dataDir') };
+  const config = readConfig({ ...where, ...unlimited, ...options.env }, features);
   const running: RunningPaywright = await runPaywright({
     config,
     features,

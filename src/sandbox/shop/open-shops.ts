@@ -1,8 +1,13 @@
+import { join } from 'node:path';
 import type { Logger } from '../../logger.ts';
 import type { HostAndPort } from '../../outgoing/private-hosts.ts';
+import { catalog } from './catalog.ts';
+import { openCheckout } from './checkout/open-checkout.ts';
+import type { ShopSwitches } from './checkout/switches.ts';
+import { keepShop } from './keep-shop.ts';
 import { type SearchWay, searchWays } from './shop.ts';
 import { startShop } from './shop-server.ts';
-import { createClosedShop, createDemoShop } from './shops.ts';
+import { createClosedShop, createDemoShop, demoDomain } from './shops.ts';
 
 /** A shop of the sandbox: by what name it is searched, and where a browser finds it. */
 interface OpenShop {
@@ -13,6 +18,8 @@ interface OpenShop {
 export interface SandboxShops {
   readonly demoShop: OpenShop;
   readonly closedShop: OpenShop;
+  /** How the demo shop behaves; undefined while another process runs it. */
+  readonly switches: ShopSwitches | undefined;
   /** Where a browser on this machine finds a page of theirs; undefined for any other page. */
   linkFor(url: string): string | undefined;
   /** Where the guard of outgoing requests finds their domains. */
@@ -20,34 +27,80 @@ export interface SandboxShops {
   stop(): Promise<void>;
 }
 
-/** Every process has shops of its own: they keep nothing, and so they are all alike. */
+export interface OpenShopsOptions {
+  readonly logger: Logger;
+  /** Where the service is that pays the demo shop. */
+  readonly publicUrl: () => string;
+  /** Where the demo shop keeps its orders, in a folder of its own; without one it forgets them when it closes. */
+  readonly dataDir?: string;
+  readonly ways?: readonly SearchWay[];
+}
+
+/** The demo shop is one for all processes on a folder. The closed one keeps nothing, so each process has its own. */
 export async function openShops({
   logger,
+  publicUrl,
+  dataDir,
   ways = searchWays,
-}: {
-  readonly logger: Logger;
-  readonly ways?: readonly SearchWay[];
-}): Promise<SandboxShops> {
-  const open = await Promise.all(
-    [createDemoShop(ways), createClosedShop()].map(async (shop) => ({ shop, server: await startShop(shop, logger) })),
-  );
-  const [demoShop, closedShop] = open.map(({ shop: { domain }, server }) => ({
+}: OpenShopsOptions): Promise<SandboxShops> {
+  const demo = await keepShop({
+    folder: dataDir === undefined ? undefined : join(dataDir, 'shop'),
+    logger,
+    open: (where) => openDemoShop({ ...where, logger, publicUrl, ways }),
+  });
+  const closing = createClosedShop();
+  const closed = await startShop(closing, { logger });
+  const open = [
+    { domain: demoDomain, at: demo },
+    { domain: closing.domain, at: closed },
+  ].map(({ domain, at }) => ({
     domain,
-    url: `http://127.0.0.1:${server.port}`,
+    // Asked each time: the demo shop may move to another process.
+    get url() {
+      return `http://127.0.0.1:${at.port}`;
+    },
+    place: {
+      host: '127.0.0.1',
+      get port() {
+        return at.port;
+      },
+    },
   }));
+  const [demoShop, closedShop] = open;
   if (demoShop === undefined || closedShop === undefined) throw new Error('a shop of the sandbox did not open');
   return {
     demoShop,
     closedShop,
+    get switches() {
+      return demo.mine?.switches;
+    },
     linkFor(url) {
-      const shop = [demoShop, closedShop].find(({ domain }) => new RegExp(`^http://(?:www\\.)?${domain}/`).test(url));
+      const shop = open.find(({ domain }) => new RegExp(`^http://(?:www\\.)?${domain}/`).test(url));
       return shop && shop.url + new URL(url).pathname;
     },
-    names: new Map(
-      open.flatMap(({ shop: { domain }, server: { port } }) =>
-        [domain, `www.${domain}`].map((name) => [name, { host: '127.0.0.1', port }]),
-      ),
-    ),
-    stop: async () => void (await Promise.all(open.map(({ server }) => server.stop()))),
+    names: new Map(open.flatMap(({ domain, place }) => [domain, `www.${domain}`].map((name) => [name, place]))),
+    stop: async () => void (await Promise.all([demo.stop(), closed.stop()])),
+  };
+}
+
+interface OpenDemoShopOptions extends Required<Omit<OpenShopsOptions, 'dataDir'>> {
+  readonly folder: string | undefined;
+  /** Where it was before. */
+  readonly port: number;
+}
+
+async function openDemoShop({ folder, port: before, logger, publicUrl, ways }: OpenDemoShopOptions) {
+  let port = before;
+  const authorities = () => [demoDomain, `www.${demoDomain}`, `127.0.0.1:${port}`, `localhost:${port}`];
+  const checkout = await openCheckout({ catalog, domain: demoDomain, authorities, publicUrl, logger, folder });
+  const server = await startShop(createDemoShop({ ways, checkout }), { logger, port });
+  port = server.port;
+  return {
+    port,
+    switches: checkout.switches,
+    async stop() {
+      await Promise.all([checkout.stopAsking(), server.stop()]);
+      await checkout.close();
+    },
   };
 }

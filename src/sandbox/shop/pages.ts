@@ -1,21 +1,25 @@
-import { Html, html, type Part } from '../../web/html.ts';
+import { type Html, html, type Part } from '../../web/html.ts';
 import { findInCatalog, type ShopProduct } from './catalog.ts';
-import { picturePath, priceText, productPath, type Shop, type ShopReply, type ShopRequest } from './shop.ts';
+import { framePage } from './frame-page.ts';
+import type { ShopReply } from './message.ts';
+import { answerOrderPage } from './order-pages.ts';
+import { picturePath, priceText, productPath } from './product-links.ts';
+import type { Shop, ShopRequest } from './shop.ts';
 import { describeProduct, describeResults, describeSite } from './ways/json-ld.ts';
 
 /** The shop as people see it. Undefined for an address that is none of its pages. */
 export function answerPage({ shop, origin, url }: ShopRequest): ShopReply | undefined {
   const { pathname, searchParams } = url;
   const searchable = shop.ways.includes('json-ld');
-  if (pathname === '/') return page(shop, shop.name, home(shop), searchable && describeSite(shop, origin));
+  if (pathname === '/') return framePage(shop, shop.name, home(shop), searchable && describeSite(shop, origin));
   if (pathname === '/search' && searchable) {
     const query = searchParams.get('q') ?? '';
     const found = findInCatalog(shop.products, query);
-    return page(shop, `“${query}” at ${shop.name}`, results(query, found), describeResults(found, origin));
+    return framePage(shop, `“${query}” at ${shop.name}`, results(query, found), describeResults(found, origin));
   }
   const product = shop.products.find((one) => productPath(one) === pathname);
-  if (product === undefined) return undefined;
-  return page(
+  if (product === undefined) return answerWordsPage(shop, pathname) ?? answerOrderPage(shop, pathname);
+  return framePage(
     shop,
     `${product.title} – ${shop.name}`,
     details(product),
@@ -23,41 +27,26 @@ export function answerPage({ shop, origin, url }: ShopRequest): ShopReply | unde
   );
 }
 
+/** What the shop has to say about itself, which every checkout points at. */
+function answerWordsPage(shop: Shop, pathname: string): ShopReply | undefined {
+  const [title, text] =
+    (
+      {
+        '/privacy': ['Privacy', 'We remember who an order goes to and in which city, and tell nobody.'],
+        '/terms': ['Terms', 'Nothing here is real: no money is taken, and nothing is ever sent.'],
+      } as const
+    )[pathname] ?? [];
+  if (shop.checkout === undefined || title === undefined) return undefined;
+  return framePage(
+    shop,
+    `${title} – ${shop.name}`,
+    html`<section class="words"><h1>${title}</h1><p>${text}</p></section>`,
+  );
+}
+
 export function missingPage(shop: Shop): ShopReply {
   const words = html`<section class="words"><h1>Not on this shelf</h1><p>There is no such page. <a href="/">Look around the shop</a>.</p></section>`;
-  return { ...page(shop, 'Not found', words, false), status: 404 };
-}
-
-function page(shop: Shop, title: string, content: Html, data: object | false): ShopReply {
-  const markup = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title}</title>
-<meta property="og:site_name" content="${shop.name}">
-${shop.products.slice(0, 1).map((product) => html`<link rel="icon" type="image/png" href="${picturePath(product)}">`)}
-<link rel="stylesheet" href="/shop.css">
-${data !== false && html`<script type="application/ld+json">${asScript(data)}</script>`}
-</head>
-<body>
-<header class="shop-bar"><a class="shop-name" href="/">${shop.name}</a>
-${
-  shop.ways.includes('json-ld') &&
-  html`<form role="search" action="/search"><input type="search" name="q" aria-label="Search the shop" placeholder="Search" required></form>`
-}</header>
-<main id="main">${content}</main>
-<footer><p>${shop.name} is a demo shop of the Paywright sandbox. Its prices include tax, and nothing in it is real.</p></footer>
-</body>
-</html>
-`;
-  return { status: 200, type: 'text/html; charset=utf-8', body: markup.toString() };
-}
-
-/** Inside a script nothing is read as markup but what would end it. */
-function asScript(data: object): Html {
-  return new Html(JSON.stringify(data).replaceAll('<', '\\u003c'));
+  return { ...framePage(shop, 'Not found', words), status: 404 };
 }
 
 function home(shop: Shop): Html {

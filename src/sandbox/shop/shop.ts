@@ -1,4 +1,6 @@
 import type { ShopProduct } from './catalog.ts';
+import type { Checkout } from './checkout/open-checkout.ts';
+import type { ShopMessage } from './message.ts';
 
 /** The ways in which the demo shop can be searched, each of which may be switched off. */
 export const searchWays = ['ucp', 'shopify', 'woocommerce', 'json-ld'] as const;
@@ -10,34 +12,13 @@ export interface Shop {
   readonly tagline: string;
   /** Where it is found by those who search it. */
   readonly domain: string;
+  /** As they are now: prices and stock change. */
   readonly products: readonly ShopProduct[];
   readonly ways: readonly SearchWay[];
+  /** Undefined for a shop that takes no orders. */
+  readonly checkout?: Checkout;
 }
 
-/** A request to a shop, and where it believes itself to be: its own domain, or whatever a browser has used. */
-export interface ShopRequest {
+export interface ShopRequest extends ShopMessage {
   readonly shop: Shop;
-  readonly origin: string;
-  readonly url: URL;
-  readonly method: string;
-  /** Undefined when there was none, or none that is JSON. */
-  readonly body: unknown;
 }
-
-export interface ShopReply {
-  readonly status: number;
-  readonly type: string;
-  readonly body: string | Buffer;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-export function json(body: unknown, more: Partial<ShopReply> = {}): ShopReply {
-  return { status: 200, type: 'application/json; charset=utf-8', body: JSON.stringify(body), ...more };
-}
-
-export function priceText({ cents, currency }: Pick<ShopProduct, 'cents' | 'currency'>): string {
-  return `${currency === 'USD' ? '$' : '€'}${(cents / 100).toFixed(2)}`;
-}
-
-export const productPath = ({ slug }: ShopProduct) => `/products/${slug}`;
-export const picturePath = ({ slug }: ShopProduct) => `/pictures/${slug}.png`;

@@ -1,17 +1,27 @@
 import { catalog } from './catalog.ts';
+import type { Checkout } from './checkout/open-checkout.ts';
 import type { SearchWay, Shop } from './shop.ts';
 
 /** Names that belong to nobody (RFC 2606), so that no real shop is ever meant by them. */
-const demoDomain = 'demo-shop.example';
+export const demoDomain = 'demo-shop.example';
 const closedDomain = 'closed-shop.example';
 
-export function createDemoShop(ways: readonly SearchWay[]): Shop {
+export function createDemoShop({
+  ways,
+  checkout,
+}: {
+  readonly ways: readonly SearchWay[];
+  readonly checkout: Checkout;
+}): Shop {
   return {
     name: 'Harbour & Hearth',
     tagline: 'Useful things, made by people we know.',
     domain: demoDomain,
-    products: catalog,
+    get products() {
+      return checkout.products();
+    },
     ways,
+    checkout,
   };
 }
 

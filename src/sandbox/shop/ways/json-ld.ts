@@ -1,5 +1,6 @@
 import type { ShopProduct } from '../catalog.ts';
-import { picturePath, productPath, type Shop } from '../shop.ts';
+import { picturePath, productPath } from '../product-links.ts';
+import type { Shop } from '../shop.ts';
 
 /** What the pages tell search engines. The search page has no prices, as those of most shops. */
 

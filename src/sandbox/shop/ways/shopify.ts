@@ -1,5 +1,7 @@
 import { findInCatalog, type ShopProduct } from '../catalog.ts';
-import { json, picturePath, productPath, type ShopReply, type ShopRequest } from '../shop.ts';
+import { json, type ShopReply } from '../message.ts';
+import { picturePath, productPath } from '../product-links.ts';
+import type { ShopRequest } from '../shop.ts';
 
 /** The shop's one currency: what is priced in another does not stand in this search, which tells none. */
 const currency = 'USD';

@@ -1,57 +1,17 @@
 import { findInCatalog, type ShopProduct } from '../catalog.ts';
-import { json, picturePath, productPath, type ShopReply, type ShopRequest } from '../shop.ts';
+import { itemIdOf } from '../checkout/shelf.ts';
+import { json, type ShopReply } from '../message.ts';
+import { picturePath, productPath } from '../product-links.ts';
+import type { ShopRequest } from '../shop.ts';
+import { fieldsOf, readUcpPath, searchCapability } from '../ucp-versions.ts';
 
-/** The versions that the shop speaks: the newest at the usual address, the one before at an address that it names. */
-const newest = '2026-08-25';
-const before = '2026-04-08';
-const searchCapability = 'dev.ucp.shopping.catalog.search';
-
-type Fields = Readonly<Record<string, unknown>>;
-const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {});
-
-/** UCP: the profile, and catalog search over REST and MCP. Undefined for any other address. */
+/** UCP: catalog search over REST and MCP. Undefined for any other address. */
 export function answerUcp(request: ShopRequest): ShopReply | undefined {
-  const { pathname } = request.url;
-  const get = request.method === 'GET';
-  if (get && pathname === '/.well-known/ucp') return profile(request, newest);
-  if (get && pathname === `/.well-known/ucp/${before}`) return profile(request, before);
-  const [, version = '', rest = ''] = /^\/ucp\/(\d{4}-\d{2}-\d{2})(\/.*)$/.exec(pathname) ?? [];
-  if (request.method !== 'POST' || (version !== newest && version !== before)) return undefined;
+  const { version, rest } = readUcpPath(request.url.pathname) ?? {};
+  if (request.method !== 'POST' || version === undefined) return undefined;
   if (rest === '/catalog/search') return json(search(request, version, request.body));
   if (rest === '/mcp') return answerMcp(request, version);
   return undefined;
-}
-
-function profile({ origin }: ShopRequest, version: string): ShopReply {
-  const page = (path: string) => `https://ucp.dev/${version}/${path}`;
-  const service = { version, spec: page('specification/overview') };
-  const ucp = {
-    version,
-    ...(version === newest && { supported_versions: { [before]: `${origin}/.well-known/ucp/${before}` } }),
-    services: {
-      'dev.ucp.shopping': [
-        {
-          ...service,
-          transport: 'rest',
-          endpoint: `${origin}/ucp/${version}`,
-          schema: page('services/shopping/rest.openapi.json'),
-        },
-        {
-          ...service,
-          transport: 'mcp',
-          endpoint: `${origin}/ucp/${version}/mcp`,
-          schema: page('services/shopping/mcp.openrpc.json'),
-        },
-      ],
-    },
-    capabilities: {
-      [searchCapability]: [
-        { version, spec: page('specification/catalog/search'), schema: page('schemas/shopping/catalog_search.json') },
-      ],
-    },
-    payment_handlers: {},
-  };
-  return json({ ucp }, { headers: { 'Cache-Control': 'public, max-age=300' } });
 }
 
 function search({ shop, origin }: ShopRequest, version: string, asked: unknown): object {
@@ -81,7 +41,7 @@ function describe(product: ShopProduct, origin: string): object {
     media: [{ type: 'image', url: `${origin}${picturePath(product)}`, alt_text: `A drawing of ${product.title}` }],
     variants: [
       {
-        id: `${id}-1`,
+        id: itemIdOf(product),
         title: product.title,
         description,
         price,

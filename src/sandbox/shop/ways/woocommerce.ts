@@ -1,5 +1,7 @@
 import type { ShopProduct } from '../catalog.ts';
-import { json, picturePath, productPath, type ShopReply, type ShopRequest } from '../shop.ts';
+import { json, type ShopReply } from '../message.ts';
+import { picturePath, productPath } from '../product-links.ts';
+import type { ShopRequest } from '../shop.ts';
 
 const route = '/wc/store/v1/products';
 

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../../clock.ts';
+import type { ShopMessage, ShopReply } from '../message.ts';
+import type { Ask } from './ask.ts';
+import { protocolError } from './refusal-reply.ts';
+import type { Books, KeptAnswer } from './tables.ts';
+
+/** Carries out a request once for each Idempotency-Key, however often it comes. */
+export interface Once {
+  run(message: ShopMessage, tell: TellAgain, act: (keep: Ask['keep']) => Promise<ShopReply>): Promise<ShopReply>;
+}
+
+/** Tells how a checkout stands, when the answer to a request was lost on the way to the disk. */
+type TellAgain = (sessionId: string) => ShopReply;
+
+interface Running {
+  readonly fingerprint: string;
+  readonly reply: Promise<ShopReply>;
+}
+
+export function createOnce({ books, clock }: { readonly books: Books; readonly clock: Clock }): Once {
+  const running = new Map<string, Running>();
+
+  return {
+    async run(message, tell, act) {
+      const key = message.headers['idempotency-key'];
+      if (typeof key !== 'string' || key.length < 16 || key.length > 255) {
+        throw protocolError('invalid_request', 'Idempotency-Key must be a UUID.');
+      }
+      const fingerprint = fingerprintOf(message);
+      const known: Running | KeptAnswer | undefined = running.get(key) ?? books.get('answer', key);
+      if (known !== undefined && known.fingerprint !== fingerprint) {
+        throw protocolError('idempotency_conflict', 'This Idempotency-Key was used for another request.');
+      }
+      if (known !== undefined) return 'sessionId' in known ? tellAgain(known, tell) : known.reply;
+
+      const keep: Ask['keep'] = (sessionId, reply) => [
+        'answer',
+        key,
+        { fingerprint, sessionId, reply: reply && { status: reply.status, body: String(reply.body) }, at: clock.now() },
+      ];
+      const reply = act(keep).finally(() => running.delete(key));
+      running.set(key, { fingerprint, reply });
+      return reply;
+    },
+  };
+}
+
+function tellAgain({ reply, sessionId }: KeptAnswer, tell: TellAgain): ShopReply {
+  return reply === undefined ? tell(sessionId) : { ...reply, type: 'application/json; charset=utf-8' };
+}
+
+/** Which request it was, byte by byte. */
+function fingerprintOf({ method, target, bytes }: ShopMessage): string {
+  return createHash('sha256').update(`${method} ${target}\n`).update(bytes).digest('base64url');
+}

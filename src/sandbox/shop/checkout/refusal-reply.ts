@@ -1,0 +1,41 @@
+import { json, type ShopReply } from '../message.ts';
+import type { UcpVersion } from '../ucp-versions.ts';
+import type { Notice } from './session.ts';
+
+/** Ends a request with this answer. */
+export class ShopRefusal extends Error {
+  readonly reply: ShopReply;
+
+  constructor(reply: ShopReply) {
+    super('the demo shop refuses');
+    this.reply = reply;
+  }
+}
+
+const statuses = {
+  invalid_request: 400,
+  invalid_profile_url: 400,
+  digest_mismatch: 400,
+  algorithm_unsupported: 400,
+  signature_missing: 401,
+  signature_invalid: 401,
+  key_not_found: 401,
+  profile_not_trusted: 403,
+  idempotency_conflict: 409,
+  profile_malformed: 422,
+  version_unsupported: 422,
+  profile_unreachable: 424,
+  unavailable: 503,
+} as const;
+
+/** What UCP calls an error of the protocol: nobody has looked at the checkout yet. */
+export function protocolError(code: keyof typeof statuses, content: string): ShopRefusal {
+  const status = statuses[code];
+  const headers = status === 503 ? { headers: { 'Retry-After': '60' } } : {};
+  return new ShopRefusal(json({ code, content }, { status, ...headers }));
+}
+
+/** An outcome of business with nothing to show for it. */
+export function noSession(version: UcpVersion, notice: Notice): ShopRefusal {
+  return new ShopRefusal(json({ ucp: { version, status: 'error' }, messages: [{ type: 'error', ...notice }] }));
+}

@@ -1,0 +1,63 @@
+import type { ShopProduct } from '../catalog.ts';
+import type { SessionLine } from './session.ts';
+import type { BookChange, Books } from './tables.ts';
+
+/** The products as they are now, and how many of each there are. */
+export interface Shelf {
+  products(): readonly ShopProduct[];
+  /** By the id that a checkout uses: that of the variant. */
+  find(itemId: string): ShopProduct | undefined;
+  stockOf(slug: string): number;
+  /** What to write down when these things leave the shelf; undefined when there are not enough. */
+  take(lines: readonly SessionLine[]): readonly BookChange[] | undefined;
+  putBack(lines: readonly SessionLine[]): readonly BookChange[];
+  /** Undefined for a product that is not there. */
+  change(slug: string, to: { readonly cents?: number; readonly stock?: number }): BookChange | undefined;
+}
+
+/** So many that a sandbox does not run out by itself. */
+const plenty = 1_000_000;
+
+export const itemIdOf = ({ id }: ShopProduct) => `${id}-1`;
+
+export function createShelf(catalog: readonly ShopProduct[], books: Books): Shelf {
+  const bySlug = new Map(catalog.map((product) => [product.slug, product]));
+  const byItemId = new Map(catalog.map((product) => [itemIdOf(product), product.slug]));
+
+  function asItIs(product: ShopProduct): ShopProduct {
+    const kept = books.get('product', product.slug);
+    return kept === undefined ? product : { ...product, cents: kept.cents, inStock: kept.stock > 0 };
+  }
+
+  function stockOf(slug: string): number {
+    return books.get('product', slug)?.stock ?? (bySlug.get(slug)?.inStock === true ? plenty : 0);
+  }
+
+  function change(slug: string, { cents, stock }: { cents?: number; stock?: number }): BookChange | undefined {
+    const product = bySlug.get(slug);
+    if (product === undefined) return undefined;
+    return ['product', slug, { cents: cents ?? asItIs(product).cents, stock: stock ?? stockOf(slug) }];
+  }
+
+  /** Several lines may be about one product. */
+  function move(lines: readonly SessionLine[], sign: 1 | -1): readonly BookChange[] {
+    const stocks = new Map<string, number>();
+    for (const { slug, quantity } of lines) stocks.set(slug, (stocks.get(slug) ?? stockOf(slug)) + sign * quantity);
+    return [...stocks].map(([slug, stock]) => change(slug, { stock })).filter((one) => one !== undefined);
+  }
+
+  return {
+    products: () => catalog.map(asItIs),
+    find(itemId) {
+      const product = bySlug.get(byItemId.get(itemId) ?? '');
+      return product && asItIs(product);
+    },
+    stockOf,
+    take(lines) {
+      const changes = move(lines, -1);
+      return changes.some(([table, , value]) => table === 'product' && (value?.stock ?? 0) < 0) ? undefined : changes;
+    },
+    putBack: (lines) => move(lines, 1),
+    change,
+  };
+}
