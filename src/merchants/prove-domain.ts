@@ -30,7 +30,7 @@ export async function lookAtDomain(
   const domain = website.name;
   const own = await findOwnMerchant(db, accountId, domain);
   if (own.status === 'unproved') {
-    await refuseTaken(db, domain);
+    await refuseTaken(db, { domain, accountId });
     const token = own.token ?? '';
     const proof = proofFor(website, { handle, token });
     const found = await lookForProof(proof);
@@ -49,9 +49,14 @@ export async function lookAtDomain(
   return { domain, token: null };
 }
 
-async function refuseTaken(db: Queryable, domain: string): Promise<void> {
-  const merchant = await findMerchant(db, domain);
-  if (merchant !== undefined && merchant.accountId !== null) throw merchantErrors.domain_taken();
+/** Before the site is asked; the commit has the last word. */
+async function refuseTaken(
+  db: Queryable,
+  { domain, accountId }: { readonly domain: string; readonly accountId: bigint },
+): Promise<void> {
+  const owner = (await findMerchant(db, domain))?.accountId ?? null;
+  // The same account may have proved it a moment ago, by a request beside this one.
+  if (owner !== null && owner !== accountId) throw merchantErrors.domain_taken();
 }
 
 /** The domain becomes the account's, and what it is owed with it: one commit, which is the caller's. */

@@ -17,16 +17,16 @@ export interface NewClaim {
  * Writes down that an account says a domain is its own. Registering it again keeps the proof and makes a new secret for
  * orders, so that one which got lost or known can be replaced.
  */
-export async function registerDomain(
-  tx: Transaction,
-  secrets: Pick<Secrets, 'seal'>,
-  { accountId, domain, ordersUrl }: NewClaim,
-): Promise<void> {
+export async function registerDomain(tx: Transaction, secrets: Pick<Secrets, 'seal'>, claim: NewClaim): Promise<void> {
+  const { accountId, domain, ordersUrl } = claim;
   // One registration at a time for each account, so that none is counted past the limit.
   await tx.query('SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [accountId]);
   const sealed = secrets.seal('merchant-orders', newOrdersSecret());
-  const isOwn = await changeOwn(tx, { accountId, domain, ordersUrl, sealed });
-  if (!isOwn && ((await findMerchant(tx, domain))?.accountId ?? null) !== null) throw merchantErrors.domain_taken();
+  const isOwn = await changeOwn(tx, { ...claim, sealed });
+  const owner = isOwn ? accountId : ((await findMerchant(tx, domain))?.accountId ?? null);
+  if (owner !== null && owner !== accountId) throw merchantErrors.domain_taken();
+  // It was proved between the two, by a request beside this one.
+  if (owner === accountId && !isOwn) return registerDomain(tx, secrets, claim);
   const { rows: others } = await tx.query(
     `SELECT FROM merchant_claims WHERE account_id = $1 AND domain <> $2 LIMIT ${mostPerAccount}`,
     [accountId, domain],

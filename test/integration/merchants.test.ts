@@ -210,6 +210,11 @@ describe('proving a domain', () => {
     ]);
     expect([await balance(merchant), await balance(merchant, 'EURC')]).toEqual([24_000_002n, 4_500_000n]);
     expect(await dueTo(shop.website)).toEqual([]);
+    const { body: history } = await service.client.get('/circle/transfers', merchant.key);
+    expect(history.transfers).toMatchObject([
+      { type: 'claim', direction: 'received', amount: 4.5, currency: 'EURC' },
+      { type: 'claim', direction: 'received', amount: 24.000002, currency: 'USDC' },
+    ]);
     expect(shop.asked.map(({ headers }) => headers['user-agent'])).toEqual([`PaywrightBot/1.0 (+${service.url}/bot)`]);
 
     const accountId = await idOf(merchant);
