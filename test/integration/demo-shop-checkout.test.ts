@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { createLogger } from '../../src/logger.ts';
+import { catalog } from '../../src/sandbox/shop/catalog.ts';
+import { itemIdOf } from '../../src/sandbox/shop/checkout/shelf.ts';
 import { type OpenShopsOptions, openShops, type SandboxShops } from '../../src/sandbox/shop/open-shops.ts';
 import { createSigningKey } from '../../src/signed-requests/signing-key.ts';
 import { type PayingService, startPayingService, type UcpVersion } from '../support/paying-service.ts';
@@ -13,7 +15,13 @@ import { until } from '../support/until.ts';
 
 const versions: UcpVersion[] = ['2026-08-25', '2026-04-08'];
 const mug = '101-1';
+/** The one thing with a price in euros. */
+const postcard = itemIdOf(catalog.find(({ currency }) => currency === 'EUR') ?? missing());
 const mugSlug = 'stoneware-mug-sea';
+
+function missing(): never {
+  throw new Error('the demo shop has nothing in euros');
+}
 
 interface ShownProfile {
   readonly ucp: { readonly capabilities: Readonly<Record<string, unknown>>; readonly payment_handlers: object };
@@ -160,7 +168,7 @@ describe.each(versions)('the demo shop by UCP %s', (version) => {
       expect(codesOf(body)).toEqual(['item_unavailable']);
     }
     const { body: mixed } = await buyer.send('', {
-      body: { line_items: [mug, '140-1'].map((id) => ({ item: { id }, quantity: 1 })) },
+      body: { line_items: [mug, postcard].map((id) => ({ item: { id }, quantity: 1 })) },
     });
     expect(codesOf(mixed)).toEqual(['item_unavailable']);
     for (const id of ['chk_unknown', (await world.clientOf(other(version)).create(mug)).body.id]) {
@@ -316,7 +324,7 @@ describe('paying', () => {
   });
 
   test.each([
-    ['silence', () => 'silence' as const],
+    ['a connection that ends', () => 'hang up' as const],
     ['500', () => ({ status: 500, body: {} })],
     ['429', () => ({ status: 429, body: {} })],
     ['a payment that is still under way', () => ({ status: 409, body: { code: 'idempotency_in_progress' } })],
