@@ -22,11 +22,6 @@ export interface ShownCheckout {
   readonly ucp: { readonly version: string; readonly status: string; readonly payment_handlers: object };
 }
 
-export interface ShopAnswer {
-  readonly status: number;
-  readonly body: ShownCheckout;
-}
-
 export const address = {
   first_name: 'Ada',
   last_name: 'Lovelace',
