@@ -6,7 +6,7 @@ import { features } from '../../src/app/features.ts';
 import { sagasOf } from '../../src/app/listed-feature.ts';
 import { multicallAddress } from '../../src/chains/abi.ts';
 import { type ChainId, chains as facts } from '../../src/chains/chains.ts';
-import { encodeSubmission, readTokenDomain, toTypedData } from '../../src/deposits/authorization.ts';
+import { encodeSubmission, readTokenDomain, toTypedData } from '../../src/chains/authorization.ts';
 import { beginChains } from '../../src/deposits/begin-chains.ts';
 import { houseAccount, userAccount } from '../../src/ledger/account-id.ts';
 import { createLedger, type Ledger } from '../../src/ledger/ledger.ts';

@@ -4,7 +4,7 @@ import { dropStep, planStep } from '../../src/chain-steps/plan-step.ts';
 import { multicallAddress } from '../../src/chains/abi.ts';
 import { type ChainId, chains as facts } from '../../src/chains/chains.ts';
 import { type Checkpoint, Ended } from '../../src/checkpoint.ts';
-import { encodeSubmission, type SignedAuthorization } from '../../src/deposits/authorization.ts';
+import { encodeSubmission, type SignedAuthorization } from '../../src/chains/authorization.ts';
 import type { Sweeper, SweepOptions } from '../../src/deposits/sweep.ts';
 import { listOpenSweeps } from '../../src/deposits/sweep-row.ts';
 import { sweepSaga } from '../../src/deposits/sweep-saga.ts';
