@@ -19,7 +19,9 @@ export type IdPrefix =
   | 'inv'
   | 'brg'
   | 'swp'
-  | 'fnd';
+  | 'fnd'
+  | 'npy'
+  | 'stl';
 
 export function newId<Prefix extends IdPrefix>(prefix: Prefix): `${Prefix}_${string}` {
   return toTypeId(prefix, newUuid(Date.now()));
