@@ -7,7 +7,7 @@ import type { Amount } from '../money/amount.ts';
 import { transferErrors } from '../transfers/errors.ts';
 
 /** How the ledger calls what a call has cost. The history gathers them by the hour (`src/ledger/history.ts`). */
-export const chargeType = 'nano';
+const chargeType = 'nano';
 
 export interface Charge {
   readonly caller: Caller;

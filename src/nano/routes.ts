@@ -163,7 +163,11 @@ function hasPayment(header: (name: string) => string | undefined): boolean {
 
 /** All of it may be left out, and then the price is told; what is there must be right. */
 function partly(input: z.ZodObject): z.ZodType {
-  return z.strictObject(Object.fromEntries(Object.entries(input.shape).map(([name, one]) => [name, z.optional(one)])));
+  // What would be put in its place if it were left out has not been asked for.
+  const asGiven = (one: z.core.$ZodType) => (one instanceof z.ZodDefault ? one.unwrap() : one);
+  return z.strictObject(
+    Object.fromEntries(Object.entries(input.shape).map(([name, one]) => [name, z.optional(asGiven(one))])),
+  );
 }
 
 /** What no payment could make right is refused before anybody pays. */

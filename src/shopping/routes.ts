@@ -13,6 +13,7 @@ import {
   previewUrl,
   shownProduct as product,
   searchWords as query,
+  type SearchParts,
   searchShop,
   searchedWebsite as website,
   websiteOrRefuse,
