@@ -55,6 +55,7 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     deadline: '1800000000',
     swapper_id: "'wal_new'",
   },
+  settlement: { chain: "'MATIC'", asset: "'USDC'", wallet_id: "'wal_old'" },
   house_move: { chain: "'MATIC'", from_wallet: "'wal_old'", to_wallet: "'wal_new'", atomic: '5' },
 };
 
