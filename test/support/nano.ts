@@ -39,8 +39,8 @@ export async function openShopfront(database: TestDatabase): Promise<Shopfront> 
     const gas = { id: randomUUID(), chain: 'MATIC', asset: 'MATIC', to: account.address, atomic: 10n ** 18n } as const;
     await faucet.mint(gas);
     const transport = http(settings.get('MATIC')?.urls[0]);
-    const wallet = createWalletClient({ account, chain: network.client.chain ?? null, transport });
-    const hash = await wallet.sendTransaction({ to, data, chain: wallet.chain });
+    const wallet = createWalletClient({ account, transport });
+    const hash = await wallet.sendTransaction({ to, data, chain: network.client.chain ?? null });
     await network.client.waitForTransactionReceipt({ hash });
     return hash;
   };
