@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
@@ -26,13 +27,15 @@ interface Asked {
   readonly paymentRequirements: { readonly network: string };
 }
 
-const facilitator = await listenHttp(async (request, response) => {
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   asked.push(request.url ?? '');
   const body = (await json(request)) as Asked;
-  const answer = request.url === '/f/verify' ? says.verify : await says.settle(body);
-  if (answer === undefined) response.destroy();
-  else response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
-});
+  const said = request.url === '/f/verify' ? says.verify : await says.settle(body);
+  if (said === undefined) response.destroy();
+  else response.setHeader('content-type', 'application/json').end(JSON.stringify(said));
+}
+
+const facilitator = await listenHttp((request, response) => void answer(request, response));
 const { port } = facilitator;
 afterAll(() => facilitator.close());
 
