@@ -21,7 +21,9 @@ export type IdPrefix =
   | 'swp'
   | 'fnd'
   | 'ord'
-  | 'rfd';
+  | 'rfd'
+  | 'npy'
+  | 'stl';
 
 export function newId<Prefix extends IdPrefix>(prefix: Prefix): `${Prefix}_${string}` {
   return toTypeId(prefix, newUuid(Date.now()));

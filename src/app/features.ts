@@ -6,6 +6,7 @@ import { service } from '../http/feature.ts';
 import { invoices } from '../invoices/feature.ts';
 import { merchants } from '../merchants/feature.ts';
 import { messages } from '../messages/feature.ts';
+import { nano } from '../nano/feature.ts';
 import { orders } from '../orders/feature.ts';
 import { cctp } from '../providers/cctp/feature.ts';
 import { circle } from '../providers/circle/feature.ts';
@@ -41,6 +42,7 @@ export const features: readonly ListedFeature[] = [
   shopping,
   orders,
   merchants,
+  nano,
   treasury,
   webhooks,
   reserves,

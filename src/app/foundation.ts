@@ -11,6 +11,8 @@ import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { portsOf } from '../outgoing/inner-ports.ts';
 import { createOutgoing } from '../outgoing/outgoing.ts';
+import { createDenyList } from '../providers/deny-list/deny-list.ts';
+import { denyList } from '../providers/deny-list/feature.ts';
 import { merchantPlatforms } from '../providers/merchants/platforms.ts';
 import { createUcpCheckouts } from '../providers/merchants/ucp/checkout/shop-checkouts.ts';
 import { createUniswapMarket } from '../providers/uniswap/uniswap-market.ts';
@@ -136,6 +138,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     shops,
     checkouts,
     agentKey,
+    screening: createDenyList(settingsOf(config, denyList).file),
     ...onRamps,
     localChains,
     sandboxShops,

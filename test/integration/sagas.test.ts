@@ -74,6 +74,7 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     cancel_key: "'7b6f5f0e-8c1f-4b5a-9d3e-2f1a0c9b8d7f'",
     expires_at: 'now()',
   },
+  settlement: { chain: "'MATIC'", asset: "'USDC'", wallet_id: "'wal_old'" },
   house_move: { chain: "'MATIC'", from_wallet: "'wal_old'", to_wallet: "'wal_new'", atomic: '5' },
 };
 
