@@ -47,6 +47,8 @@ export interface Parts {
   readonly shops: Shopping;
   /** Who sells stablecoins by card, as the operator has chosen. */
   readonly onRamps: readonly OnRamp[];
+  /** Asked about every outside address before money goes there. */
+  readonly screening: Screening;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly checkpoint: Checkpoint;
@@ -78,7 +80,6 @@ interface PageParts {
 /** In a process that runs jobs. */
 export interface WorkingParts extends Parts {
   readonly notifier: Notifier;
-  readonly screening: Screening;
   readonly attestations: Attestations;
 }
 

@@ -19,7 +19,8 @@ export type IdPrefix =
   | 'inv'
   | 'brg'
   | 'swp'
-  | 'fnd';
+  | 'fnd'
+  | 'pur';
 
 export function newId<Prefix extends IdPrefix>(prefix: Prefix): `${Prefix}_${string}` {
   return toTypeId(prefix, newUuid(Date.now()));

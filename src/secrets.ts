@@ -11,7 +11,8 @@ type Purpose =
   | 'messages'
   | 'webhook-secrets'
   | 'funding-links'
-  | 'sandbox-on-ramp';
+  | 'sandbox-on-ramp'
+  | 'purchases';
 
 /** Everything that needs the operator's secret. The secret itself never leaves this object. */
 export interface Secrets {

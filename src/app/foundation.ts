@@ -9,6 +9,8 @@ import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { portsOf } from '../outgoing/inner-ports.ts';
 import { createOutgoing } from '../outgoing/outgoing.ts';
+import { createDenyList } from '../providers/deny-list/deny-list.ts';
+import { denyList } from '../providers/deny-list/feature.ts';
 import { merchantPlatforms } from '../providers/merchants/platforms.ts';
 import { createUniswapMarket } from '../providers/uniswap/uniswap-market.ts';
 import type { LocalChains } from '../sandbox/chains/local-chains.ts';
@@ -119,6 +121,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     circle: custody.circle,
     market: createUniswapMarket(custody.networks),
     outgoing,
+    screening: createDenyList(settingsOf(config, denyList).file),
     shops,
     ...onRamps,
     localChains,
