@@ -47,7 +47,7 @@ export interface Parts {
   readonly shops: Shopping;
   /** Who sells stablecoins by card, as the operator has chosen. */
   readonly onRamps: readonly OnRamp[];
-  /** Asked about every outside address before money goes there. */
+  /** The addresses outside that no money goes to or comes from. */
   readonly screening: Screening;
   readonly logger: Logger;
   readonly clock: Clock;

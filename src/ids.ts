@@ -20,6 +20,8 @@ export type IdPrefix =
   | 'brg'
   | 'swp'
   | 'fnd'
+  | 'npy'
+  | 'stl'
   | 'pur';
 
 export function newId<Prefix extends IdPrefix>(prefix: Prefix): `${Prefix}_${string}` {

@@ -5,6 +5,7 @@ import { funding } from '../funding/feature.ts';
 import { service } from '../http/feature.ts';
 import { invoices } from '../invoices/feature.ts';
 import { messages } from '../messages/feature.ts';
+import { nano } from '../nano/feature.ts';
 import { cctp } from '../providers/cctp/feature.ts';
 import { circle } from '../providers/circle/feature.ts';
 import { denyList } from '../providers/deny-list/feature.ts';
@@ -38,6 +39,7 @@ export const features: readonly ListedFeature[] = [
   bridge,
   swaps,
   shopping,
+  nano,
   purchases,
   treasury,
   webhooks,
