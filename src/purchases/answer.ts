@@ -29,12 +29,12 @@ const payment = z.object({
   id: z.string(),
   amount: z.number(),
   currency: z.literal('USDC'),
-  network: z.string().meta({ description: 'In the words of x402.' }),
-  payTo: z.string(),
+  network: z.string().nullable().meta({ description: 'In the words of x402. Null for what we sell ourselves.' }),
+  payTo: z.string().nullable(),
   nonce: z.string().nullable().meta({ description: 'Of the authorization (EIP-3009) that the seller was given.' }),
   transaction: z.string().nullable().meta({ description: 'As the seller names it.' }),
   receipt: receipt.nullable().meta({ description: 'What the seller says of the payment, if it says anything.' }),
-  statusUrl: z.string().meta({ description: 'Where to see whether the seller has taken it.' }),
+  statusUrl: z.string().nullable().meta({ description: 'Where to see whether the seller has taken it.' }),
 });
 
 export const payAnswer = sellerAnswer.extend({

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { homeChain } from '../chains/chains.ts';
 import { Ended, noCheckpoint } from '../checkpoint.ts';
-import type { Caller, IdempotencyClaim } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { Problem } from '../http/problem.ts';
 import { keyDigest } from '../ledger/encode-batch.ts';
@@ -12,26 +11,22 @@ import { listHouseWallets } from '../wallets/house-wallets.ts';
 import type { Screening } from '../withdrawals/screening.ts';
 import { answerOf, describeFree, type PayAnswer } from './answer.ts';
 import { askSeller, type SellerAnswer, type SellerRequest } from './ask-seller.ts';
+import { callOwn, type OwnCallParts } from './call-own.ts';
 import { chooseOffer, describeOffers, type Offer, readDemand } from './choose-offer.ts';
 import { purchaseErrors } from './errors.ts';
 import { giveBackUnshown } from './give-back.ts';
 import { openPurchase } from './open-purchase.ts';
+import { isOwnUrl } from './own-url.ts';
 import { meansOf, type PurchaseParts } from './parts.ts';
 import { findPurchase, findPurchaseByKey, isAnswered, type Purchase } from './purchase.ts';
+import { refuseAbove } from './refuse-above.ts';
+import type { Buying } from './seller-request.ts';
 import { sendPayment } from './send-payment.ts';
 import { signPayment } from './sign-payment.ts';
 
-export interface BuyParts extends PurchaseParts {
+export interface BuyParts extends PurchaseParts, OwnCallParts {
   readonly screening: Screening;
   readonly publicUrl: () => string;
-}
-
-export interface Buying {
-  readonly caller: Caller;
-  readonly idempotency: IdempotencyClaim | undefined;
-  readonly request: SellerRequest;
-  /** The most that may be paid. */
-  readonly maximum: Amount;
 }
 
 export interface Bought {
@@ -48,6 +43,7 @@ export async function buy(parts: BuyParts, buying: Buying): Promise<Bought> {
   const { checkpoint = noCheckpoint } = parts;
   const earlier = await findEarlier(parts, buying);
   if (earlier !== undefined) return { answer: earlier, replayed: true };
+  if (isOwnUrl(buying.request.url, parts.publicUrl())) return { answer: await callOwn(parts, buying), replayed: false };
   const asked = await askPrice(parts, buying.request);
   if (asked.status !== 402) return { answer: await keepFree(parts, buying, describeFree(asked)), replayed: false };
   const offer = await acceptOffer(parts, asked, buying.maximum);
@@ -106,14 +102,9 @@ async function acceptOffer(parts: BuyParts, asked: SellerAnswer, maximum: Amount
   if (offer === undefined) {
     throw purchaseErrors.terms_unpayable(undefined, { members: { accepts: describeOffers(demand) } });
   }
-  const price = { price: toJsonNumber(offer.price), currency: offer.price.asset };
-  if (offer.price.atomic > maximum.atomic) {
-    throw purchaseErrors.price_above_maximum(
-      `The seller asks for ${price.price} ${price.currency}, which is more than maxAmount. Nothing was paid.`,
-      { members: { ...price, maxAmount: toJsonNumber(maximum) } },
-    );
-  }
+  refuseAbove(maximum, offer.price);
   if (offer.price.atomic > float.atomic) {
+    const price = { price: toJsonNumber(offer.price), currency: offer.price.asset };
     throw purchaseErrors.price_above_float(undefined, { members: { ...price, mostAmount: toJsonNumber(float) } });
   }
   const verdict = await screening.check({ chain: homeChain, address: offer.payTo });

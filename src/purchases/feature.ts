@@ -1,6 +1,7 @@
 import type { Feature } from '../feature.ts';
 import { amountOf } from '../money/amount.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
+import { limited } from '../shopping/routes.ts';
 import { purchaseHandler } from './advance-purchase.ts';
 import { purchaseEvents } from './events.ts';
 import { fillFloatHandler, fillFloatSchedule } from './fill-float.ts';
@@ -43,7 +44,11 @@ export const purchases: Feature<PurchaseSettings> = {
   ],
   events: purchaseEvents,
   sagas: [{ saga: purchaseSaga, handler: (parts, settings) => purchaseHandler({ ...parts, ...settings }) }],
-  routes: (parts, settings) => purchaseRoutes({ ...parts, ...settings }),
+  routes: (parts, settings) => {
+    const { db, outgoing, shops, publicUrl } = parts;
+    const calls = { db, outgoing, merchants: limited(shops.merchants), publicUrl };
+    return purchaseRoutes({ ...parts, ...settings, calls });
+  },
   jobs: (parts, settings) => [fillFloatHandler({ ...parts, ...settings })],
   schedules: (parts, settings) => [fillFloatSchedule({ ...parts, ...settings }), forgetAnswersSchedule(parts.db)],
 };

@@ -3,7 +3,6 @@ import type { Hex } from 'viem';
 import { planStep } from '../chain-steps/plan-step.ts';
 import { homeChain } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
-import type { Caller, IdempotencyClaim } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { lockKey } from '../http/idempotency.ts';
 import { Problem } from '../http/problem.ts';
@@ -13,7 +12,6 @@ import { keyDigest } from '../ledger/encode-batch.ts';
 import { claimKey, findKey } from '../ledger/kept-answers.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
-import type { SellerRequest } from './ask-seller.ts';
 import type { Offer } from './choose-offer.ts';
 import { purchaseErrors } from './errors.ts';
 import { askForFloat } from './fill-float.ts';
@@ -21,11 +19,9 @@ import { type Float, freeUntilCommit, readFloat } from './float.ts';
 import { meansOf, type PurchaseParts } from './parts.ts';
 import { payStep } from './purchase.ts';
 import { laneOf, purchaseSaga } from './saga.ts';
+import type { Buying } from './seller-request.ts';
 
-export interface NewPurchase {
-  readonly caller: Caller;
-  readonly idempotency: IdempotencyClaim | undefined;
-  readonly request: SellerRequest;
+export interface NewPurchase extends Omit<Buying, 'maximum'> {
   readonly offer: Offer;
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Queryable } from '../db/database.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
+import { shoppingErrors } from '../shopping/errors.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import {
   describePurchase,
@@ -36,14 +37,21 @@ function payRoute(parts: BuyParts): Route {
       tag,
       summary: 'Call somebody’s paid endpoint (x402), and pay from your balance',
       description:
-        'The seller is asked for its price. If that is no more than maxAmount, it leaves your balance, and the seller is asked again with a payment in USDC on Polygon, in the version of x402 that it speaks. You get the seller’s answer as it came. The price is held until the chain shows that the seller has taken it, or that it cannot any more, and then comes back: you pay exactly what has left. No redirect is followed. Send an Idempotency-Key: after a lost connection the same request never pays twice, and gets the same answer.',
+        'The seller is asked for its price. If that is no more than maxAmount, it leaves your balance, and the seller is asked again with a payment in USDC on Polygon, in the version of x402 that it speaks. You get the seller’s answer as it came. What we sell ourselves (`/nano`) is charged at once. The price is held until the chain shows that the seller has taken it, or that it cannot any more, and then comes back: you pay exactly what has left. No redirect is followed. Send an Idempotency-Key: after a lost connection the same request never pays twice, and gets the same answer.',
       auth: 'key',
       scope: 'pay',
       body: payBody,
       examples: { body: { url: examplePurchase.url, maxAmount: 0.05 } },
       idempotent: true,
       returns: { 200: { description: 'What the seller has answered', schema: payAnswer, example: examplePaid } },
-      errors: [...Object.values(refusals), transferErrors.insufficient_balance, transferErrors.account_frozen],
+      errors: [
+        ...Object.values(refusals),
+        transferErrors.insufficient_balance,
+        transferErrors.account_frozen,
+        shoppingErrors.merchant_unreachable,
+        shoppingErrors.merchant_too_slow,
+        shoppingErrors.merchant_unsupported,
+      ],
     },
     async ({ caller, body, idempotency }) => {
       const request = readRequest(body);

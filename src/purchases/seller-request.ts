@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { amountNumber } from '../http/amount-field.ts';
+import type { Caller, IdempotencyClaim } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import type { Amount } from '../money/amount.ts';
 import { amountFromNumber } from '../money/parse-amount.ts';
@@ -45,6 +46,14 @@ export const payBody = z.strictObject({
   }),
 });
 export type PayBody = z.output<typeof payBody>;
+
+/** Who wants what, and for how much at most. */
+export interface Buying {
+  readonly caller: Caller;
+  readonly idempotency: IdempotencyClaim | undefined;
+  readonly request: SellerRequest;
+  readonly maximum: Amount;
+}
 
 /** What the caller wants, in the form in which the seller is asked. */
 export function readRequest({ url, method, headers, body }: PayBody): SellerRequest {
