@@ -63,7 +63,7 @@ export async function openSeller({
       scheme: 'exact',
       asset: token?.address,
       payTo: sellerAccount.address,
-      maxTimeoutSeconds: 60,
+      maxTimeoutSeconds: 300,
       extra: { name: 'USD Coin', version: '2' },
     };
     return {
