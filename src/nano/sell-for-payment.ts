@@ -13,7 +13,7 @@ import { questionOf, serveClaim } from './serve-claim.ts';
 import { pending } from './settlement-pending.ts';
 import { homeOfPayments } from './terms.ts';
 
-/** For so long a request waits for its payment to arrive, where that has to come first. */
+/** For so long at most a request waits for its payment to arrive, where that has to come first. */
 const prepaidPatienceMs = 8_000;
 const lookAgainMs = 150;
 
@@ -138,7 +138,7 @@ async function answerEarlier(parts: SellingParts, request: PaidRequest, found: C
     }
     const waitsForArrival = earlier.prepaid && earlier.arrivedAt === null;
     if (!earlier.leased && !waitsForArrival) break;
-    const patienceMs = earlier.leased ? (leaseSeconds + 1) * 1_000 : prepaidPatienceMs;
+    const patienceMs = earlier.leased ? (leaseSeconds + 1) * 1_000 : patienceOf(request);
     if (performance.now() - startedAt > patienceMs) return pending(parts, earlier);
     await sleep(lookAgainMs);
     earlier = await findClaim(parts.db, earlier.id);
@@ -153,4 +153,10 @@ function answerAgain(parts: SellingParts, request: PaidRequest, claim: Claim): S
   const { from: payer, atomic } = claim.authorization;
   const paid = { paymentId: claim.id, payer: getAddress(payer), atomic, txHash: claim.txHash };
   return { status: 200, body: claim.answer, headers: receiptHeaders(paid) };
+}
+
+/** Whoever would rather not wait, or not for so long, says so (RFC 7240): `Prefer: wait=2`. */
+function patienceOf({ header }: PaidRequest): number {
+  const [, seconds] = /(?:^|[,;\s])wait=(\d{1,5})(?:$|[,;\s])/i.exec(header('prefer') ?? '') ?? [];
+  return seconds === undefined ? prepaidPatienceMs : Math.min(Number(seconds) * 1_000, prepaidPatienceMs);
 }

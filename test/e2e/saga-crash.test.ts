@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Hex, parseUnits } from 'viem';
-import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, test } from 'vitest';
 import { features } from '../../src/app/features.ts';
 import { sagasOf } from '../../src/app/listed-feature.ts';
@@ -20,6 +20,7 @@ import { useCircleWorld } from '../support/circle-world.ts';
 import type { Client } from '../support/client.ts';
 import { type TestDatabase, useDatabase } from '../support/database.ts';
 import { type MortalService, useMortalServices } from '../support/mortal-service.ts';
+import { askPrice, paymentHeader, receiptsOf, sign } from '../support/nano.ts';
 import { runCommand } from '../support/process.ts';
 import { until } from '../support/until.ts';
 
@@ -68,16 +69,20 @@ describe.each(providers)('with %s', (provider) => {
     const start = world?.start ?? useMortalServices(database, () => ({ env: briefly }));
 
     test('survives the end of its process at every place, and nothing is lost or doubled', async () => {
-      const outside = privateKeyToAddress(generatePrivateKey());
+      const outsider = privateKeyToAccount(generatePrivateKey());
+      const outside = outsider.address;
       const places = placesOf(rehearsal, provider);
       // How the money comes in passes no place of what is asked for only then, so one process serves for both.
-      const begun = await fund(database, await start('command' in rehearsal ? 'never' : (places[0] ?? '')), minted);
-      if (!('deposit' in rehearsal)) await isSwept(database);
+      const first = await start('command' in rehearsal ? 'never' : (places[0] ?? ''));
+      const begun = await fund(database, first, minted, 'call' in rehearsal ? outside : undefined);
+      if (!('deposit' in rehearsal || 'call' in rehearsal)) await isSwept(database);
       const request = 'request' in rehearsal ? rehearse(rehearsal.request, begun.key, outside) : undefined;
+      const call = 'call' in rehearsal ? await rehearseCall(first.client, rehearsal.call, outsider) : undefined;
 
       let service = begun.service;
       // Its answer may be lost with the process, or have left just before.
       await request?.(service.client).catch(() => {});
+      await call?.(service.client).catch(() => {});
       if ('command' in rehearsal) {
         // The command needs the chains until it is done, and these end with the service.
         const env = { DATABASE_URL: database.url };
@@ -86,7 +91,15 @@ describe.each(providers)('with %s', (provider) => {
         service = await start(places[0] ?? '');
       }
       expect(await service.ended, places[0]).toBe('SIGKILL');
-      for (const place of places.slice(1)) expect(await (await start(place)).ended, place).toBe('SIGKILL');
+      for (const place of places.slice(1)) {
+        const next = await start(place);
+        if (call !== undefined) {
+          // Nobody but whoever calls goes on with what was claimed and not served, once it is nobody's any more.
+          await database.db.query('UPDATE payment_claims SET leased_until = clock_timestamp() WHERE served_at IS NULL');
+          void call(next.client).catch(() => {});
+        }
+        expect(await next.ended, place).toBe('SIGKILL');
+      }
 
       const last = await start('never');
       await until(
@@ -103,16 +116,28 @@ describe.each(providers)('with %s', (provider) => {
         expect(valuesIn(again.body)).toContain(rows[0]?.id);
         expect(rows).toHaveLength(1);
       }
+      if (call !== undefined) {
+        // Sent again with the same payment it is answered again, and was settled once.
+        const again = await call(last.client);
+        expect(again.status).toBe(200);
+        expect(receiptsOf(again).second.transaction).toMatch(/^0x[0-9a-f]{64}$/);
+        expect(rows).toHaveLength(1);
+      }
       await checkMoney(database, last.client, { outside, minted });
       if (world !== undefined) expect(complaintsAbout(world.emulator.exchanges)).toEqual([]);
     }, 600_000);
   });
 });
 
-/** Somebody with money, which came in as all money does. */
-async function fund(database: TestDatabase, service: MortalService, { asset, atomic }: Amount) {
+/** Somebody with money, which came in as all money does; or somebody outside, who keeps it. */
+async function fund(
+  database: TestDatabase,
+  service: MortalService,
+  { asset, atomic }: Amount,
+  outside: Hex | undefined,
+) {
   const { key } = await service.client.register();
-  const { depositAddress } = (await service.client.get('/account', key)).body;
+  const depositAddress = outside ?? (await service.client.get('/account', key)).body.depositAddress;
   const { faucet } = await connectLocalChains(database);
   // At the faucet MATIC is the native coin.
   const token = asset === 'MATIC' ? 'WMATIC' : asset;
@@ -137,6 +162,14 @@ function rehearse(request: { path: string; body: object }, key: string, outside:
   const body = JSON.parse(JSON.stringify(request.body).replaceAll('{outside}', outside));
   const headers = { 'idempotency-key': 'the-only-one' };
   return (client: Client) => client.request('POST', request.path, { key, body, headers });
+}
+
+/** Always the same payment, for longer than all of this takes. */
+async function rehearseCall(client: Client, path: string, payer: PrivateKeyAccount) {
+  const terms = await askPrice(client, path);
+  const validBefore = BigInt(Math.floor(Date.now() / 1_000)) + 7_200n;
+  const headers = paymentHeader(await sign(payer, terms, { changes: { validBefore } }), terms);
+  return (to: Client) => to.request('GET', path, { headers });
 }
 
 /** What was minted is with those who own it, here or outside, to the last unit; and the books and the chains agree. */

@@ -55,6 +55,7 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     deadline: '1800000000',
     swapper_id: "'wal_new'",
   },
+  settlement: { chain: "'MATIC'", asset: "'USDC'", wallet_id: "'wal_old'" },
   purchase: {
     account_id: '(SELECT min(id) FROM accounts)',
     method: "'GET'",
@@ -65,7 +66,7 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     terms: "'{}'",
     wallet_id: "'wal_new'",
     pay_to: `'0x${'6'.repeat(40)}'`,
-    nonce: `'0x' || lpad(to_hex((random() * 1e9)::int), 64, '0')`,
+    nonce: "'0x' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')",
     valid_before: '1800000000',
     from_block: '0',
     signature: "'0x12'",

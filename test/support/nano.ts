@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { getAddress, type Hex } from 'viem';
+import { createWalletClient, getAddress, type Hex, http } from 'viem';
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
-import { tokenAbi } from '../../src/chains/abi.ts';
-import { type SignedAuthorization, toTypedData } from '../../src/chains/authorization.ts';
+import { multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
+import { encodeSubmission, type SignedAuthorization, toTypedData } from '../../src/chains/authorization.ts';
 import { createNetworks, type Network, type Networks } from '../../src/chains/network.ts';
 import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
 import { decodeHeader, encodeHeader } from '../../src/x402/header.ts';
@@ -20,6 +20,10 @@ export interface Shopfront {
   payer(atomic: bigint): Promise<PrivateKeyAccount>;
   mint(to: Hex, atomic: bigint): Promise<void>;
   held(address: Hex): Promise<bigint>;
+  /** Anybody may submit an authorization: this is somebody who has nothing to do with it. */
+  submit(signed: SignedAuthorization): Promise<Hex>;
+  /** A transaction of this wallet, which is given gas for it. */
+  send(from: PrivateKeyAccount, call: { readonly to: Hex; readonly data: Hex }): Promise<Hex>;
 }
 
 /** The chain that calls are paid on, beside a service that runs. */
@@ -31,10 +35,25 @@ export async function openShopfront(database: TestDatabase): Promise<Shopfront> 
   const mint = async (to: Hex, atomic: bigint) => {
     await faucet.mint({ id: randomUUID(), chain: 'MATIC', asset: 'USDC', to, atomic });
   };
+  const send: Shopfront['send'] = async (account, { to, data }) => {
+    const gas = { id: randomUUID(), chain: 'MATIC', asset: 'MATIC', to: account.address, atomic: 10n ** 18n } as const;
+    await faucet.mint(gas);
+    const transport = http(settings.get('MATIC')?.urls[0]);
+    const wallet = createWalletClient({ account, transport });
+    const hash = await wallet.sendTransaction({ to, data, chain: network.client.chain ?? null });
+    await network.client.waitForTransactionReceipt({ hash });
+    return hash;
+  };
   return {
     network,
     networks,
     mint,
+    send,
+    submit: (signed) =>
+      send(privateKeyToAccount(generatePrivateKey()), {
+        to: multicallAddress,
+        data: encodeSubmission(usdc, [signed]),
+      }),
     async payer(atomic) {
       const account = privateKeyToAccount(generatePrivateKey());
       if (atomic > 0n) await mint(account.address, atomic);
