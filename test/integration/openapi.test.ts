@@ -89,6 +89,14 @@ async function newSwap(): Promise<{ key: string; txId: string }> {
   return { key, txId: body.txId };
 }
 
+const demoSeller = 'http://demo-seller.example/forecast';
+
+async function newPurchase(): Promise<{ key: string; id: string }> {
+  const key = await newFundedKey();
+  const { body } = await service.client.post('/nano/pay', { url: demoSeller, maxAmount: 1 }, key);
+  return { key, id: body.payment.id };
+}
+
 /** Nobody answers there. */
 const webhookBody = { url: 'http://127.0.0.1:9/hook', events: ['payment.sent'] };
 
@@ -476,6 +484,37 @@ const walks: Record<string, () => Promise<Reply[]>> = {
     return [
       await service.client.get(`/nano/payments/${paymentId}`),
       await service.client.get('/nano/payments/npy_nothing'),
+    ];
+  },
+  async payForCall() {
+    const key = await newFundedKey();
+    const pay = (fields: object) =>
+      service.client.request('POST', '/nano/pay', {
+        key,
+        body: { url: demoSeller, maxAmount: 0.05, ...fields },
+        headers: { 'idempotency-key': `pay-${JSON.stringify(fields)}` },
+      });
+    return [
+      await pay({}),
+      await pay({}),
+      await pay({ maxAmount: 0.001 }),
+      await pay({ url: 'http://127.0.0.1:9/' }),
+      await pay({ url: `${service.url}/api${quotePath}` }),
+      await pay({ method: 'GET', body: 'x' }),
+    ];
+  },
+  async getPurchase() {
+    const { key, id } = await newPurchase();
+    return [
+      await service.client.get(`/nano/purchases/${id}`, key),
+      await service.client.get('/nano/purchases/pur_x', key),
+    ];
+  },
+  async listPurchases() {
+    const { key } = await newPurchase();
+    return [
+      await service.client.get('/nano/purchases', key),
+      await service.client.get('/nano/purchases?status=held', key),
     ];
   },
   async createInvoice() {
