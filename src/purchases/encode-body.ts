@@ -7,7 +7,7 @@ export interface EncodedBody {
 }
 
 const textTypes =
-  /^(?:text\/|application\/(?:[\w.+-]*[+/])?(?:json|xml|javascript|x-www-form-urlencoded|yaml|x-ndjson|graphql)\b)/i;
+  /^(?:text\/|[\w.-]+\/(?:[\w.-]+\+)?(?:json|xml|javascript|ecmascript|x-www-form-urlencoded|yaml|x-ndjson|graphql)(?:;|\s|$))/i;
 
 /** Text as text, everything else as base64. What calls itself text and is none is told byte by byte too. */
 export function encodeBody({ headers, body }: Pick<SellerAnswer, 'headers' | 'body'>): EncodedBody {

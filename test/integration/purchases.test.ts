@@ -276,6 +276,59 @@ test('a stranger sees nothing of it', async () => {
   expect(await service.client.post('/nano/pay', { url: seller.url, maxAmount: 1 })).toMatchObject({ status: 401 });
 });
 
+describe('what we sell ourselves', () => {
+  const spellings = (url: string) => [url, url.replace('127.0.0.1', 'localhost'), url.replace('127.0.0.1', '[::1]')];
+
+  test('is charged from the balance at once, however our address is spelt', async () => {
+    const key = await newRich(1);
+    const path = '/api/nano/lookup?handle=PA-00000000';
+    for (const url of spellings(`${service.url}${path}`)) {
+      expect(await pay({ url, maxAmount: 0.01 }, { key })).toMatchObject({
+        status: 200,
+        body: {
+          status: 200,
+          headers: { 'content-type': 'application/json; charset=utf-8' },
+          body: '{"found":false,"handle":null}',
+          encoding: 'utf8',
+          paid: 0.0001,
+          payment: { id: expect.stringMatching(/^trf_/), amount: 0.0001, network: null, nonce: null, receipt: null },
+        },
+      });
+    }
+    expect(await balance(key)).toBe('0.9997');
+    expect((await service.client.get('/nano/purchases', key)).body.purchases).toEqual([]);
+    const headers = { 'Idempotency-Key': 'own' };
+    const first = await pay({ url: `${service.url}${path}`, maxAmount: 0.01 }, { key, headers });
+    const again = await pay({ url: `${service.url}${path}`, maxAmount: 0.01 }, { key, headers });
+    expect(again.body).toEqual(first.body);
+    expect(await balance(key)).toBe('0.9996');
+    await checkMoney();
+  });
+
+  test('costs nothing when it is refused, and nothing else of ours is sold', async () => {
+    const key = await newRich(1);
+    const ask = (path: string, more: object = {}) =>
+      pay({ url: `${service.url}${path}`, maxAmount: 0.01, ...more }, { key });
+    expect(await ask('/api/nano/lookup?handle=PA-00000000', { maxAmount: 0.00001 })).toMatchObject({
+      status: 409,
+      body: { code: 'price_above_maximum', price: 0.0001 },
+    });
+    expect(await ask('/api/nano/lookup?handle=x')).toMatchObject({ status: 400, body: { code: 'invalid_request' } });
+    expect(await ask('/api/reserves')).toMatchObject({ status: 400, body: { code: 'seller_url_refused' } });
+    expect(await ask('/api/nano/lookup?handle=PA-00000000', { method: 'POST' })).toMatchObject({
+      status: 400,
+      body: { code: 'seller_url_refused' },
+    });
+    const poor = (await service.client.register()).key;
+    const url = `${service.url}/api/nano/lookup?handle=PA-00000000`;
+    expect(await pay({ url, maxAmount: 1 }, { key: poor })).toMatchObject({
+      status: 400,
+      body: { code: 'insufficient_balance' },
+    });
+    expect(await balance(key)).toBe('1');
+  });
+});
+
 test('a payment id is given to a seller that knows payments by their ids', async () => {
   const extension = { info: { required: true }, schema: { type: 'object' } };
   sellsHonestly({ ...termsOf(seller), extensions: { 'payment-identifier': extension } } as never);
