@@ -187,6 +187,18 @@ export async function isFirstInLine(db: Queryable, { chain, asset }: Line, stepI
   return rows[0]?.step_id === stepId;
 }
 
+/** How much of the treasury's tokens is waited for. */
+export async function waitedFor(db: Queryable, chain: ChainId, asset: Asset): Promise<bigint> {
+  const { waited } = onlyRow(
+    await db.query<{ waited: string }>(
+      `SELECT coalesce(sum(atomic), 0) AS waited FROM chain_step_leaves
+        WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL`,
+      [chain, asset],
+    ),
+  );
+  return BigInt(waited);
+}
+
 /** Whether anything waits for tokens in the treasury: then every deposit is worth fetching, and at once. */
 export async function isLiquidityNeeded(db: Queryable, chain: ChainId, asset: Asset): Promise<boolean> {
   const { rows } = await db.query(

@@ -133,7 +133,7 @@ export const examplePaid: PayAnswer = {
 
 type Sent = z.input<typeof sellerAnswer>;
 
-export function describeAnswer(answer: SellerAnswer): Sent {
+function describeAnswer(answer: SellerAnswer): Sent {
   const { status, headers, truncated } = answer;
   return { status, headers: { ...headers }, ...encodeBody(answer), truncated };
 }

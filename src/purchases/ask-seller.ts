@@ -1,7 +1,7 @@
 import type { Outgoing, OutgoingAnswer } from '../outgoing/outgoing.ts';
 
 export const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-export type Method = (typeof methods)[number];
+type Method = (typeof methods)[number];
 
 /** What is asked of the seller, as the caller wants it. */
 export interface SellerRequest {
@@ -21,7 +21,7 @@ export interface SellerAnswer {
 }
 
 /** What of a seller's answer is passed on and kept. */
-export const mostBodyBytes = 1_048_576;
+const mostBodyBytes = 1_048_576;
 
 /** Between the seller and us alone. */
 const ofTheConnection = new Set([

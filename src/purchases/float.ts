@@ -1,8 +1,7 @@
-import { promisedSince } from '../chain-steps/serve-liquidity.ts';
-import { tokenAbi } from '../chains/abi.ts';
+import { balanceOf, promisedSince } from '../chain-steps/serve-liquidity.ts';
 import { homeChain } from '../chains/chains.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
-import { type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
+import { type HouseWallet, houseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
 import { meansOf, type PurchaseParts } from './parts.ts';
 
 /** What the wallet that pays sellers holds, and when that was read: whatever was promised or paid since then counts as gone. */
@@ -19,13 +18,20 @@ export async function readFloat({
   const { network, token } = meansOf(networks);
   const wallet = await houseWallet(db, 'purchases', homeChain);
   const { now } = onlyRow(await db.query<{ now: Date }>('SELECT clock_timestamp() AS now'));
-  const held = await network.client.readContract({
-    address: token.address,
-    abi: tokenAbi,
-    functionName: 'balanceOf',
-    args: [wallet.address],
-  });
-  return { wallet, held, readAt: now };
+  return { wallet, held: await balanceOf(network, token, wallet), readAt: now };
+}
+
+/** What wallets that paid sellers before a rotation still hold. */
+export async function readRetiredFloat({
+  db,
+  networks,
+}: Pick<PurchaseParts, 'networks'> & { readonly db: Database }): Promise<bigint> {
+  const { network, token } = meansOf(networks);
+  let sum = 0n;
+  for (const wallet of await listHouseWallets(db)) {
+    if (wallet.retired && wallet.purpose === 'purchases') sum += await balanceOf(network, token, wallet);
+  }
+  return sum;
 }
 
 /** What nobody was promised of it. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Feature } from '../feature.ts';
 import { defineSettings } from '../settings.ts';
 import type { LocalChains } from './chains/local-chains.ts';
-import { bookFloatSchedule, mintFloat } from './fill-float.ts';
+import { fillSandboxFloat } from './fill-float.ts';
 import { fillGas, fillGasSchedule } from './fill-gas.ts';
 import type { SandboxOnRamp } from './on-ramp/sandbox-on-ramp.ts';
 import { sandboxRoutes } from './routes.ts';
@@ -55,15 +55,11 @@ export const sandbox: Feature<SandboxSettings, SandboxParts> = {
     chains === undefined || shops === undefined || seller === undefined
       ? []
       : sandboxRoutes({ db, secrets, chains, shops, seller }),
-  async onStart({ db, ledger, localChains }) {
+  async onStart({ db, ledger, logger, localChains }) {
     if (localChains === undefined) return;
-    const parts = { db, ledger, faucet: localChains.faucet };
-    await fillGas(parts);
-    await mintFloat(parts);
+    await fillGas({ db, ledger, faucet: localChains.faucet });
+    await fillSandboxFloat({ db, ledger, logger, chains: localChains });
   },
-  schedules: ({ db, ledger, localChains }) => {
-    if (localChains === undefined) return [];
-    const parts = { db, ledger, faucet: localChains.faucet };
-    return [fillGasSchedule(parts), bookFloatSchedule(parts)];
-  },
+  schedules: ({ db, ledger, localChains }) =>
+    localChains === undefined ? [] : [fillGasSchedule({ db, ledger, faucet: localChains.faucet })],
 };

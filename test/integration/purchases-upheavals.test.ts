@@ -49,7 +49,7 @@ const endAt = (place: string) => ({
 });
 
 describe('the float', () => {
-  test('is filled by the treasury with what it can spare, and every book agrees on the way', async () => {
+  test('is filled by the treasury with half of what there is, and every book agrees on the way', async () => {
     const ada = await world.newRich(8_000_000n);
     expect(await world.buy(ada)).toMatchObject({ status: 503, code: 'float_short' });
     const { rows } = await db.query("SELECT FROM graphile_worker.jobs WHERE task_identifier = 'fill_float'");
@@ -61,8 +61,8 @@ describe('the float', () => {
     expect((await db.query('SELECT FROM house_moves WHERE finished_at IS NULL')).rows).toHaveLength(1);
     expect(await world.differences()).toEqual([]);
     await world.fillFloat();
-    expect(await world.held('purchases')).toBe(8_000_000n);
-    expect(await world.held('treasury')).toBe(0n);
+    expect(await world.held('purchases')).toBe(4_000_000n);
+    expect(await world.held('treasury')).toBe(4_000_000n);
     expect(await world.differences()).toEqual([]);
 
     const bought = await world.buy(ada);
@@ -100,18 +100,22 @@ describe('the float', () => {
     expect(await world.reconciled()).toEqual([]);
   });
 
-  test('takes nothing that somebody waits for', async () => {
+  test('takes nothing that somebody waits for, and gives back what is free', async () => {
     await db.transaction((tx) =>
       planStep(tx, {
         saga: 'withdrawal',
         sagaId: 'wdr_waiting',
         step: 'pay',
         chain: 'MATIC',
-        leaves: [{ amount: amountOf('USDC', 1n), recipient: seller.payTo }],
+        leaves: [{ amount: amountOf('USDC', 1_000_000_000n), recipient: seller.payTo }],
       }),
     );
-    await world.beginFilling();
-    expect((await db.query('SELECT FROM house_moves WHERE finished_at IS NULL')).rows).toHaveLength(0);
+    const [float, treasury] = [await world.held('purchases'), await world.held('treasury')];
+    expect(float).toBeGreaterThan(0n);
+    await world.fillFloat();
+    expect(await world.held('purchases')).toBe(0n);
+    expect(await world.held('treasury')).toBe(treasury + float);
+    expect(await world.differences()).toEqual([]);
     await db.query("DELETE FROM chain_steps WHERE saga_id = 'wdr_waiting'");
     await world.fillFloat();
     expect(await world.held('purchases')).toBeGreaterThan(1_000_000n);

@@ -53,8 +53,10 @@ export function usePurchaseWorld(seller: Seller) {
   }
 
   beforeAll(async () => {
-    const { address } = await houseWallet(db, 'treasury', 'MATIC');
-    await chains.rpc('MATIC', 'hardhat_setBalance', [address, toHex(10n ** 20n)]);
+    for (const purpose of ['treasury', 'purchases'] as const) {
+      const { address } = await houseWallet(db, purpose, 'MATIC');
+      await chains.rpc('MATIC', 'hardhat_setBalance', [address, toHex(10n ** 20n)]);
+    }
     reader = world.reader('MATIC', { leaseMs: 600_000 });
     await read();
   });

@@ -46,7 +46,7 @@ export async function startSeller(): Promise<Seller> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', async () => {
+    request.on('end', () => {
       const one: Asked = {
         method: request.method ?? '',
         path: request.url ?? '',
@@ -55,7 +55,7 @@ export async function startSeller(): Promise<Seller> {
         payment: readPayment(request.headers),
       };
       asked.push(one);
-      await seller.answer(one, response);
+      void seller.answer(one, response);
     });
   });
   await new Promise<void>((resolve) => server.listen({ port: 0, host: '127.0.0.1' }, resolve));

@@ -17,7 +17,7 @@ export interface TakingParts {
   readonly faucet: Faucet;
 }
 
-export interface Taken {
+interface Taken {
   readonly version: X402Version;
   readonly receipt: Receipt;
 }
