@@ -135,7 +135,7 @@ export function printSearch({ quick, slow, before, after, openAtShop }: SearchFi
 }
 
 export function printNano(figures: NanoFigures): void {
-  const { recoveryUs, exact, stock, fromBalance, transfers, settled, differences } = figures;
+  const { recoveryUs, exact, stock, fromBalance, transfers, settled } = figures;
   const perSecond = ({ transfersPerSecond }: Measured) => `${transfersPerSecond.toLocaleString('en')}/s`;
   const toStock = exact.transfersPerSecond / stock.transfersPerSecond;
   const toTransfers = fromBalance.transfersPerSecond / transfers.transfersPerSecond;
@@ -152,11 +152,6 @@ export function printNano(figures: NanoFigures): void {
     [
       `${settled.payments.toLocaleString('en')} payments settled by ${settled.transactions} transactions`,
       `${settled.seconds.toFixed(0)} s`,
-    ],
-    [
-      'what reserves differ by at the end',
-      differences.join(', ') || '0',
-      judge(differences.length === 0, 'by nothing'),
     ],
   ]);
 }

@@ -9,7 +9,7 @@ export interface FacilitatorQuestion {
   readonly terms: Terms1 | Terms2;
 }
 
-export type Settled =
+type Settled =
   | { readonly is: 'settled'; readonly txHash: Hex }
   /** Nothing was moved. */
   | { readonly is: 'refused'; readonly reason: Reason }

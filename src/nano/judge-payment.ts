@@ -1,4 +1,3 @@
-import { isAddressEqual } from 'viem';
 import type { ReceivedPayment } from './payment.ts';
 import type { Reason } from './reasons.ts';
 import type { RecoverPayer } from './recover-payer.ts';
@@ -18,7 +17,8 @@ export function judgePayment(payment: ReceivedPayment, judging: Judging): Reason
   const { authorization, accepted } = payment;
   const { price, recover, now, leastSecondsLeft } = judging;
   if (accepted !== undefined && !acceptsOurs(accepted, price)) return 'invalid_payment_requirements';
-  if (!isAddressEqual(authorization.to, price.payTo)) return 'invalid_exact_evm_payload_recipient_mismatch';
+  if (authorization.to.toLowerCase() !== price.payTo.toLowerCase())
+    return 'invalid_exact_evm_payload_recipient_mismatch';
   if (authorization.atomic !== price.amount.atomic) return 'invalid_exact_evm_payload_authorization_value_mismatch';
   if (authorization.validAfter >= now) return 'invalid_exact_evm_payload_authorization_valid_after';
   if (authorization.validBefore < now + leastSecondsLeft) return 'invalid_exact_evm_payload_authorization_valid_before';

@@ -9,7 +9,7 @@ import type { ServedCall } from './serve-calls.ts';
 import type { Till } from './till.ts';
 
 /** How far payers are trusted, and for how long they are waited for. */
-export interface SellingRules {
+interface SellingRules {
   /** What one payer may be served before it has arrived. */
   readonly mostCredit: bigint;
   /** For so long at least a payment must still be valid. */

@@ -1,4 +1,4 @@
-import { getAddress, type Hex } from 'viem';
+import type { Hex } from 'viem';
 import type { SignedAuthorization } from '../chains/authorization.ts';
 import { decodeHeader, headerNames } from '../x402/header.ts';
 import { chainOfNetwork, type X402Version } from '../x402/networks.ts';
@@ -55,8 +55,8 @@ function read(text: string, version: X402Version): ReadPayment {
     identifier: 'accepted' in whole ? readIdentifier(whole.extensions) : undefined,
     whole,
     authorization: {
-      from: getAddress(authorization.from),
-      to: getAddress(authorization.to),
+      from: authorization.from as Hex,
+      to: authorization.to as Hex,
       atomic: BigInt(authorization.value),
       validAfter: BigInt(authorization.validAfter),
       validBefore: BigInt(authorization.validBefore),

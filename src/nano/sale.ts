@@ -34,7 +34,7 @@ export type Sale =
   | ReturnType<typeof paymentRequired>;
 
 /** It is not certain yet that the payment has moved. It is never asked for again meanwhile. */
-export interface PendingBody {
+interface PendingBody {
   readonly status: 'settlement_pending';
   readonly paymentId: string;
   /** Empty while there is none. */

@@ -25,8 +25,8 @@ export function createPaidSale(parts: SellingParts): (request: PaidRequest) => P
   const underWay = new Map<string, Promise<Sale>>();
 
   return (request) => {
-    const { from, nonce } = request.payment.authorization;
-    const key = `${from} ${nonce} ${request.payment.authorization.signature} ${request.fingerprint.toString('hex')}`;
+    const { from, nonce, signature } = request.payment.authorization;
+    const key = `${from.toLowerCase()} ${nonce} ${signature} ${request.fingerprint.toString('hex')}`;
     const same = underWay.get(key);
     if (same !== undefined) return same;
     const sale = sell(parts, request).finally(() => underWay.delete(key));
@@ -83,6 +83,9 @@ async function judge(parts: SellingParts, request: PaidRequest): Promise<Reason 
 
 async function claimAndServe(parts: SellingParts, request: PaidRequest): Promise<Sale> {
   const { db, checkpoint } = parts;
+  const used = isUsed(parts, request);
+  // Whoever needs it finds out that it failed; nobody else has to.
+  used.catch(() => {});
   const claimed = await claim(parts, request);
   switch (claimed.is) {
     case 'in_debt':
@@ -93,7 +96,7 @@ async function claimAndServe(parts: SellingParts, request: PaidRequest): Promise
       throw nanoErrors.payment_identifier_conflict();
     case 'claimed':
       checkpoint('nano.claimed');
-      return serveClaim(parts, request, claimed);
+      return serveClaim(parts, request, claimed, used);
     case 'prepaid':
     case 'known': {
       const earlier = await findClaim(db, claimed.id);
@@ -104,6 +107,12 @@ async function claimAndServe(parts: SellingParts, request: PaidRequest): Promise
       return answerEarlier(parts, request, earlier);
     }
   }
+}
+
+/** Asked while it is being claimed. Whoever checks payments elsewhere asks for himself. */
+async function isUsed({ till, facilitator }: SellingParts, { payment }: PaidRequest): Promise<boolean> {
+  const { from, nonce } = payment.authorization;
+  return facilitator === undefined && (await askChain(till.funds.isUsed(from, nonce)));
 }
 
 async function claim(parts: SellingParts, { payment, call, fingerprint }: PaidRequest): Promise<Claimed> {

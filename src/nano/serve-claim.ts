@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { httpErrors } from '../http/errors.ts';
-import { askChain } from './ask-chain.ts';
 import { findClaim } from './claim.ts';
 import { type Claimed, releaseClaim } from './claim-payments.ts';
 import type { Facilitator, FacilitatorQuestion } from './facilitator.ts';
@@ -16,10 +15,18 @@ type Lease = Extract<Claimed, { readonly is: 'claimed' }>;
 const runWithinMs = 12_000;
 
 /** What is claimed is served, or given back whole. */
-export async function serveClaim(parts: SellingParts, request: PaidRequest, lease: Lease): Promise<Sale> {
-  if (parts.facilitator !== undefined) return settleElsewhere(parts, request, lease, parts.facilitator);
+export async function serveClaim(
+  parts: SellingParts,
+  request: PaidRequest,
+  lease: Lease,
+  used: Promise<boolean>,
+): Promise<Sale> {
+  if (parts.facilitator !== undefined && !(await hasArrived(parts, lease))) {
+    return settleElsewhere(parts, request, lease, parts.facilitator);
+  }
   return orRelease(parts, lease, async () => {
-    if (!(await isSpent(parts, request, lease))) {
+    // What has arrived is used, and paid; what is used and has not was used for something else, or cancelled.
+    if (!(await used) || (await hasArrived(parts, lease))) {
       return handOver(parts, request, lease, await withinTime(runCall(parts, request)));
     }
     await releaseClaim(parts.db, lease);
@@ -37,14 +44,8 @@ async function orRelease<Result>({ db }: SellingParts, lease: Lease, work: () =>
   }
 }
 
-/**
- * Asked only now that it is claimed: what was used before the claim may have come to us unnoticed, and what is used after it is
- * matched with it. What has arrived is used, and paid.
- */
-async function isSpent({ db, till }: SellingParts, { payment }: PaidRequest, { id }: Lease): Promise<boolean> {
-  const { from, nonce } = payment.authorization;
-  if (!(await askChain(till.funds.isUsed(from, nonce)))) return false;
-  return (await findClaim(db, id))?.arrivedAt == null;
+async function hasArrived({ db }: SellingParts, { id }: Lease): Promise<boolean> {
+  return (await findClaim(db, id))?.arrivedAt != null;
 }
 
 async function handOver(parts: SellingParts, request: PaidRequest, lease: Lease, body: unknown): Promise<Sale> {

@@ -20,7 +20,7 @@ export interface SettleOptions {
 }
 
 /** One look at everything that has been paid with: what waits, what is over, what has arrived, what was left behind. */
-export async function settlePayments(options: SettleOptions): Promise<void> {
+async function settlePayments(options: SettleOptions): Promise<void> {
   const { db, gatherMs } = options;
   if (!(await isAnythingOpen(db))) return;
   await forgetAbandoned(db);

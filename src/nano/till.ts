@@ -80,7 +80,7 @@ export function requireHome(networks: Networks): Network {
   return network;
 }
 
-export function usdcOf(network: Network): Hex {
+function usdcOf(network: Network): Hex {
   const token = tokenOf(network, 'USDC');
   if (token === undefined) throw new Error(`there is no USDC on ${network.id}`);
   return token.address;

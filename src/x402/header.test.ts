@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decodeHeader, encodeHeader } from './header.ts';
 import { chainOfNetwork, networkName } from './networks.ts';
-import { paymentRequired2 } from './terms.ts';
 
 describe('a header', () => {
   it('holds what was put into it, in any script', () => {
@@ -27,21 +26,4 @@ it('names a chain in both versions, and knows it by both', () => {
   expect(chainOfNetwork('polygon', 1)).toBe('MATIC');
   expect(chainOfNetwork('eip155:8453', 2)).toBe('BASE');
   expect(chainOfNetwork('polygon', 2)).toBeUndefined();
-});
-
-it('reads the offers that can be read, beside one that cannot', () => {
-  const offer = {
-    scheme: 'exact',
-    network: 'eip155:137',
-    amount: '100',
-    asset: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
-    payTo: '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359',
-    maxTimeoutSeconds: 60,
-  };
-  const { accepts } = paymentRequired2.parse({
-    x402Version: 2,
-    resource: { url: 'https://api.example.com' },
-    accepts: [{ scheme: 'barter', goats: 2 }, offer],
-  });
-  expect(accepts).toEqual([offer]);
 });

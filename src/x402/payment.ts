@@ -23,7 +23,6 @@ export const exactPayload = z.object({
     nonce: z.string().regex(/^0x[0-9a-fA-F]{64}$/),
   }),
 });
-export type ExactPayload = z.infer<typeof exactPayload>;
 
 const scheme = z.record(z.string(), z.unknown());
 

@@ -35,29 +35,3 @@ export const resourceInfo = z.object({
   description: z.string().optional(),
   mimeType: z.string().optional(),
 });
-
-/** One offer that we cannot read takes no other with it: a seller may know schemes that we have never heard of. */
-function readable<T extends z.ZodType>(offer: T) {
-  return z.array(z.unknown()).transform((offers) =>
-    offers.flatMap((given): z.output<T>[] => {
-      const read = offer.safeParse(given);
-      return read.success ? [read.data] : [];
-    }),
-  );
-}
-
-/** The body of a 402, in the first version. */
-export const paymentRequired1 = z.object({
-  x402Version: z.literal(1),
-  error: z.string().nullish(),
-  accepts: readable(terms1),
-});
-
-/** What the PAYMENT-REQUIRED header of a 402 holds, in the second version. */
-export const paymentRequired2 = z.object({
-  x402Version: z.literal(2),
-  error: z.string().nullish(),
-  resource: resourceInfo,
-  accepts: readable(terms2),
-  extensions: record.nullish(),
-});
