@@ -23,7 +23,8 @@ export type IdPrefix =
   | 'ord'
   | 'rfd'
   | 'npy'
-  | 'stl';
+  | 'stl'
+  | 'pur';
 
 export function newId<Prefix extends IdPrefix>(prefix: Prefix): `${Prefix}_${string}` {
   return toTypeId(prefix, newUuid(Date.now()));

@@ -15,6 +15,7 @@ import { coinbase } from '../providers/onramps/coinbase/feature.ts';
 import { moonpay } from '../providers/onramps/moonpay/feature.ts';
 import { smtp } from '../providers/smtp/feature.ts';
 import { twilio } from '../providers/twilio/feature.ts';
+import { purchases } from '../purchases/feature.ts';
 import { reserves } from '../reserves/feature.ts';
 import { sagas } from '../sagas/feature.ts';
 import { sandbox } from '../sandbox/feature.ts';
@@ -43,6 +44,7 @@ export const features: readonly ListedFeature[] = [
   orders,
   merchants,
   nano,
+  purchases,
   treasury,
   webhooks,
   reserves,

@@ -18,6 +18,7 @@ import { createUcpCheckouts } from '../providers/merchants/ucp/checkout/shop-che
 import { createUniswapMarket } from '../providers/uniswap/uniswap-market.ts';
 import type { LocalChains } from '../sandbox/chains/local-chains.ts';
 import { sandbox } from '../sandbox/feature.ts';
+import type { SandboxSeller } from '../sandbox/seller/open-seller.ts';
 import type { SandboxShops } from '../sandbox/shop/open-shops.ts';
 import { createAgentKey } from '../shopping/agent-key.ts';
 import { openShopping } from '../shopping/open-shopping.ts';
@@ -95,9 +96,11 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   const sandboxShops =
     config.mode === 'sandbox' ? await openSandboxShops(config, { logger, publicUrl: () => publicUrl }) : undefined;
   if (sandboxShops !== undefined) closers.push(() => sandboxShops.stop());
+  const sandboxSeller = localChains && (await openSandboxSeller(localChains, logger));
+  if (sandboxSeller !== undefined) closers.push(() => sandboxSeller.stop());
   const outgoing = createOutgoing({
     allowPrivateHosts: config.allowPrivateHosts,
-    ...(sandboxShops !== undefined && { names: sandboxShops.names }),
+    names: new Map([...(sandboxShops?.names ?? []), ...(sandboxSeller?.names ?? [])]),
     forbiddenPorts: () => innerPorts,
   });
   closers.push(() => outgoing.close());
@@ -142,6 +145,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     ...onRamps,
     localChains,
     sandboxShops,
+    sandboxSeller,
     events,
     sagas: sagasOf(features),
     onDeposits: onDepositsOf(features),
@@ -159,6 +163,11 @@ async function startSandboxChains(db: Database, logger: Logger, say: (line: stri
   say('Starting six local chains …');
   const { startLocalChains } = await import('../sandbox/chains/local-chains.ts');
   return startLocalChains({ db, logger });
+}
+
+async function openSandboxSeller(chains: LocalChains, logger: Logger): Promise<SandboxSeller> {
+  const { openSeller } = await import('../sandbox/seller/open-seller.ts');
+  return openSeller({ chains, logger });
 }
 
 async function openSandboxShops(

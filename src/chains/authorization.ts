@@ -114,7 +114,7 @@ export function judge(
 export async function readUsed(
   { client }: Network,
   token: Hex,
-  authorizations: readonly Authorization[],
+  authorizations: readonly Pick<Authorization, 'from' | 'nonce'>[],
   blockNumber: bigint,
 ): Promise<readonly boolean[]> {
   return client.multicall({

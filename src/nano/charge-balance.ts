@@ -3,6 +3,7 @@ import type { Caller } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { houseAccount, userAccount } from '../ledger/account-id.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { Posting } from '../ledger/posting.ts';
 import type { Amount } from '../money/amount.ts';
 import { transferErrors } from '../transfers/errors.ts';
 
@@ -19,13 +20,9 @@ export interface Charge {
   readonly idempotencyKey: string | undefined;
 }
 
-/** `charged` now, or `charged_before` under the same key, or there is too little. */
-export type Charged = 'charged' | 'charged_before' | 'insufficient_balance';
-
-/** One posting: from the balance to the income. Instantly, without gas, and exact below a cent. */
-export async function chargeBalance(ledger: Ledger, charge: Charge): Promise<Charged> {
-  const { caller, amount, resource, fingerprint, idempotencyKey: key } = charge;
-  const { outcome } = await ledger.post({
+/** From the balance to the income. */
+export function chargePosting({ caller, amount, resource }: Pick<Charge, 'caller' | 'amount' | 'resource'>): Posting {
+  return {
     type: chargeType,
     amount,
     senderId: caller.accountId,
@@ -35,6 +32,17 @@ export async function chargeBalance(ledger: Ledger, charge: Charge): Promise<Cha
       { account: userAccount(caller.accountId, amount.asset), atomic: -amount.atomic },
       { account: houseAccount('fees', amount.asset), atomic: amount.atomic },
     ],
+  };
+}
+
+/** `charged` now, or `charged_before` under the same key, or there is too little. */
+export type Charged = 'charged' | 'charged_before' | 'insufficient_balance';
+
+/** One posting: instantly, without gas, and exact below a cent. */
+export async function chargeBalance(ledger: Ledger, charge: Charge): Promise<Charged> {
+  const { caller, fingerprint, idempotencyKey: key } = charge;
+  const { outcome } = await ledger.post({
+    ...chargePosting(charge),
     ...(key !== undefined && { idempotency: { accountId: caller.accountId, key, requestHash: fingerprint } }),
   });
   switch (outcome) {

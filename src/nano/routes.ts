@@ -6,7 +6,7 @@ import { shoppingErrors } from '../shopping/errors.ts';
 import { headerNames } from '../x402/header.ts';
 import { networkName } from '../x402/networks.ts';
 import { terms1 } from '../x402/terms.ts';
-import { type Call, calls } from './calls.ts';
+import { type Call, type CallParts, calls } from './calls.ts';
 import { nanoErrors } from './errors.ts';
 import type { SellingParts } from './parts.ts';
 import { paymentRoute } from './payment-route.ts';
@@ -171,7 +171,7 @@ function partly(input: z.ZodObject): z.ZodType {
 }
 
 /** What no payment could make right is refused before anybody pays. */
-function readInput(parts: SellingParts, call: Call, query: unknown): unknown {
+export function readInput(parts: CallParts, call: Call, query: unknown): unknown {
   const input = validate('query', call.input, query);
   call.refuse(parts, input);
   return input;

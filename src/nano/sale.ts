@@ -1,5 +1,5 @@
 import type { Caller, RequestCount } from '../http/define-route.ts';
-import type { Call } from './calls.ts';
+import type { Call, CallParts } from './calls.ts';
 import type { SellingParts } from './parts.ts';
 import type { ReceivedPayment } from './payment.ts';
 import type { Reason } from './reasons.ts';
@@ -52,6 +52,6 @@ export async function refuse(
 }
 
 /** Does the work, and answers only what was declared: what is not would have to be paid for in vain. */
-export async function runCall(parts: SellingParts, { call, input }: Pick<CallRequest, 'call' | 'input'>) {
+export async function runCall(parts: CallParts, { call, input }: Pick<CallRequest, 'call' | 'input'>) {
   return call.answer.parse(await call.run(parts, input));
 }

@@ -191,11 +191,13 @@ async function depositPostingsWithoutRows(db: Queryable): Promise<string[]> {
   );
 }
 
-/** One transaction is the end of one step. */
+/** One transaction is the end of one step, unless others submit what we have signed: they may submit much at once. */
 async function paymentsCountedTwice(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ chain: string; tx_hash: string; ids: string[] }>(
     `SELECT chain, hash AS tx_hash, array_agg(saga_id ORDER BY saga_id) AS ids FROM chain_steps
-      WHERE state = 'confirmed' AND hash IS NOT NULL GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2`,
+      WHERE state = 'confirmed' AND hash IS NOT NULL AND NOT EXISTS (
+        SELECT FROM chain_step_leaves l WHERE l.step_id = chain_steps.id AND l.authorization_nonce IS NOT NULL)
+      GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2`,
   );
   return rows.map(
     ({ chain, tx_hash, ids }) => `${chain}: transaction ${tx_hash} is taken as the payment of ${ids.join(' and ')}.`,

@@ -50,7 +50,6 @@ async function lookInto(network: Network, wallet: HouseWallet): Promise<WalletCo
   return {
     tokens: tokens.map(({ asset }, index) => amountOf(asset, balances[index] ?? 0n)),
     gas: amountOf(chains[wallet.chain].native, native),
-    // What signs only, and is submitted by others, pays for no transaction.
-    gasIsLow: !wallet.retired && wallet.purpose !== 'purchases' && isGasLow(wallet.chain, native),
+    gasIsLow: !wallet.retired && isGasLow(wallet.chain, native),
   };
 }

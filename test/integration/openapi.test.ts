@@ -121,6 +121,19 @@ async function newSeller(): Promise<string> {
   return key;
 }
 
+const demoSeller = 'http://demo-seller.example/forecast';
+
+let bought: Promise<{ key: string; id: string }> | undefined;
+
+/** One is enough for those who only look at it. */
+function onePurchase(): Promise<{ key: string; id: string }> {
+  bought ??= newFundedKey().then(async (key) => {
+    const { body } = await service.client.post('/nano/pay', { url: demoSeller, maxAmount: 1 }, key);
+    return { key, id: body.payment.id };
+  });
+  return bought;
+}
+
 /** Nobody answers there. */
 const webhookBody = { url: 'http://127.0.0.1:9/hook', events: ['payment.sent'] };
 
@@ -622,6 +635,37 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.get('/nano/payments/npy_nothing'),
     ];
   },
+  async payForCall() {
+    const { key } = await onePurchase();
+    const pay = (fields: object) =>
+      service.client.request('POST', '/nano/pay', {
+        key,
+        body: { url: demoSeller, maxAmount: 0.05, ...fields },
+        headers: { 'idempotency-key': `pay-${JSON.stringify(fields)}` },
+      });
+    return [
+      await pay({}),
+      await pay({}),
+      await pay({ maxAmount: 0.001 }),
+      await pay({ url: 'http://127.0.0.1:9/' }),
+      await pay({ url: `${service.url}/api${quotePath}` }),
+      await pay({ method: 'GET', body: 'x' }),
+    ];
+  },
+  async getPurchase() {
+    const { key, id } = await onePurchase();
+    return [
+      await service.client.get(`/nano/purchases/${id}`, key),
+      await service.client.get('/nano/purchases/pur_x', key),
+    ];
+  },
+  async listPurchases() {
+    const { key } = await onePurchase();
+    return [
+      await service.client.get('/nano/purchases', key),
+      await service.client.get('/nano/purchases?status=held', key),
+    ];
+  },
   async createInvoice() {
     const { key, handle } = await service.client.register();
     const other = await newKey();
@@ -781,6 +825,8 @@ const allowed: Record<Scope, readonly string[]> = {
     'GET /cross-chain/wallets',
     'GET /invoices',
     'GET /invoices/{id}',
+    'GET /nano/purchases',
+    'GET /nano/purchases/{id}',
     'GET /sandbox/messages',
     'GET /shopping/merchants',
     'GET /shopping/merchants/{domain}',
@@ -806,6 +852,7 @@ const allowed: Record<Scope, readonly string[]> = {
     'POST /invoices',
     'POST /invoices/{id}/cancel',
     'POST /invoices/{id}/pay',
+    'POST /nano/pay',
     'POST /sandbox/fund',
     'POST /shopping/buy',
     'POST /shopping/sales/{orderId}/refund',

@@ -75,6 +75,21 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     expires_at: 'now()',
   },
   settlement: { chain: "'MATIC'", asset: "'USDC'", wallet_id: "'wal_old'" },
+  purchase: {
+    account_id: '(SELECT min(id) FROM accounts)',
+    method: "'GET'",
+    url: "'https://example.com/forecast'",
+    asset: "'USDC'",
+    amount: '10000',
+    x402_version: '2',
+    terms: "'{}'",
+    wallet_id: "'wal_new'",
+    pay_to: `'0x${'6'.repeat(40)}'`,
+    nonce: "'0x' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')",
+    valid_before: '1800000000',
+    from_block: '0',
+    signature: "'0x12'",
+  },
   house_move: { chain: "'MATIC'", from_wallet: "'wal_old'", to_wallet: "'wal_new'", atomic: '5' },
 };
 
