@@ -31,7 +31,11 @@ export async function beginCheckout(
   if (place.ships && mayGoOn(session)) {
     const change = async (fulfillment: object) => {
       const body = { line_items: linesOf(session, lines), context, buyer: namesOf(address.name), fulfillment };
-      return ask(parts, { method: 'PUT', url: `${url}/${encodeURIComponent(session.id)}`, body });
+      const changed = await ask(parts, { method: 'PUT', url: `${url}/${encodeURIComponent(created.id)}`, body });
+      if ('id' in changed && changed.id !== created.id) {
+        throw new MerchantTrouble('not_offered', 'The shop answered about another checkout, so nothing was ordered.');
+      }
+      return changed;
     };
     const addressed = await change({ methods: [method(session, { destinations: [destination()] })] });
     if (!('id' in addressed)) return addressed;

@@ -92,8 +92,13 @@ export function readRefusal(messages: readonly ShopMessage[]): { readonly why: R
 /** Statuses of HTTP that say nothing about the order: it may have been taken, or may be yet. */
 const undecided = new Set([408, 409, 425, 429]);
 
-/** What a shop's answer to one of our requests means for the order. */
-export function readAnswer({ status, json }: ShopReply, asked: 'complete' | 'look' | 'cancel'): ShopAnswer {
+export type Asked = 'complete' | 'look' | 'cancel';
+
+/** What a shop's answer to one of our requests means for the order. What it says of another checkout means nothing. */
+export function readAnswer(
+  { status, json }: ShopReply,
+  { asked, checkoutId }: { readonly asked: Asked; readonly checkoutId: string },
+): ShopAnswer {
   if (status >= 500 || undecided.has(status) || (status >= 300 && status < 400)) {
     return { state: 'unknown', why: `it answered ${status}` };
   }
@@ -103,6 +108,7 @@ export function readAnswer({ status, json }: ShopReply, asked: 'complete' | 'loo
   switch (session.status) {
     case 'completed': {
       const order = fieldsOf(session.fields['order']);
+  if (session.id !== checkoutId) return { state: 'unknown', why: 'it answered about another checkout' };
       return {
         state: 'accepted',
         merchantOrderId: cleanText(order['id'], 100) || undefined,
@@ -129,7 +135,7 @@ export function readAnswer({ status, json }: ShopReply, asked: 'complete' | 'loo
 }
 
 /** Without a session: a refusal of the protocol, or an outcome without anything to show. */
-function readError({ status, json }: ShopReply, asked: 'complete' | 'look' | 'cancel'): ShopAnswer {
+function readError({ status, json }: ShopReply, asked: Asked): ShopAnswer {
   const fields = fieldsOf(json);
   const messages = readMessages(fields);
   if (messages.some(({ code }) => code === 'not_found')) return { state: 'gone' };
