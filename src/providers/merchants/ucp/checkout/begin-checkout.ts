@@ -4,7 +4,7 @@ import { MerchantTrouble } from '../../../../shopping/merchant-trouble.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import { type CheckoutParts, callShop } from './call-shop.ts';
 import { missingOfAddress, namesOf, toDestination } from './destination.ts';
-import { readRefusal, readSession, type Session } from './read-session.ts';
+import { readMessages, readRefusal, readSession, type Session } from './read-session.ts';
 
 const timeoutMs = 6_000;
 const destinationId = 'dest_1';
@@ -71,19 +71,9 @@ async function ask(parts: CheckoutParts, step: Step): Promise<Session | Extract<
   if (status >= 500 || status === 429) {
     throw new MerchantTrouble('unreachable', 'The shop is busy or in trouble, and could not begin the order.');
   }
-  const fields = fieldsOf(json);
-  const messages = listOf(fields['messages']).map(fieldsOf);
-  const told = readRefusal(
-    messages.map((message) => ({
-      type: 'error',
-      code: textOf(message['code']) ?? '',
-      content: textOf(message['content'])?.slice(0, 200) ?? '',
-      severity: '',
-      path: '',
-      isDisclosure: false,
-    })),
-  );
-  return { state: 'refused', ...told };
+  // Where there is no checkout, whatever it says is why.
+  const messages = readMessages(fieldsOf(json)).map((message) => ({ ...message, type: 'error' }));
+  return { state: 'refused', ...readRefusal(messages) };
 }
 
 function mayGoOn({ status }: Session): boolean {

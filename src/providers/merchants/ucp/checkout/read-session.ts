@@ -59,7 +59,7 @@ function readTotal(fields: Fields): CheckoutTotal | undefined {
   return { minor: BigInt(Number(total.amount)), currency };
 }
 
-function readMessages(fields: Fields): ShopMessage[] {
+export function readMessages(fields: Fields): ShopMessage[] {
   return listOf(fields['messages'], 20)
     .map(fieldsOf)
     .map((message) => ({
