@@ -42,6 +42,9 @@ export function readSession(json: unknown): Session | undefined {
   };
 }
 
+/** Fifteen digits: all of them can be told in a number of JSON, and nobody asks for more. */
+const mostMinor = 999_999_999_999_999;
+
 /**
  * What the shop asks for in all: one total, in whole minor units, which everything else on the top level adds up to. What does
  * not add up is not believed.
@@ -55,7 +58,7 @@ function readTotal(fields: Fields): CheckoutTotal | undefined {
   if (currency === undefined || totals.length !== 1 || total === undefined) return undefined;
   if (!amounts.every(({ amount }) => Number.isSafeInteger(amount))) return undefined;
   const rest = amounts.filter(({ type }) => type !== 'total').reduce((sum, { amount }) => sum + Number(amount), 0);
-  if (rest !== total.amount || Number(total.amount) <= 0) return undefined;
+  if (rest !== total.amount || Number(total.amount) <= 0 || Number(total.amount) > mostMinor) return undefined;
   return { minor: BigInt(Number(total.amount)), currency };
 }
 
@@ -105,10 +108,10 @@ export function readAnswer(
   if (status === 404 || status === 410) return { state: 'gone' };
   const session = readSession(json);
   if (session === undefined || status >= 400) return readError({ status, json }, asked);
+  if (session.id !== checkoutId) return { state: 'unknown', why: 'it answered about another checkout' };
   switch (session.status) {
     case 'completed': {
       const order = fieldsOf(session.fields['order']);
-  if (session.id !== checkoutId) return { state: 'unknown', why: 'it answered about another checkout' };
       return {
         state: 'accepted',
         merchantOrderId: cleanText(order['id'], 100) || undefined,
