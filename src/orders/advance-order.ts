@@ -27,7 +27,7 @@ async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> 
     ]);
     answer = await shop.ask();
   }
-  checkpoint('order.asked');
+  checkpoint('order.answered');
   switch (answer.state) {
     case 'accepted':
       await captureOrder(parts, order, answer);

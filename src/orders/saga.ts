@@ -35,7 +35,7 @@ export const orderSaga = defineSaga({
     failed: { meaning: 'the shop has not taken it, and all the money is back, the fee too', next: [] },
     needs_buyer: { meaning: 'the shop wants to see the buyer; all the money is back', next: [] },
   },
-  checkpoints: ['order.opened', 'order.asked', 'order.completed'],
+  checkpoints: ['order.opened', 'order.answered', 'order.completed'],
   rehearsal: {
     request: {
       path: '/shopping/buy',
@@ -49,6 +49,8 @@ export const orderSaga = defineSaga({
       },
     },
     endsAs: 'completed',
+    // Nothing of it touches a chain.
+    notWith: ['circle'],
   },
 });
 
