@@ -6,6 +6,7 @@ import { describeOrder, exampleOrder, orderRecord } from './answer.ts';
 import { orderErrors } from './errors.ts';
 import { findOrder, type OrderRow, selectOrder, shownStatusSql, toOrder } from './order.ts';
 import { type ShownStatus, shownStatuses } from './saga.ts';
+import { sellerSql } from './seller.ts';
 
 export function orderRoutes(db: Queryable): Route[] {
   return [listRoute(db), findRoute(db)];
@@ -61,24 +62,24 @@ function findRoute(db: Queryable): Route {
   );
 }
 
-type OrderQuery = ({ readonly buyer: bigint } | { readonly sellers: readonly string[] }) & {
+type OrderQuery = ({ readonly buyer: bigint } | { readonly seller: bigint; readonly domains: readonly string[] }) & {
   readonly cursor?: string | undefined;
   readonly status?: ShownStatus | undefined;
   readonly limit: number;
 };
 
-/** One more than the page holds. A shop sees only what it has taken. */
+/** One more than the page holds. A shop sees only what it has taken itself. */
 export async function listOrders(db: Queryable, query: OrderQuery): Promise<OrderRow[]> {
   const { cursor, status, limit } = query;
-  const [whose, value] =
+  const [whose, values] =
     'buyer' in query
-      ? ['o.account_id = $1', query.buyer]
-      : ["o.domain = ANY ($1) AND o.status = 'completed'", query.sellers];
+      ? ['o.account_id = $4', [query.buyer]]
+      : [`o.status = 'completed' AND ${sellerSql} = $4 AND o.domain = ANY ($5)`, [query.seller, query.domains]];
   const { rows } = await db.query<OrderRow>(
-    `${selectOrder} WHERE ${whose} AND ($2::text IS NULL OR o.id < $2)
-        AND ($3::text IS NULL OR ${shownStatusSql} = $3)
-      ORDER BY o.id DESC LIMIT $4`,
-    [value, cursor ?? null, status ?? null, limit + 1],
+    `${selectOrder} WHERE ${whose} AND ($1::text IS NULL OR o.id < $1)
+        AND ($2::text IS NULL OR ${shownStatusSql} = $2)
+      ORDER BY o.id DESC LIMIT $3`,
+    [cursor ?? null, status ?? null, limit + 1, ...values],
   );
   return rows;
 }

@@ -51,7 +51,7 @@ function listRoute(db: Queryable): Route {
     },
     async ({ caller, query }) => {
       const domains = await merchantsOf(db, caller.accountId);
-      const rows = await listOrders(db, { sellers: domains, ...query });
+      const rows = await listOrders(db, { seller: caller.accountId, domains, ...query });
       const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
       return ok({ sales: items.map((row) => describeSale(toOrder(row))), nextCursor });
     },

@@ -1,14 +1,16 @@
 import type { Queryable, Transaction } from '../db/database.ts';
-import { merchantsOf } from '../merchants/find-merchant.ts';
 import { saleErrors } from './errors.ts';
-import { findOrder, type Order } from './order.ts';
+import { type Order, type OrderRow, selectOrder, toOrder } from './order.ts';
+import { sellerSql } from './seller.ts';
 
-/** An order that a shop of this account has taken; what others have sold is not there. */
+/** An order that a shop of this account has taken; what others have sold is not there, not even of the same domain. */
 export async function findSale(db: Queryable, accountId: bigint, orderId: string): Promise<Order> {
-  const order = await findOrder(db, orderId);
-  if (order === undefined || order.status !== 'completed') throw saleErrors.sale_not_found();
-  if (!(await merchantsOf(db, accountId)).includes(order.domain)) throw saleErrors.sale_not_found();
-  return order;
+  const { rows } = await db.query<OrderRow>(
+    `${selectOrder} WHERE o.id = $1 AND o.status = 'completed' AND ${sellerSql} = $2`,
+    [orderId, accountId],
+  );
+  if (rows[0] === undefined) throw saleErrors.sale_not_found();
+  return toOrder(rows[0]);
 }
 
 /** The same, held until the caller's commit, so that two changes of it come one after the other. */
