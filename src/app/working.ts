@@ -14,8 +14,11 @@ import { createConsoleNotifier } from '../sandbox/notifier.ts';
 import type { Foundation } from './foundation.ts';
 import { gather, settingsOf } from './listed-feature.ts';
 
-/** Sagas wait for their chain and for commits most of the time, so more of them run at once than of other jobs. */
-const slots = Object.fromEntries(chainIds.map((chain) => [chain, 8]));
+/**
+ * Sagas wait for their chain and for commits most of the time, so more of them run at once than of other jobs; and of shops there are
+ * many, each of which may let us wait.
+ */
+const slots = { ...Object.fromEntries(chainIds.map((chain) => [chain, 8])), shops: 16 };
 
 /** Everything that happens without a request: jobs, and loops such as the watch over the chains. */
 export async function startWorking(foundation: Foundation): Promise<Worker> {

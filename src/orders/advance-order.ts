@@ -1,14 +1,29 @@
 import { noCheckpoint } from '../checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../sagas/run-saga.ts';
+import { wakeSaga } from '../sagas/wake-saga.ts';
 import type { RefusalKind, ShopAnswer } from './checkout.ts';
 import { findOrder, type Order } from './order.ts';
 import { shopOf } from './order-channel.ts';
 import type { OrderParts } from './parts.ts';
 import { orderSaga } from './saga.ts';
 import { captureOrder, type Ending, releaseOrder } from './settle-order.ts';
+import { createShopTurns } from './shop-turns.ts';
+
+/** A quarter of the lane's slots. */
+const turnsPerShop = 4;
 
 export function orderHandler(parts: OrderParts): SagaHandler {
-  return handleSaga(orderSaga, (id) => findOrder(parts.db, id), { placed: (order) => settlePlaced(parts, order) });
+  const { db, clock } = parts;
+  const turns = createShopTurns({
+    most: turnsPerShop,
+    // Who is not woken looks again by itself.
+    wake: (id) => wakeSaga(db, { saga: orderSaga.name, id, lane: 'shops' }).catch(() => undefined),
+  });
+  return handleSaga(orderSaga, (id) => findOrder(db, id), {
+    placed: async (order) =>
+      (await turns.take(order, () => settlePlaced(parts, order))) ??
+      waitFor(order, clock.now(), 'its turn: the shop is being asked about other orders'),
+  });
 }
 
 /**
@@ -21,10 +36,8 @@ async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> 
   const isOver = clock.now() >= order.expiresAt.getTime();
   let answer: ShopAnswer = order.askedAt === null ? { state: 'open' } : await shop.look();
   if (answer.state === 'open' && !isOver) {
-    await db.query('UPDATE orders SET asked_at = coalesce(asked_at, clock_timestamp()) WHERE id = $1 AND status = $2', [
-      order.id,
-      'placed',
-    ]);
+    // Somebody else may have decided it meanwhile: then nobody asks the shop for it any more.
+    if (!(await markAsked(db, order.id))) return 'rest';
     answer = await shop.ask();
   }
   checkpoint('order.answered');
@@ -34,8 +47,7 @@ async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> 
       checkpoint('order.completed');
       return 'rest';
     case 'needs_buyer':
-      await releaseOrder(parts, order, { status: 'needs_buyer', continueUrl: answer.continueUrl }, 'the shop said so');
-      return 'rest';
+      return handOver(parts, order, answer.continueUrl);
     case 'cancelled':
       await releaseOrder(parts, order, failed('refused', 'The shop has cancelled the order.'), 'the shop said so');
       return 'rest';
@@ -56,6 +68,26 @@ async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> 
   }
 }
 
+/** From then on the shop may have it. False when it is decided. */
+async function markAsked(db: OrderParts['db'], id: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `UPDATE orders SET asked_at = coalesce(asked_at, clock_timestamp()) WHERE id = $1 AND status = 'placed'`,
+    [id],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * A shop that has redeemed was told that the money is set aside for it, and may go on with it once it has seen the buyer: it has to
+ * cancel before the money comes back, and then there is nothing left to go on with.
+ */
+async function handOver(parts: OrderParts, order: Order, continueUrl: string): Promise<SagaStep> {
+  const ending = { status: 'needs_buyer', continueUrl } as const;
+  const came = await releaseOrder(parts, order, ending, 'unless it may have it');
+  if (came !== 'with_the_shop') return 'rest';
+  return takeBack(parts, order, failed('refused', 'The shop wanted to see the buyer, and has cancelled the order.'));
+}
+
 function failed(why: RefusalKind | 'no_answer', reason: string): Extract<Ending, { status: 'failed' }> {
   return { status: 'failed', code: why, reason };
 }
@@ -66,7 +98,10 @@ function failed(why: RefusalKind | 'no_answer', reason: string): Extract<Ending,
  */
 async function takeBack(parts: OrderParts, order: Order, ending: Ending): Promise<SagaStep> {
   const shop = shopOf(parts, order);
-  if (await releaseOrder(parts, order, ending, 'unless it was redeemed')) {
+  const came = await releaseOrder(parts, order, ending, 'unless it may have it');
+  // What somebody else has decided, perhaps that the shop is paid, is not ours to cancel.
+  if (came === 'decided_before') return 'rest';
+  if (came === 'released') {
     // A courtesy: what it may have put aside is free again. Whether it hears of it changes nothing.
     await shop.cancel().catch(() => undefined);
     return 'rest';

@@ -13,7 +13,7 @@ import type { MerchantSearch } from '../shopping/search-merchant.ts';
 import type { Website } from '../shopping/website.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import type { BegunCheckout, ShopCheckouts } from './checkout.ts';
-import { currencyPaidBy, toAmount } from './currency.ts';
+import { currencyPaidBy, toAmount, totalOf } from './currency.ts';
 import { orderErrors } from './errors.ts';
 import { type OrderedProduct, productOrRefuse, type WantedProduct } from './find-product.ts';
 import { type Gate, gateOrRefuse } from './gate.ts';
@@ -96,10 +96,7 @@ interface Wanted {
 /** What the shop asks for in all: its checkout says so, or where it has none, its price. */
 async function offerOf({ checkouts }: BuyParts, gate: Gate, { product, address, asset }: Wanted): Promise<Offer> {
   if (gate.kind === 'webhook') {
-    const { atomic, decimals, currency = '' } = product.price;
-    // A price of another scale than hundredths is in none of the currencies that can be paid in.
-    const minor = decimals === 2 ? atomic : decimals < 2 ? atomic * 10n ** BigInt(2 - decimals) : 0n;
-    return { channel: { kind: 'webhook', url: gate.url }, total: { minor, currency }, continueUrl: undefined };
+    return { channel: { kind: 'webhook', url: gate.url }, total: totalOf(product.price), continueUrl: undefined };
   }
   const begun = await checkouts.begin(gate.place, {
     itemId: product.itemId,
@@ -116,7 +113,7 @@ function readOffer(begun: BegunCheckout, { price }: OrderedProduct): Offer {
     case 'needs_buyer':
       return {
         channel: { kind: 'ucp', checkout: begun.checkout },
-        total: begun.total ?? { minor: price.atomic, currency: price.currency ?? '' },
+        total: begun.total ?? totalOf(price),
         continueUrl: begun.continueUrl,
       };
     case 'address_incomplete':

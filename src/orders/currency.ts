@@ -1,18 +1,19 @@
 import { type Amount, amountOf } from '../money/amount.ts';
+import { decimalsOf } from '../money/asset.ts';
+import { minorUnitOf, type Price } from '../shopping/price.ts';
 import type { CheckoutTotal } from './checkout.ts';
 import type { OrderAsset } from './order.ts';
 
 /** A stablecoin pays what is priced in the money that it stands for, and nothing else. */
 export const currencyPaidBy = { USDC: 'USD', EURC: 'EUR' } as const satisfies Record<OrderAsset, string>;
 
-/** Dollars and euros have hundred parts; the coins have a million. */
-const atomicPerMinor = 10_000n;
-
-export function toAmount(asset: OrderAsset, { minor }: CheckoutTotal): Amount {
-  return amountOf(asset, minor * atomicPerMinor);
+/** As many coins as the shop asks for of its currency. Dollars and euros have hundred parts, yen have none; the coins have a million. */
+export function toAmount(asset: OrderAsset, { minor, currency }: CheckoutTotal): Amount {
+  return amountOf(asset, minor * 10n ** BigInt(decimalsOf[asset] - minorUnitOf(currency)));
 }
 
-export function toMinor({ atomic }: Amount): bigint {
-  if (atomic % atomicPerMinor !== 0n) throw new RangeError(`${atomic} is no whole number of cents`);
-  return atomic / atomicPerMinor;
+/** What a price comes to in the smallest unit of its currency. Nothing where it is finer than that: then nobody can pay it. */
+export function totalOf({ atomic, decimals, currency = '' }: Price): CheckoutTotal {
+  const missing = minorUnitOf(currency) - decimals;
+  return { minor: missing < 0 ? 0n : atomic * 10n ** BigInt(missing), currency };
 }

@@ -68,7 +68,7 @@ type OrderQuery = ({ readonly buyer: bigint } | { readonly seller: bigint }) & {
   readonly limit: number;
 };
 
-/** One more than the page holds. A shop sees only what it has taken. */
+/** One more than the page holds. A shop sees only what it has taken itself. */
 export async function listOrders(db: Queryable, query: OrderQuery): Promise<OrderRow[]> {
   const { cursor, status, limit } = query;
   const [whose, accountId] = 'buyer' in query ? ['o.account_id = $1', query.buyer] : [soldBy, query.seller];

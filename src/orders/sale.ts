@@ -8,7 +8,7 @@ import { type Order, type OrderRow, selectOrder, toOrder } from './order.ts';
 export const soldBy = `o.status = 'completed' AND (o.seller_id = $1 OR (o.seller_id IS NULL AND o.domain IN (
   SELECT c.name FROM claimants c WHERE c.kind = 'domain' AND c.account_id = $1)))`;
 
-/** An order that a shop of this account has taken; what others have sold is not there. */
+/** An order that a shop of this account has taken; what others have sold is not there, not even of the same domain. */
 export async function findSale(db: Queryable, accountId: bigint, orderId: string): Promise<Order> {
   const { rows } = await db.query<OrderRow>(`${selectOrder} WHERE o.id = $2 AND ${soldBy}`, [accountId, orderId]);
   const [row] = rows;

@@ -56,24 +56,33 @@ export type Ending =
   | { readonly status: 'failed'; readonly code: string; readonly reason: string }
   | { readonly status: 'needs_buyer'; readonly continueUrl: string };
 
+/** What came of giving the money back: it is back, the shop may have the order, or somebody else was faster. */
+export type Release = 'released' | 'with_the_shop' | 'decided_before';
+
 /**
- * Everything goes back to the buyer. Without the shop's word that it has not taken the order, only if nobody has redeemed what it
- * was given: from that commit on nobody can. False when somebody has, and nothing was changed.
+ * Everything goes back to the buyer. Without the shop's word that it has not taken the order, only if it cannot have: nobody has
+ * redeemed what it was given, and from that commit on nobody can; or it takes orders by message and was never sent this one.
  */
 export async function releaseOrder(
   { db, ledger, logger }: SettleParts,
   order: Order,
   ending: Ending,
-  certainty: 'the shop said so' | 'unless it was redeemed',
-): Promise<boolean> {
-  const { id, channel } = order;
+  certainty: 'the shop said so' | 'unless it may have it',
+): Promise<Release> {
+  const { id } = order;
   return db.transaction(async (tx) => {
+    const { rows } = await tx.query<{ wasAsked: boolean }>(
+      `SELECT asked_at IS NOT NULL AS "wasAsked" FROM orders WHERE id = $1 AND status = 'placed' FOR UPDATE`,
+      [id],
+    );
+    const [open] = rows;
+    if (open === undefined) return 'decided_before';
     if (certainty === 'the shop said so') await voidCredential(tx, id);
-    else if (channel.kind !== 'ucp' || !(await voidUnredeemed(tx, id))) return false;
+    else if (!(await cannotHaveIt(tx, order, open))) return 'with_the_shop';
     const failed = ending.status === 'failed' ? ending : undefined;
-    const { rowCount } = await tx.query(
+    await tx.query(
       `UPDATE orders SET status = $2, error = $3, error_code = $4, continue_url = $5, updated_at = now(), finished_at = now()
-        WHERE id = $1 AND status = 'placed'`,
+        WHERE id = $1`,
       [
         id,
         ending.status,
@@ -82,13 +91,19 @@ export async function releaseOrder(
         ending.status === 'needs_buyer' ? ending.continueUrl : null,
       ],
     );
-    // Somebody else has decided it meanwhile.
-    if (rowCount === 0) return true;
     await tellOf(tx, id, 'order.failed', undefined);
     await postSurely(tx, ledger, [released(order)]);
     if (failed !== undefined) logger.info({ order: id, shop: order.domain, code: failed.code }, 'an order failed');
-    return true;
+    return 'released';
   });
+}
+
+async function cannotHaveIt(
+  tx: Transaction,
+  { id, channel }: Order,
+  { wasAsked }: { readonly wasAsked: boolean },
+): Promise<boolean> {
+  return channel.kind === 'ucp' ? voidUnredeemed(tx, id) : !wasAsked;
 }
 
 async function tellOf(

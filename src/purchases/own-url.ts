@@ -1,3 +1,5 @@
+import { parseUrl } from '../parse-url.ts';
+
 /** An address of this machine, in any of its usual spellings. */
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0|\[::\]|\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\])$/;
 
@@ -6,8 +8,8 @@ const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0|\[::\]|\[
  * server, whatever its address is called; elsewhere the name tells.
  */
 export function isOwnUrl(text: string, publicUrl: string): boolean {
-  if (!URL.canParse(text) || !URL.canParse(publicUrl)) return false;
-  const [asked, own] = [new URL(text), new URL(publicUrl)];
+  const [asked, own] = [parseUrl(text), parseUrl(publicUrl)];
+  if (asked === undefined || own === undefined) return false;
   if (!/^https?:$/.test(asked.protocol)) return false;
   const [host, ownHost] = [bare(asked), bare(own)];
   if (loopback.test(ownHost)) return loopback.test(host) && portOf(asked) === portOf(own);

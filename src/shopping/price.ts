@@ -31,7 +31,8 @@ const minorUnits: Readonly<Record<string, number>> = Object.fromEntries([
   ...'CLF UYW'.split(' ').map((code) => [code, 4]),
 ]);
 
-function minorUnitOf(currency: string | undefined): number {
+/** How many decimals the smallest unit of a currency is away from it. */
+export function minorUnitOf(currency: string | undefined): number {
   return minorUnits[currency ?? ''] ?? 2;
 }
 

@@ -205,11 +205,26 @@ describe('a shop that takes orders by webhook', () => {
       const { rows } = await world.db.query<Pick<Order, 'id'>>('SELECT id FROM orders WHERE finished_at IS NULL');
       return rows[0]?.id;
     });
+    await until('it to be sent', async () => got.some(({ type }) => type === 'order.placed'));
     await letExpire(id);
     await until('it to be taken back', async () => got.some(({ type }) => type === 'order.cancelled'));
     expect((await orderOf(id)).status).toBe('pending');
     cancels = { status: 200, body: { status: 'cancelled' } };
     expect((await untilDecided(id)).status).toBe('failed');
     expect(await balance()).toBe(before);
+  });
+
+  test('was never sent it before its time was over: all the money is back, whatever it says', async () => {
+    listen();
+    say = () => ({ status: 500, body: {} });
+    await world.db.query(`CREATE FUNCTION be_late() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN NEW.expires_at := clock_timestamp(); RETURN NEW; END $$`);
+    await world.db.query('CREATE TRIGGER late BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION be_late()');
+    const before = await balance();
+    const { body } = await buy();
+    await world.db.query('DROP TRIGGER late ON orders');
+    expect([body.code, body.reason]).toEqual(['order_failed', 'no_answer']);
+    expect(await balance()).toBe(before);
+    expect(got.filter(({ type }) => type === 'order.placed')).toEqual([]);
   });
 });

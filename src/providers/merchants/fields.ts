@@ -13,8 +13,9 @@ export function listOf(value: unknown, most = 100): readonly unknown[] {
   return Array.isArray(value) ? value.slice(0, most) : [value];
 }
 
-/** Text, or a number where text was meant. */
+/** Text, or a number where text was meant. What neither an address nor the database can hold is no text. */
 export function textOf(value: unknown): string | undefined {
   if (typeof value === 'number' && Number.isFinite(value)) return String(value);
-  return typeof value === 'string' && value.trim() !== '' ? value : undefined;
+  if (typeof value !== 'string' || value.trim() === '') return undefined;
+  return value.isWellFormed() && !value.includes('\0') ? value : undefined;
 }

@@ -4,7 +4,7 @@ import { MerchantTrouble } from '../../../../shopping/merchant-trouble.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import { type CheckoutParts, callShop } from './call-shop.ts';
 import { missingOfAddress, namesOf, toDestination } from './destination.ts';
-import { readRefusal, readSession, type Session } from './read-session.ts';
+import { readMessages, readRefusal, readSession, type Session } from './read-session.ts';
 
 const timeoutMs = 6_000;
 const destinationId = 'dest_1';
@@ -31,7 +31,11 @@ export async function beginCheckout(
   if (place.ships && mayGoOn(session)) {
     const change = async (fulfillment: object) => {
       const body = { line_items: linesOf(session, lines), context, buyer: namesOf(address.name), fulfillment };
-      return ask(parts, { method: 'PUT', url: `${url}/${encodeURIComponent(session.id)}`, body });
+      const changed = await ask(parts, { method: 'PUT', url: `${url}/${encodeURIComponent(created.id)}`, body });
+      if ('id' in changed && changed.id !== created.id) {
+        throw new MerchantTrouble('not_offered', 'The shop answered about another checkout, so nothing was ordered.');
+      }
+      return changed;
     };
     const addressed = await change({ methods: [method(session, { destinations: [destination()] })] });
     if (!('id' in addressed)) return addressed;
@@ -67,19 +71,9 @@ async function ask(parts: CheckoutParts, step: Step): Promise<Session | Extract<
   if (status >= 500 || status === 429) {
     throw new MerchantTrouble('unreachable', 'The shop is busy or in trouble, and could not begin the order.');
   }
-  const fields = fieldsOf(json);
-  const messages = listOf(fields['messages']).map(fieldsOf);
-  const told = readRefusal(
-    messages.map((message) => ({
-      type: 'error',
-      code: textOf(message['code']) ?? '',
-      content: textOf(message['content'])?.slice(0, 200) ?? '',
-      severity: '',
-      path: '',
-      isDisclosure: false,
-    })),
-  );
-  return { state: 'refused', ...told };
+  // Where there is no checkout, whatever it says is why.
+  const messages = readMessages(fieldsOf(json)).map((message) => ({ ...message, type: 'error' }));
+  return { state: 'refused', ...readRefusal(messages) };
 }
 
 function mayGoOn({ status }: Session): boolean {

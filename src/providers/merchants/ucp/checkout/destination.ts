@@ -22,17 +22,17 @@ export function toDestination(address: ShippingAddress) {
 }
 
 /** What we call the parts that a shop may say are missing. */
-const ours: Readonly<Record<string, string>> = {
-  first_name: 'name',
-  last_name: 'name',
-  street_address: 'street',
-  extended_address: 'extra',
-  address_locality: 'city',
-  address_region: 'region',
-  postal_code: 'postalCode',
-  address_country: 'country',
-  phone_number: 'phone',
-};
+const ours: ReadonlyMap<string, string> = new Map([
+  ['first_name', 'name'],
+  ['last_name', 'name'],
+  ['street_address', 'street'],
+  ['extended_address', 'extra'],
+  ['address_locality', 'city'],
+  ['address_region', 'region'],
+  ['postal_code', 'postalCode'],
+  ['address_country', 'country'],
+  ['phone_number', 'phone'],
+]);
 
 /** The parts of the address that the shop cannot do without, by the places that its messages point at. */
 export function missingOfAddress(messages: readonly ShopMessage[]): string[] {
@@ -40,7 +40,7 @@ export function missingOfAddress(messages: readonly ShopMessage[]): string[] {
     .filter(({ type }) => type === 'error')
     .flatMap(({ path, code }) => {
       const part = /([a-z_]+)$/.exec(path)?.[1] ?? '';
-      return code === 'address_undeliverable' ? [] : (ours[part] ?? []);
+      return code === 'address_undeliverable' ? [] : (ours.get(part) ?? []);
     });
   return [...new Set(named)];
 }

@@ -42,6 +42,9 @@ export function readSession(json: unknown): Session | undefined {
   };
 }
 
+/** Fifteen digits: all of them can be told in a number of JSON, and nobody asks for more. */
+const mostMinor = 999_999_999_999_999;
+
 /**
  * What the shop asks for in all: one total, in whole minor units, which everything else on the top level adds up to. What does
  * not add up is not believed.
@@ -55,11 +58,11 @@ function readTotal(fields: Fields): CheckoutTotal | undefined {
   if (currency === undefined || totals.length !== 1 || total === undefined) return undefined;
   if (!amounts.every(({ amount }) => Number.isSafeInteger(amount))) return undefined;
   const rest = amounts.filter(({ type }) => type !== 'total').reduce((sum, { amount }) => sum + Number(amount), 0);
-  if (rest !== total.amount || Number(total.amount) <= 0) return undefined;
+  if (rest !== total.amount || Number(total.amount) <= 0 || Number(total.amount) > mostMinor) return undefined;
   return { minor: BigInt(Number(total.amount)), currency };
 }
 
-function readMessages(fields: Fields): ShopMessage[] {
+export function readMessages(fields: Fields): ShopMessage[] {
   return listOf(fields['messages'], 20)
     .map(fieldsOf)
     .map((message) => ({
@@ -92,14 +95,20 @@ export function readRefusal(messages: readonly ShopMessage[]): { readonly why: R
 /** Statuses of HTTP that say nothing about the order: it may have been taken, or may be yet. */
 const undecided = new Set([408, 409, 425, 429]);
 
-/** What a shop's answer to one of our requests means for the order. */
-export function readAnswer({ status, json }: ShopReply, asked: 'complete' | 'look' | 'cancel'): ShopAnswer {
+export type Asked = 'complete' | 'look' | 'cancel';
+
+/** What a shop's answer to one of our requests means for the order. What it says of another checkout means nothing. */
+export function readAnswer(
+  { status, json }: ShopReply,
+  { asked, checkoutId }: { readonly asked: Asked; readonly checkoutId: string },
+): ShopAnswer {
   if (status >= 500 || undecided.has(status) || (status >= 300 && status < 400)) {
     return { state: 'unknown', why: `it answered ${status}` };
   }
   if (status === 404 || status === 410) return { state: 'gone' };
   const session = readSession(json);
   if (session === undefined || status >= 400) return readError({ status, json }, asked);
+  if (session.id !== checkoutId) return { state: 'unknown', why: 'it answered about another checkout' };
   switch (session.status) {
     case 'completed': {
       const order = fieldsOf(session.fields['order']);
@@ -129,7 +138,7 @@ export function readAnswer({ status, json }: ShopReply, asked: 'complete' | 'loo
 }
 
 /** Without a session: a refusal of the protocol, or an outcome without anything to show. */
-function readError({ status, json }: ShopReply, asked: 'complete' | 'look' | 'cancel'): ShopAnswer {
+function readError({ status, json }: ShopReply, asked: Asked): ShopAnswer {
   const fields = fieldsOf(json);
   const messages = readMessages(fields);
   if (messages.some(({ code }) => code === 'not_found')) return { state: 'gone' };

@@ -1,4 +1,4 @@
-import type { CheckoutPlace, ShopAnswer, ShopCheckouts } from '../../../../orders/checkout.ts';
+import type { Checkout, CheckoutPlace, ShopAnswer, ShopCheckouts } from '../../../../orders/checkout.ts';
 import { createBriefMemory } from '../../../../shopping/brief-memory.ts';
 import { type MerchantSite, openSite } from '../../../../shopping/merchant-site.ts';
 import { MerchantTrouble } from '../../../../shopping/merchant-trouble.ts';
@@ -8,7 +8,7 @@ import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import { isCapable, readProfile, type ShopProfile, servicesOf, spokenProfiles } from '../profile.ts';
 import { beginCheckout } from './begin-checkout.ts';
 import { type CheckoutParts, callShop } from './call-shop.ts';
-import { readAnswer } from './read-session.ts';
+import { type Asked, readAnswer } from './read-session.ts';
 
 const checkoutName = 'dev.ucp.shopping.checkout';
 const fulfillmentName = 'dev.ucp.shopping.fulfillment';
@@ -73,7 +73,7 @@ export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
     begin: (place, request) => beginCheckout(parts, place, request),
 
     complete: (checkout, { orderId, token, expiresAt, key }) =>
-      ask(parts, `${checkout.endpoint}/checkout-sessions/${encodeURIComponent(checkout.id)}/complete`, {
+      ask(parts, checkout, {
         key,
         asked: 'complete',
         body: {
@@ -91,34 +91,33 @@ export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
         },
       }),
 
-    look: (checkout) =>
-      ask(parts, `${checkout.endpoint}/checkout-sessions/${encodeURIComponent(checkout.id)}`, { asked: 'look' }),
+    look: (checkout) => ask(parts, checkout, { asked: 'look' }),
 
-    cancel: (checkout, key) =>
-      ask(parts, `${checkout.endpoint}/checkout-sessions/${encodeURIComponent(checkout.id)}/cancel`, {
-        key,
-        asked: 'cancel',
-        body: {},
-      }),
+    cancel: (checkout, key) => ask(parts, checkout, { key, asked: 'cancel', body: {} }),
   };
 }
 
 interface Asking {
-  readonly asked: 'complete' | 'look' | 'cancel';
+  readonly asked: Asked;
   readonly key?: string;
   readonly body?: object;
 }
 
-async function ask(parts: CheckoutParts, url: string, { asked, key, body }: Asking): Promise<ShopAnswer> {
+async function ask(
+  parts: CheckoutParts,
+  { endpoint, id }: Checkout,
+  { asked, key, body }: Asking,
+): Promise<ShopAnswer> {
+  const session = `${endpoint}/checkout-sessions/${encodeURIComponent(id)}`;
   try {
     const answer = await callShop(parts, {
       method: asked === 'look' ? 'GET' : 'POST',
-      url,
+      url: asked === 'look' ? session : `${session}/${asked}`,
       timeoutMs: asked === 'complete' ? 12_000 : 8_000,
       ...(key !== undefined && { key }),
       ...(body !== undefined && { body }),
     });
-    return readAnswer(answer, asked);
+    return readAnswer(answer, { asked, checkoutId: id });
   } catch (error) {
     // Whether the shop has heard of it nobody knows.
     if (error instanceof MerchantTrouble) return { state: 'unknown', why: error.message };
