@@ -74,10 +74,9 @@ function readEnd(pieces: readonly string[]): End {
   return { country: country.code, rest, place: takePlace(rest, country.code) };
 }
 
-/** "Atlanta, GA" is not in Gabon, and "Wilmington 19801, DE" is not in Germany: only a code of the country's own tells. */
-function isCertain(text: string, country: string, { postalCode, codeStands }: Place): boolean {
-  if (!mayBeRegion(text)) return true;
-  return postalCode !== undefined && (codeStands === 'before' || !isZipOfState(postalCode, country));
+/** "Atlanta, GA" is not in Gabon, and "19801 Wilmington, DE" is not in Germany: only a code of the country's own tells. */
+function isCertain(text: string, country: string, { postalCode }: Place): boolean {
+  return !mayBeRegion(text) || (postalCode !== undefined && !isZipOfState(postalCode, country));
 }
 
 /** "London SW1A 2AA UK", "75001 Paris France": believed only of a piece that has a code of that country. */

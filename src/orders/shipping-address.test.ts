@@ -104,6 +104,9 @@ describe('an address as text', () => {
     ['Ada, 1 Peachtree St, Atlanta, Georgia', ['postalCode', 'country']],
     ['Ada, 1 Main St, Wilmington, DE 19801', ['country']],
     ['Ada, 1 Main St, Wilmington 19801, DE', ['country']],
+    ['Ada, 1 Main St, 19801 Wilmington, DE', ['country']],
+    ['Ada, 1 Main St, 60601 Chicago, IL', ['country']],
+    ['Ada, 1 Main St, 04101 Portland, ME', ['country']],
     ['Ada, 1 Main St, 94105 San Francisco, CA', ['country']],
     // A number in front of a street is a house, and a street is no city.
     ['Ada, Acme, 10115 Main St, New York, US', ['postalCode']],
