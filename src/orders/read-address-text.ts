@@ -93,9 +93,12 @@ function findCountryBehind(piece: string): { readonly code: string; readonly res
   return undefined;
 }
 
-/** "Singapore 048616" is both. */
+/** "Singapore 048616" is both; "VA 23218" is in Virginia, and not in the Vatican. */
 function findCityAndCountry(piece: string): { readonly code: string; readonly rest: string } | undefined {
-  const code = Object.keys(cities).find((one) => findCountry(findPostalCode(piece, one)?.rest ?? '') === one);
+  const code = Object.keys(cities).find((one) => {
+    const name = findPostalCode(piece, one)?.rest ?? '';
+    return findCountry(name) === one && !mayBeRegion(name);
+  });
   return code === undefined ? undefined : { code, rest: piece };
 }
 

@@ -117,6 +117,25 @@ describe('an address as text', () => {
     expect(missing(text)).toEqual(parts);
   });
 
+  it.each(
+    `AL 35203,AK 99501,AZ 85001,AR 72201,CA 90001,CO 80202,CT 06101,DE 19801,DC 20001,FL 33101,GA 30303,HI 96801,ID 83702,IL 60601,
+     IN 46201,IA 50309,KS 66101,KY 40202,LA 70112,ME 04101,MD 21201,MA 02108,MI 48201,MN 55401,MS 39201,MO 63101,MT 59601,NE 68101,
+     NV 89101,NH 03301,NJ 07101,NM 87501,NY 10001,NC 27601,ND 58501,OH 43215,OK 73101,OR 97201,PA 19101,RI 02901,SC 29201,SD 57501,
+     TN 37201,TX 75001,UT 84101,VT 05601,VA 23218,WA 98101,WV 25301,WI 53201,WY 82001`.split(/,\s*/),
+  )('takes no state for a country: %s', (stateAndZip) => {
+    const [state, zip] = stateAndZip.split(' ');
+    const ends = [
+      `Springfield, ${state} ${zip}`,
+      `Springfield ${state} ${zip}`,
+      `Springfield, ${zip}, ${state}`,
+      `Springfield ${zip}, ${state}`,
+      `${zip} Springfield, ${state}`,
+      `${zip}, Springfield, ${state}`,
+      `Springfield, ${state}`,
+    ];
+    for (const end of ends) expect(missing(`Ada, 1 Main St, ${end}`), end).toContain('country');
+  });
+
   it('knows every country by its codes and its name', () => {
     expect(new Set(countries).size).toBe(250);
     const names = new Intl.DisplayNames('en', { type: 'region' });
