@@ -74,10 +74,9 @@ function readEnd(pieces: readonly string[]): End {
   return { country: country.code, rest, place: takePlace(rest, country.code) };
 }
 
-/** "Atlanta, GA" is not in Gabon, and "Wilmington 19801, DE" is not in Germany: only a code of the country's own tells. */
-function isCertain(text: string, country: string, { postalCode, codeStands }: Place): boolean {
-  if (!mayBeRegion(text)) return true;
-  return postalCode !== undefined && (codeStands === 'before' || !isZipOfState(postalCode, country));
+/** "Atlanta, GA" is not in Gabon, and "19801 Wilmington, DE" is not in Germany: only a code of the country's own tells. */
+function isCertain(text: string, country: string, { postalCode }: Place): boolean {
+  return !mayBeRegion(text) || (postalCode !== undefined && !isZipOfState(postalCode, country));
 }
 
 /** "London SW1A 2AA UK", "75001 Paris France": believed only of a piece that has a code of that country. */
@@ -94,9 +93,12 @@ function findCountryBehind(piece: string): { readonly code: string; readonly res
   return undefined;
 }
 
-/** "Singapore 048616" is both. */
+/** "Singapore 048616" is both; "VA 23218" is in Virginia, and not in the Vatican. */
 function findCityAndCountry(piece: string): { readonly code: string; readonly rest: string } | undefined {
-  const code = Object.keys(cities).find((one) => findCountry(findPostalCode(piece, one)?.rest ?? '') === one);
+  const code = Object.keys(cities).find((one) => {
+    const name = findPostalCode(piece, one)?.rest ?? '';
+    return findCountry(name) === one && !mayBeRegion(name);
+  });
   return code === undefined ? undefined : { code, rest: piece };
 }
 

@@ -7,8 +7,6 @@ export interface Place {
   readonly city: string | undefined;
   readonly region: string | undefined;
   readonly postalCode: string | undefined;
-  /** Before or behind its city. */
-  readonly codeStands: 'before' | 'after' | undefined;
   readonly before: readonly string[];
 }
 
@@ -18,12 +16,12 @@ export function takePlace(pieces: readonly string[], country: string): Place {
   const found = takeWithCode(pieces, last, country) ?? takeWithCode(pieces, last - 1, country);
   if (found !== undefined) return found;
   const region = findRegion(pieces[last] ?? '', country);
-  const none = { postalCode: undefined, codeStands: undefined };
   if (region !== undefined && isCity(pieces, last - 1, country)) {
-    return { ...none, region, city: pieces[last - 1], before: pieces.slice(0, last - 1) };
+    return { postalCode: undefined, region, city: pieces[last - 1], before: pieces.slice(0, last - 1) };
   }
-  if (!isCity(pieces, last, country)) return { ...none, region: undefined, city: undefined, before: pieces };
-  return { ...none, region: undefined, city: pieces[last], before: pieces.slice(0, last) };
+  if (!isCity(pieces, last, country))
+    return { postalCode: undefined, region: undefined, city: undefined, before: pieces };
+  return { postalCode: undefined, region: undefined, city: pieces[last], before: pieces.slice(0, last) };
 }
 
 /** The code is in the piece at `index`: in the last one, or in the one before when a region or a city follows. */
@@ -32,19 +30,16 @@ function takeWithCode(pieces: readonly string[], index: number, country: string)
   if (found === undefined || !isPlausible(found, pieces.slice(1, index), country)) return undefined;
   const { code: postalCode, rest, stands } = found;
   const follower = pieces[index + 1];
-  if (follower === undefined) {
-    const codeStands = stands === 'before' ? 'before' : 'after';
-    return { postalCode, codeStands, ...readRest(rest, pieces, index, country) };
-  }
+  if (follower === undefined) return { postalCode, ...readRest(rest, pieces, index, country) };
   const region = findRegion(follower, country);
   if (rest === '' && region === undefined) {
     if (/\d/.test(follower)) return undefined;
-    return { postalCode, codeStands: 'before', city: follower, region, before: pieces.slice(0, index) };
+    return { postalCode, city: follower, region, before: pieces.slice(0, index) };
   }
   // Whatever follows the city is its region, unless we know all the regions and it is none, or it is a city and this a street.
   if (region === undefined && (listsRegions(country) || stands !== 'before' || /\d/.test(follower))) return undefined;
   const place = readRest(rest, pieces, index, country);
-  return { postalCode, codeStands: stands === 'before' ? 'before' : 'after', ...place, region: region ?? follower };
+  return { postalCode, ...place, region: region ?? follower };
 }
 
 type PlaceInRegion = Pick<Place, 'city' | 'region' | 'before'>;

@@ -77,11 +77,14 @@ const zipsOfStates: Readonly<Record<string, RegExp>> = {
   DE: /^19[789]/,
   ID: /^83[2-8]/,
   IL: /^6[012]\d{3}$/,
+  KY: /^KY4/,
   LA: /^7(?:0|1[0-4])/,
   MA: /^0(?:1|2[0-7]|55)/,
   ME: /^0(?:39|4)/,
   MN: /^5(?:5|6[0-7])/,
+  NC: /^2[78]/,
   SD: /^57/,
+  VA: /^2[0-4]/,
 };
 
 /** Whether what may be a country may as well be a state of another, as CA, DE and Georgia may. */

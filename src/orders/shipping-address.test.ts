@@ -104,6 +104,9 @@ describe('an address as text', () => {
     ['Ada, 1 Peachtree St, Atlanta, Georgia', ['postalCode', 'country']],
     ['Ada, 1 Main St, Wilmington, DE 19801', ['country']],
     ['Ada, 1 Main St, Wilmington 19801, DE', ['country']],
+    ['Ada, 1 Main St, 19801 Wilmington, DE', ['country']],
+    ['Ada, 1 Main St, 60601 Chicago, IL', ['country']],
+    ['Ada, 1 Main St, 04101 Portland, ME', ['country']],
     ['Ada, 1 Main St, 94105 San Francisco, CA', ['country']],
     // A number in front of a street is a house, and a street is no city.
     ['Ada, Acme, 10115 Main St, New York, US', ['postalCode']],
@@ -112,6 +115,25 @@ describe('an address as text', () => {
     ['Ada, 1 Main St, CA 94105, US', ['city']],
   ])('guesses nothing: %j', (text, parts) => {
     expect(missing(text)).toEqual(parts);
+  });
+
+  it.each(
+    `AL 35203,AK 99501,AZ 85001,AR 72201,CA 90001,CO 80202,CT 06101,DE 19801,DC 20001,FL 33101,GA 30303,HI 96801,ID 83702,IL 60601,
+     IN 46201,IA 50309,KS 66101,KY 40202,LA 70112,ME 04101,MD 21201,MA 02108,MI 48201,MN 55401,MS 39201,MO 63101,MT 59601,NE 68101,
+     NV 89101,NH 03301,NJ 07101,NM 87501,NY 10001,NC 27601,ND 58501,OH 43215,OK 73101,OR 97201,PA 19101,RI 02901,SC 29201,SD 57501,
+     TN 37201,TX 75001,UT 84101,VT 05601,VA 23218,WA 98101,WV 25301,WI 53201,WY 82001`.split(/,\s*/),
+  )('takes no state for a country: %s', (stateAndZip) => {
+    const [state, zip] = stateAndZip.split(' ');
+    const ends = [
+      `Springfield, ${state} ${zip}`,
+      `Springfield ${state} ${zip}`,
+      `Springfield, ${zip}, ${state}`,
+      `Springfield ${zip}, ${state}`,
+      `${zip} Springfield, ${state}`,
+      `${zip}, Springfield, ${state}`,
+      `Springfield, ${state}`,
+    ];
+    for (const end of ends) expect(missing(`Ada, 1 Main St, ${end}`), end).toContain('country');
   });
 
   it('knows every country by its codes and its name', () => {
