@@ -1,13 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
 import { home, useOrders } from '../support/orders.ts';
-import { startUcpMerchant } from '../support/ucp-merchant.ts';
+import { describeSession, startUcpMerchant } from '../support/ucp-merchant.ts';
+import { complaintsAboutRequest } from '../support/ucp-schemas.ts';
 
 const shop = await startUcpMerchant();
-const world = useOrders(shop);
+const older = await startUcpMerchant({ version: '2026-04-08' });
+const world = useOrders(shop, { env: { ALLOW_PRIVATE_HOSTS: `${shop.website},${older.website}` } });
+older.connect(() => world.service.url);
 const { service, buy, balance, orderOf, owedToShop, expectSound } = world;
 
 afterEach(expectSound);
+
+const option = (id: string, amount: number) => ({ id, title: id, totals: [{ type: 'total', amount }] });
 
 describe('a purchase', () => {
   test('is answered when the shop has the order and is paid', async () => {
@@ -60,10 +65,28 @@ describe('a purchase', () => {
     expect(JSON.stringify(shop.calls)).not.toContain('@example.com');
   });
 
-  test('speaks the version before the newest too', async () => {
-    shop.version = '2026-04-08';
-    const { website } = shop;
-    expect((await buy({ website: `http://${website}/` })).status).toBe(200);
+  test.each([
+    ['2026-08-25', shop],
+    ['2026-04-08', older],
+  ] as const)('speaks %s, as its schemas have it', async (version, { website, calls, hooks }) => {
+    // A shop that leaves the choice of shipping to us.
+    hooks.update = (session, { body }) => {
+      const [method] = (body['fulfillment'] as { methods: { groups?: object[] }[] }).methods;
+      const group = { id: 'parcel', line_item_ids: ['li_1'], options: [option('dear', 900), option('cheap', 0)] };
+      session.fulfillment = { methods: [{ id: 'ship', ...method, groups: [{ ...group, ...method?.groups?.[0] }] }] };
+      if (method?.groups !== undefined) session.status = 'ready_for_complete';
+      return { status: 200, body: describeSession(session) };
+    };
+    expect((await buy({ website })).status).toBe(200);
+    const asked = calls.filter(({ path }) => path.startsWith('/ucp/checkout-sessions'));
+    const operations = asked.map(({ method, path }) =>
+      path.endsWith('/complete') ? 'complete' : method === 'PUT' ? 'update' : 'create',
+    );
+    expect(operations).toEqual(['create', 'update', 'update', 'complete']);
+    expect(JSON.stringify(asked[2]?.body)).toContain('"selected_option_id":"cheap"');
+    for (const [index, { body }] of asked.entries()) {
+      expect(complaintsAboutRequest(version, operations[index] ?? 'create', body), operations[index]).toEqual([]);
+    }
   });
 
   test('is pending when the shop takes long, and finished by itself', async () => {

@@ -35,7 +35,7 @@ type Hook = (session: MerchantSession, call: MerchantCall) => Promise<Reply> | R
  * A shop that somebody else has built: it speaks the protocol, redeems what it is paid with, and a test may have it misbehave at
  * any call. Await it at the top of the file, and tell it where the service is once it runs.
  */
-export async function startUcpMerchant() {
+export async function startUcpMerchant({ version = '2026-08-25' }: { readonly version?: string } = {}) {
   const key = createSigningKey();
   const sessions = new Map<string, MerchantSession>();
   const calls: MerchantCall[] = [];
@@ -45,7 +45,7 @@ export async function startUcpMerchant() {
     origin: '',
     sessions,
     calls,
-    version: '2026-08-25',
+    version,
     price: 2400,
     currency: 'USD',
     shipping: 0,
