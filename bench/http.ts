@@ -49,7 +49,7 @@ export async function startEmptyHandler(): Promise<Server> {
   return started(fork(here('./empty-handler.js')));
 }
 
-async function started(child: ChildProcess): Promise<Server> {
+export async function started(child: ChildProcess): Promise<Server> {
   const { port } = await answerOf<{ port: number }>(child);
   return {
     port,
@@ -73,6 +73,9 @@ interface LoadOptions {
   readonly path: string;
   readonly people: readonly Person[];
   readonly everybodyOnce?: boolean;
+  readonly method?: 'GET' | 'POST';
+  /** Payment headers, each for one request. */
+  readonly payments?: readonly string[];
 }
 
 export async function load(server: Server, { people, ...options }: LoadOptions): Promise<Measured> {

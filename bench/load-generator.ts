@@ -13,6 +13,10 @@ export interface LoadOrder {
   readonly payers: readonly { readonly key: string; readonly handle: string }[];
   /** Instead of a time: every payer pays once, in turn, so that whatever is remembered of them is remembered. */
   readonly everybodyOnce?: boolean;
+  /** A GET says everything in its path. */
+  readonly method?: 'GET' | 'POST';
+  /** Instead of a key: payments, of which each is sent once. */
+  readonly payments?: readonly string[];
   /** Makes the idempotency keys of one run differ from those of every other. */
   readonly runId: string;
 }
@@ -39,10 +43,18 @@ function run(order: LoadOrder): Promise<LoadReport> {
   const { payers, everybodyOnce = false } = order;
 
   function nextRequest(): string {
+    if (order.payments !== undefined) {
+      const payment = order.payments[sequence++];
+      if (payment === undefined) throw new Error('there are too few payments for a run');
+      return `GET ${order.path} HTTP/1.1\r\nHost: bench\r\nPAYMENT-SIGNATURE: ${payment}\r\n\r\n`;
+    }
     const from = everybodyOnce ? sequence : Math.floor(Math.random() * payers.length);
     const to = everybodyOnce ? from + 1 : from + 1 + Math.floor(Math.random() * (payers.length - 1));
     const [payer, payee] = [payers[from % payers.length], payers[to % payers.length]];
     sequence++;
+    if (order.method === 'GET') {
+      return `GET ${order.path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${payer?.key}\r\n\r\n`;
+    }
     const body = payer ? `{"to":"${payee?.handle}","amount":1,"currency":"USDC"}` : '{"amount":1}';
     const identity = payer
       ? `Authorization: Bearer ${payer.key}\r\nIdempotency-Key: ${order.runId}-${sequence}\r\n`

@@ -9,6 +9,7 @@ import { load, type Server, startEmptyHandler, startServer, watchMemory } from '
 import { measureLiquidity } from './liquidity.ts';
 import { loadTransfers } from './load-transfers.ts';
 import { type Measured, median } from './measure.ts';
+import { measureNano } from './nano.ts';
 import { measureOneAtATime, prepareOneAtATime } from './one-at-a-time.ts';
 import { createPeople, type Person } from './people.ts';
 import { measurePostingFunction } from './posting-function.ts';
@@ -16,6 +17,7 @@ import {
   printBridge,
   printCustody,
   printLiquidity,
+  printNano,
   printReserves,
   printSearch,
   printTable,
@@ -46,6 +48,8 @@ const { values: options } = parseArgs({
     webhooks: { type: 'string', default: 'too' },
     /** Searches of shops: likewise. */
     search: { type: 'string', default: 'too' },
+    /** Calls that are paid for one by one: likewise. */
+    nano: { type: 'string', default: 'too' },
   },
 });
 const seconds = Number(options.seconds);
@@ -53,7 +57,7 @@ const repeats = Number(options.repeats);
 const transfers = Number(options.transfers);
 const memorySeconds = Number(options['memory-seconds']);
 const peopleCount = 10_000;
-const parts = ['webhooks', 'custody', 'liquidity', 'bridge', 'search'] as const;
+const parts = ['webhooks', 'custody', 'liquidity', 'bridge', 'search', 'nano'] as const;
 const only = parts.find((part) => options[part] === 'only');
 const isWanted = (part: (typeof parts)[number]) => (only === undefined ? options[part] !== 'none' : only === part);
 
@@ -92,6 +96,11 @@ try {
     const search = await measureSearch((name) => postgres.createDatabase(name, 'migrated'), { seconds, say });
     if (options.json) process.stdout.write(`${JSON.stringify({ search })}\n`);
     else printSearch(search);
+  }
+  if (isWanted('nano')) {
+    const nano = await measureNano((name) => postgres.createDatabase(name, 'migrated'), { seconds, repeats, say });
+    if (options.json) process.stdout.write(`${JSON.stringify({ nano })}\n`);
+    else printNano(nano);
   }
   if (only === undefined) await measureTransfers();
 } finally {

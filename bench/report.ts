@@ -2,6 +2,7 @@ import type { BridgeFigures } from './bridge.ts';
 import type { CustodyFigures } from './custody.ts';
 import type { LiquidityFigures } from './liquidity.ts';
 import { describeMeasured, type Measured } from './measure.ts';
+import type { NanoFigures } from './nano.ts';
 import type { ReserveFigures } from './reserves.ts';
 import type { SearchFigures } from './search.ts';
 import type { WebhookFigures } from './webhooks.ts';
@@ -130,6 +131,28 @@ export function printSearch({ quick, slow, before, after, openAtShop }: SearchFi
     ],
     ['timers', `${before.timers} ${after.timers}`, judge(after.timers <= before.timers, 'none left behind')],
     ['heap', `${before.heapMb.toFixed(1)} ${after.heapMb.toFixed(1)} MB`, judge(grown < 5, 'grown by less than 5 MB')],
+  ]);
+}
+
+export function printNano(figures: NanoFigures): void {
+  const { recoveryUs, exact, stock, fromBalance, transfers, settled } = figures;
+  const perSecond = ({ transfersPerSecond }: Measured) => `${transfersPerSecond.toLocaleString('en')}/s`;
+  const toStock = exact.transfersPerSecond / stock.transfersPerSecond;
+  const toTransfers = fromBalance.transfersPerSecond / transfers.transfersPerSecond;
+  printLines([
+    ['who has signed: here', `${recoveryUs.ours.toFixed(0)} us`],
+    ['and with viem', `${recoveryUs.viems.toFixed(0)} us`],
+    ['calls paid with exact, p50', `${exact.p50Ms.toFixed(0)} ms`],
+    ['calls paid with exact', perSecond(exact)],
+    ['the stock middleware, settling each', perSecond(stock)],
+    ['the one to the other', toStock.toFixed(1), judge(toStock >= 10, 'at least 10 times')],
+    ['calls paid from a balance', perSecond(fromBalance)],
+    ['transfers over HTTP', perSecond(transfers)],
+    ['the one to the other', toTransfers.toFixed(2), judge(toTransfers >= 0.7, 'at least 0.7')],
+    [
+      `${settled.payments.toLocaleString('en')} payments settled by ${settled.transactions} transactions`,
+      `${settled.seconds.toFixed(0)} s`,
+    ],
   ]);
 }
 

@@ -53,6 +53,8 @@ export interface Parts {
   readonly agentKey: () => Promise<SigningKey>;
   /** Who sells stablecoins by card, as the operator has chosen. */
   readonly onRamps: readonly OnRamp[];
+  /** The addresses outside that no money goes to or comes from. */
+  readonly screening: Screening;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly checkpoint: Checkpoint;
@@ -84,7 +86,6 @@ interface PageParts {
 /** In a process that runs jobs. */
 export interface WorkingParts extends Parts {
   readonly notifier: Notifier;
-  readonly screening: Screening;
   readonly attestations: Attestations;
 }
 

@@ -21,7 +21,10 @@ export type IdPrefix =
   | 'swp'
   | 'fnd'
   | 'ord'
-  | 'rfd';
+  | 'rfd'
+  | 'npy'
+  | 'stl'
+  | 'pur';
 
 export function newId<Prefix extends IdPrefix>(prefix: Prefix): `${Prefix}_${string}` {
   return toTypeId(prefix, newUuid(Date.now()));

@@ -14,7 +14,8 @@ type Purpose =
   | 'merchant-orders'
   | 'payment-credentials'
   | 'agent-keys'
-  | 'sandbox-on-ramp';
+  | 'sandbox-on-ramp'
+  | 'purchases';
 
 /** Everything that needs the operator's secret. The secret itself never leaves this object. */
 export interface Secrets {

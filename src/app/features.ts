@@ -6,6 +6,7 @@ import { service } from '../http/feature.ts';
 import { invoices } from '../invoices/feature.ts';
 import { merchants } from '../merchants/feature.ts';
 import { messages } from '../messages/feature.ts';
+import { nano } from '../nano/feature.ts';
 import { orders } from '../orders/feature.ts';
 import { cctp } from '../providers/cctp/feature.ts';
 import { circle } from '../providers/circle/feature.ts';
@@ -14,6 +15,7 @@ import { coinbase } from '../providers/onramps/coinbase/feature.ts';
 import { moonpay } from '../providers/onramps/moonpay/feature.ts';
 import { smtp } from '../providers/smtp/feature.ts';
 import { twilio } from '../providers/twilio/feature.ts';
+import { purchases } from '../purchases/feature.ts';
 import { reserves } from '../reserves/feature.ts';
 import { sagas } from '../sagas/feature.ts';
 import { sandbox } from '../sandbox/feature.ts';
@@ -41,6 +43,8 @@ export const features: readonly ListedFeature[] = [
   shopping,
   orders,
   merchants,
+  nano,
+  purchases,
   treasury,
   webhooks,
   reserves,

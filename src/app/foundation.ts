@@ -11,11 +11,14 @@ import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { portsOf } from '../outgoing/inner-ports.ts';
 import { createOutgoing } from '../outgoing/outgoing.ts';
+import { createDenyList } from '../providers/deny-list/deny-list.ts';
+import { denyList } from '../providers/deny-list/feature.ts';
 import { merchantPlatforms } from '../providers/merchants/platforms.ts';
 import { createUcpCheckouts } from '../providers/merchants/ucp/checkout/shop-checkouts.ts';
 import { createUniswapMarket } from '../providers/uniswap/uniswap-market.ts';
 import type { LocalChains } from '../sandbox/chains/local-chains.ts';
 import { sandbox } from '../sandbox/feature.ts';
+import type { SandboxSeller } from '../sandbox/seller/open-seller.ts';
 import type { SandboxShops } from '../sandbox/shop/open-shops.ts';
 import { createAgentKey } from '../shopping/agent-key.ts';
 import { openShopping } from '../shopping/open-shopping.ts';
@@ -93,9 +96,11 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   const sandboxShops =
     config.mode === 'sandbox' ? await openSandboxShops(config, { logger, publicUrl: () => publicUrl }) : undefined;
   if (sandboxShops !== undefined) closers.push(() => sandboxShops.stop());
+  const sandboxSeller = localChains && (await openSandboxSeller(localChains, logger));
+  if (sandboxSeller !== undefined) closers.push(() => sandboxSeller.stop());
   const outgoing = createOutgoing({
     allowPrivateHosts: config.allowPrivateHosts,
-    ...(sandboxShops !== undefined && { names: sandboxShops.names }),
+    names: new Map([...(sandboxShops?.names ?? []), ...(sandboxSeller?.names ?? [])]),
     forbiddenPorts: () => innerPorts,
   });
   closers.push(() => outgoing.close());
@@ -136,9 +141,11 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     shops,
     checkouts,
     agentKey,
+    screening: createDenyList(settingsOf(config, denyList).file),
     ...onRamps,
     localChains,
     sandboxShops,
+    sandboxSeller,
     events,
     sagas: sagasOf(features),
     onDeposits: onDepositsOf(features),
@@ -156,6 +163,11 @@ async function startSandboxChains(db: Database, logger: Logger, say: (line: stri
   say('Starting six local chains …');
   const { startLocalChains } = await import('../sandbox/chains/local-chains.ts');
   return startLocalChains({ db, logger });
+}
+
+async function openSandboxSeller(chains: LocalChains, logger: Logger): Promise<SandboxSeller> {
+  const { openSeller } = await import('../sandbox/seller/open-seller.ts');
+  return openSeller({ chains, logger });
 }
 
 async function openSandboxShops(

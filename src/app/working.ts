@@ -5,8 +5,6 @@ import { startWorker, type Worker } from '../jobs/worker.ts';
 import type { Notifier } from '../messages/notifier.ts';
 import { cctp } from '../providers/cctp/feature.ts';
 import { createIris } from '../providers/cctp/iris.ts';
-import { createDenyList } from '../providers/deny-list/deny-list.ts';
-import { denyList } from '../providers/deny-list/feature.ts';
 import { smtp } from '../providers/smtp/feature.ts';
 import { twilio } from '../providers/twilio/feature.ts';
 import { createTwilioSms } from '../providers/twilio/twilio-sms.ts';
@@ -28,7 +26,6 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
   const parts: Foundation & WorkingParts = {
     ...foundation,
     notifier: await chooseNotifier(foundation),
-    screening: createDenyList(settingsOf(config, denyList).file),
     attestations: chooseAttestations(foundation),
   };
   for (const feature of features) await feature.onStart?.(parts, settingsOf(config, feature));

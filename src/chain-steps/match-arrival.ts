@@ -1,25 +1,15 @@
-import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import type { AccountId } from '../ledger/account-id.ts';
 import type { Asset } from '../money/asset.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
-
-/** Tokens that came to a house wallet from outside, and what their receipt proves. */
-export interface HouseArrival {
-  readonly chain: ChainId;
-  readonly txHash: Hex;
-  readonly address: Hex;
-  readonly asset: Asset;
-  readonly atomic: bigint;
-  readonly proofs: readonly string[];
-  /** When it was first seen; what was asked for later cannot have brought it. */
-  readonly seenAt: Date;
-}
+import type { HouseArrival } from './house-arrival.ts';
+import { findPaidClaim, type PaidClaim } from './match-claim.ts';
 
 export type Match =
   /** A step has expected it, and names the account that it is for. */
   | { readonly is: 'expected'; readonly stepId: string; readonly account: AccountId }
+  /** Somebody has paid with it, whoever submitted it. */
+  | ({ readonly is: 'paid' } & PaidClaim)
   /** A step may have brought it: we shall know when that step is told where it is. */
   | { readonly is: 'undecided' }
   /** Nobody was meant to send it. */
@@ -32,6 +22,8 @@ export type Match =
  */
 export async function matchArrival(tx: Queryable, arrival: HouseArrival): Promise<Match> {
   const { chain, address, asset, txHash, proofs, atomic, seenAt } = arrival;
+  const paid = await findPaidClaim(tx, arrival);
+  if (paid !== undefined) return { is: 'paid', ...paid };
   const { rows } = await tx.query<{ step_id: string; account_id: bigint; certain: boolean }>(
     `WITH candidates AS (
        SELECT e.* FROM chain_step_arrivals e

@@ -14,6 +14,8 @@ interface Leaving {
   readonly recipient?: Hex;
   /** Another wallet of ours gets it. */
   readonly stays?: true;
+  /** It leaves by a signature (EIP-3009) that others submit, and no transaction of ours. */
+  readonly authorizationNonce?: Hex;
 }
 
 /** What a step brings to a house wallet, and the account of the ledger that it is for. */
@@ -59,11 +61,20 @@ export async function planStep(tx: Transaction, planned: NewStep): Promise<void>
     [id, saga, sagaId, step, chain, wallet?.id ?? null, userWallet?.id ?? null, isWaiting ? 'waiting' : 'ready'],
   );
   if (rowCount === 0) return;
-  for (const { amount, recipient, stays = false } of leaves) {
+  for (const { amount, recipient, stays = false, authorizationNonce } of leaves) {
     await tx.query(
-      `INSERT INTO chain_step_leaves (step_id, chain, wallet_id, asset, atomic, recipient, stays)
-       VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-      [id, chain, wallet?.id ?? null, amount.asset, amount.atomic, recipient?.toLowerCase() ?? null, stays],
+      `INSERT INTO chain_step_leaves (step_id, chain, wallet_id, asset, atomic, recipient, stays, authorization_nonce)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+      [
+        id,
+        chain,
+        wallet?.id ?? null,
+        amount.asset,
+        amount.atomic,
+        recipient?.toLowerCase() ?? null,
+        stays,
+        authorizationNonce ?? null,
+      ],
     );
   }
   for (const { chain: where, address, asset, atomic, account, knownBy } of arrives) {

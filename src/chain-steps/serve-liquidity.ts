@@ -45,8 +45,8 @@ export async function serveLiquidity(
   const { now } = onlyRow(await db.query<{ now: Date }>('SELECT clock_timestamp() AS now'));
   const held = await balanceOf(network, token, treasury);
   const passed = await db.transaction(async (tx) => {
-    // One at a time per chain and asset, so that no token is set aside twice. Whoever holds it serves everybody.
-    if (!(await tryLock(tx, `liquidity ${chain} ${asset}`))) return [];
+    // Whoever holds it serves everybody.
+    if (!(await tryLockLine(tx, { chain, asset }))) return [];
     // A treasury that is being retired pays nothing more.
     const { rows } = await tx.query('SELECT FROM house_wallets WHERE id = $1 AND retired_at IS NULL FOR SHARE', [
       treasury.id,
@@ -63,7 +63,7 @@ export async function serveLiquidity(
   }
 }
 
-async function balanceOf({ client }: Network, token: Token, { address }: HouseWallet): Promise<bigint> {
+export async function balanceOf({ client }: Network, token: Token, { address }: HouseWallet): Promise<bigint> {
   try {
     return await client.readContract({
       address: token.address,
@@ -76,9 +76,12 @@ async function balanceOf({ client }: Network, token: Token, { address }: HouseWa
   }
 }
 
-async function tryLock(tx: Transaction, name: string): Promise<boolean> {
+/** One at a time per chain and asset, so that no token is set aside twice. */
+export async function tryLockLine(tx: Transaction, { chain, asset }: Line): Promise<boolean> {
   const { locked } = onlyRow(
-    await tx.query<{ locked: boolean }>('SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked', [name]),
+    await tx.query<{ locked: boolean }>('SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked', [
+      `liquidity ${chain} ${asset}`,
+    ]),
   );
   return locked;
 }
@@ -182,6 +185,18 @@ export async function isFirstInLine(db: Queryable, { chain, asset }: Line, stepI
     [chain, asset],
   );
   return rows[0]?.step_id === stepId;
+}
+
+/** How much of the treasury's tokens is waited for. */
+export async function waitedFor(db: Queryable, chain: ChainId, asset: Asset): Promise<bigint> {
+  const { waited } = onlyRow(
+    await db.query<{ waited: string }>(
+      `SELECT coalesce(sum(atomic), 0) AS waited FROM chain_step_leaves
+        WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL`,
+      [chain, asset],
+    ),
+  );
+  return BigInt(waited);
 }
 
 /** Whether anything waits for tokens in the treasury: then every deposit is worth fetching, and at once. */

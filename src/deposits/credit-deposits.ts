@@ -15,8 +15,8 @@ import type { LocatedTransfer } from './read-transfers.ts';
 /** A transfer that came to us, and who it is for; the house when it is for nobody. */
 export interface Arrival extends Omit<LocatedTransfer, 'blockHash' | 'logIndex' | 'log'> {
   readonly accountId: bigint | null;
-  /** A step has expected it at a house wallet, and names the account that it is for. */
-  readonly expected?: { readonly stepId: string; readonly account: AccountId };
+  /** A step has expected it at a house wallet, or somebody has paid with it: then it is known which account it is for. */
+  readonly expected?: { readonly stepId?: string; readonly claimId?: string; readonly account: AccountId };
 }
 
 export interface CreditParts {
@@ -143,16 +143,17 @@ async function insertDeposits(
     deposits.map(({ posting }) => posting.id),
     deposits.map(({ arrival }) => arrival.expected?.stepId ?? null),
     deposits.map(({ isHomeBound }) => isHomeBound),
+    deposits.map(({ arrival }) => arrival.expected?.claimId ?? null),
   ];
   const given = `unnest($2::text[], $3::text[], $4::integer[], $5::bigint[], $6::bigint[], $7::text[], $8::text[],
-      $9::text[], $10::numeric[], $11::text[], $12::uuid[], $13::boolean[])
+      $9::text[], $10::numeric[], $11::text[], $12::uuid[], $13::boolean[], $14::text[])
     WITH ORDINALITY g (id, tx_hash, position, block_number, account_id, address, sender, asset, atomic, transfer_id, step_id,
-      home_bound, place)`;
+      home_bound, claim_id, place)`;
   const { rows } = await tx.query<{ id: string }>(
     `INSERT INTO deposits (id, chain, tx_hash, position, block_number, account_id, address, sender, asset, atomic,
-        transfer_id, step_id, home_bound)
+        transfer_id, step_id, home_bound, claim_id)
      SELECT id, $1, tx_hash, position, block_number, account_id, address, sender, asset, atomic, transfer_id, step_id,
-            home_bound
+            home_bound, claim_id
        FROM ${given} ORDER BY place
      ON CONFLICT (chain, tx_hash, position) DO NOTHING RETURNING id`,
     [chain, ...columns],

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { BaseError, ContractFunctionRevertedError, getAddress, type Hex, type TypedDataDomain } from 'viem';
 import { tokenAbi } from '../chains/abi.ts';
+import { type Authorization, readTokenDomain, type SignedAuthorization, toTypedData } from '../chains/authorization.ts';
 import type { Network } from '../chains/network.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import type { Database } from '../db/database.ts';
@@ -10,7 +11,6 @@ import { wakeSaga } from '../sagas/wake-saga.ts';
 import type { DepositToken } from '../wallets/deposit-tokens.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { openWalletAt } from '../wallets/user-wallets.ts';
-import { type Authorization, readTokenDomain, type SignedAuthorization, toTypedData } from './authorization.ts';
 import type { SweepParts } from './sweep-parts.ts';
 import { sweepSaga } from './sweep-saga.ts';
 import { countUnswept, richestWallets } from './unswept-wallets.ts';

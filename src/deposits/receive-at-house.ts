@@ -1,5 +1,6 @@
 import type { Hex } from 'viem';
 import { type Match, matchArrival, noteArrival } from '../chain-steps/match-arrival.ts';
+import { notePaid } from '../chain-steps/match-claim.ts';
 import type { ChainId } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import type { Network } from '../chains/network.ts';
@@ -130,7 +131,8 @@ async function decide(
   if (found.is === 'undecided') return;
   await forget(tx, chain, transfer);
   if (found.is === 'expected') await noteArrival(tx, found.stepId, { chain, asset: transfer.asset });
-  const arrival: Arrival = { ...transfer, accountId: null, ...(found.is === 'expected' && { expected: found }) };
+  if (found.is === 'paid') await notePaid(tx, found, transfer);
+  const arrival: Arrival = { ...transfer, accountId: null, ...(found.is !== 'surplus' && { expected: found }) };
   await creditWithin(tx, parts, chain, [arrival]);
 }
 

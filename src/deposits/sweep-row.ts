@@ -1,8 +1,8 @@
 import { getAddress, type Hex } from 'viem';
+import type { SignedAuthorization } from '../chains/authorization.ts';
 import type { ChainId } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import type { DepositToken } from '../wallets/deposit-tokens.ts';
-import type { SignedAuthorization } from './authorization.ts';
 
 /** Deposits of some wallets, each with its permission to carry them to the treasury. */
 export interface Sweep {

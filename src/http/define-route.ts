@@ -56,6 +56,10 @@ export interface RouteRequest<A extends Auth, Body, Query, Params> {
   readonly ip: string;
   /** As it came, for routes that check a signature over it. */
   readonly received: ReceivedRequest;
+  /** A header of the request, by its name in lower case. */
+  header(name: string): string | undefined;
+  /** Only for routes that say `countsPayers`. */
+  readonly count: RequestCount;
 }
 
 /** A request before anything was made of it. */
@@ -67,8 +71,21 @@ export interface ReceivedRequest {
   readonly body: Uint8Array;
 }
 
+/** Counts a request that was not counted at the door, against whoever it turns out to be of. Throws the 429. */
+export interface RequestCount {
+  /** Who has paid for it, and how many requests a minute that allows; 0 is unlimited. */
+  payer(payer: string, limit: number): Promise<void>;
+  /** The address that it came from: nobody has paid for it. */
+  address(): Promise<void>;
+}
+
 export type Answer<Returns extends Successes> = {
-  [Status in keyof Returns & number]: { readonly status: Status; readonly body: z.input<Returns[Status]['schema']> };
+  [Status in keyof Returns & number]: {
+    readonly status: Status;
+    readonly body: z.input<Returns[Status]['schema']>;
+    /** Beside those that every answer has. */
+    readonly headers?: Readonly<Record<string, string>>;
+  };
 }[keyof Returns & number];
 
 /** An answer in one of its declared alternative forms. */
@@ -107,6 +124,11 @@ interface RouteFacts<Body, Query, Params, Returns extends Successes> {
   readonly errors?: readonly ErrorKind[];
   /** Takes an Idempotency-Key: the first success is answered again to the same request. */
   readonly idempotent?: true;
+  /**
+   * A request without a key that carries one of these headers is not counted at the door but by the route itself, as soon as
+   * it is known who pays for it.
+   */
+  readonly countsPayers?: readonly string[];
 }
 
 export type RouteSpec<A extends Auth, Body, Query, Params, Returns extends Successes> = Access<A> &
@@ -118,7 +140,13 @@ export interface Route {
     /** Only of a stream (define-stream.ts), which has these instead of `returns`. */
     readonly events?: Readonly<Record<string, EventKind>>;
   };
-  handle(request: unknown): Promise<{ readonly status: number; readonly body: unknown } | TextAnswer | StreamAnswer>;
+  handle(
+    request: unknown,
+  ): Promise<
+    | { readonly status: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
+    | TextAnswer
+    | StreamAnswer
+  >;
 }
 
 /**

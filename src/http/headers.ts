@@ -15,7 +15,7 @@ const overHttps = { 'strict-transport-security': 'max-age=31536000; includeSubDo
 const cors = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers':
-    'RateLimit, RateLimit-Policy, Retry-After, X-Request-Id, Idempotency-Replayed, Location, Allow',
+    'RateLimit, RateLimit-Policy, Retry-After, X-Request-Id, Idempotency-Replayed, Location, Allow, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE',
 };
 
 const api = { ...always, ...cors };
@@ -32,7 +32,9 @@ export function preflightHeaders(allow: string): Readonly<Record<string, string>
   return {
     allow,
     'access-control-allow-methods': allow,
-    'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key',
+    // A client of x402's first version sends a header that only answers have a use for; it must be let through all the same.
+    'access-control-allow-headers':
+      'Authorization, Content-Type, Idempotency-Key, PAYMENT-SIGNATURE, X-PAYMENT, Access-Control-Expose-Headers',
     'access-control-max-age': '86400',
   };
 }

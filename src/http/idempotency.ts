@@ -42,7 +42,8 @@ export function createOnce(db: Database): Once {
     }, options);
 }
 
-async function lockKey(tx: Transaction, { accountId, key }: IdempotencyScope): Promise<void> {
+/** Of two requests that use one key for the first time at once the other one is told that this one is running. */
+export async function lockKey(tx: Transaction, { accountId, key }: IdempotencyScope): Promise<void> {
   const { rows } = await tx.query<{ locked: boolean }>(
     'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked',
     [`idempotency ${accountId} ${key}`],

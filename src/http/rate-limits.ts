@@ -5,7 +5,7 @@ import { addressBucket } from './client-address.ts';
 import type { Caller } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 
-const windowMs = 60_000;
+export const limitWindowMs = 60_000;
 
 /** Requests a minute for this tier; 0 is unlimited. */
 export function limitOfTier(limits: RateLimitConfig, tier: Caller['tier']): number {
@@ -28,14 +28,19 @@ export function countRequest(
 ): { readonly limit: number; readonly decision: RateLimitDecision | Promise<RateLimitDecision> } | undefined {
   const limit = caller === undefined ? limits.anonymous : limitOfTier(limits, caller.tier);
   if (limit === 0) return undefined;
-  const bucket = caller === undefined ? `ip:${addressBucket(ip())}` : caller.bucket;
-  return { limit, decision: limiter.take(bucket, { limit, windowMs }) };
+  const bucket = caller === undefined ? addressBucketOf(ip()) : caller.bucket;
+  return { limit, decision: limiter.take(bucket, { limit, windowMs: limitWindowMs }) };
+}
+
+/** What requests from an address are counted under. */
+export function addressBucketOf(ip: string): string {
+  return `ip:${addressBucket(ip)}`;
 }
 
 /** Writes the RateLimit headers, and refuses what does not pass. */
 export function applyDecision(reply: FastifyReply, limit: number, decision: RateLimitDecision): void {
   const seconds = Math.max(1, Math.ceil(decision.resetMs / 1000));
-  reply.header('RateLimit-Policy', `"default";q=${limit};w=${windowMs / 1000}`);
+  reply.header('RateLimit-Policy', `"default";q=${limit};w=${limitWindowMs / 1000}`);
   reply.header('RateLimit', `"default";r=${decision.remaining};t=${seconds}`);
   applyRefusal(limit, decision);
 }

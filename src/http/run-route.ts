@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddress } from './client-address.ts';
-import type { IdempotencyClaim, ReceivedRequest, Route, TextAnswer } from './define-route.ts';
+import type { IdempotencyClaim, ReceivedRequest, RequestCount, Route, TextAnswer } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 import type { EventStreams } from './event-streams.ts';
 import { refuseUnstorableText } from './parse-body.ts';
@@ -13,7 +13,7 @@ export async function runRoute(
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
-  streams: EventStreams,
+  { streams, count }: { readonly streams: EventStreams; readonly count: RequestCount },
 ): Promise<FastifyReply> {
   const { spec } = route;
   if (spec.auth === 'key' && request.caller === undefined) {
@@ -33,8 +33,14 @@ export async function runRoute(
     get received() {
       return asReceived(request);
     },
+    header: (name: string) => {
+      const value = request.headers[name];
+      return Array.isArray(value) ? value.join(', ') : value;
+    },
+    count,
   });
 
+  if ('headers' in answer && answer.headers !== undefined) reply.headers(answer.headers);
   if ('replayed' in answer) reply.header('Idempotency-Replayed', 'true');
   if ('stream' in answer) return streams.send(route, answer, request, reply);
   if ('text' in answer) return reply.type(declaredType(route, answer)).send(answer.text.content);

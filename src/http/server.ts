@@ -5,13 +5,13 @@ import type { Logger } from '../logger.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import { clientAddress, isTrusted, trustsAnybody } from './client-address.ts';
 import { answerClientError } from './client-error.ts';
-import type { Caller, Route } from './define-route.ts';
+import type { Caller, RequestCount, Route } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 import { createEventStreams, type EventStreams } from './event-streams.ts';
 import { headersFor, preflightHeaders } from './headers.ts';
 import { parseJsonBody } from './parse-body.ts';
 import type { Problem } from './problem.ts';
-import { applyDecision, countRequest } from './rate-limits.ts';
+import { addressBucketOf, applyDecision, countRequest, limitWindowMs } from './rate-limits.ts';
 import { runRoute } from './run-route.ts';
 import { sendProblem, toProblem } from './send-problem.ts';
 
@@ -113,6 +113,10 @@ function registerApi(
     }
     // Callbacks and not promises: for a known key without Redis the whole hook runs in one go.
     whenSettled(identify(request, authenticate), done, () => {
+      if (countsItself(request)) {
+        done();
+        return;
+      }
       const counted = countRequest(limiter, config.rateLimits, request.caller, () =>
         clientAddress(request.ip, request.socket.remoteAddress),
       );
@@ -134,11 +138,45 @@ function registerApi(
       api.route({
         method: route.spec.method,
         url: path,
-        handler: (request, reply) => runRoute(route, request, reply, streams),
+        config: { countsPayers: route.spec.countsPayers },
+        handler: (request, reply) =>
+          runRoute(route, request, reply, { streams, count: lateCount({ request, reply, config, limiter }) }),
       });
     }
     refuseOtherMethods(api, path, group);
   }
+}
+
+/** Whether a route counts this request by itself: nobody has a key, and somebody says that they pay. */
+function countsItself({ caller, headers, routeOptions }: FastifyRequest): boolean {
+  const { countsPayers } = routeOptions.config as { readonly countsPayers?: readonly string[] };
+  return caller === undefined && countsPayers?.some((name) => headers[name] !== undefined) === true;
+}
+
+/** For a request that was not counted at the door; any other has been counted already. */
+function lateCount({
+  request,
+  reply,
+  config,
+  limiter,
+}: {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly config: ServerOptions['config'];
+  readonly limiter: RateLimiter;
+}): RequestCount {
+  const take = async (bucket: string, limit: number) => {
+    if (limit > 0 && countsItself(request)) {
+      applyDecision(reply, limit, await limiter.take(bucket, { limit, windowMs: limitWindowMs }));
+    }
+  };
+  return {
+    payer: (payer, limit) => take(`payer:${payer.toLowerCase()}`, limit),
+    address: () => {
+      const ip = clientAddress(request.ip, request.socket.remoteAddress);
+      return take(addressBucketOf(ip), config.rateLimits.anonymous);
+    },
+  };
 }
 
 function identify(request: FastifyRequest, authenticate: Authenticate): void | Promise<void> {

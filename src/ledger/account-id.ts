@@ -22,6 +22,8 @@ const kindCodes = {
   swaps_in_transit: 21,
   orders_in_transit: 22,
   nano_in_transit: 23,
+  /** Calls that were served and whose payment has not arrived: earned when it does. */
+  calls_in_transit: 24,
   /** What we hold on the chain stands here below zero, and so do the next ones: they mirror the outside world. */
   custody: 32,
   gas: 33,

@@ -11,7 +11,12 @@ export interface HistoryEntry {
   readonly change: Amount;
   readonly balanceAfter: Amount;
   readonly posting: Posted;
+  /** How many postings of an hour it stands for; then its change is their sum, and the posting is the last of them. */
+  readonly gathered?: number;
 }
+
+/** Postings so small and so many that each type of them is told in one line for an hour. */
+export const gatheredTypes: readonly string[] = ['nano'];
 
 export interface HistoryPage {
   readonly entries: readonly HistoryEntry[];
@@ -23,6 +28,8 @@ export interface HistoryQuery {
   readonly ownerId: bigint;
   /** Only these of the owner's accounts; all when left out. */
   readonly accounts?: readonly AccountId[];
+  /** Whether what is small and many (`gatheredTypes`) is told by the hour. */
+  readonly gather?: true;
   /** Only postings of these types; all when left out. */
   readonly types?: readonly string[];
   readonly limit: number;
@@ -47,6 +54,11 @@ export interface EntryRow {
   readonly details: unknown;
 }
 
+interface GatheredRow extends EntryRow {
+  readonly gathered: bigint | null;
+  readonly gathered_change: string | null;
+}
+
 /** The columns of an EntryRow, from entries `e` and postings `p`. */
 export const entryColumns = `e.account_id, (extract(epoch FROM e.posted_at) * 1000000)::bigint AS at_us,
   e.amount AS change, e.balance_after, p.id AS posting_id, p.type, p.sender_id, p.recipient_id, p.asset, p.amount, p.fee,
@@ -59,13 +71,14 @@ export const entryColumns = `e.account_id, (extract(epoch FROM e.posted_at) * 10
  */
 export async function listHistory(
   db: Queryable,
-  { ownerId, accounts, types, limit, cursor }: HistoryQuery,
+  { ownerId, accounts, types, gather, limit, cursor }: HistoryQuery,
 ): Promise<HistoryPage> {
   const from = cursor === undefined ? undefined : parseCursor(cursor);
   const { first, end } = accountRange(ownerId);
-  // Each account is read backwards from the cursor by its index and gives at most one page; the pages are then merged.
-  const { rows } = await db.query<EntryRow>(
-    `SELECT ${entryColumns}
+  // Each account is read backwards from the cursor by its index and gives at most one page; the pages are then merged. Of what
+  // is gathered the last of an hour stands for all of them: whatever page it is on, those before it are no lines of their own.
+  const { rows } = await db.query<GatheredRow>(
+    `SELECT ${entryColumns}, h.gathered, h.gathered_change
        FROM ledger.accounts a
       CROSS JOIN LATERAL (
         SELECT e.* FROM ledger.entries e
@@ -74,8 +87,18 @@ export async function listHistory(
            AND (e.posted_at, e.account_id) < ('epoch'::timestamptz + $3 * interval '1 microsecond', $4::bigint)
            AND ($5::text[] IS NULL
                 OR (SELECT t.type FROM ledger.postings t WHERE t.id = e.posting_id) = ANY ($5::text[]))
+           AND NOT EXISTS (
+             SELECT FROM ledger.postings t WHERE t.id = e.posting_id AND t.type = ANY ($11::text[]) AND EXISTS (
+               SELECT FROM ledger.entries l JOIN ledger.postings lp ON lp.id = l.posting_id
+                WHERE l.account_id = e.account_id AND lp.type = t.type AND l.posted_at > e.posted_at
+                  AND l.posted_at < ${hourOf('e')} + interval '1 hour'))
          ORDER BY e.posted_at DESC LIMIT $6) e
        JOIN ledger.postings p ON p.id = e.posting_id
+       LEFT JOIN LATERAL (
+         SELECT count(*) AS gathered, sum(g.amount) AS gathered_change
+           FROM ledger.entries g JOIN ledger.postings gp ON gp.id = g.posting_id
+          WHERE p.type = ANY ($11::text[]) AND g.account_id = e.account_id AND gp.type = p.type
+            AND g.posted_at >= ${hourOf('e')} AND g.posted_at <= e.posted_at) h ON true
       WHERE a.id >= $1 AND a.id < $2 AND ($7::bigint[] IS NULL OR a.id = ANY ($7))
         AND ledger.kind_of(a.id) = ANY ($8) AND ledger.chain_of(a.id) = ANY ($9) AND ledger.asset_of(a.id) = ANY ($10)
       ORDER BY e.posted_at DESC, e.account_id DESC LIMIT $6`,
@@ -90,14 +113,36 @@ export async function listHistory(
       knownCodes.kinds,
       knownCodes.chains,
       knownCodes.assets,
+      gather === true ? gatheredTypes : [],
     ],
   );
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   return {
-    entries: page.map(toEntry),
+    entries: page.map(toGathered),
     nextCursor: rows.length > limit && last !== undefined ? `${last.at_us}-${last.account_id}` : null,
   };
+}
+
+/** SQL: the beginning of the hour of an entry. */
+function hourOf(entry: string): string {
+  return `date_trunc('hour', ${entry}.posted_at, 'UTC')`;
+}
+
+function toGathered(row: GatheredRow): HistoryEntry {
+  const entry = toEntry(row);
+  if (row.gathered === null || row.gathered === 0n || row.gathered_change === null) return entry;
+  return gatheredEntry(entry, { count: Number(row.gathered), atomic: BigInt(row.gathered_change) });
+}
+
+/** One line for many, at the place of the last of them. */
+export function gatheredEntry(
+  last: HistoryEntry,
+  { count, atomic }: { readonly count: number; readonly atomic: bigint },
+): HistoryEntry {
+  const { asset } = last.change;
+  const amount = amountOf(asset, atomic < 0n ? -atomic : atomic);
+  return { ...last, change: amountOf(asset, atomic), gathered: count, posting: { ...last.posting, amount } };
 }
 
 /** 1 January 2200. */

@@ -42,6 +42,11 @@ export async function claimKey(db: Queryable, scope: IdempotencyScope): Promise<
   return (await insertKey(db, scope, undefined)) || (await findKey(db, scope)).holder === 'this';
 }
 
+/** What the key was claimed for has come to nothing: it is nobody's again. */
+export async function releaseKey(tx: Transaction, digest: string): Promise<void> {
+  await tx.query('DELETE FROM ledger.idempotency_keys WHERE digest = $1', [digest]);
+}
+
 async function insertKey(db: Queryable, scope: IdempotencyScope, answer: KeptAnswer | undefined): Promise<boolean> {
   const { rowCount } = await db.query(
     `INSERT INTO ledger.idempotency_keys (digest, request_digest, posted_at, status, answer)

@@ -1,7 +1,7 @@
 import type { Queryable } from '../db/database.ts';
 import { type Amount, add, amountOf } from '../money/amount.ts';
 import { type AccountId, assetOfAccount } from './account-id.ts';
-import { type EntryRow, entryColumns, type HistoryEntry, toEntry } from './history.ts';
+import { type EntryRow, entryColumns, gatheredEntry, gatheredTypes, type HistoryEntry, toEntry } from './history.ts';
 
 export interface StatementQuery {
   readonly account: AccountId;
@@ -41,4 +41,26 @@ export async function statementOf(db: Queryable, { account, from, to }: Statemen
     throw new Error(`the entries of account ${account} lead to ${closing.atomic}, but it recorded ${recorded.atomic}`);
   }
   return { account, opening, entries, closing };
+}
+
+/**
+ * The entries of a statement with what is small and many told in one line for each hour, at the place of its last. Each line's
+ * balance is the one that follows from the lines before it.
+ */
+export function gatherByHour(entries: readonly HistoryEntry[], opening: Amount): HistoryEntry[] {
+  const hourOf = ({ posting }: HistoryEntry) => `${posting.type} ${posting.postedAt.toISOString().slice(0, 13)}`;
+  const hours = new Map<string, { readonly last: HistoryEntry; readonly count: number; readonly atomic: bigint }>();
+  for (const entry of entries) {
+    if (!gatheredTypes.includes(entry.posting.type)) continue;
+    const { count, atomic } = hours.get(hourOf(entry)) ?? { count: 0, atomic: 0n };
+    hours.set(hourOf(entry), { last: entry, count: count + 1, atomic: atomic + entry.change.atomic });
+  }
+  let balance = opening;
+  return entries.flatMap((entry) => {
+    const hour = gatheredTypes.includes(entry.posting.type) ? hours.get(hourOf(entry)) : undefined;
+    if (hour !== undefined && hour.last !== entry) return [];
+    const line = hour === undefined ? entry : gatheredEntry(entry, hour);
+    balance = add(balance, line.change);
+    return [{ ...line, balanceAfter: balance }];
+  });
 }

@@ -1,5 +1,6 @@
 import type { Queryable } from '../db/database.ts';
-import { findMerchant } from '../merchants/find-merchant.ts';
+import { findMerchant, unsealOrdersSecret } from '../merchants/find-merchant.ts';
+import type { Secrets } from '../secrets.ts';
 import type { Website } from '../shopping/website.ts';
 import type { CheckoutPlace, ShopCheckouts } from './checkout.ts';
 import { orderErrors } from './errors.ts';
@@ -14,14 +15,16 @@ export type Gate =
  * given us an address for orders. What the operator has closed stays closed, whatever the site says.
  */
 export async function gateOrRefuse(
-  { db, checkouts }: { readonly db: Queryable; readonly checkouts: ShopCheckouts },
+  { db, checkouts, secrets }: { readonly db: Queryable; readonly checkouts: ShopCheckouts; readonly secrets: Secrets },
   website: Website,
 ): Promise<Gate> {
   const merchant = await findMerchant(db, website.name);
   if (merchant?.state === 'disabled') throw orderErrors.merchant_not_gated();
   const sellerId = merchant?.accountId ?? null;
-  if (merchant !== undefined && merchant.ordersUrl !== null) {
-    return { kind: 'webhook', url: merchant.ordersUrl, sellerId };
+  const ordersUrl = merchant?.ordersUrl ?? null;
+  // Without a secret nothing can be signed, and so nothing can be sent.
+  if (ordersUrl !== null && (await unsealOrdersSecret(db, secrets, website.name)) !== undefined) {
+    return { kind: 'webhook', url: ordersUrl, sellerId };
   }
   const place = await checkouts.find(website);
   if (place === undefined) throw orderErrors.merchant_not_gated();

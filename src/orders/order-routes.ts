@@ -6,7 +6,7 @@ import { describeOrder, exampleOrder, orderRecord } from './answer.ts';
 import { orderErrors } from './errors.ts';
 import { findOrder, type OrderRow, selectOrder, shownStatusSql, toOrder } from './order.ts';
 import { type ShownStatus, shownStatuses } from './saga.ts';
-import { sellerSql } from './seller.ts';
+import { soldBy } from './sale.ts';
 
 export function orderRoutes(db: Queryable): Route[] {
   return [listRoute(db), findRoute(db)];
@@ -62,7 +62,7 @@ function findRoute(db: Queryable): Route {
   );
 }
 
-type OrderQuery = ({ readonly buyer: bigint } | { readonly seller: bigint; readonly domains: readonly string[] }) & {
+type OrderQuery = ({ readonly buyer: bigint } | { readonly seller: bigint }) & {
   readonly cursor?: string | undefined;
   readonly status?: ShownStatus | undefined;
   readonly limit: number;
@@ -71,15 +71,12 @@ type OrderQuery = ({ readonly buyer: bigint } | { readonly seller: bigint; reado
 /** One more than the page holds. A shop sees only what it has taken itself. */
 export async function listOrders(db: Queryable, query: OrderQuery): Promise<OrderRow[]> {
   const { cursor, status, limit } = query;
-  const [whose, values] =
-    'buyer' in query
-      ? ['o.account_id = $4', [query.buyer]]
-      : [`o.status = 'completed' AND ${sellerSql} = $4 AND o.domain = ANY ($5)`, [query.seller, query.domains]];
+  const [whose, accountId] = 'buyer' in query ? ['o.account_id = $1', query.buyer] : [soldBy, query.seller];
   const { rows } = await db.query<OrderRow>(
-    `${selectOrder} WHERE ${whose} AND ($1::text IS NULL OR o.id < $1)
-        AND ($2::text IS NULL OR ${shownStatusSql} = $2)
-      ORDER BY o.id DESC LIMIT $3`,
-    [cursor ?? null, status ?? null, limit + 1, ...values],
+    `${selectOrder} WHERE ${whose} AND ($2::text IS NULL OR o.id < $2)
+        AND ($3::text IS NULL OR ${shownStatusSql} = $3)
+      ORDER BY o.id DESC LIMIT $4`,
+    [accountId, cursor ?? null, status ?? null, limit + 1],
   );
   return rows;
 }

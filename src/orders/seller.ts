@@ -35,11 +35,3 @@ export async function findSeller(
     ? { account: dueAccount(claimantId, asset), accountId: undefined }
     : { account: userAccount(accountId, asset), accountId };
 }
-
-/**
- * SQL: the account that has sold a completed row of `orders o`. That is whom the books have paid for it, or who got what waited under
- * the domain: whoever has the domain since has sold nothing of it, and is not told where its buyers live.
- */
-export const sellerSql = `coalesce(
-    (SELECT p.recipient_id FROM ledger.postings p WHERE p.reference = 'order:' || o.id || ':captured'),
-    (SELECT c.account_id FROM claimants c WHERE c.kind = 'domain' AND c.name = o.domain))`;

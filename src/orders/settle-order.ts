@@ -20,14 +20,21 @@ export async function captureOrder({ db, ledger }: SettleParts, order: Order, ac
   const charged = chargedFor(order, accepted.total);
   const claimantId = await openSeller(db, domain, asset);
   await db.transaction(async (tx) => {
+    const seller = await findSeller(tx, { domain, claimantId, asset });
     const { rowCount } = await tx.query(
       `UPDATE orders SET status = 'completed', charged = $2, charged_fee = $3, merchant_order_id = $4, merchant_url = $5,
-          updated_at = now(), finished_at = now()
+          seller_id = $6, updated_at = now(), finished_at = now()
         WHERE id = $1 AND status = 'placed'`,
-      [id, charged.amount.atomic, charged.fee.atomic, accepted.merchantOrderId ?? null, accepted.url ?? null],
+      [
+        id,
+        charged.amount.atomic,
+        charged.fee.atomic,
+        accepted.merchantOrderId ?? null,
+        accepted.url ?? null,
+        seller.accountId ?? null,
+      ],
     );
     if (rowCount === 0) return;
-    const seller = await findSeller(tx, { domain, claimantId, asset });
     await tellOf(tx, id, 'order.completed', seller.accountId);
     await postSurely(tx, ledger, [captured(order, { seller: seller.account, sellerId: seller.accountId, charged })]);
   });

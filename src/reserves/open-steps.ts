@@ -1,4 +1,5 @@
 import { type Hex, isAddressEqual } from 'viem';
+import { readUsed } from '../chains/authorization.ts';
 import type { ChainId } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import type { Network, Token } from '../chains/network.ts';
@@ -12,7 +13,10 @@ export interface OpenStep {
   readonly chain: ChainId;
   readonly asset: Asset;
   readonly wallet: Hex;
+  readonly atomic: string;
   readonly hashes: readonly Hex[];
+  /** Only of what leaves by a signature: others submit it, and the token alone tells whether they have. */
+  readonly nonce: Hex | null;
 }
 
 /**
@@ -21,7 +25,7 @@ export interface OpenStep {
  */
 export async function readOpenSteps(tx: Queryable): Promise<OpenStep[]> {
   const { rows } = await tx.query<OpenStep>(
-    `SELECT s.chain, l.asset, lower(w.address) AS wallet, ${hashesOf('s')} AS hashes
+    `SELECT s.chain, l.asset, lower(w.address) AS wallet, l.atomic, l.authorization_nonce AS nonce, ${hashesOf('s')} AS hashes
        FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id AND NOT l.stays
        JOIN house_wallets w ON w.id = s.wallet_id
       WHERE s.settled_at IS NULL AND s.asked_at IS NOT NULL`,
@@ -49,7 +53,8 @@ export async function readTaken(
   steps: readonly OpenStep[],
   blockNumber: bigint,
 ): Promise<bigint> {
-  const taken = await inParallel(steps, receiptsAtOnce, async ({ wallet, hashes }) => {
+  const sent = steps.filter(({ nonce }) => nonce === null);
+  const taken = await inParallel(sent, receiptsAtOnce, async ({ wallet, hashes }) => {
     for (const hash of hashes) {
       const receipt = await findReceipt(network.client, hash);
       if (receipt === undefined || receipt.blockNumber > blockNumber || receipt.status !== 'success') continue;
@@ -57,7 +62,26 @@ export async function readTaken(
     }
     return 0n;
   });
-  return taken.reduce((sum, atomic) => sum + atomic, 0n);
+  return (await readAuthorized(network, token, steps, blockNumber)) + taken.reduce((sum, atomic) => sum + atomic, 0n);
+}
+
+const noncesAtOnce = 500;
+
+/** What was signed for has gone as soon as the token has used its nonce, in whoever's transaction. */
+async function readAuthorized(
+  network: Network,
+  token: Token,
+  steps: readonly OpenStep[],
+  blockNumber: bigint,
+): Promise<bigint> {
+  const signed = steps.flatMap(({ wallet: from, nonce, atomic }) => (nonce === null ? [] : [{ from, nonce, atomic }]));
+  let sum = 0n;
+  for (let first = 0; first < signed.length; first += noncesAtOnce) {
+    const some = signed.slice(first, first + noncesAtOnce);
+    const used = await readUsed(network, token.address, some, blockNumber);
+    for (const [index, { atomic }] of some.entries()) if (used[index] === true) sum += BigInt(atomic);
+  }
+  return sum;
 }
 
 /** What a transaction has taken of a token from a wallet, unwrapped coin too. */

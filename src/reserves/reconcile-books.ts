@@ -15,6 +15,8 @@ export async function reconcileBooks(db: Queryable, sagas: readonly Saga[]): Pro
   return [
     ...(await custodyAgainstClaims(db)),
     ...(await transitAgainstSagas(db, sagas)),
+    ...(await callsAgainstClaims(db)),
+    ...(await creditAgainstClaims(db)),
     ...(await withdrawalsAgainstSteps(db)),
     ...(await lentAgainstWallets(db)),
     ...(await withdrawalsWithoutPostings(db)),
@@ -73,6 +75,41 @@ async function transitAgainstSagas(db: Queryable, sagas: readonly Saga[]): Promi
     }
   }
   return findings;
+}
+
+/** What calls have been served and not earned yet is what their payments say. */
+async function callsAgainstClaims(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<SumRow>(
+    `WITH booked AS (
+       SELECT c.id AS chain, a.symbol AS asset, l.balance FROM ledger.accounts l
+         JOIN ledger.chains c ON c.code = ledger.chain_of(l.id) JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
+        WHERE ledger.kind_of(l.id) = (SELECT code FROM ledger.kinds WHERE name = 'calls_in_transit')
+     ), served AS (
+       SELECT chain, asset, sum(atomic) AS atomic FROM payment_claims
+        WHERE served_at IS NOT NULL AND earned_at IS NULL AND written_off_at IS NULL GROUP BY 1, 2
+     )
+     SELECT chain, asset, coalesce(served.atomic, 0) AS expected, coalesce(booked.balance, 0) AS found
+       FROM booked FULL JOIN served USING (chain, asset)
+      WHERE coalesce(served.atomic, 0) <> coalesce(booked.balance, 0) ORDER BY 1, 2`,
+  );
+  return rows.map(
+    ({ chain, asset, expected, found }) =>
+      `${chain}: ${amountText(asset, found)} is to be earned by calls, but their payments come to ${amountText(asset, expected)}.`,
+  );
+}
+
+/** What payers are held to owe is what they have signed and has not arrived. */
+async function creditAgainstClaims(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ address: string; expected: string; found: string }>(
+    `SELECT p.address, p.credit + p.prepaying AS found, coalesce(sum(c.atomic), 0) AS expected
+       FROM payers p LEFT JOIN payment_claims c ON (c.chain, c.token, c.payer) = (p.chain, p.token, p.address)
+        AND c.arrived_at IS NULL AND c.written_off_at IS NULL AND c.lapsed_at IS NULL
+      GROUP BY p.chain, p.token, p.address HAVING p.credit + p.prepaying <> coalesce(sum(c.atomic), 0) ORDER BY 1`,
+  );
+  return rows.map(
+    ({ address, expected, found }) =>
+      `Payer ${address} is held to owe ${amountText('USDC', found)}, but open payments come to ${amountText('USDC', expected)}.`,
+  );
 }
 
 /**
@@ -154,11 +191,13 @@ async function depositPostingsWithoutRows(db: Queryable): Promise<string[]> {
   );
 }
 
-/** One transaction is the end of one step. */
+/** One transaction is the end of one step, unless others submit what we have signed: they may submit much at once. */
 async function paymentsCountedTwice(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ chain: string; tx_hash: string; ids: string[] }>(
     `SELECT chain, hash AS tx_hash, array_agg(saga_id ORDER BY saga_id) AS ids FROM chain_steps
-      WHERE state = 'confirmed' AND hash IS NOT NULL GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2`,
+      WHERE state = 'confirmed' AND hash IS NOT NULL AND NOT EXISTS (
+        SELECT FROM chain_step_leaves l WHERE l.step_id = chain_steps.id AND l.authorization_nonce IS NOT NULL)
+      GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2`,
   );
   return rows.map(
     ({ chain, tx_hash, ids }) => `${chain}: transaction ${tx_hash} is taken as the payment of ${ids.join(' and ')}.`,

@@ -52,8 +52,9 @@ async function readDeposits(db: Database, chain: ChainId, after: string): Promis
                                         WHEN d.home_bound THEN 'held' ELSE 'available' END
        LEFT JOIN ledger.postings p ON p.reference = 'deposit:' || d.chain || ':' || d.tx_hash || ':' || d.position
        LEFT JOIN chain_step_arrivals x ON x.step_id = d.step_id AND x.asset = d.asset
+       LEFT JOIN payment_claims y ON y.id = d.claim_id
        LEFT JOIN ledger.entries e ON e.posting_id = p.id AND e.posted_at = p.posted_at AND e.account_id =
-         coalesce(x.account_id, (coalesce(d.account_id, 0) << 14) | (k.code << 8) | (c.code << 4) | a.code)
+         coalesce(x.account_id, y.arrival_account, (coalesce(d.account_id, 0) << 14) | (k.code << 8) | (c.code << 4) | a.code)
       WHERE d.chain = $1 AND d.id > $2 ORDER BY d.id LIMIT $3`,
     [chain, after, rowsAtOnce],
   );

@@ -1,6 +1,8 @@
 import { type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
+import { readUsed } from '../chains/authorization.ts';
 import type { ChainId } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
+import { hasUsed } from '../chains/find-use.ts';
 import { type Network, type Token, tokenOf } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import { inParallel } from '../in-parallel.ts';
@@ -26,6 +28,8 @@ interface StepRow {
   readonly hash: Hex | null;
   /** Every transaction that it may have become. */
   readonly hashes: Hex[];
+  /** Only of what leaves by a signature, which others submit. */
+  readonly nonce: Hex | null;
 }
 
 /** Every settled step on a chain that takes something: was exactly that taken when it is confirmed, and nothing when not? */
@@ -35,6 +39,7 @@ export async function reconcileSteps(db: Database, network: Network): Promise<st
   for (;;) {
     const { rows } = await db.query<StepRow>(
       `SELECT s.id, s.saga, s.saga_id, s.step, s.chain, w.address AS wallet, l.asset, l.atomic, l.recipient, s.hash,
+              l.authorization_nonce AS nonce,
               CASE WHEN ${isUndone('s')} THEN 'failed' ELSE s.state END AS state,
               ${hashesOf('s')} AS hashes
          FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id JOIN house_wallets w ON w.id = s.wallet_id
@@ -50,9 +55,10 @@ export async function reconcileSteps(db: Database, network: Network): Promise<st
 }
 
 async function check(network: Network, row: StepRow): Promise<string[]> {
-  const { asset, state, hash, hashes } = row;
+  const { asset, state, hash, hashes, nonce } = row;
   const token = tokenOf(network, asset);
   if (token === undefined) return [`${describe(row)} is of a token that is not held there any more.`];
+  if (nonce !== null) return checkAuthorized(network, token, { ...row, nonce });
   if (state === 'confirmed') {
     if (hash === null) return [`${describe(row)} is complete, but names no transaction.`];
     const receipt = await findReceipt(network.client, hash);
@@ -67,6 +73,23 @@ async function check(network: Network, row: StepRow): Promise<string[]> {
     }
   }
   return [];
+}
+
+/** Whoever submits a signature may submit others with it, so the transaction tells nothing: the token knows each by its nonce. */
+async function checkAuthorized(
+  network: Network,
+  token: Token,
+  row: StepRow & { readonly nonce: Hex },
+): Promise<string[]> {
+  const { wallet: from, nonce, state, hash } = row;
+  const blockNumber = await network.client.getBlockNumber({ cacheTime: 0 });
+  const [used] = await readUsed(network, token.address, [{ from, nonce }], blockNumber);
+  if (state === 'failed') return used === true ? [`${describe(row)} was given back, but its signature was used.`] : [];
+  if (used !== true) return [`${describe(row)} is complete, but its signature was not used.`];
+  const receipt = hash === null ? undefined : await findReceipt(network.client, hash);
+  return receipt !== undefined && hasUsed(receipt, token, { from, nonce })
+    ? []
+    : [`${describe(row)} is complete, but ${hash ?? 'no transaction'} has not used its signature.`];
 }
 
 /** Whether a transaction took exactly this much from the step's wallet, for whom it was meant. */

@@ -21,6 +21,8 @@ type Rehearsal =
     }
   /** Begins by itself with a deposit of so-and-so much of this asset. */
   | { readonly deposit: Asset }
+  /** A call that somebody outside pays for with their own wallet; its path. */
+  | { readonly call: string }
   /** A command of the operator. */
   | { readonly command: readonly string[] };
 

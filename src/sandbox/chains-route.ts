@@ -6,6 +6,7 @@ import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { attesters } from './cctp/accounts.ts';
 import type { LocalChains } from './chains/local-chains.ts';
 import { tokensOf } from './chains/tokens.ts';
+import type { SandboxSeller } from './seller/open-seller.ts';
 import type { SandboxShops } from './shop/open-shops.ts';
 
 const chain = z.object({
@@ -36,26 +37,31 @@ const shop = z.object({
   url: z.string().meta({ description: 'Where a browser on this machine finds it.' }),
 });
 
-/** Where to reach the local chains, for anybody who brings a wallet of their own, and the shops to try. */
-export function chainsRoute(chains: LocalChains, { demoShop, closedShop }: SandboxShops): Route {
+/** Where to reach the local chains, for anybody who brings a wallet of their own, and the shops and the seller to try. */
+export function chainsRoute(
+  chains: LocalChains,
+  { demoShop, closedShop }: SandboxShops,
+  { url }: SandboxSeller,
+): Route {
   return defineRoute(
     {
       id: 'getSandbox',
       method: 'GET',
       path: '/sandbox',
       tag: 'Sandbox',
-      summary: 'The local chains and what is on them, and the demo shops',
+      summary: 'The local chains and what is on them, the demo shops and a seller',
       description:
-        'Any Ethereum client can use `rpcUrl` from the machine that the sandbox runs on. `demoShop` can be searched like any shop on the web; so can `closedShop`, which takes no orders.',
+        'Any Ethereum client can use `rpcUrl` from the machine that the sandbox runs on. `demoShop` can be searched like any shop on the web; so can `closedShop`, which takes no orders. `demoSeller` sells forecasts over x402, to `POST /nano/pay`.',
       auth: 'none',
       returns: {
         200: {
-          description: 'Every chain with its tokens by symbol, and two shops',
+          description: 'Every chain with its tokens by symbol, two shops and a seller',
           schema: z.object({
             chains: z.array(chain),
             attestationUrl: z.string().describe('Where what is burnt is attested, as at https://iris-api.circle.com'),
             demoShop: shop,
             closedShop: shop,
+            demoSeller: z.object({ url: z.string().meta({ description: 'To be given to `POST /nano/pay`.' }) }),
           }),
           example: {
             attestationUrl: 'http://127.0.0.1:8545',
@@ -74,6 +80,7 @@ export function chainsRoute(chains: LocalChains, { demoShop, closedShop }: Sandb
             ],
             demoShop: { domain: 'demo-shop.example', url: 'http://127.0.0.1:8460' },
             closedShop: { domain: 'closed-shop.example', url: 'http://127.0.0.1:8461' },
+            demoSeller: { url: 'http://demo-seller.example/forecast' },
           },
         },
       },
@@ -83,6 +90,7 @@ export function chainsRoute(chains: LocalChains, { demoShop, closedShop }: Sandb
         attestationUrl: chains.attestationUrl,
         demoShop,
         closedShop,
+        demoSeller: { url },
         chains: Array.from(chains.settings, ([id, { urls }]) => ({
           id,
           chainId: facts[id].chainId,

@@ -2,9 +2,11 @@ import { z } from 'zod';
 import type { Feature } from '../feature.ts';
 import { defineSettings } from '../settings.ts';
 import type { LocalChains } from './chains/local-chains.ts';
+import { fillSandboxFloat } from './fill-float.ts';
 import { fillGas, fillGasSchedule } from './fill-gas.ts';
 import type { SandboxOnRamp } from './on-ramp/sandbox-on-ramp.ts';
 import { sandboxRoutes } from './routes.ts';
+import type { SandboxSeller } from './seller/open-seller.ts';
 import type { SandboxShops } from './shop/open-shops.ts';
 import { type SearchWay, searchWays } from './shop/shop.ts';
 
@@ -12,6 +14,7 @@ export interface SandboxParts {
   /** In live mode there are none, and nothing of all this. */
   readonly localChains: LocalChains | undefined;
   readonly sandboxShops: SandboxShops | undefined;
+  readonly sandboxSeller: SandboxSeller | undefined;
   /** Only where the sandbox plays the card company itself. */
   readonly sandboxOnRamp: SandboxOnRamp | undefined;
 }
@@ -48,10 +51,14 @@ export const sandbox: Feature<SandboxSettings, SandboxParts> = {
       given['SANDBOX_ON_RAMP'] === undefined ? [] : ['SANDBOX_ON_RAMP is unsafe: it belongs to the sandbox'],
   }),
   chapters: [{ name: 'Sandbox', description: 'Only in the sandbox: what stands in for the outside world.' }],
-  routes: ({ db, secrets, localChains: chains, sandboxShops: shops }) =>
-    chains === undefined || shops === undefined ? [] : sandboxRoutes({ db, secrets, chains, shops }),
-  async onStart({ db, ledger, localChains }) {
-    if (localChains !== undefined) await fillGas({ db, ledger, faucet: localChains.faucet });
+  routes: ({ db, secrets, localChains: chains, sandboxShops: shops, sandboxSeller: seller }) =>
+    chains === undefined || shops === undefined || seller === undefined
+      ? []
+      : sandboxRoutes({ db, secrets, chains, shops, seller }),
+  async onStart({ db, ledger, logger, localChains }) {
+    if (localChains === undefined) return;
+    await fillGas({ db, ledger, faucet: localChains.faucet });
+    await fillSandboxFloat({ db, ledger, logger, chains: localChains });
   },
   schedules: ({ db, ledger, localChains }) =>
     localChains === undefined ? [] : [fillGasSchedule({ db, ledger, faucet: localChains.faucet })],

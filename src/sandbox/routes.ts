@@ -6,6 +6,7 @@ import { chainsRoute } from './chains-route.ts';
 import { faucetRoute } from './faucet-route.ts';
 import { fundRoute } from './fund-route.ts';
 import { messagesRoute } from './messages-route.ts';
+import type { SandboxSeller } from './seller/open-seller.ts';
 import type { SandboxShops } from './shop/open-shops.ts';
 
 /** What only a sandbox has. In live mode these addresses do not exist. */
@@ -14,11 +15,12 @@ export interface SandboxParts {
   readonly secrets: Secrets;
   readonly chains: LocalChains;
   readonly shops: SandboxShops;
+  readonly seller: SandboxSeller;
 }
 
-export function sandboxRoutes({ db, secrets, chains, shops }: SandboxParts): Route[] {
+export function sandboxRoutes({ db, secrets, chains, shops, seller }: SandboxParts): Route[] {
   return [
-    chainsRoute(chains, shops),
+    chainsRoute(chains, shops, seller),
     fundRoute({ db, chains }),
     faucetRoute(chains.faucet),
     messagesRoute({ db, secrets }),

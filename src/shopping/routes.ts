@@ -1,40 +1,27 @@
 import { z } from 'zod';
-import { visibleText } from '../accounts/fields.ts';
-import type { Database } from '../db/database.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { defineStream } from '../http/define-stream.ts';
-import type { Outgoing } from '../outgoing/outgoing.ts';
 import { shoppingErrors } from './errors.ts';
 import { createPreview } from './preview.ts';
 import { describeProduct, type Product } from './product.ts';
-import { rankProducts } from './rank.ts';
 import type { MerchantSearch } from './search-merchant.ts';
+import {
+  foundProducts,
+  mostShown,
+  previewAddress,
+  previewUrl,
+  shownProduct as product,
+  searchWords as query,
+  type SearchParts,
+  searchShop,
+} from './search-shop.ts';
 import { website, websiteOrRefuse } from './website-field.ts';
 
-export interface ShoppingParts {
-  readonly db: Database;
-  readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
-  readonly merchants: MerchantSearch;
-  /** Where the service is reached; known for certain only once it listens. */
-  readonly publicUrl: () => string;
-}
+export type ShoppingParts = SearchParts;
 
 export function shoppingRoutes(parts: ShoppingParts): Route[] {
   return [searchRoute(parts), streamRoute(parts)];
 }
-
-/** How many are shown; more are read, so that the best can be chosen. */
-const mostShown = 4;
-
-const query = visibleText(200).meta({ description: 'What to look for, in a few words.' });
-const previewUrl = z.string().meta({ description: 'A page with photos of the products, for 24 hours.' });
-const product = z.object({
-  title: z.string(),
-  brand: z.string().meta({ description: 'The name of the shop where the product has none.' }),
-  price: z.string().meta({ description: 'With its currency, as the shop writes it.' }),
-  priceNum: z.number(),
-  url: z.string(),
-});
 
 const example = {
   website: 'demo-shop.example',
@@ -56,7 +43,7 @@ const errors = [
   shoppingErrors.merchant_unsupported,
 ];
 
-function searchRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Route {
+function searchRoute(parts: ShoppingParts): Route {
   return defineRoute(
     {
       ...facts,
@@ -71,19 +58,14 @@ function searchRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Rou
       returns: {
         200: {
           description: 'Up to 4 products, the best first',
-          schema: z.object({ products: z.array(product), previewUrl }),
+          schema: foundProducts,
           example: { products: [example.product], previewUrl: example.previewUrl },
         },
       },
       errors,
     },
     async ({ body }) => {
-      const site = websiteOrRefuse(body.website, outgoing);
-      const found: Product[] = [];
-      for await (const one of merchants.search(site, body.query, new AbortController().signal)) found.push(one);
-      const products = rankProducts(body.query, found).slice(0, mostShown);
-      const token = await createPreview(db, { website: site.name, query: body.query, products });
-      return ok({ products: products.map(describeProduct), previewUrl: previewAddress(publicUrl(), token) });
+      return ok(await searchShop(parts, body));
     },
   );
 }
@@ -127,8 +109,4 @@ function streamRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Rou
       };
     },
   );
-}
-
-function previewAddress(publicUrl: string, token: string): string {
-  return `${publicUrl}/shopping/preview/${token}`;
 }

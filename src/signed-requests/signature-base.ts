@@ -10,7 +10,7 @@ export interface RequestParts {
   readonly headers: Headers;
 }
 
-export const pathOf = (target: string) => target.split('?', 1)[0] ?? '';
+const pathOf = (target: string) => target.split('?', 1)[0] ?? '';
 
 /** What follows the path, with its question mark; nothing when there is none. */
 export const queryOf = (target: string) => target.slice(pathOf(target).length);

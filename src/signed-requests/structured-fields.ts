@@ -1,6 +1,6 @@
 /** What a structured field can hold (RFC 8941), as far as signatures and profiles need it. */
-export type FieldItem = string | number | boolean | Uint8Array | { readonly token: string };
-export type FieldParameters = ReadonlyMap<string, FieldItem>;
+type FieldItem = string | number | boolean | Uint8Array | { readonly token: string };
+type FieldParameters = ReadonlyMap<string, FieldItem>;
 
 export interface FieldMember {
   readonly value: FieldItem | readonly ListedItem[];

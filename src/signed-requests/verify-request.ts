@@ -24,7 +24,7 @@ export interface VerifyOptions {
   readonly requires: readonly string[];
 }
 
-export type SignatureRefusal =
+type SignatureRefusal =
   | 'signature_missing'
   | 'signature_invalid'
   | 'key_not_found'

@@ -39,6 +39,7 @@ export async function listTransfers(
   const { entries, nextCursor } = await listHistory(db, {
     ownerId: accountId,
     accounts: holding.options.map((asset) => userAccount(accountId, asset)),
+    gather: true,
     limit,
     ...(cursor !== undefined && { cursor }),
   });
@@ -66,10 +67,14 @@ export async function toRecords(
       fee: toFigure(fee),
       currency: change.asset as Holding,
       counterparty: other === null ? null : (names.get(other) ?? null),
-      description: posting.description,
+      description: entry.gathered === undefined ? posting.description : describeCalls(entry.gathered),
       createdAt: posting.postedAt.toISOString(),
     };
   });
+}
+
+function describeCalls(count: number): string {
+  return count === 1 ? '1 call' : `${count} calls`;
 }
 
 /**

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Queryable } from '../db/database.ts';
 import { type Holding, holding } from '../http/amount-field.ts';
 import { userAccount } from '../ledger/account-id.ts';
-import { statementOf } from '../ledger/statement.ts';
+import { gatherByHour, statementOf } from '../ledger/statement.ts';
 import { toDecimalText } from '../money/amount.ts';
 import { toRecords } from './list-transfers.ts';
 
@@ -39,11 +39,16 @@ export async function readStatement(db: Queryable, request: StatementRequest): P
   const from = new Date(`${month}-01T00:00:00.000Z`);
   const to = new Date(from);
   to.setUTCMonth(to.getUTCMonth() + 1);
-  const { opening, closing, entries } = await statementOf(db, {
+  const {
+    opening,
+    closing,
+    entries: each,
+  } = await statementOf(db, {
     account: userAccount(accountId, request.currency),
     from,
     to,
   });
+  const entries = gatherByHour(each, opening);
   const records = await toRecords(db, accountId, entries);
   return {
     month,

@@ -1,18 +1,23 @@
 import type { Hex } from 'viem';
 import type { ChainStepParts } from '../chain-steps/parts.ts';
+import { planStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import { stepCheckpoints, takeStep } from '../chain-steps/take-step.ts';
 import type { ChainId } from '../chains/chains.ts';
 import { noCheckpoint } from '../checkpoint.ts';
-import type { Queryable } from '../db/database.ts';
+import type { Queryable, Transaction } from '../db/database.ts';
+import { newId } from '../ids.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { amountOf } from '../money/amount.ts';
+import type { Asset } from '../money/asset.ts';
 import { defineSaga } from '../sagas/define-saga.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../sagas/run-saga.ts';
-import { findHouseWalletById } from '../wallets/house-wallets.ts';
+import { wakeSaga } from '../sagas/wake-saga.ts';
+import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
 
 const minutes = 60_000;
 
-/** What a retired house wallet still holds, on its way to the one that replaced it. */
+/** Money of the house on its way from one of its wallets to another: from a retired one, or to one that is filled. */
 export const houseMoveSaga = defineSaga({
   name: 'house_move',
   table: 'house_moves',
@@ -21,7 +26,7 @@ export const houseMoveSaga = defineSaga({
   fixed: ['chain', 'from_wallet', 'to_wallet', 'token', 'atomic'],
   states: {
     moving: {
-      meaning: 'the old wallet sends it to the new one',
+      meaning: 'the one wallet sends it to the other',
       next: ['complete', 'failed'],
       withinMs: 60 * minutes,
     },
@@ -33,8 +38,33 @@ export const houseMoveSaga = defineSaga({
 });
 
 /** Its one step on a chain. */
-export function moveStep(moveId: string) {
+function moveStep(moveId: string) {
   return { sagaId: moveId, step: 'move' } as const;
+}
+
+export interface NewHouseMove {
+  readonly from: HouseWallet;
+  readonly to: HouseWallet;
+  /** Null for the native coin. */
+  readonly token: { readonly address: Hex; readonly asset: Asset } | null;
+  readonly atomic: bigint;
+}
+
+/** Writes down what is to be moved, before anybody is asked. One at a time per wallet and coin: otherwise nothing is begun. */
+export async function beginHouseMove(tx: Transaction, { from, to, token, atomic }: NewHouseMove): Promise<void> {
+  const { chain } = from;
+  const id = newId('mov');
+  const { rowCount } = await tx.query(
+    `INSERT INTO house_moves (id, chain, from_wallet, to_wallet, token, atomic, status)
+     VALUES ($1, $2, $3, $4, $5, $6, 'moving') ON CONFLICT DO NOTHING`,
+    [id, chain, from.id, to.id, token?.address ?? null, atomic],
+  );
+  if (rowCount === 0) return;
+  // Native coin is no token: what becomes of it is not in the books.
+  const leaves =
+    token === null ? [] : [{ amount: amountOf(token.asset, atomic), recipient: to.address, stays: true as const }];
+  await planStep(tx, { saga: houseMoveSaga.name, ...moveStep(id), chain, wallet: from, leaves });
+  await wakeSaga(tx, { saga: houseMoveSaga.name, id, lane: chain });
 }
 
 interface HouseMove {

@@ -7,8 +7,11 @@ import { Refusal } from '../refusal.ts';
 import type { HeldWallet, WalletProvider } from './provider.ts';
 
 /** What a wallet of our own is for. Each has its own queue, so that one that is stuck holds up nothing else. */
-const housePurposes = ['treasury', 'gas', 'bridge', 'swaps'] as const;
+const housePurposes = ['treasury', 'gas', 'bridge', 'swaps', 'settlement', 'purchases'] as const;
 export type HousePurpose = (typeof housePurposes)[number];
+
+/** What happens on the home chain alone needs no wallet elsewhere. */
+const atHomeOnly: ReadonlySet<HousePurpose> = new Set(['swaps', 'settlement', 'purchases']);
 
 export interface HouseWallet extends HeldWallet {
   readonly id: string;
@@ -22,7 +25,7 @@ export interface HouseWallet extends HeldWallet {
 export async function openHouseWallets(db: Database, provider: WalletProvider, networks: Networks): Promise<void> {
   for (const purpose of housePurposes) {
     for (const chain of networks.keys()) {
-      if (purpose === 'swaps' && chain !== homeChain) continue;
+      if (atHomeOnly.has(purpose) && chain !== homeChain) continue;
       const wallet = await findHouseWallet(db, purpose, chain);
       if (wallet === undefined) await addHouseWallet(db, provider, purpose, chain);
       else if (wallet.provider !== provider.name) {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Hex, parseUnits } from 'viem';
-import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, test } from 'vitest';
 import { features } from '../../src/app/features.ts';
 import { sagasOf } from '../../src/app/listed-feature.ts';
@@ -14,11 +14,13 @@ import { reconcile } from '../../src/reserves/reconcile.ts';
 import type { Saga } from '../../src/sagas/define-saga.ts';
 import { listOpenSagas } from '../../src/sagas/list-sagas.ts';
 import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
+import { sandboxFloat } from '../../src/sandbox/fill-float.ts';
 import { complaintsAbout } from '../emulators/circle/published.ts';
 import { useCircleWorld } from '../support/circle-world.ts';
 import type { Client } from '../support/client.ts';
 import { type TestDatabase, useDatabase } from '../support/database.ts';
 import { type MortalService, useMortalServices } from '../support/mortal-service.ts';
+import { askPrice, paymentHeader, receiptsOf, sign } from '../support/nano.ts';
 import { runCommand } from '../support/process.ts';
 import { until } from '../support/until.ts';
 
@@ -37,6 +39,9 @@ const rehearsals = sagas.flatMap((saga) =>
     minted: mintedFor(rehearsal),
   })),
 );
+
+/** Whoever has asked a seller and has died is waited for as long as he would have waited. */
+const briefly = { NANO_PAY_TIMEOUT_SECONDS: '8' };
 
 /** A hundred of whatever it is about. */
 function mintedFor(rehearsal: Saga['rehearsal']): Amount {
@@ -61,19 +66,23 @@ describe.each(providers)('with %s', (provider) => {
   describe.each(able)('a $saga.name of $minted.asset', ({ saga, rehearsal, minted }) => {
     const database = useDatabase();
     const world = provider === 'circle' ? useCircleWorld(database) : undefined;
-    const start = world?.start ?? useMortalServices(database);
+    const start = world?.start ?? useMortalServices(database, () => ({ env: briefly }));
 
     test('survives the end of its process at every place, and nothing is lost or doubled', async () => {
-      const outside = privateKeyToAddress(generatePrivateKey());
+      const outsider = privateKeyToAccount(generatePrivateKey());
+      const outside = outsider.address;
       const places = placesOf(rehearsal, provider);
       // How the money comes in passes no place of what is asked for only then, so one process serves for both.
-      const begun = await fund(database, await start('command' in rehearsal ? 'never' : (places[0] ?? '')), minted);
-      if (!('deposit' in rehearsal)) await isSwept(database);
+      const first = await start('command' in rehearsal ? 'never' : (places[0] ?? ''));
+      const begun = await fund(database, first, minted, 'call' in rehearsal ? outside : undefined);
+      if (!('deposit' in rehearsal || 'call' in rehearsal)) await isSwept(database);
       const request = 'request' in rehearsal ? rehearse(rehearsal.request, begun.key, outside) : undefined;
+      const call = 'call' in rehearsal ? await rehearseCall(first.client, rehearsal.call, outsider) : undefined;
 
       let service = begun.service;
       // Its answer may be lost with the process, or have left just before.
       await request?.(service.client).catch(() => {});
+      await call?.(service.client).catch(() => {});
       if ('command' in rehearsal) {
         // The command needs the chains until it is done, and these end with the service.
         const env = { DATABASE_URL: database.url };
@@ -82,7 +91,15 @@ describe.each(providers)('with %s', (provider) => {
         service = await start(places[0] ?? '');
       }
       expect(await service.ended, places[0]).toBe('SIGKILL');
-      for (const place of places.slice(1)) expect(await (await start(place)).ended, place).toBe('SIGKILL');
+      for (const place of places.slice(1)) {
+        const next = await start(place);
+        if (call !== undefined) {
+          // Nobody but whoever calls goes on with what was claimed and not served, once it is nobody's any more.
+          await database.db.query('UPDATE payment_claims SET leased_until = clock_timestamp() WHERE served_at IS NULL');
+          void call(next.client).catch(() => {});
+        }
+        expect(await next.ended, place).toBe('SIGKILL');
+      }
 
       const last = await start('never');
       await until(
@@ -96,7 +113,14 @@ describe.each(providers)('with %s', (provider) => {
       if (request !== undefined) {
         const again = await request(last.client);
         expect(again.status).toBe(200);
-        expect(Object.values(again.body)).toContain(rows[0]?.id);
+        expect(valuesIn(again.body)).toContain(rows[0]?.id);
+        expect(rows).toHaveLength(1);
+      }
+      if (call !== undefined) {
+        // Sent again with the same payment it is answered again, and was settled once.
+        const again = await call(last.client);
+        expect(again.status).toBe(200);
+        expect(receiptsOf(again).second.transaction).toMatch(/^0x[0-9a-f]{64}$/);
         expect(rows).toHaveLength(1);
       }
       await checkMoney(database, last.client, { outside, minted });
@@ -105,10 +129,15 @@ describe.each(providers)('with %s', (provider) => {
   });
 });
 
-/** Somebody with money, which came in as all money does. */
-async function fund(database: TestDatabase, service: MortalService, { asset, atomic }: Amount) {
+/** Somebody with money, which came in as all money does; or somebody outside, who keeps it. */
+async function fund(
+  database: TestDatabase,
+  service: MortalService,
+  { asset, atomic }: Amount,
+  outside: Hex | undefined,
+) {
   const { key } = await service.client.register();
-  const { depositAddress } = (await service.client.get('/account', key)).body;
+  const depositAddress = outside ?? (await service.client.get('/account', key)).body.depositAddress;
   const { faucet } = await connectLocalChains(database);
   // At the faucet MATIC is the native coin.
   const token = asset === 'MATIC' ? 'WMATIC' : asset;
@@ -123,11 +152,24 @@ function isSwept({ db }: TestDatabase) {
   });
 }
 
+/** Everything that an answer says, however deep. */
+function valuesIn(body: unknown): unknown[] {
+  return typeof body === 'object' && body !== null ? Object.values(body).flatMap(valuesIn) : [body];
+}
+
 /** Always the same request, as somebody sends it who has got no answer. */
 function rehearse(request: { path: string; body: object }, key: string, outside: string) {
   const body = JSON.parse(JSON.stringify(request.body).replaceAll('{outside}', outside));
   const headers = { 'idempotency-key': 'the-only-one' };
   return (client: Client) => client.request('POST', request.path, { key, body, headers });
+}
+
+/** Always the same payment, for longer than all of this takes. */
+async function rehearseCall(client: Client, path: string, payer: PrivateKeyAccount) {
+  const terms = await askPrice(client, path);
+  const validBefore = BigInt(Math.floor(Date.now() / 1_000)) + 7_200n;
+  const headers = paymentHeader(await sign(payer, terms, { changes: { validBefore } }), terms);
+  return (to: Client) => to.request('GET', path, { headers });
 }
 
 /** What was minted is with those who own it, here or outside, to the last unit; and the books and the chains agree. */
@@ -153,7 +195,8 @@ async function checkMoney(
     .filter(({ asset }) => asset === minted.asset)
     .reduce((sum, row) => sum + parseUnits(row.owed, decimalsOf[minted.asset]), 0n);
   const sold = await soldOf(database, minted.asset);
-  expect(owed + (await heldBy(networks, outside, minted.asset)) + sold).toBe(minted.atomic);
+  const given = minted.asset === sandboxFloat.asset ? sandboxFloat.atomic : 0n;
+  expect(owed - given + (await heldBy(networks, outside, minted.asset)) + sold).toBe(minted.atomic);
   expect((await verifyLedger(database.db)).problems).toEqual([]);
   expect(await reconcile({ db: database.db, networks, sagas })).toEqual([]);
 }
@@ -172,10 +215,12 @@ async function heldBy(networks: Networks, address: Hex, asset: Asset): Promise<b
   return sum;
 }
 
-/** What others have got for something else. */
+/** What others have got for something else: for another coin, or for an answer. */
 async function soldOf({ db }: TestDatabase, asset: Asset): Promise<bigint> {
   const { rows } = await db.query<{ sold: string }>(
-    `SELECT coalesce(sum(amount - fee - unspent), 0) AS sold FROM swaps WHERE status = 'completed' AND asset = $1`,
+    `SELECT coalesce(sum(sold), 0) AS sold FROM (
+       SELECT amount - fee - unspent FROM swaps WHERE status = 'completed' AND asset = $1
+       UNION ALL SELECT amount FROM purchases WHERE status = 'paid' AND asset = $1) others (sold)`,
     [asset],
   );
   return BigInt(rows[0]?.sold ?? 0);

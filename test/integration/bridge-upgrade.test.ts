@@ -115,7 +115,7 @@ test('what was credited before keeps its credit, and is not carried', async () =
   ]);
 });
 
-test('the wallets that burn and swap are made at the next start, beside those that were there', async () => {
+test('the wallets that burn, swap, settle and buy are made at the next start, beside those that were there', async () => {
   const before = await listHouseWallets(db);
   await openHouseWallets(db, provider, networks);
   await openHouseWallets(db, provider, networks);
@@ -123,7 +123,10 @@ test('the wallets that burn and swap are made at the next start, beside those th
   expect(after).toEqual(expect.arrayContaining([...before]));
   const made = after.filter(({ id }) => !before.some((old) => old.id === id));
   expect(made.map(({ purpose, chain }) => `${purpose} on ${chain}`).sort()).toEqual(
-    [...chainIds.map((chain) => `bridge on ${chain}`), 'swaps on MATIC'].sort(),
+    [
+      ...chainIds.map((chain) => `bridge on ${chain}`),
+      ...['swaps', 'settlement', 'purchases'].map((purpose) => `${purpose} on MATIC`),
+    ].sort(),
   );
 });
 

@@ -1,9 +1,9 @@
 import { type Hex, parseSignature } from 'viem';
 import { describe, expect, test } from 'vitest';
 import { tokenAbi } from '../../src/chains/abi.ts';
+import { judge, readTokenDomain, readUsed, toTypedData } from '../../src/chains/authorization.ts';
 import type { ChainId } from '../../src/chains/chains.ts';
 import { createNetworks, tokenOf } from '../../src/chains/network.ts';
-import { judge, readTokenDomain, readUsed, toTypedData } from '../../src/deposits/authorization.ts';
 import { createLogger } from '../../src/logger.ts';
 import { startLocalChains } from '../../src/sandbox/chains/local-chains.ts';
 import { useChains } from '../support/chains.ts';

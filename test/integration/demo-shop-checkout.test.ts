@@ -4,16 +4,30 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { createLogger } from '../../src/logger.ts';
-import { type OpenShopsOptions, openShops, type SandboxShops } from '../../src/sandbox/shop/open-shops.ts';
+import { catalog } from '../../src/sandbox/shop/catalog.ts';
+import { itemIdOf } from '../../src/sandbox/shop/checkout/shelf.ts';
+import { type OpenShopsOptions, openShops } from '../../src/sandbox/shop/open-shops.ts';
 import { createSigningKey } from '../../src/signed-requests/signing-key.ts';
-import { type PayingService, startPayingService, type UcpVersion } from '../support/paying-service.ts';
+import { openDemoShop } from '../support/demo-shop.ts';
+import { startPayingService, type UcpVersion } from '../support/paying-service.ts';
 import { address, codesOf, createShopClient, paymentWith, totalOf } from '../support/shop-client.ts';
-import { complaintsAboutProfile } from '../support/ucp-schemas.ts';
+import {
+  complaintsAboutCheckout,
+  complaintsAboutProfile,
+  complaintsAboutRequest,
+  ucpSchemasAreHere,
+} from '../support/ucp-schemas.ts';
 import { until } from '../support/until.ts';
 
 const versions: UcpVersion[] = ['2026-08-25', '2026-04-08'];
 const mug = '101-1';
+/** The one thing with a price in euros. */
+const postcard = itemIdOf(catalog.find(({ currency }) => currency === 'EUR') ?? missing());
 const mugSlug = 'stoneware-mug-sea';
+
+function missing(): never {
+  throw new Error('the demo shop has nothing in euros');
+}
 
 interface ShownProfile {
   readonly ucp: { readonly capabilities: Readonly<Record<string, unknown>>; readonly payment_handlers: object };
@@ -33,16 +47,9 @@ afterAll(async () => {
 });
 
 async function open(more: Partial<OpenShopsOptions> = {}) {
-  let shops: SandboxShops | undefined;
-  const shopUrl = () => shops?.demoShop.url ?? '';
-  const service = await startPayingService({ shopUrl });
-  shops = await openShops({ logger: createLogger('silent'), publicUrl: () => service.url, ...more });
-  closers.push(() => Promise.all([shops?.stop(), service.close()]));
-  const { switches } = shops;
-  if (switches === undefined) throw new Error('the shop runs elsewhere');
-  const clientOf = (version: UcpVersion = '2026-08-25', agent: PayingService = service) =>
-    createShopClient({ shopUrl, service: agent, version });
-  return { shops, shopUrl, service, switches, clientOf };
+  const opened = await openDemoShop(more);
+  closers.push(opened.close);
+  return opened;
 }
 
 const world = await open();
@@ -160,7 +167,7 @@ describe.each(versions)('the demo shop by UCP %s', (version) => {
       expect(codesOf(body)).toEqual(['item_unavailable']);
     }
     const { body: mixed } = await buyer.send('', {
-      body: { line_items: [mug, '140-1'].map((id) => ({ item: { id }, quantity: 1 })) },
+      body: { line_items: [mug, postcard].map((id) => ({ item: { id }, quantity: 1 })) },
     });
     expect(codesOf(mixed)).toEqual(['item_unavailable']);
     for (const id of ['chk_unknown', (await world.clientOf(other(version)).create(mug)).body.id]) {
@@ -183,6 +190,16 @@ describe.each(versions)('the demo shop by UCP %s', (version) => {
 });
 
 const other = (version: UcpVersion) => versions.find((one) => one !== version) ?? version;
+
+describe.skipIf(!ucpSchemasAreHere).each(versions)('the schemas of UCP %s', (version) => {
+  test('find what is wrong', () => {
+    expect(complaintsAboutProfile(version, { ucp: {} })).not.toEqual([]);
+    expect(complaintsAboutCheckout(version, { id: 'chk_1' })).not.toEqual([]);
+    expect(complaintsAboutRequest(version, 'create', {})).not.toEqual([]);
+    expect(complaintsAboutRequest(version, 'complete', { ...paymentWith('tok'), line_items: [] })).not.toEqual([]);
+    expect(complaintsAboutRequest(version, 'complete', paymentWith('tok'))).toEqual([]);
+  });
+});
 
 describe('who asks', () => {
   const body = { line_items: [{ item: { id: mug }, quantity: 1 }] };
@@ -316,7 +333,7 @@ describe('paying', () => {
   });
 
   test.each([
-    ['silence', () => 'silence' as const],
+    ['a connection that ends', () => 'hang up' as const],
     ['500', () => ({ status: 500, body: {} })],
     ['429', () => ({ status: 429, body: {} })],
     ['a payment that is still under way', () => ({ status: 409, body: { code: 'idempotency_in_progress' } })],

@@ -74,6 +74,22 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     cancel_key: "'7b6f5f0e-8c1f-4b5a-9d3e-2f1a0c9b8d7f'",
     expires_at: 'now()',
   },
+  settlement: { chain: "'MATIC'", asset: "'USDC'", wallet_id: "'wal_old'" },
+  purchase: {
+    account_id: '(SELECT min(id) FROM accounts)',
+    method: "'GET'",
+    url: "'https://example.com/forecast'",
+    asset: "'USDC'",
+    amount: '10000',
+    x402_version: '2',
+    terms: "'{}'",
+    wallet_id: "'wal_new'",
+    pay_to: `'0x${'6'.repeat(40)}'`,
+    nonce: "'0x' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')",
+    valid_before: '1800000000',
+    from_block: '0',
+    signature: "'0x12'",
+  },
   house_move: { chain: "'MATIC'", from_wallet: "'wal_old'", to_wallet: "'wal_new'", atomic: '5' },
 };
 

@@ -11,10 +11,10 @@ import {
   toHex,
 } from 'viem';
 import { multicallAbi, multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
+import { readTokenDomain, type SignedAuthorization, toTypedData } from '../../src/chains/authorization.ts';
 import { cctp } from '../../src/chains/cctp.ts';
 import { type ChainId, homeChain } from '../../src/chains/chains.ts';
 import { tokenOf } from '../../src/chains/network.ts';
-import { readTokenDomain, type SignedAuthorization, toTypedData } from '../../src/deposits/authorization.ts';
 import { mintAccount } from '../../src/sandbox/chains/mint-account.ts';
 import type { Outsider, TestChains } from './chains.ts';
 

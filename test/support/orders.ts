@@ -10,7 +10,10 @@ export const home = 'Ada Lovelace, 1 Main St, 94105 San Francisco, US';
 
 /** A service whose users buy at one shop. */
 export function useOrders(shop: UcpMerchant, options: StartOptions = {}) {
-  const service = useService({ ...options, env: { ALLOW_PRIVATE_HOSTS: shop.website, ORDER_ANSWER_SECONDS: '3', ...options.env } });
+  const service = useService({
+    ...options,
+    env: { ALLOW_PRIVATE_HOSTS: shop.website, ORDER_ANSWER_SECONDS: '3', ...options.env },
+  });
   shop.connect(() => service.url);
   const { db } = service.database;
   let buyer: { readonly key: string; readonly handle: string };

@@ -17,6 +17,8 @@ export interface PayingServiceOptions {
   readonly shopUrl: () => string;
 }
 
+type Reply = { readonly status: number; readonly body: unknown } | 'silence' | 'hang up';
+
 export type UcpVersion = '2026-04-08' | '2026-08-25';
 
 /** What stands in for Paywright where a shop is tried: an agent with a profile, and an issuer of credentials that pays. */
@@ -24,7 +26,7 @@ export async function startPayingService({ shopUrl }: PayingServiceOptions) {
   const key = createSigningKey();
   const asked: AskedRedemption[] = [];
   const answered = new Map<string, { status: number; body: object }>();
-  let respond: ((redemption: AskedRedemption) => { status: number; body: unknown } | 'silence') | undefined;
+  let respond: ((redemption: AskedRedemption) => Reply) | undefined;
   let capabilities = ['dev.ucp.shopping.checkout', 'dev.ucp.shopping.fulfillment'];
 
   function profile(url: string, version: UcpVersion) {
@@ -42,12 +44,14 @@ export async function startPayingService({ shopUrl }: PayingServiceOptions) {
 
   const server = await listenHttp((request, response) => {
     void answer(request).then((reply) => {
-      if (reply !== 'silence') response.writeHead(reply.status).end(JSON.stringify(reply.body));
+      if (reply === 'silence') return;
+      if (reply === 'hang up') request.socket.destroy();
+      else response.writeHead(reply.status).end(JSON.stringify(reply.body));
     });
   });
   const url = `http://127.0.0.1:${server.port}`;
 
-  async function answer(request: IncomingMessage): Promise<{ status: number; body: unknown } | 'silence'> {
+  async function answer(request: IncomingMessage): Promise<Reply> {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     if (request.url === '/.well-known/ucp') return { status: 200, body: profile(url, '2026-08-25') };

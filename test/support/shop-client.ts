@@ -22,11 +22,6 @@ export interface ShownCheckout {
   readonly ucp: { readonly version: string; readonly status: string; readonly payment_handlers: object };
 }
 
-export interface ShopAnswer {
-  readonly status: number;
-  readonly body: ShownCheckout;
-}
-
 export const address = {
   first_name: 'Ada',
   last_name: 'Lovelace',
@@ -73,7 +68,7 @@ export function createShopClient({
     const wrong = operation === undefined ? [] : complaintsAboutRequest(version, operation, call.body);
     const answer = await send(path, call);
     if (answer.status < 300) wrong.push(...complaintsAboutCheckout(version, answer.body));
-    if (wrong.length > 0) throw new Error(`${path} ${JSON.stringify(answer.body)}: ${wrong.join('; ')}`);
+    if (wrong.length > 0) throw new Error(`${operation ?? 'show'} ${answer.status}: ${wrong.join('; ')}`);
     return answer;
   }
 

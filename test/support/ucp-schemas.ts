@@ -14,8 +14,14 @@ type Version = keyof typeof folders;
 type Operation = 'answer' | 'create' | 'update' | 'complete';
 type Node = { [key: string]: unknown };
 
+interface Composed {
+  readonly properties?: Record<string, Node>;
+  readonly $defs?: Record<string, Node>;
+  readonly allOf?: readonly { readonly then?: { readonly properties?: Record<string, Node> } }[];
+}
+
 const profiles = {
-  '2026-04-08': 'https://ucp.dev/schemas/discovery/profile.json#/$defs/business_profile',
+  '2026-04-08': 'https://ucp.dev/discovery/profile_schema.json#/$defs/business_profile',
   '2026-08-25': 'https://ucp.dev/schemas/profile.json#/$defs/business_schema',
 };
 const errors = {
@@ -45,8 +51,10 @@ function complaints(version: Version, operation: Operation, schema: string, valu
   const key = `${version} ${operation}`;
   const ajv = compiled.get(key) ?? readSchemas(version, operation);
   compiled.set(key, ajv);
-  if (ajv.validate({ $ref: schema }, value)) return [];
-  return (ajv.errors ?? []).map(({ instancePath, message }) => `${instancePath || 'it'} ${message}`);
+  const validate = ajv.getSchema(schema);
+  if (validate === undefined) throw new Error(`there is no schema ${schema}`);
+  if (validate(value)) return [];
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath || 'it'} ${message}`);
 }
 
 function readSchemas(version: Version, operation: Operation): Ajv2020 {
@@ -56,7 +64,9 @@ function readSchemas(version: Version, operation: Operation): Ajv2020 {
   for (const part of ['schemas', 'discovery'].filter((name) => existsSync(join(root, name)))) {
     for (const file of readdirSync(join(root, part), { recursive: true, encoding: 'utf8' })) {
       if (!file.endsWith('.json')) continue;
-      const schema = JSON.parse(readFileSync(join(root, part, file), 'utf8')) as Node;
+      const read = JSON.parse(readFileSync(join(root, part, file), 'utf8')) as Node;
+      // The profile's own id is not where its references start from.
+      const schema = part === 'discovery' ? { ...read, $id: `https://ucp.dev/discovery/${file}` } : read;
       ajv.addSchema((operation === 'answer' ? schema : forRequest(schema, operation)) as Node);
     }
   }
@@ -64,23 +74,35 @@ function readSchemas(version: Version, operation: Operation): Ajv2020 {
 }
 
 /** One schema describes requests and answers. Notes beside its properties say which of them a request has. */
-function forRequest(node: unknown, operation: Operation): unknown {
-  if (Array.isArray(node)) return node.map((one) => forRequest(one, operation));
-  if (typeof node !== 'object' || node === null) return node;
-  const copy: Node = Object.fromEntries(
-    Object.entries(node).map(([key, value]) => [key, forRequest(value, operation)] as const),
-  );
-  const properties = (node as Node)['properties'];
-  if (typeof properties !== 'object' || properties === null) return copy;
-  let required = Array.isArray(copy['required']) ? (copy['required'] as string[]) : [];
-  for (const [name, property] of Object.entries(properties as Record<string, Node>)) {
-    const note = property['ucp_request'];
+function forRequest(schema: unknown, operation: Operation): unknown {
+  if (Array.isArray(schema)) return schema.map((one) => forRequest(one, operation));
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const { properties, $defs, ...rest } = schema as Composed;
+  const copy = eachOf(rest, operation);
+  if ($defs !== undefined) copy['$defs'] = eachOf($defs, operation);
+  if (properties === undefined) return copy;
+  const rules = rulesOf(properties, operation);
+  const named = (wanted: string) => rules.filter(({ rule }) => rule === wanted).map(({ name }) => name);
+  const ruled = rules.filter(({ rule }) => rule !== undefined).map(({ name }) => name);
+  const required = ((copy['required'] ?? []) as string[]).filter((name) => !ruled.includes(name));
+  // What is left out in general may belong to a request of a certain kind after all.
+  const excepted = (rest.allOf ?? []).flatMap((part) => rulesOf(part.then?.properties ?? {}, operation));
+  const omitted = named('omit').filter((name) => !excepted.some((one) => one.name === name && one.rule !== 'omit'));
+  const forbidden = Object.fromEntries(omitted.map((name) => [name, false]));
+  return {
+    ...copy,
+    properties: { ...eachOf(properties, operation), ...forbidden },
+    required: [...required, ...named('required')],
+  };
+}
+
+function rulesOf(properties: Record<string, Node>, operation: Operation) {
+  return Object.entries(properties).map(([name, { ucp_request: note }]) => {
     const rule = typeof note === 'object' && note !== null ? (note as Node)[operation] : note;
-    if (rule === undefined) continue;
-    required = required.filter((one) => one !== name);
-    if (rule === 'required') required = [...required, name];
-    if (rule === 'omit') copy['properties'] = { ...(copy['properties'] as Node), [name]: false };
-  }
-  // Other parts of a composed schema may ask for what belongs to answers alone.
-  return { ...copy, ...('required' in copy || required.length > 0 ? { required } : {}) };
+    return { name, rule };
+  });
+}
+
+function eachOf(schemas: object, operation: Operation): Node {
+  return Object.fromEntries(Object.entries(schemas).map(([name, one]) => [name, forRequest(one, operation)]));
 }

@@ -35,6 +35,8 @@ CREATE TABLE orders (
   -- What the shop has taken of the amount: never more.
   charged           numeric CHECK (charged > 0 AND charged <= amount),
   charged_fee       numeric CHECK (charged_fee >= 0 AND charged_fee <= fee),
+  -- Whose account was paid. Null while nobody has proved the domain: then it is whoever proves it first.
+  seller_id         bigint REFERENCES accounts (id),
   merchant_order_id text,
   merchant_url      text,
   -- Where the buyer goes on by hand.
@@ -53,7 +55,8 @@ CREATE TABLE orders (
   CHECK (continue_url IS NULL OR status = 'needs_buyer')
 );
 CREATE INDEX orders_by_account ON orders (account_id, id DESC);
-CREATE INDEX orders_by_domain ON orders (domain, id DESC);
+CREATE INDEX orders_by_seller ON orders (seller_id, id DESC) WHERE seller_id IS NOT NULL;
+CREATE INDEX orders_by_domain ON orders (domain, id DESC) WHERE seller_id IS NULL;
 CREATE INDEX orders_alike ON orders (account_id, likeness, created_at DESC);
 CREATE INDEX orders_open ON orders (status_since) WHERE finished_at IS NULL;
 CREATE TRIGGER orders_guard BEFORE INSERT OR UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION guard_saga('order');

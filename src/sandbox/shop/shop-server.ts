@@ -147,6 +147,8 @@ function send(response: ServerResponse, { lateMs = 0, ...reply }: ShopReply): vo
       'Content-Security-Policy':
         "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'",
       'X-Content-Type-Options': 'nosniff',
+      // A connection with an answer too many is of no use for another request.
+      ...(oddity === 'twice' && { Connection: 'close' }),
       ...headers,
     })
     .end(body);

@@ -2,7 +2,7 @@ import { chosenOption } from './price-session.ts';
 import type { Destination, Notice, Session, SessionLine } from './session.ts';
 
 /** A checkout's status as UCP names it. */
-export type Status =
+type Status =
   | 'incomplete'
   | 'requires_escalation'
   | 'ready_for_complete'

@@ -1,6 +1,6 @@
 import { decodeFunctionData, type Hex } from 'viem';
 import { describe, expect, it } from 'vitest';
-import { multicallAbi, tokenAbi } from '../chains/abi.ts';
+import { multicallAbi, tokenAbi } from './abi.ts';
 import { encodeSubmission, judge } from './authorization.ts';
 
 describe('what has become of an authorization', () => {

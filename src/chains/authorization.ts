@@ -7,9 +7,9 @@ import {
   type TypedDataDefinition,
   type TypedDataDomain,
 } from 'viem';
-import { multicallAbi, tokenAbi } from '../chains/abi.ts';
-import { chains } from '../chains/chains.ts';
-import type { Network } from '../chains/network.ts';
+import { multicallAbi, tokenAbi } from './abi.ts';
+import { chains } from './chains.ts';
+import type { Network } from './network.ts';
 
 /** A wallet's permission (EIP-3009) to move its tokens, which anybody may submit and which the token accepts only once. */
 export interface Authorization {
@@ -17,6 +17,8 @@ export interface Authorization {
   readonly to: Hex;
   readonly atomic: bigint;
   readonly nonce: Hex;
+  /** In seconds since the epoch: the token accepts it only after it. Left out, it is accepted from the beginning. */
+  readonly validAfter?: bigint;
   /** In seconds since the epoch, by the time of the chain's blocks: at or after it the token accepts it no more. */
   readonly validBefore: bigint;
 }
@@ -55,9 +57,9 @@ const types = {
 
 export function toTypedData(
   domain: TypedDataDomain,
-  { from, to, atomic, nonce, validBefore }: Authorization,
+  { from, to, atomic, nonce, validAfter = 0n, validBefore }: Authorization,
 ): TypedDataDefinition {
-  const message = { from, to, value: atomic, validAfter: 0n, validBefore, nonce };
+  const message = { from, to, value: atomic, validAfter, validBefore, nonce };
   return { domain, types, primaryType: 'TransferWithAuthorization', message } as TypedDataDefinition;
 }
 
@@ -82,12 +84,13 @@ export function encodeSubmission(token: Hex, authorizations: readonly SignedAuth
   });
 }
 
-function encodeTransfer({ from, to, atomic, validBefore, nonce, signature }: SignedAuthorization): Hex {
+function encodeTransfer(authorization: SignedAuthorization): Hex {
+  const { from, to, atomic, validAfter = 0n, validBefore, nonce, signature } = authorization;
   const { r, s, yParity } = parseSignature(signature);
   return encodeFunctionData({
     abi: tokenAbi,
     functionName: 'transferWithAuthorization',
-    args: [from, to, atomic, 0n, validBefore, nonce, yParity + 27, r, s],
+    args: [from, to, atomic, validAfter, validBefore, nonce, yParity + 27, r, s],
   });
 }
 
@@ -111,7 +114,7 @@ export function judge(
 export async function readUsed(
   { client }: Network,
   token: Hex,
-  authorizations: readonly Authorization[],
+  authorizations: readonly Pick<Authorization, 'from' | 'nonce'>[],
   blockNumber: bigint,
 ): Promise<readonly boolean[]> {
   return client.multicall({

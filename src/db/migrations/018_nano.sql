@@ -1,0 +1,223 @@
+-- Calls that are paid for one by one: who has paid with which authorization, what they were answered, and how it was settled.
+
+-- What was served and has not been earned yet, because its payment has not arrived.
+INSERT INTO ledger.kinds (code, name) VALUES (24, 'calls_in_transit');
+
+-- Those who pay with their own wallets. Everything that one of them may do at once is decided under the lock of its row.
+CREATE TABLE payers (
+  chain        text NOT NULL,
+  -- The token's contract and the payer's address, in lower case.
+  token        text NOT NULL CHECK (token ~ '^0x[0-9a-f]{40}$'),
+  address      text NOT NULL CHECK (address ~ '^0x[0-9a-f]{40}$'),
+  -- What is being served or was served, and has not arrived: our credit to it.
+  credit       numeric NOT NULL DEFAULT 0 CHECK (credit >= 0),
+  -- What it has signed beyond that, to be served only when it has arrived.
+  prepaying    numeric NOT NULL DEFAULT 0 CHECK (prepaying >= 0),
+  -- A payment of it could not be collected. As long as this stands it gets no credit and is served nothing.
+  failed_since timestamptz,
+  -- What was written off and neither recovered nor forgiven.
+  debt         numeric NOT NULL DEFAULT 0 CHECK (debt >= 0),
+  PRIMARY KEY (chain, token, address)
+);
+CREATE INDEX payers_in_debt ON payers (address) WHERE failed_since IS NOT NULL OR debt > 0;
+
+CREATE TABLE settlements (
+  id           text PRIMARY KEY,
+  chain        text NOT NULL,
+  asset        text NOT NULL,
+  -- The house wallet that submits them.
+  wallet_id    text NOT NULL REFERENCES house_wallets (id),
+  status       text NOT NULL,
+  status_since timestamptz NOT NULL DEFAULT clock_timestamp(),
+  waits_for    text,
+  created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+  updated_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+  finished_at  timestamptz
+);
+CREATE INDEX settlements_open ON settlements (status_since) WHERE finished_at IS NULL;
+CREATE TRIGGER settlements_guard BEFORE INSERT OR UPDATE ON settlements
+  FOR EACH ROW EXECUTE FUNCTION guard_saga('settlement');
+
+-- An authorization (EIP-3009) pays for one thing once, whichever protocol brought it.
+CREATE TABLE payment_claims (
+  id             text PRIMARY KEY,
+  -- How it came to us: x402 …
+  protocol       text NOT NULL CHECK (protocol ~ '^[a-z0-9_]{1,32}$'),
+  chain          text NOT NULL,
+  token          text NOT NULL CHECK (token ~ '^0x[0-9a-f]{40}$'),
+  asset          text NOT NULL,
+  payer          text NOT NULL CHECK (payer ~ '^0x[0-9a-f]{40}$'),
+  nonce          text NOT NULL CHECK (nonce ~ '^0x[0-9a-f]{64}$'),
+  pay_to         text NOT NULL CHECK (pay_to ~ '^0x[0-9a-f]{40}$'),
+  atomic         numeric NOT NULL CHECK (atomic > 0),
+  -- In seconds since the epoch, by the clock of the chain.
+  valid_after    numeric NOT NULL,
+  valid_before   numeric NOT NULL,
+  signature      text NOT NULL CHECK (signature ~ '^0x[0-9a-f]{130}$'),
+  -- What was asked for: which call, and a fingerprint of everything that was said.
+  resource       text NOT NULL,
+  fingerprint    bytea NOT NULL CHECK (octet_length(fingerprint) = 32),
+  -- What the payer calls it, if anything.
+  identifier     text,
+  -- It has to arrive before anything is served.
+  prepaid        boolean NOT NULL,
+  -- Somebody else submits it, and we do not.
+  submitted_elsewhere boolean NOT NULL DEFAULT false,
+  -- Who is serving it, and until when nobody else may.
+  holder         uuid,
+  leased_until   timestamptz,
+  -- What was answered, for whoever asks again.
+  answer         jsonb,
+  -- The settlement that submits it, how often that was tried, and when at the earliest it is tried again.
+  settlement_id  text REFERENCES settlements (id),
+  attempts       integer NOT NULL DEFAULT 0,
+  retry_at       timestamptz,
+  tx_hash        text CHECK (tx_hash ~ '^0x[0-9a-f]{64}$'),
+  -- The account of the ledger that its arrival was posted to.
+  arrival_account bigint,
+  claimed_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+  served_at      timestamptz,
+  arrived_at     timestamptz,
+  -- It is in the income.
+  earned_at      timestamptz,
+  -- It was served, and will never arrive.
+  written_off_at timestamptz,
+  -- It was not served, and can never arrive.
+  lapsed_at      timestamptz,
+  CONSTRAINT payment_claims_once UNIQUE (chain, token, payer, nonce),
+  FOREIGN KEY (chain, token, payer) REFERENCES payers (chain, token, address),
+  CHECK ((arrived_at IS NULL) = (arrival_account IS NULL)),
+  CHECK (earned_at IS NULL OR (served_at IS NOT NULL AND arrived_at IS NOT NULL)),
+  CHECK (written_off_at IS NULL OR served_at IS NOT NULL),
+  CHECK (lapsed_at IS NULL OR (served_at IS NULL AND arrived_at IS NULL))
+);
+CREATE UNIQUE INDEX payment_claims_identified ON payment_claims (chain, token, payer, identifier)
+  WHERE identifier IS NOT NULL;
+-- What waits to be submitted, by the time that is left for it.
+CREATE INDEX payment_claims_unsettled ON payment_claims (chain, asset, valid_before)
+  WHERE arrived_at IS NULL AND written_off_at IS NULL AND lapsed_at IS NULL;
+CREATE INDEX payment_claims_of_settlement ON payment_claims (settlement_id) WHERE settlement_id IS NOT NULL;
+-- What has been served and not earned: little of all that ever was.
+CREATE INDEX payment_claims_unearned ON payment_claims (chain, asset)
+  WHERE served_at IS NOT NULL AND earned_at IS NULL AND written_off_at IS NULL;
+CREATE INDEX payment_claims_leased ON payment_claims (leased_until) WHERE leased_until IS NOT NULL;
+CREATE INDEX payment_claims_answered ON payment_claims (served_at) WHERE answer IS NOT NULL;
+
+-- What a payment is stays as it was claimed, and what has come to an end does not come back.
+CREATE FUNCTION guard_payment_claim() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    IF OLD.served_at IS NOT NULL OR OLD.arrived_at IS NOT NULL THEN
+      RAISE EXCEPTION 'payment % was served or has arrived and cannot be forgotten', OLD.id
+        USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN OLD;
+  END IF;
+  IF (OLD.id, OLD.protocol, OLD.chain, OLD.token, OLD.asset, OLD.payer, OLD.nonce, OLD.pay_to, OLD.atomic,
+      OLD.valid_after, OLD.valid_before, OLD.signature, OLD.resource, OLD.fingerprint, OLD.identifier, OLD.prepaid)
+    IS DISTINCT FROM
+     (NEW.id, NEW.protocol, NEW.chain, NEW.token, NEW.asset, NEW.payer, NEW.nonce, NEW.pay_to, NEW.atomic,
+      NEW.valid_after, NEW.valid_before, NEW.signature, NEW.resource, NEW.fingerprint, NEW.identifier, NEW.prepaid)
+    OR (OLD.served_at IS NOT NULL AND OLD.served_at IS DISTINCT FROM NEW.served_at)
+    OR (OLD.arrived_at IS NOT NULL AND OLD.arrived_at IS DISTINCT FROM NEW.arrived_at)
+    OR (OLD.earned_at IS NOT NULL AND OLD.earned_at IS DISTINCT FROM NEW.earned_at)
+  THEN
+    RAISE EXCEPTION 'payment % cannot become another one', OLD.id USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER payment_claims_guard BEFORE UPDATE OR DELETE ON payment_claims
+  FOR EACH ROW EXECUTE FUNCTION guard_payment_claim();
+
+-- What a payer has promised follows from its payments, so it is kept here and nowhere else.
+CREATE FUNCTION count_payment_claim() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  before numeric := 0;
+  after numeric := 0;
+  claim payment_claims%ROWTYPE;
+BEGIN
+  IF TG_OP = 'DELETE' THEN claim := OLD; ELSE claim := NEW; END IF;
+  IF TG_OP <> 'INSERT' AND OLD.arrived_at IS NULL AND OLD.written_off_at IS NULL AND OLD.lapsed_at IS NULL THEN
+    before := OLD.atomic;
+  END IF;
+  IF TG_OP <> 'DELETE' AND NEW.arrived_at IS NULL AND NEW.written_off_at IS NULL AND NEW.lapsed_at IS NULL THEN
+    after := NEW.atomic;
+  END IF;
+  IF before <> after THEN
+    UPDATE payers SET credit = credit + CASE WHEN claim.prepaid THEN 0 ELSE after - before END,
+        prepaying = prepaying + CASE WHEN claim.prepaid THEN after - before ELSE 0 END
+      WHERE chain = claim.chain AND token = claim.token AND address = claim.payer;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER payment_claims_count AFTER INSERT OR DELETE OR UPDATE OF arrived_at, written_off_at, lapsed_at
+  ON payment_claims FOR EACH ROW EXECUTE FUNCTION count_payment_claim();
+
+-- Claims a payment for one request. One of: claimed (the caller serves it now), prepaid (it has to arrive first), known (it was
+-- claimed before), identifier_taken, in_debt, ours (the payer is a wallet that we hold ourselves).
+CREATE FUNCTION claim_payment(
+  new_id text, new_protocol text, new_chain text, new_token text, new_asset text, new_payer text, payer_checksummed text,
+  new_nonce text, new_pay_to text, new_atomic numeric, new_valid_after numeric, new_valid_before numeric, new_signature text,
+  new_resource text, new_fingerprint bytea, new_identifier text, elsewhere boolean, new_holder uuid, lease_seconds numeric,
+  most_credit numeric, funds numeric
+) RETURNS TABLE (outcome text, claim_id text) LANGUAGE plpgsql AS $$
+DECLARE
+  who payers%ROWTYPE;
+  known payment_claims%ROWTYPE;
+  must_arrive boolean;
+BEGIN
+  SELECT * INTO who FROM payers WHERE chain = new_chain AND token = new_token AND address = new_payer FOR UPDATE;
+  IF NOT FOUND THEN
+    -- Whoever pays here for the first time. A wallet that is made later has a key that nobody had before.
+    IF EXISTS (SELECT FROM house_wallets h WHERE h.address IN (new_payer, payer_checksummed))
+      OR EXISTS (SELECT FROM wallets w WHERE w.address IN (new_payer, payer_checksummed))
+    THEN
+      RETURN QUERY SELECT 'ours'::text, NULL::text;
+      RETURN;
+    END IF;
+    INSERT INTO payers (chain, token, address) VALUES (new_chain, new_token, new_payer) ON CONFLICT DO NOTHING;
+    SELECT * INTO who FROM payers WHERE chain = new_chain AND token = new_token AND address = new_payer FOR UPDATE;
+  END IF;
+
+  SELECT * INTO known FROM payment_claims c
+   WHERE c.chain = new_chain AND c.token = new_token AND c.payer = new_payer AND c.nonce = new_nonce;
+  IF FOUND THEN
+    -- Whoever was serving it is gone: this request serves it now.
+    IF known.served_at IS NULL AND known.lapsed_at IS NULL AND (NOT known.prepaid OR known.arrived_at IS NOT NULL)
+      AND known.fingerprint = new_fingerprint
+      AND (known.leased_until IS NULL OR known.leased_until <= clock_timestamp())
+    THEN
+      UPDATE payment_claims SET holder = new_holder,
+          leased_until = clock_timestamp() + make_interval(secs => lease_seconds::double precision)
+        WHERE id = known.id AND served_at IS NULL;
+      RETURN QUERY SELECT CASE WHEN FOUND THEN 'claimed' ELSE 'known' END, known.id;
+      RETURN;
+    END IF;
+    RETURN QUERY SELECT 'known'::text, known.id;
+    RETURN;
+  END IF;
+  IF new_identifier IS NOT NULL AND EXISTS (
+    SELECT FROM payment_claims c WHERE c.chain = new_chain AND c.token = new_token AND c.payer = new_payer
+       AND c.identifier = new_identifier)
+  THEN
+    RETURN QUERY SELECT 'identifier_taken'::text, NULL::text;
+    RETURN;
+  END IF;
+  IF who.failed_since IS NOT NULL OR who.debt > 0 THEN
+    RETURN QUERY SELECT 'in_debt'::text, NULL::text;
+    RETURN;
+  END IF;
+
+  -- What somebody else submits is served when they say that it is settled, and else when it has arrived.
+  must_arrive := elsewhere OR who.credit + new_atomic > most_credit OR who.credit + who.prepaying + new_atomic > funds;
+  INSERT INTO payment_claims (id, protocol, chain, token, asset, payer, nonce, pay_to, atomic, valid_after, valid_before,
+      signature, resource, fingerprint, identifier, prepaid, submitted_elsewhere, holder, leased_until)
+    VALUES (new_id, new_protocol, new_chain, new_token, new_asset, new_payer, new_nonce, new_pay_to, new_atomic,
+      new_valid_after, new_valid_before, new_signature, new_resource, new_fingerprint, new_identifier, must_arrive, elsewhere,
+      CASE WHEN elsewhere OR NOT must_arrive THEN new_holder END,
+      CASE WHEN elsewhere OR NOT must_arrive THEN clock_timestamp() + make_interval(secs => lease_seconds::double precision) END);
+  RETURN QUERY SELECT CASE WHEN elsewhere OR NOT must_arrive THEN 'claimed' ELSE 'prepaid' END, new_id;
+END $$;
+
+-- A deposit to a house wallet with which somebody has paid for a call.
+ALTER TABLE deposits ADD COLUMN claim_id text REFERENCES payment_claims (id);

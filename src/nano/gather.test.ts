@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { createGatherer } from './gather.ts';
+
+it('asks for all who come together at once, and gives each their own answer', async () => {
+  const lots: number[][] = [];
+  const double = createGatherer<number, number>({
+    atOnce: 3,
+    mostInFlight: 1,
+    async run(items) {
+      lots.push([...items]);
+      await sleep(1);
+      return items.map((item) => 2 * item);
+    },
+  });
+  expect(await Promise.all([1, 2, 3, 4, 5].map(double))).toEqual([2, 4, 6, 8, 10]);
+  expect(lots).toEqual([
+    [1, 2, 3],
+    [4, 5],
+  ]);
+});
+
+it('fails for a lot that fails, and goes on with the next', async () => {
+  let times = 0;
+  const ask = createGatherer<string, string>({
+    atOnce: 10,
+    mostInFlight: 1,
+    async run(items) {
+      times++;
+      if (times === 1) throw new Error('no answer');
+      return items;
+    },
+  });
+  const first = await Promise.allSettled([ask('a'), ask('b')]);
+  expect(first.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(await ask('c')).toBe('c');
+});

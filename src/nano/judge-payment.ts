@@ -1,0 +1,33 @@
+import type { ReceivedPayment } from './payment.ts';
+import type { Reason } from './reasons.ts';
+import type { RecoverPayer } from './recover-payer.ts';
+import { type Price, terms2Of } from './terms.ts';
+
+export interface Judging {
+  readonly price: Price;
+  readonly recover: RecoverPayer;
+  /** In seconds since the epoch. */
+  readonly now: bigint;
+  /** For so long at least it must still be valid, so that it can be settled. */
+  readonly leastSecondsLeft: bigint;
+}
+
+/** What can be told of a payment without asking anybody. Undefined when nothing is wrong with it. */
+export function judgePayment(payment: ReceivedPayment, judging: Judging): Reason | undefined {
+  const { authorization, accepted } = payment;
+  const { price, recover, now, leastSecondsLeft } = judging;
+  if (accepted !== undefined && !acceptsOurs(accepted, price)) return 'invalid_payment_requirements';
+  if (authorization.to.toLowerCase() !== price.payTo.toLowerCase())
+    return 'invalid_exact_evm_payload_recipient_mismatch';
+  if (authorization.atomic !== price.amount.atomic) return 'invalid_exact_evm_payload_authorization_value_mismatch';
+  if (authorization.validAfter >= now) return 'invalid_exact_evm_payload_authorization_valid_after';
+  if (authorization.validBefore < now + leastSecondsLeft) return 'invalid_exact_evm_payload_authorization_valid_before';
+  if (recover(authorization) !== authorization.from.toLowerCase()) return 'invalid_exact_evm_payload_signature';
+  return undefined;
+}
+
+/** Who pays less, or to somebody else, and says so, is told what exactly is wrong by what was signed. */
+function acceptsOurs(accepted: NonNullable<ReceivedPayment['accepted']>, price: Price): boolean {
+  const ours = terms2Of(price);
+  return accepted.asset.toLowerCase() === ours.asset.toLowerCase() && accepted.scheme === ours.scheme;
+}

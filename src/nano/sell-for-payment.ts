@@ -1,0 +1,171 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getAddress } from 'viem';
+import { askChain } from './ask-chain.ts';
+import { type Claim, findClaim, findClaimOf } from './claim.ts';
+import { type Claimed, leaseSeconds } from './claim-payments.ts';
+import { nanoErrors } from './errors.ts';
+import { judgePayment } from './judge-payment.ts';
+import type { SellingParts } from './parts.ts';
+import type { Reason } from './reasons.ts';
+import { receiptHeaders } from './receipts.ts';
+import { type PaidRequest, refuse, type Sale } from './sale.ts';
+import { questionOf, serveClaim } from './serve-claim.ts';
+import { pending } from './settlement-pending.ts';
+import { homeOfPayments } from './terms.ts';
+
+/** For so long at most a request waits for its payment to arrive, where that has to come first. */
+const prepaidPatienceMs = 8_000;
+const lookAgainMs = 150;
+
+/**
+ * Sells a call for a payment: what was answered before is answered again, whatever is true of the payment by now; else it is
+ * judged, claimed and served. The same payment sent many times at once is one sale.
+ */
+export function createPaidSale(parts: SellingParts): (request: PaidRequest) => Promise<Sale> {
+  const underWay = new Map<string, Promise<Sale>>();
+
+  return (request) => {
+    const { from, nonce, signature } = request.payment.authorization;
+    const key = `${from.toLowerCase()} ${nonce} ${signature} ${request.fingerprint.toString('hex')}`;
+    const same = underWay.get(key);
+    if (same !== undefined) return same;
+    const sale = sell(parts, request).finally(() => underWay.delete(key));
+    underWay.set(key, sale);
+    return sale;
+  };
+}
+
+async function sell(parts: SellingParts, request: PaidRequest): Promise<Sale> {
+  const { payment, count } = request;
+  // Looked up first, so that a lost answer is found again even when the payment is not good for anything any more.
+  if (payment.identifier !== undefined) {
+    const earlier = await findEarlier(parts, request);
+    if (earlier !== undefined && earlier.identifier === payment.identifier) {
+      await count.address();
+      if (!isSame(earlier, request)) throw nanoErrors.payment_identifier_conflict();
+      return answerEarlier(parts, request, earlier);
+    }
+  }
+  const reason = await judge(parts, request);
+  if (reason !== undefined) {
+    await count.address();
+    const earlier = await findEarlier(parts, request);
+    if (earlier !== undefined && isSame(earlier, request)) return answerEarlier(parts, request, earlier);
+    return refuse(parts, request, reason);
+  }
+  await count.payer(payment.authorization.from, parts.rules.payerPerMinute);
+  return claimAndServe(parts, request);
+}
+
+/** The signature proves that it comes from whoever sent it the first time. */
+function isSame(earlier: Claim, { payment, fingerprint }: PaidRequest): boolean {
+  return earlier.authorization.signature === payment.authorization.signature && earlier.fingerprint.equals(fingerprint);
+}
+
+function findEarlier({ db, till: { token } }: SellingParts, { payment }: PaidRequest): Promise<Claim | undefined> {
+  const { from, nonce } = payment.authorization;
+  return findClaimOf(db, { chain: homeOfPayments, token }, { from, nonce, identifier: payment.identifier });
+}
+
+/** Undefined when the payment is good, as far as the chain and the operator's list say. */
+async function judge(parts: SellingParts, request: PaidRequest): Promise<Reason | undefined> {
+  const { till, clock, rules, screening, facilitator } = parts;
+  const { payment, call } = request;
+  const { from } = payment.authorization;
+  const [price, recover] = await Promise.all([till.priceOf(call.price), till.recover()]);
+  const now = BigInt(Math.floor(clock.now() / 1_000));
+  const reason = judgePayment(payment, { price, recover, now, leastSecondsLeft: rules.leastSecondsLeft });
+  if (reason !== undefined) return reason;
+  if (!(await screening.check({ chain: homeOfPayments, address: from })).clear) return 'payer_refused';
+  if (facilitator !== undefined) return facilitator.verify(await questionOf(parts, request));
+  return (await askChain(till.funds.balanceOf(from))) < price.amount.atomic ? 'insufficient_funds' : undefined;
+}
+
+async function claimAndServe(parts: SellingParts, request: PaidRequest): Promise<Sale> {
+  const { db, checkpoint } = parts;
+  const used = isUsed(parts, request);
+  // Whoever needs it finds out that it failed; nobody else has to.
+  used.catch(() => {});
+  const claimed = await claim(parts, request);
+  switch (claimed.is) {
+    case 'in_debt':
+      return refuse(parts, request, 'payer_in_debt');
+    case 'ours':
+      return refuse(parts, request, 'payer_refused');
+    case 'identifier_taken':
+      throw nanoErrors.payment_identifier_conflict();
+    case 'claimed':
+      checkpoint('nano.claimed');
+      return serveClaim(parts, request, claimed, used);
+    case 'prepaid':
+    case 'known': {
+      const earlier = await findClaim(db, claimed.id);
+      if (earlier === undefined) return claimAndServe(parts, request);
+      if (!earlier.fingerprint.equals(request.fingerprint)) {
+        return refuse(parts, request, 'invalid_exact_evm_nonce_already_used');
+      }
+      return answerEarlier(parts, request, earlier);
+    }
+  }
+}
+
+/** Asked while it is being claimed. Whoever checks payments elsewhere asks for himself. */
+async function isUsed({ till, facilitator }: SellingParts, { payment }: PaidRequest): Promise<boolean> {
+  const { from, nonce } = payment.authorization;
+  return facilitator === undefined && (await askChain(till.funds.isUsed(from, nonce)));
+}
+
+async function claim(parts: SellingParts, { payment, call, fingerprint }: PaidRequest): Promise<Claimed> {
+  const { till, rules, facilitator } = parts;
+  const { authorization, identifier } = payment;
+  return parts.claim({
+    protocol: 'x402',
+    chain: homeOfPayments,
+    token: till.token,
+    amount: call.price,
+    authorization,
+    resource: call.id,
+    fingerprint,
+    identifier,
+    submittedElsewhere: facilitator !== undefined,
+    mostCredit: rules.mostCredit,
+    funds: facilitator === undefined ? await askChain(till.funds.balanceOf(authorization.from)) : 0n,
+  });
+}
+
+/**
+ * What was claimed before: its answer, once there is one. Whoever serves it is waited for, and so is its arrival where that
+ * comes first. If whoever served it is gone, this request takes it over.
+ */
+async function answerEarlier(parts: SellingParts, request: PaidRequest, found: Claim): Promise<Sale> {
+  const startedAt = performance.now();
+  let earlier: Claim | undefined = found;
+  while (earlier !== undefined) {
+    if (earlier.servedAt !== null) return answerAgain(parts, request, earlier);
+    if (earlier.lapsedAt !== null) {
+      return refuse(parts, request, 'invalid_exact_evm_payload_authorization_valid_before');
+    }
+    const waitsForArrival = earlier.prepaid && earlier.arrivedAt === null;
+    if (!earlier.leased && !waitsForArrival) break;
+    const patienceMs = earlier.leased ? (leaseSeconds + 1) * 1_000 : patienceOf(request);
+    if (performance.now() - startedAt > patienceMs) return pending(parts, earlier);
+    await sleep(lookAgainMs);
+    earlier = await findClaim(parts.db, earlier.id);
+  }
+  // Released, because its call failed, or left behind by a process that is gone.
+  return claimAndServe(parts, request);
+}
+
+function answerAgain(parts: SellingParts, request: PaidRequest, claim: Claim): Sale | Promise<Sale> {
+  // Answers are kept for a day at least; after that there is nothing left to give for it.
+  if (claim.answer === null) return refuse(parts, request, 'invalid_exact_evm_nonce_already_used');
+  const { from: payer, atomic } = claim.authorization;
+  const paid = { paymentId: claim.id, payer: getAddress(payer), atomic, txHash: claim.txHash };
+  return { status: 200, body: claim.answer, headers: receiptHeaders(paid) };
+}
+
+/** Whoever would rather not wait, or not for so long, says so (RFC 7240): `Prefer: wait=2`. */
+function patienceOf({ header }: PaidRequest): number {
+  const [, seconds] = /(?:^|[,;\s])wait=(\d{1,5})(?:$|[,;\s])/i.exec(header('prefer') ?? '') ?? [];
+  return seconds === undefined ? prepaidPatienceMs : Math.min(Number(seconds) * 1_000, prepaidPatienceMs);
+}

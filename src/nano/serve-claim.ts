@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { httpErrors } from '../http/errors.ts';
+import { findClaim } from './claim.ts';
+import { type Claimed, releaseClaim } from './claim-payments.ts';
+import type { Facilitator, FacilitatorQuestion } from './facilitator.ts';
+import type { SellingParts } from './parts.ts';
+import { receiptHeaders } from './receipts.ts';
+import { type PaidRequest, refuse, runCall, type Sale } from './sale.ts';
+import { pending } from './settlement-pending.ts';
+import { terms1Of, terms2Of } from './terms.ts';
+
+type Lease = Extract<Claimed, { readonly is: 'claimed' }>;
+
+/** Well within the lease: whoever takes longer has failed, and has charged nothing. */
+const runWithinMs = 12_000;
+
+/** What is claimed is served, or given back whole. */
+export async function serveClaim(
+  parts: SellingParts,
+  request: PaidRequest,
+  lease: Lease,
+  used: Promise<boolean>,
+): Promise<Sale> {
+  if (parts.facilitator !== undefined && !(await hasArrived(parts, lease))) {
+    return settleElsewhere(parts, request, lease, parts.facilitator);
+  }
+  return orRelease(parts, lease, async () => {
+    // What has arrived is used, and paid; what is used and has not was used for something else, or cancelled.
+    if (!(await used) || (await hasArrived(parts, lease))) {
+      return handOver(parts, request, lease, await withinTime(runCall(parts, request)));
+    }
+    await releaseClaim(parts.db, lease);
+    return refuse(parts, request, 'invalid_exact_evm_nonce_already_used');
+  });
+}
+
+/** Whatever fails charges nothing. What was written down as served all the same stays served. */
+async function orRelease<Result>({ db }: SellingParts, lease: Lease, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    await releaseClaim(db, lease).catch(() => {});
+    throw error;
+  }
+}
+
+async function hasArrived({ db }: SellingParts, { id }: Lease): Promise<boolean> {
+  return (await findClaim(db, id))?.arrivedAt != null;
+}
+
+async function handOver(parts: SellingParts, request: PaidRequest, lease: Lease, body: unknown): Promise<Sale> {
+  const { call, payment } = request;
+  const isOurs = await parts.serve({ id: lease.id, holder: lease.holder, amount: call.price, answer: body });
+  parts.checkpoint('nano.served');
+  const { from: payer, atomic } = payment.authorization;
+  if (isOurs) {
+    return { status: 200, body, headers: receiptHeaders({ paymentId: lease.id, payer, atomic, txHash: null }) };
+  }
+  // It took so long that somebody else has taken it over: what they answer is the answer.
+  const claim = await findClaim(parts.db, lease.id);
+  if (claim?.servedAt == null) throw httpErrors.unavailable(undefined, { headers: { 'Retry-After': '1' } });
+  return {
+    status: 200,
+    body: claim.answer,
+    headers: receiptHeaders({ paymentId: lease.id, payer, atomic, txHash: null }),
+  };
+}
+
+/**
+ * Somebody else submits it: what they refuse is not served, and what they leave open is not asked for again. From the moment
+ * they are asked it may have moved, and is not given back any more.
+ */
+async function settleElsewhere(
+  parts: SellingParts,
+  request: PaidRequest,
+  lease: Lease,
+  facilitator: Facilitator,
+): Promise<Sale> {
+  const { db } = parts;
+  const [question, body] = await orRelease(
+    parts,
+    lease,
+    async (): Promise<[FacilitatorQuestion, unknown]> => [
+      await questionOf(parts, request),
+      await withinTime(runCall(parts, request)),
+    ],
+  );
+  const settled = await facilitator.settle(question);
+  if (settled.is === 'settled') return handOver(parts, request, lease, body);
+  if (settled.is === 'refused') {
+    await releaseClaim(db, lease);
+    return refuse(parts, request, settled.reason);
+  }
+  await db.query('UPDATE payment_claims SET leased_until = NULL WHERE id = $1 AND holder = $2', [
+    lease.id,
+    lease.holder,
+  ]);
+  const claim = await findClaim(db, lease.id);
+  if (claim === undefined) throw new Error(`payment ${lease.id} is gone`);
+  return pending(parts, claim);
+}
+
+export async function questionOf(parts: SellingParts, request: PaidRequest): Promise<FacilitatorQuestion> {
+  const { payment, call, url } = request;
+  const price = await parts.till.priceOf(call.price);
+  return { payment, terms: payment.version === 1 ? terms1Of(price, call, url) : terms2Of(price) };
+}
+
+async function withinTime<Result>(work: Promise<Result>): Promise<Result> {
+  const over = new AbortController();
+  const tooLate = sleep(runWithinMs, undefined, { signal: over.signal, ref: false }).then(() => {
+    throw httpErrors.unavailable('It took too long. Nothing was charged; try again.', {
+      headers: { 'Retry-After': '5' },
+    });
+  });
+  return Promise.race([work, tooLate]).finally(() => {
+    over.abort();
+    tooLate.catch(() => {});
+  });
+}

@@ -1,0 +1,13 @@
+import type { FastifyInstance } from 'fastify';
+import type { SellingParts } from './parts.ts';
+import { describeShop } from './routes.ts';
+
+/** Where those who look for paid calls look first. Any page may read it, as it may call them. */
+export function addDiscoveryPage(app: FastifyInstance, parts: Pick<SellingParts, 'till' | 'publicUrl'>): void {
+  app.get('/.well-known/x402', async (_request, reply) =>
+    reply
+      .header('access-control-allow-origin', '*')
+      .type('application/json; charset=utf-8')
+      .send(JSON.stringify(await describeShop(parts))),
+  );
+}

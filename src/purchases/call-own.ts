@@ -1,0 +1,65 @@
+import { ok } from '../http/define-route.ts';
+import type { Once } from '../http/idempotency.ts';
+import { parseQuery } from '../http/parse-query.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { toJsonNumber } from '../money/amount.ts';
+import { type CallParts, calls } from '../nano/calls.ts';
+import { chargePosting } from '../nano/charge-balance.ts';
+import { readInput } from '../nano/routes.ts';
+import { runCall } from '../nano/sale.ts';
+import { requirePosted } from '../transfers/require-posted.ts';
+import type { PayAnswer } from './answer.ts';
+import { purchaseErrors } from './errors.ts';
+import { refuseAbove } from './refuse-above.ts';
+import type { Buying } from './seller-request.ts';
+
+export interface OwnCallParts {
+  readonly once: Once;
+  readonly ledger: Ledger;
+  /** What our own calls are made with. */
+  readonly calls: CallParts;
+}
+
+/**
+ * What we sell ourselves is charged from the balance, as it would be with the caller's own key: no payment, no chain, no request
+ * to ourselves. First the work and then the charge, so that what fails costs nothing.
+ */
+export async function callOwn(parts: OwnCallParts, buying: Buying): Promise<PayAnswer> {
+  const { caller, idempotency, request, maximum } = buying;
+  const url = new URL(request.url);
+  const call = calls.find(({ path }) => `/api${path}` === url.pathname);
+  if (call === undefined || request.method !== 'GET') {
+    throw purchaseErrors.seller_url_refused('This is our own address, and nothing is sold there: call it yourself.');
+  }
+  refuseAbove(maximum, call.price);
+  const input = readInput(parts.calls, call, parseQuery(url.pathname + url.search));
+  const body = await runCall(parts.calls, { call, input });
+  const { body: answer } = await parts.once({ caller, idempotency, kind: 'purchases' }, async (tx) => {
+    const charge = chargePosting({ caller, amount: call.price, resource: call.summary });
+    const [posted] = await parts.ledger.postWithin(tx, [charge]);
+    if (posted === undefined) throw new Error('the ledger gave no outcome');
+    requirePosted(posted.outcome, 'a call of our own');
+    if (!('posting' in posted)) throw new Error('a call of our own was not charged');
+    const paid = toJsonNumber(call.price);
+    return ok<PayAnswer>({
+      status: 200,
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+      body: JSON.stringify(body),
+      encoding: 'utf8',
+      truncated: false,
+      paid,
+      payment: {
+        id: posted.posting.id,
+        amount: paid,
+        currency: 'USDC',
+        network: null,
+        payTo: null,
+        nonce: null,
+        transaction: null,
+        receipt: null,
+        statusUrl: null,
+      },
+    });
+  });
+  return answer;
+}

@@ -1,0 +1,41 @@
+import { homeChain } from '../chains/chains.ts';
+import type { Network, Networks, Token } from '../chains/network.ts';
+import { tokenOf } from '../chains/network.ts';
+import type { Checkpoint } from '../checkpoint.ts';
+import type { Database } from '../db/database.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Logger } from '../logger.ts';
+import type { Amount } from '../money/amount.ts';
+import type { Outgoing } from '../outgoing/outgoing.ts';
+import type { Secrets } from '../secrets.ts';
+import type { WalletProvider } from '../wallets/provider.ts';
+
+/** What the operator has said of purchases. */
+export interface PurchaseSettings {
+  /** How long a seller has for each answer. */
+  readonly timeoutMs: number;
+  /** How long a seller can take a payment at most, and so how long money can be held. */
+  readonly mostSeconds: number;
+  /** What the wallet that pays is filled up to. */
+  readonly float: Amount;
+}
+
+/** What a purchase works with, on its way. */
+export interface PurchaseParts extends PurchaseSettings {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+  readonly provider: WalletProvider;
+  readonly outgoing: Outgoing;
+  readonly secrets: Secrets;
+  readonly logger: Logger;
+  readonly checkpoint?: Checkpoint;
+}
+
+/** The chain and the token that sellers are paid with. */
+export function meansOf(networks: Networks): { readonly network: Network; readonly token: Token } {
+  const network = networks.get(homeChain);
+  const token = network && tokenOf(network, 'USDC');
+  if (network === undefined || token === undefined) throw new Error(`there is no USDC on ${homeChain}`);
+  return { network, token };
+}

@@ -1,0 +1,48 @@
+import type { Authorization } from '../chains/authorization.ts';
+import { readTokenDomain, toTypedData } from '../chains/authorization.ts';
+import { noCheckpoint } from '../checkpoint.ts';
+import type { Queryable } from '../db/database.ts';
+import type { SagaStep } from '../sagas/run-saga.ts';
+import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
+import { giveBackUnshown } from './give-back.ts';
+import { meansOf, type PurchaseParts } from './parts.ts';
+import { isTooLate, type Purchase } from './purchase.ts';
+
+/** The house wallet that signs, as it was chosen when the purchase was opened; after a rotation it is a retired one. */
+export async function findPayer(
+  db: Queryable,
+  { id, walletId }: Pick<Purchase, 'id' | 'walletId'>,
+): Promise<HouseWallet> {
+  const wallet = await findHouseWalletById(db, walletId);
+  if (wallet === undefined) throw new Error(`purchase ${id} is paid from a wallet that is not there`);
+  return wallet;
+}
+
+export function authorizationOf(
+  { payTo, amount, nonce, validBefore }: Purchase,
+  { address }: Pick<HouseWallet, 'address'>,
+): Authorization {
+  return { from: address, to: payTo, atomic: amount.atomic, nonce, validBefore };
+}
+
+/**
+ * Held: the wallet signs what was written down. However often that is done, it is the same authorization, and the token accepts it
+ * once. The signature leaves nobody's hands before it is written down too.
+ */
+export async function signPayment(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
+  const { db, networks, provider, checkpoint = noCheckpoint } = parts;
+  if (isTooLate(purchase)) {
+    await giveBackUnshown(parts, purchase, 'It could not be paid in time.');
+    return 'rest';
+  }
+  const { network, token } = meansOf(networks);
+  const payer = await findPayer(db, purchase);
+  const domain = await readTokenDomain(network, token.address);
+  const signature = await provider.signTypedData(payer, toTypedData(domain, authorizationOf(purchase, payer)));
+  await db.query(
+    "UPDATE purchases SET status = 'signed', signature = $2, updated_at = now() WHERE id = $1 AND status = 'held'",
+    [purchase.id, signature.toLowerCase()],
+  );
+  checkpoint('purchase.signed');
+  return 'go_on';
+}

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { visibleText } from '../accounts/fields.ts';
+import type { Database } from '../db/database.ts';
+import type { Outgoing } from '../outgoing/outgoing.ts';
+import { createPreview } from './preview.ts';
+import { describeProduct, type Product } from './product.ts';
+import { rankProducts } from './rank.ts';
+import type { MerchantSearch } from './search-merchant.ts';
+import { websiteOrRefuse } from './website-field.ts';
+
+export interface SearchParts {
+  readonly db: Database;
+  readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
+  readonly merchants: MerchantSearch;
+  /** Where the service is reached; known for certain only once it listens. */
+  readonly publicUrl: () => string;
+}
+
+/** How many are shown; more are read, so that the best can be chosen. */
+export const mostShown = 4;
+
+export const searchWords = visibleText(200).meta({ description: 'What to look for, in a few words.' });
+export const previewUrl = z.string().meta({ description: 'A page with photos of the products, for 24 hours.' });
+export const shownProduct = z.object({
+  title: z.string(),
+  brand: z.string().meta({ description: 'The name of the shop where the product has none.' }),
+  price: z.string().meta({ description: 'With its currency, as the shop writes it.' }),
+  priceNum: z.number(),
+  url: z.string(),
+});
+export const foundProducts = z.object({ products: z.array(shownProduct), previewUrl });
+
+/** What a shop has for these words, the best first, and a page that shows it. */
+export async function searchShop(
+  { db, outgoing, merchants, publicUrl }: SearchParts,
+  { website, query }: { readonly website: string; readonly query: string },
+): Promise<z.input<typeof foundProducts>> {
+  const site = websiteOrRefuse(website, outgoing);
+  const found: Product[] = [];
+  for await (const one of merchants.search(site, query, new AbortController().signal)) found.push(one);
+  const products = rankProducts(query, found).slice(0, mostShown);
+  const token = await createPreview(db, { website: site.name, query, products });
+  return { products: products.map(describeProduct), previewUrl: previewAddress(publicUrl(), token) };
+}
+
+export function previewAddress(publicUrl: string, token: string): string {
+  return `${publicUrl}/shopping/preview/${token}`;
+}

@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest';
+import { decodeHeader, encodeHeader } from './header.ts';
+import { chainOfNetwork, networkName } from './networks.ts';
+
+describe('a header', () => {
+  it('holds what was put into it, in any script', () => {
+    const content = { x402Version: 2, error: 'zu wenig Gültiges — 足りない' };
+    expect(decodeHeader(encodeHeader(content))).toEqual(content);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['no base64', '{"x402Version":2}'],
+    ['no JSON', Buffer.from('x402').toString('base64')],
+    ['JSON cut off', encodeHeader({ x402Version: 2 }).slice(0, 12)],
+    ['no UTF-8', Buffer.from([0x22, 0xff, 0x22]).toString('base64')],
+    ['a prototype', Buffer.from('{"__proto__":{"scheme":"exact"}}').toString('base64')],
+  ])('of %s says nothing', (_, text) => {
+    expect(decodeHeader(text)).toBeUndefined();
+  });
+});
+
+it('names a chain in both versions, and knows it by both', () => {
+  expect(networkName('MATIC', 1)).toBe('polygon');
+  expect(networkName('MATIC', 2)).toBe('eip155:137');
+  expect(chainOfNetwork('polygon', 1)).toBe('MATIC');
+  expect(chainOfNetwork('eip155:8453', 2)).toBe('BASE');
+  expect(chainOfNetwork('polygon', 2)).toBeUndefined();
+});

@@ -1,0 +1,260 @@
+import { encodeFunctionData, parseAbi } from 'viem';
+import type { PrivateKeyAccount } from 'viem/accounts';
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { features } from '../../src/app/features.ts';
+import { sagasOf } from '../../src/app/listed-feature.ts';
+import { tokenAbi } from '../../src/chains/abi.ts';
+import { main } from '../../src/cli.ts';
+import { houseAccount } from '../../src/ledger/account-id.ts';
+import { verifyLedger } from '../../src/ledger/verify.ts';
+import { reconcile } from '../../src/reserves/reconcile.ts';
+import { houseWallet } from '../../src/wallets/house-wallets.ts';
+import { type Client, createClient, type Reply } from '../support/client.ts';
+import {
+  askPrice,
+  openShopfront,
+  pay,
+  paymentHeader,
+  quotePath,
+  receiptsOf,
+  type Shopfront,
+  sign,
+  termsOf,
+  usdc,
+} from '../support/nano.ts';
+import { startService, useService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+// Three calls on credit, and no more before one of them has arrived.
+const env = { NANO_SETTLE_SECONDS: '2', NANO_PAYER_PER_MINUTE: '0', NANO_CREDIT_PER_PAYER: '0.0003' };
+const service = useService({ env });
+let shop: Shopfront;
+let client: Client;
+beforeAll(async () => {
+  client = service.client;
+  shop = await openShopfront(service.database);
+});
+
+const statusOf = async (reply: Reply) => {
+  const { paymentId } = receiptsOf(reply).second;
+  return (await client.get(`/nano/payments/${paymentId}`)).body;
+};
+const reaches = (reply: Reply, status: string) =>
+  until(`a payment to be ${status}`, async () => {
+    const found = await statusOf(reply);
+    return found.status === status ? found : undefined;
+  });
+const errorOf = (reply: Reply) => termsOf(reply).error;
+
+async function booked(kind: 'fees' | 'receivables' | 'calls_in_transit'): Promise<bigint> {
+  const { rows } = await service.database.db.query<{ balance: string }>(
+    'SELECT balance FROM ledger.accounts WHERE id = $1',
+    [houseAccount(kind, 'USDC')],
+  );
+  return BigInt(rows[0]?.balance ?? 0);
+}
+
+/** Moves everything away, as somebody would who does not want to pay. */
+async function empty(payer: PrivateKeyAccount): Promise<void> {
+  const args = ['0x000000000000000000000000000000000000bEEF', await shop.held(payer.address)] as const;
+  await shop.send(payer, { to: usdc, data: encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args }) });
+}
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
+
+/** What a command of the operator says, beside the running service. */
+async function said(...args: string[]): Promise<string> {
+  vi.stubEnv('DATABASE_URL', service.database.url);
+  const written = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  await main(['node', 'paywright', ...args], process.ppid, features);
+  const lines = written.mock.calls.map(([text]) => String(text)).join('');
+  written.mockRestore();
+  return lines;
+}
+
+async function expectSound(): Promise<void> {
+  const { db } = service.database;
+  const { reserves } = (await client.get('/reserves')).body;
+  expect(reserves.map(({ difference }: { difference: string }) => difference)).toEqual(reserves.map(() => '0'));
+  expect((await verifyLedger(db)).problems).toEqual([]);
+  expect(await reconcile({ db, networks: shop.networks, sagas: sagasOf(features) })).toEqual([]);
+}
+
+test('many payments share one transaction, and each has its trail in the books', async () => {
+  const { db } = service.database;
+  const treasury = await houseWallet(db, 'treasury', 'MATIC');
+  const before = { held: await shop.held(treasury.address), fees: await booked('fees') };
+  const payers = await Promise.all(Array.from({ length: 4 }, () => shop.payer(300n)));
+  const replies = await Promise.all(payers.flatMap((payer) => [1, 2, 3].map(() => pay(client, payer))));
+  expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
+  const settled = await Promise.all(replies.map((reply) => reaches(reply, 'settled')));
+  // All that were served within the same two seconds, or just after them.
+  expect(new Set(settled.map(({ transaction }) => transaction)).size).toBeLessThan(replies.length / 2);
+  expect((await shop.held(treasury.address)) - before.held).toBe(1_200n);
+  await until('all to be earned', async () => (await booked('fees')) - before.fees === 1_200n);
+  expect(await booked('calls_in_transit')).toBe(0n);
+  expect(await booked('receivables')).toBe(0n);
+  const { rows } = await db.query<{ type: string; count: string }>(
+    "SELECT type, count(*)::text FROM ledger.postings WHERE type LIKE 'call%' GROUP BY 1 ORDER BY 1",
+  );
+  expect(rows.find(({ type }) => type === 'call_served')).toEqual({ type: 'call_served', count: '12' });
+  const again = await client.request('GET', '/nano/payments/npy_nothing');
+  expect(again).toMatchObject({ status: 404, body: { code: 'payment_not_found' } });
+  await expectSound();
+});
+
+test('what somebody else submits first is settled, by their transaction', async () => {
+  const payer = await shop.payer(100n);
+  const terms = await askPrice(client);
+  const signed = await sign(payer, terms);
+  const reply = await client.request('GET', quotePath, { headers: paymentHeader(signed, terms) });
+  const hash = await shop.submit(signed);
+  expect(await reaches(reply, 'settled')).toMatchObject({ transaction: hash });
+  const replayed = await client.request('GET', quotePath, { headers: paymentHeader(signed, terms) });
+  expect(replayed.body).toEqual(reply.body);
+  expect(receiptsOf(replayed).second).toMatchObject({ success: true, transaction: hash });
+});
+
+test('beyond the credit of a payer a payment arrives first, and is served then', async () => {
+  const payer = await shop.payer(1_000n);
+  const onCredit = await Promise.all([1, 2, 3].map(() => pay(client, payer)));
+  const beyond = await pay(client, payer);
+  expect([...onCredit, beyond].map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  const { rows } = await service.database.db.query<{ prepaid: boolean; in_order: boolean }>(
+    'SELECT prepaid, arrived_at < served_at AS in_order FROM payment_claims WHERE id = $1',
+    [receiptsOf(beyond).second.paymentId],
+  );
+  expect(rows).toEqual([{ prepaid: true, in_order: true }]);
+  expect(await reaches(beyond, 'settled')).toMatchObject({ served: true });
+});
+
+describe('a process that ends between claim and answer', () => {
+  test('leaves the payment to the next request that brings it', async () => {
+    const { db } = service.database;
+    const payer = await shop.payer(100n);
+    const terms = await askPrice(client);
+    const headers = paymentHeader(await sign(payer, terms), terms);
+    const first = await client.request('GET', quotePath, { headers });
+    expect(first.status).toBe(200);
+    const other = await sign(payer, terms);
+    // As it is left behind: claimed by somebody who never answers.
+    await db.query(
+      `INSERT INTO payment_claims (id, protocol, chain, token, asset, payer, nonce, pay_to, atomic, valid_after, valid_before,
+          signature, resource, fingerprint, prepaid, holder, leased_until)
+       SELECT 'npy_left', protocol, chain, token, asset, payer, $2, pay_to, atomic, $3, $4, $5, resource, fingerprint, false,
+              gen_random_uuid(), clock_timestamp() + interval '1 second'
+         FROM payment_claims WHERE id = $1`,
+      [receiptsOf(first).second.paymentId, other.nonce, other.validAfter, other.validBefore, other.signature],
+    );
+    await shop.mint(payer.address, 100n);
+    const taken = await until('it to be taken over', async () => {
+      const reply = await client.request('GET', quotePath, { headers: paymentHeader(other, terms) });
+      return reply.status === 200 ? reply : undefined;
+    });
+    expect(receiptsOf(taken).second.paymentId).toBe('npy_left');
+    expect(taken.body).toEqual(first.body);
+  });
+
+  test('and two processes serve a payment once', async () => {
+    const second = await startService(service.database, { env });
+    const payer = await shop.payer(1_000n);
+    const terms = await askPrice(client, '/nano/search');
+    const headers = paymentHeader(await sign(payer, terms), terms);
+    const path = '/nano/search?q=mug&website=demo-shop.example';
+    const other = createClient(second.url);
+    const replies = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? client : other).request('GET', path, { headers })),
+    );
+    await second.stop();
+    expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
+    expect(new Set(replies.map(({ body }) => body.previewUrl)).size).toBe(1);
+  });
+});
+
+describe('a payer who does not pay', () => {
+  test('is refused while a payment cannot be collected, and taken again when it was', async () => {
+    const payer = await shop.payer(100n);
+    const reply = await pay(client, payer);
+    expect(reply.status).toBe(200);
+    await empty(payer);
+    await until('it to be tried in vain', async () => {
+      const { rows } = await service.database.db.query(
+        'SELECT FROM payers WHERE address = lower($1) AND failed_since IS NOT NULL',
+        [payer.address],
+      );
+      return rows.length > 0;
+    });
+    await shop.mint(payer.address, 200n);
+    expect(errorOf(await pay(client, payer))).toBe('payer_in_debt');
+    // It would be tried again a while later.
+    await service.database.db.query('UPDATE payment_claims SET retry_at = now() WHERE payer = lower($1)', [
+      payer.address,
+    ]);
+    await reaches(reply, 'settled');
+    expect((await pay(client, payer)).status).toBe(200);
+  });
+
+  test('by a cancelled authorization is written off at once, and no other with it', async () => {
+    const [honest, other] = [await shop.payer(100n), await shop.payer(500n)];
+    const terms = await askPrice(client);
+    const signed = await sign(other, terms);
+    const lost = await client.request('GET', quotePath, { headers: paymentHeader(signed, terms) });
+    const paid = await pay(client, honest);
+    await cancel(other, signed.nonce);
+    await reaches(lost, 'written_off');
+    await reaches(paid, 'settled');
+    expect(errorOf(await pay(client, other))).toBe('payer_in_debt');
+    await expectSound();
+  });
+
+  test('with an empty wallet is written off within the credit, and refused until forgiven', async () => {
+    const { db } = service.database;
+    const payer = await shop.payer(300n);
+    const served = await Promise.all([1, 2, 3].map(() => pay(client, payer)));
+    await empty(payer);
+    await shop.network.client.request({ method: 'evm_increaseTime', params: [700] } as never);
+    await shop.network.client.request({ method: 'evm_mine', params: [] } as never);
+    for (const reply of served) await reaches(reply, 'written_off');
+    expect(await booked('receivables')).toBe(0n);
+    expect(await booked('calls_in_transit')).toBe(0n);
+    const { rows } = await db.query("SELECT amount FROM ledger.postings WHERE type = 'call_written_off'");
+    expect(rows.length).toBeGreaterThanOrEqual(3);
+    await expectSound();
+
+    await shop.mint(payer.address, 1_000n);
+    const later = { changes: { validBefore: BigInt(Math.floor(Date.now() / 1_000)) + 3_000n } };
+    expect(errorOf(await pay(client, payer, later))).toBe('payer_in_debt');
+    expect(await said('nano', 'debtors')).toContain(`${payer.address.toLowerCase()}  0.0003 USDC written off`);
+    expect(await said('nano', 'forgive', payer.address)).toContain('0.0003 USDC is forgiven');
+    const again = await pay(client, payer, later);
+    expect(again.status).toBe(200);
+    await reaches(again, 'settled');
+  });
+});
+
+const cancelAbi = parseAbi([
+  'function cancelAuthorization(address authorizer, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
+]);
+
+async function cancel(payer: PrivateKeyAccount, nonce: `0x${string}`): Promise<void> {
+  const signature = await payer.signTypedData({
+    domain: { name: 'USD Coin', version: '2', chainId: 137, verifyingContract: usdc },
+    types: {
+      CancelAuthorization: [
+        { name: 'authorizer', type: 'address' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    primaryType: 'CancelAuthorization',
+    message: { authorizer: payer.address, nonce },
+  });
+  const [r, s] = [`0x${signature.slice(2, 66)}`, `0x${signature.slice(66, 130)}`] as const;
+  const args = [payer.address, nonce, Number.parseInt(signature.slice(130), 16), r, s] as const;
+  await shop.send(payer, {
+    to: usdc,
+    data: encodeFunctionData({ abi: cancelAbi, functionName: 'cancelAuthorization', args }),
+  });
+}

@@ -1,0 +1,172 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { createWalletClient, getAddress, type Hex, http } from 'viem';
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
+import { multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
+import { encodeSubmission, type SignedAuthorization, toTypedData } from '../../src/chains/authorization.ts';
+import { createNetworks, type Network, type Networks } from '../../src/chains/network.ts';
+import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
+import { decodeHeader, encodeHeader } from '../../src/x402/header.ts';
+import type { Terms1, Terms2 } from '../../src/x402/terms.ts';
+import type { Client, Reply } from './client.ts';
+import type { TestDatabase } from './database.ts';
+
+/** A call that costs a hundredth of a cent and asks nobody outside. */
+export const quotePath = '/nano/quote?amount=50&currency=USDC&action=transfer';
+
+export interface Shopfront {
+  readonly network: Network;
+  readonly networks: Networks;
+  /** A wallet outside with so much USDC. */
+  payer(atomic: bigint): Promise<PrivateKeyAccount>;
+  mint(to: Hex, atomic: bigint): Promise<void>;
+  held(address: Hex): Promise<bigint>;
+  /** Anybody may submit an authorization: this is somebody who has nothing to do with it. */
+  submit(signed: SignedAuthorization): Promise<Hex>;
+  /** A transaction of this wallet, which is given gas for it. */
+  send(from: PrivateKeyAccount, call: { readonly to: Hex; readonly data: Hex }): Promise<Hex>;
+}
+
+/** The chain that calls are paid on, beside a service that runs. */
+export async function openShopfront(database: TestDatabase): Promise<Shopfront> {
+  const { faucet, settings } = await connectLocalChains(database);
+  const networks = createNetworks(settings);
+  const network = networks.get('MATIC');
+  if (network === undefined) throw new Error('Polygon is not running');
+  const mint = async (to: Hex, atomic: bigint) => {
+    await faucet.mint({ id: randomUUID(), chain: 'MATIC', asset: 'USDC', to, atomic });
+  };
+  const send: Shopfront['send'] = async (account, { to, data }) => {
+    const gas = { id: randomUUID(), chain: 'MATIC', asset: 'MATIC', to: account.address, atomic: 10n ** 18n } as const;
+    await faucet.mint(gas);
+    const transport = http(settings.get('MATIC')?.urls[0]);
+    const wallet = createWalletClient({ account, transport });
+    const hash = await wallet.sendTransaction({ to, data, chain: network.client.chain ?? null });
+    await network.client.waitForTransactionReceipt({ hash });
+    return hash;
+  };
+  return {
+    network,
+    networks,
+    mint,
+    send,
+    submit: (signed) =>
+      send(privateKeyToAccount(generatePrivateKey()), {
+        to: multicallAddress,
+        data: encodeSubmission(usdc, [signed]),
+      }),
+    async payer(atomic) {
+      const account = privateKeyToAccount(generatePrivateKey());
+      if (atomic > 0n) await mint(account.address, atomic);
+      return account;
+    },
+    held: (address) =>
+      network.client.readContract({ address: usdc, abi: tokenAbi, functionName: 'balanceOf', args: [address] }),
+  };
+}
+
+export const usdc = '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359';
+
+export interface Terms {
+  readonly first: Terms1;
+  readonly second: Terms2;
+}
+
+/** What a call asks for, in both versions. */
+export function termsOf({ status, headers, body }: Reply): Terms & { readonly error: string } {
+  if (status !== 402) throw new Error(`a price was expected, not ${status}: ${JSON.stringify(body)}`);
+  const required = decodeHeader(headers.get('payment-required') ?? '') as { accepts: Terms2[]; error: string };
+  return { first: body.accepts[0], second: required.accepts[0] as Terms2, error: body.error };
+}
+
+export async function askPrice(client: Client, path = quotePath): Promise<Terms> {
+  return termsOf(await client.get(path));
+}
+
+export interface Signing {
+  /** Instead of what the terms and the moment say. */
+  readonly changes?: Partial<Omit<SignedAuthorization, 'signature'>>;
+  readonly domain?: { readonly chainId?: number; readonly verifyingContract?: Hex; readonly name?: string };
+}
+
+export async function sign(
+  payer: PrivateKeyAccount,
+  { second }: Terms,
+  { changes, domain }: Signing = {},
+): Promise<SignedAuthorization> {
+  const now = BigInt(Math.floor(Date.now() / 1_000));
+  const authorization = {
+    from: payer.address,
+    to: getAddress(second.payTo),
+    atomic: BigInt(second.amount),
+    nonce: `0x${randomBytes(32).toString('hex')}` as Hex,
+    validAfter: now - 60n,
+    validBefore: now + BigInt(second.maxTimeoutSeconds),
+    ...changes,
+  };
+  const bound = { name: 'USD Coin', version: '2', chainId: 137, verifyingContract: usdc as Hex, ...domain };
+  const signature = await payer.signTypedData(toTypedData(bound, authorization) as never);
+  return { ...authorization, signature };
+}
+
+function wireForm({ signature, from, to, atomic, validAfter = 0n, validBefore, nonce }: SignedAuthorization) {
+  return {
+    signature,
+    authorization: {
+      from,
+      to,
+      value: atomic.toString(),
+      validAfter: validAfter.toString(),
+      validBefore: validBefore.toString(),
+      nonce,
+    },
+  };
+}
+
+export interface PaymentForm {
+  readonly version?: 1 | 2;
+  /** Of the extension payment-identifier. */
+  readonly identifier?: string;
+  /** Instead of the terms that were offered. */
+  readonly accepted?: Partial<Terms2>;
+}
+
+/** The header that carries a payment. */
+export function paymentHeader(
+  signed: SignedAuthorization,
+  { second }: Terms,
+  { version = 2, identifier, accepted }: PaymentForm = {},
+): Record<string, string> {
+  const payload = wireForm(signed);
+  if (version === 1) {
+    const content = { x402Version: 1, scheme: 'exact', network: 'polygon', payload };
+    return { 'x-payment': encodeHeader(content) };
+  }
+  const extensions =
+    identifier === undefined ? {} : { 'payment-identifier': { info: { required: false, id: identifier }, schema: {} } };
+  const content = { x402Version: 2, accepted: { ...second, ...accepted }, payload, extensions };
+  return { 'payment-signature': encodeHeader(content) };
+}
+
+/** Asks for the price, signs and pays. */
+export async function pay(
+  client: Client,
+  payer: PrivateKeyAccount,
+  { path = quotePath, ...how }: Signing & PaymentForm & { readonly path?: string } = {},
+): Promise<Reply> {
+  const terms = await askPrice(client, path);
+  const signed = await sign(payer, terms, how);
+  return client.request('GET', path, { headers: paymentHeader(signed, terms, how) });
+}
+
+export interface TestReceipt {
+  readonly success: boolean;
+  readonly transaction: string;
+  readonly network: string;
+  readonly payer: Hex;
+  readonly paymentId: string;
+}
+
+export function receiptsOf({ headers }: Reply): { readonly first: TestReceipt; readonly second: TestReceipt } {
+  const read = (name: string) => decodeHeader(headers.get(name) ?? '') as TestReceipt;
+  return { first: read('x-payment-response'), second: read('payment-response') };
+}
