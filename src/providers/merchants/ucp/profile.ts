@@ -58,7 +58,7 @@ export function servicesOf({ version, ucp }: ShopProfile): ShopService[] {
     .filter((entry) => textOf(entry['version']) === version)
     .flatMap(({ transport, endpoint }): ShopService[] => {
       const url = textOf(endpoint);
-      if (url === undefined || parseUrl(url) === undefined) return [];
+      if (url === undefined || url.length > 2_000 || parseUrl(url) === undefined) return [];
       return [{ version, transport: textOf(transport) ?? '', endpoint: url.replace(/\/+$/, '') }];
     });
 }

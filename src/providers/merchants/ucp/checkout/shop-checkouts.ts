@@ -24,7 +24,13 @@ export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
     room: 10_000,
   });
 
-  const keys = createBriefMemory<readonly unknown[]>({ clock: parts.clock, keepMs: keepProfileMs, room: 10_000 });
+  // Whoever sends us a request chooses the site whose keys are kept, and the site how long they are.
+  const keys = createBriefMemory<readonly unknown[]>({
+    clock: parts.clock,
+    keepMs: keepProfileMs,
+    room: 8_000_000,
+    weigh: (found) => 1_000 + JSON.stringify(found).length,
+  });
   const freshened = createBriefMemory<true>({ clock: parts.clock, keepMs: keepProfileMs, room: 10_000 });
 
   function open(website: Website): Promise<MerchantSite> {
@@ -137,7 +143,7 @@ function placeIn(
   const service = servicesOf(profile).find(({ transport }) => transport === 'rest');
   const entry = listOf(fieldsOf(profile.ucp['payment_handlers'])[handler])
     .map(fieldsOf)
-    .find((one) => textOf(one['id']) !== undefined && isFor(domain, one));
+    .find((one) => isName(textOf(one['id'])) && isFor(domain, one));
   const handlerId = textOf(entry?.['id']);
   if (service === undefined || handlerId === undefined) return undefined;
   return {
@@ -146,6 +152,10 @@ function placeIn(
     handlerId,
     ships: isCapable(profile, fulfillmentName),
   };
+}
+
+function isName(id: string | undefined): boolean {
+  return id !== undefined && id.length <= 500;
 }
 
 function isFor(domain: string, entry: Fields): boolean {
