@@ -67,7 +67,7 @@ export type ShopAnswer =
   | { readonly state: 'unknown'; readonly why: string };
 
 /** What a shop is paid with, and what it knows our asking by. */
-export interface CheckoutPayment {
+interface CheckoutPayment {
   readonly orderId: string;
   readonly token: string;
   readonly expiresAt: Date;

@@ -13,7 +13,7 @@ export function credentialToken(secrets: Secrets, orderId: string): string {
   return prefix + secrets.hash('payment-credentials', orderId).toString('base64url');
 }
 
-export function hashToken(token: string): Buffer {
+function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 

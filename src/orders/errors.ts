@@ -61,11 +61,6 @@ export const orderErrors = defineErrors({
     detail: 'The order can only be finished by hand, at continueUrl. Nothing was charged.',
   },
   order_not_found: { status: 404, title: 'No such order', detail: 'You have no order with this id.' },
-  merchant_answer_unsound: {
-    status: 502,
-    title: 'The shop’s answer makes no sense',
-    detail: 'What the shop asks for does not add up, so nothing was ordered and nothing was charged.',
-  },
 });
 
 export const saleErrors = defineErrors({

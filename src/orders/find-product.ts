@@ -37,7 +37,7 @@ export async function productOrRefuse(
   return choose(found, wanted);
 }
 
-export function choose(found: readonly Product[], wanted: WantedProduct): OrderedProduct {
+function choose(found: readonly Product[], wanted: WantedProduct): OrderedProduct {
   const titled = found.filter(({ title }) => alike(title, wanted.title));
   const branded = titled.filter(({ brand }) => wanted.brand === undefined || alike(brand, wanted.brand));
   const fitting = branded.filter(({ url }) => wanted.url === undefined || sameAddress(url, wanted.url));

@@ -4,7 +4,7 @@ import { toJsonNumber } from '../money/amount.ts';
 import { OutgoingError } from '../outgoing/outgoing.ts';
 import { cleanText } from '../shopping/clean-text.ts';
 import { readJson } from '../shopping/read-answer.ts';
-import { signatureHeaders } from '../webhooks/sign.ts';
+import { signatureHeaders } from '../signed-requests/sign-message.ts';
 import type { ShopAnswer } from './checkout.ts';
 import type { Order } from './order.ts';
 import type { OrderParts } from './parts.ts';

@@ -44,7 +44,7 @@ export async function captureOrder({ db, ledger }: SettleParts, order: Order, ac
  * What the buyer has agreed to is the most that a shop gets, whatever it says afterwards. If it asks for less in the same
  * currency, it gets less.
  */
-export function chargedFor({ amount, fee, asset }: Order, total: CheckoutTotal | undefined) {
+function chargedFor({ amount, fee, asset }: Order, total: CheckoutTotal | undefined) {
   if (total === undefined || total.currency !== currencyPaidBy[asset] || total.minor <= 0n) return { amount, fee };
   const asked = toAmount(asset, total);
   if (asked.atomic >= amount.atomic) return { amount, fee };

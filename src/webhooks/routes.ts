@@ -7,10 +7,10 @@ import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
 import type { Secrets } from '../secrets.ts';
+import { isUsableSecret } from '../signed-requests/sign-message.ts';
 import { delivery, deliveryExample, deliveryRoutes, describeDelivery } from './delivery-routes.ts';
 import { webhookErrors } from './errors.ts';
 import { sendTestEvent } from './retry-delivery.ts';
-import { isUsableSecret } from './sign.ts';
 import { testEvent } from './test-event.ts';
 import { createWebhook, deleteWebhook, selectWebhook, type WebhookRow } from './webhook.ts';
 

@@ -38,6 +38,12 @@ const buy = (key: string, changed: object = {}) =>
     key,
   );
 
+/** On a slow machine a hundred at once may be too many for the shop at first: whoever is told so comes again. */
+async function buyOnceItAnswers(key: string, times = 10): ReturnType<typeof buy> {
+  const reply = await buy(key);
+  return reply.status < 500 || times === 0 ? reply : buyOnceItAnswers(key, times - 1);
+}
+
 const balanceOf = async (key: string) => (await service.client.get('/circle/balance', key)).body.USDC;
 
 test('what is bought stands in the shop’s list', async () => {
@@ -60,7 +66,7 @@ test('a hundred who want the last one: one gets it, and all others have their mo
       service.client.post('/agent/transfer', { to, amount: 40, currency: 'USDC' }, patron),
     ),
   );
-  const replies = await Promise.all(buyers.map(({ key }) => buy(key)));
+  const replies = await Promise.all(buyers.map(({ key }) => buyOnceItAnswers(key)));
   const outcomes = replies.map(({ status, body }) => `${status} ${body.code ?? body.status}`);
   expect(outcomes.filter((outcome) => outcome === '200 completed')).toHaveLength(1);
   expect(outcomes.filter((outcome) => outcome === '409 sold_out')).toHaveLength(99);

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import { isUsableSecret, signatureHeaders } from './sign.ts';
+import { isUsableSecret, signatureHeaders } from './sign-message.ts';
 
 const message = { id: 'evt_1', timestampSeconds: Math.floor(Date.now() / 1_000), body: '{"ü":1}' };
 const headersFor = (secret: string) => ({
