@@ -12,6 +12,12 @@ export interface Judging {
   readonly leastSecondsLeft: bigint;
 }
 
+/**
+ * For so long at most it may be valid. One that does not move is tried again, at our expense, as long as it can, and written off
+ * only then: one without an end would cost gas for ever, and its call would never be lost in the books.
+ */
+const mostSecondsLeft = 3n * 3_600n;
+
 /** What can be told of a payment without asking anybody. Undefined when nothing is wrong with it. */
 export function judgePayment(payment: ReceivedPayment, judging: Judging): Reason | undefined {
   const { authorization, accepted } = payment;
@@ -21,7 +27,9 @@ export function judgePayment(payment: ReceivedPayment, judging: Judging): Reason
     return 'invalid_exact_evm_payload_recipient_mismatch';
   if (authorization.atomic !== price.amount.atomic) return 'invalid_exact_evm_payload_authorization_value_mismatch';
   if (authorization.validAfter >= now) return 'invalid_exact_evm_payload_authorization_valid_after';
-  if (authorization.validBefore < now + leastSecondsLeft) return 'invalid_exact_evm_payload_authorization_valid_before';
+  const secondsLeft = authorization.validBefore - now;
+  if (secondsLeft < leastSecondsLeft || secondsLeft > mostSecondsLeft)
+    return 'invalid_exact_evm_payload_authorization_valid_before';
   if (recover(authorization) !== authorization.from.toLowerCase()) return 'invalid_exact_evm_payload_signature';
   return undefined;
 }

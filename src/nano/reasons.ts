@@ -7,7 +7,7 @@ export const reasons = {
   invalid_exact_evm_payload_authorization_value_mismatch: 'It is not for the price.',
   invalid_exact_evm_payload_authorization_valid_after: 'It is not valid yet.',
   invalid_exact_evm_payload_authorization_valid_before:
-    'It is not valid any more, or not for long enough to be settled.',
+    'It is not valid any more, or not for long enough to be settled, or for more than three hours.',
   invalid_exact_evm_payload_signature: 'It was not signed by the key of the wallet that it is from.',
   insufficient_funds: 'The wallet holds too little, or less than what it has signed for already.',
   invalid_exact_evm_nonce_already_used: 'Its nonce was used already, for something else.',

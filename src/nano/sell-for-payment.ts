@@ -43,15 +43,17 @@ async function sell(parts: SellingParts, request: PaidRequest): Promise<Sale> {
     if (earlier !== undefined && earlier.identifier === payment.identifier) {
       await count.address();
       if (!isSame(earlier, request)) throw nanoErrors.payment_identifier_conflict();
-      return answerEarlier(parts, request, earlier);
+      const sale = await answerEarlier(parts, request, earlier);
+      if (sale !== undefined) return sale;
     }
   }
   const reason = await judge(parts, request);
   if (reason !== undefined) {
     await count.address();
     const earlier = await findEarlier(parts, request);
-    if (earlier !== undefined && isSame(earlier, request)) return answerEarlier(parts, request, earlier);
-    return refuse(parts, request, reason);
+    const sale =
+      earlier !== undefined && isSame(earlier, request) ? await answerEarlier(parts, request, earlier) : undefined;
+    return sale ?? refuse(parts, request, reason);
   }
   await count.payer(payment.authorization.from, parts.rules.payerPerMinute);
   return claimAndServe(parts, request);
@@ -104,7 +106,8 @@ async function claimAndServe(parts: SellingParts, request: PaidRequest): Promise
       if (!earlier.fingerprint.equals(request.fingerprint)) {
         return refuse(parts, request, 'invalid_exact_evm_nonce_already_used');
       }
-      return answerEarlier(parts, request, earlier);
+      // Released, because its call failed, or left behind by a process that is gone: this request takes it over.
+      return (await answerEarlier(parts, request, earlier)) ?? claimAndServe(parts, request);
     }
   }
 }
@@ -135,9 +138,10 @@ async function claim(parts: SellingParts, { payment, call, fingerprint }: PaidRe
 
 /**
  * What was claimed before: its answer, once there is one. Whoever serves it is waited for, and so is its arrival where that
- * comes first. If whoever served it is gone, this request takes it over.
+ * comes first. Undefined when nobody serves it and it has not arrived: then it is worth what the payment is judged to be now,
+ * which may be over by then, or not what was signed.
  */
-async function answerEarlier(parts: SellingParts, request: PaidRequest, found: Claim): Promise<Sale> {
+async function answerEarlier(parts: SellingParts, request: PaidRequest, found: Claim): Promise<Sale | undefined> {
   const startedAt = performance.now();
   let earlier: Claim | undefined = found;
   while (earlier !== undefined) {
@@ -146,14 +150,15 @@ async function answerEarlier(parts: SellingParts, request: PaidRequest, found: C
       return refuse(parts, request, 'invalid_exact_evm_payload_authorization_valid_before');
     }
     const waitsForArrival = earlier.prepaid && earlier.arrivedAt === null;
-    if (!earlier.leased && !waitsForArrival) break;
+    if (!earlier.leased && !waitsForArrival) {
+      return earlier.arrivedAt === null ? undefined : claimAndServe(parts, request);
+    }
     const patienceMs = earlier.leased ? (leaseSeconds + 1) * 1_000 : patienceOf(request);
     if (performance.now() - startedAt > patienceMs) return pending(parts, earlier);
     await sleep(lookAgainMs);
     earlier = await findClaim(parts.db, earlier.id);
   }
-  // Released, because its call failed, or left behind by a process that is gone.
-  return claimAndServe(parts, request);
+  return undefined;
 }
 
 function answerAgain(parts: SellingParts, request: PaidRequest, claim: Claim): Sale | Promise<Sale> {

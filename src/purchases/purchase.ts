@@ -59,8 +59,11 @@ export async function findPurchase(db: Queryable, id: string): Promise<Purchase 
   return rows[0] && toPurchase(rows[0]);
 }
 
+/** The latest: those before it had the key until it was forgotten. */
 export async function findPurchaseByKey(db: Queryable, keyDigest: string): Promise<Purchase | undefined> {
-  const { rows } = await db.query<PurchaseRow>(`${selectPurchase} WHERE key_digest = $1`, [keyDigest]);
+  const { rows } = await db.query<PurchaseRow>(`${selectPurchase} WHERE key_digest = $1 ORDER BY id DESC LIMIT 1`, [
+    keyDigest,
+  ]);
   return rows[0] && toPurchase(rows[0]);
 }
 

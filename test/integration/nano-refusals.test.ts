@@ -84,6 +84,11 @@ describe.each([1, 2] as const)('a payment of version %i', (version) => {
       'invalid_exact_evm_payload_authorization_valid_before',
     ],
     [
+      'that could be tried for ever',
+      () => ({ changes: { validBefore: 2n ** 256n - 1n } }),
+      'invalid_exact_evm_payload_authorization_valid_before',
+    ],
+    [
       'that has not begun',
       () => ({ changes: { validAfter: now() + 60n } }),
       'invalid_exact_evm_payload_authorization_valid_after',

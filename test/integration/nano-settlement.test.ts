@@ -7,6 +7,7 @@ import { tokenAbi } from '../../src/chains/abi.ts';
 import { main } from '../../src/cli.ts';
 import { houseAccount } from '../../src/ledger/account-id.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
+import type { Reason } from '../../src/nano/reasons.ts';
 import { reconcile } from '../../src/reserves/reconcile.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
 import { type Client, createClient, type Reply } from '../support/client.ts';
@@ -18,6 +19,7 @@ import {
   quotePath,
   receiptsOf,
   type Shopfront,
+  type Signing,
   sign,
   termsOf,
   usdc,
@@ -156,6 +158,34 @@ describe('a process that ends between claim and answer', () => {
     });
     expect(receiptsOf(taken).second.paymentId).toBe('npy_left');
     expect(taken.body).toEqual(first.body);
+  });
+
+  test.each<[string, Signing['changes'], Reason]>([
+    ['is over by then', { validBefore: 1_700_000_000n }, 'invalid_exact_evm_payload_authorization_valid_before'],
+    ['the wallet does not hold any more', {}, 'insufficient_funds'],
+  ])('leaves nobody a call for a payment that %s', async (_, changes, reason) => {
+    const { db } = service.database;
+    const payer = await shop.payer(100n);
+    const terms = await askPrice(client);
+    const first = await pay(client, payer);
+    await reaches(first, 'settled');
+    const identifier = `left-behind-${reason}`.slice(0, 60);
+    const left = await sign(payer, terms, { changes: changes ?? {} });
+    await db.query(
+      `INSERT INTO payment_claims (id, protocol, chain, token, asset, payer, nonce, pay_to, atomic, valid_after, valid_before,
+          signature, resource, fingerprint, identifier, prepaid, holder, leased_until)
+       SELECT $6, protocol, chain, token, asset, payer, $2, pay_to, atomic, $3, $4, $5, resource, fingerprint, $6, false,
+              gen_random_uuid(), clock_timestamp() - interval '1 second'
+         FROM payment_claims WHERE id = $1`,
+      [receiptsOf(first).second.paymentId, left.nonce, left.validAfter, left.validBefore, left.signature, identifier],
+    );
+    // Whether it is found by its nonce or by what its payer calls it.
+    for (const form of [{}, { identifier }]) {
+      const reply = await client.request('GET', quotePath, { headers: paymentHeader(left, terms, form) });
+      expect(errorOf(reply)).toBe(reason);
+    }
+    const { rowCount } = await db.query('DELETE FROM payment_claims WHERE id = $1 AND served_at IS NULL', [identifier]);
+    expect(rowCount).toBe(1);
   });
 
   test('and two processes serve a payment once', async () => {

@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { planStep } from '../../src/chain-steps/plan-step.ts';
 import { Ended } from '../../src/checkpoint.ts';
 import { Problem } from '../../src/http/problem.ts';
+import { forgetKeysOlderThan } from '../../src/ledger/forget-keys.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import type { Bought } from '../../src/purchases/buy.ts';
 import { forgetAnswers } from '../../src/purchases/forget-answers.ts';
@@ -241,6 +242,18 @@ test('an address on the deny list is paid nothing', async () => {
   const screening = { check: async () => ({ clear: false, reason: 'line 1' }) as const };
   expect(await world.buy(ada, { screening })).toMatchObject({ status: 403, code: 'seller_denied' });
   expect(await world.balance(ada)).toBe(500_000n);
+});
+
+test('an Idempotency-Key that was forgotten is anybody’s again, also for a purchase', async () => {
+  const ada = await world.newRich(500_000n);
+  const first = idOf(await world.buy(ada, { key: 'forgotten' }));
+  await isPaid(first);
+  await db.query("UPDATE ledger.idempotency_keys SET posted_at = now() - interval '49 hours'");
+  await forgetKeysOlderThan(db, 48 * 3_600_000);
+  const second = idOf(await world.buy(ada, { key: 'forgotten' }));
+  expect(second).not.toBe(first);
+  expect(idOf(await world.buy(ada, { key: 'forgotten' }))).toBe(second);
+  expect(await world.balance(ada)).toBe(300_000n);
 });
 
 test('what a seller has sent is forgotten when its time is over', async () => {
