@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Hex } from 'viem';
 import { httpErrors } from '../http/errors.ts';
 import { findClaim } from './claim.ts';
 import { type Claimed, releaseClaim } from './claim-payments.ts';
@@ -21,13 +22,15 @@ export async function serveClaim(
   lease: Lease,
   used: Promise<boolean>,
 ): Promise<Sale> {
-  if (parts.facilitator !== undefined && !(await hasArrived(parts, lease))) {
+  if (parts.facilitator !== undefined && (await findArrival(parts, lease)) === undefined) {
     return settleElsewhere(parts, request, lease, parts.facilitator);
   }
   return orRelease(parts, lease, async () => {
     // What has arrived is used, and paid; what is used and has not was used for something else, or cancelled.
-    if (!(await used) || (await hasArrived(parts, lease))) {
-      return handOver(parts, request, lease, await withinTime(runCall(parts, request)));
+    const mayHaveArrived = parts.facilitator !== undefined || (await used);
+    const txHash = mayHaveArrived ? await findArrival(parts, lease) : null;
+    if (txHash !== undefined) {
+      return handOver(parts, request, lease, { body: await withinTime(runCall(parts, request)), txHash });
     }
     await releaseClaim(parts.db, lease);
     return refuse(parts, request, 'invalid_exact_evm_nonce_already_used');
@@ -44,17 +47,29 @@ async function orRelease<Result>({ db }: SellingParts, lease: Lease, work: () =>
   }
 }
 
-async function hasArrived({ db }: SellingParts, { id }: Lease): Promise<boolean> {
-  return (await findClaim(db, id))?.arrivedAt != null;
+/** The transaction that it has arrived with. */
+async function findArrival({ db }: SellingParts, { id }: Lease): Promise<Hex | undefined> {
+  return (await findClaim(db, id))?.txHash ?? undefined;
 }
 
-async function handOver(parts: SellingParts, request: PaidRequest, lease: Lease, body: unknown): Promise<Sale> {
+/** What is handed over, and the transaction that has paid for it, if there is one yet. */
+interface Goods {
+  readonly body: unknown;
+  readonly txHash: Hex | null;
+}
+
+async function handOver(
+  parts: SellingParts,
+  request: PaidRequest,
+  lease: Lease,
+  { body, txHash }: Goods,
+): Promise<Sale> {
   const { call, payment } = request;
   const isOurs = await parts.serve({ id: lease.id, holder: lease.holder, amount: call.price, answer: body });
   parts.checkpoint('nano.served');
   const { from: payer, atomic } = payment.authorization;
   if (isOurs) {
-    return { status: 200, body, headers: receiptHeaders({ paymentId: lease.id, payer, atomic, txHash: null }) };
+    return { status: 200, body, headers: receiptHeaders({ paymentId: lease.id, payer, atomic, txHash }) };
   }
   // It took so long that somebody else has taken it over: what they answer is the answer.
   const claim = await findClaim(parts.db, lease.id);
@@ -62,7 +77,7 @@ async function handOver(parts: SellingParts, request: PaidRequest, lease: Lease,
   return {
     status: 200,
     body: claim.answer,
-    headers: receiptHeaders({ paymentId: lease.id, payer, atomic, txHash: null }),
+    headers: receiptHeaders({ paymentId: lease.id, payer, atomic, txHash }),
   };
 }
 
@@ -86,7 +101,7 @@ async function settleElsewhere(
     ],
   );
   const settled = await facilitator.settle(question);
-  if (settled.is === 'settled') return handOver(parts, request, lease, body);
+  if (settled.is === 'settled') return handOver(parts, request, lease, { body, txHash: settled.txHash });
   if (settled.is === 'refused') {
     await releaseClaim(db, lease);
     return refuse(parts, request, settled.reason);

@@ -130,7 +130,9 @@ test('beyond the credit of a payer a payment arrives first, and is served then',
     [receiptsOf(beyond).second.paymentId],
   );
   expect(rows).toEqual([{ prepaid: true, in_order: true }]);
-  expect(await reaches(beyond, 'settled')).toMatchObject({ served: true });
+  const { transaction } = receiptsOf(beyond).second;
+  expect(transaction).toMatch(/^0x/);
+  expect(await reaches(beyond, 'settled')).toMatchObject({ served: true, transaction });
 });
 
 describe('a process that ends between claim and answer', () => {
