@@ -80,7 +80,7 @@ async function funded(): Promise<string> {
   expect((await service.client.post('/sandbox/fund', { amount: 100, currency: 'USDC' }, key)).status).toBe(200);
   await until('the deposit to be swept', async () => {
     const { rows } = await db.query(
-      'SELECT FROM deposits WHERE swept_at IS NULL UNION ALL SELECT FROM sweeps WHERE finished_at IS NULL',
+      'SELECT FROM deposits WHERE swept_at IS NULL AND account_id IS NOT NULL UNION ALL SELECT FROM sweeps WHERE finished_at IS NULL',
     );
     return rows.length === 0;
   });
