@@ -84,7 +84,7 @@ function isSwept(chain: ChainId) {
     async () => {
       const { rows } = await db.query<{ done: boolean }>(
         `SELECT d.swept_at IS NOT NULL AND s.status = 'complete' AS done
-           FROM deposits d LEFT JOIN sweeps s ON s.id = d.sweep_id WHERE d.chain = $1`,
+           FROM deposits d LEFT JOIN sweeps s ON s.id = d.sweep_id WHERE d.chain = $1 AND d.account_id IS NOT NULL`,
         [chain],
       );
       return rows.length > 0 && rows.every(({ done }) => done);
