@@ -225,7 +225,7 @@ async function launch(
   const all: Record<string, string> = {
     listen_addresses: '',
     unix_socket_directories: place.socketDir,
-    max_connections: '200',
+    max_connections: '400',
     shared_buffers: '256MB',
     max_wal_size: '2GB',
     ...settings,
