@@ -6,7 +6,10 @@ import { complaintsAboutRequest } from '../support/ucp-schemas.ts';
 
 const shop = await startUcpMerchant();
 const older = await startUcpMerchant({ version: '2026-04-08' });
-const world = useOrders(shop, { env: { ALLOW_PRIVATE_HOSTS: `${shop.website},${older.website}` } });
+const unlisted = await startUcpMerchant({ listed: false });
+const world = useOrders(shop, {
+  env: { ALLOW_PRIVATE_HOSTS: [shop, older, unlisted].map(({ website }) => website).join() },
+});
 older.connect(() => world.service.url);
 const { service, buy, balance, orderOf, owedToShop, expectSound } = world;
 
@@ -125,11 +128,13 @@ describe('before money moves', () => {
     expect(await balance()).toBe(before);
   });
 
-  test('a shop that lists no checkout for us is not gated', async () => {
-    shop.listed = false;
-    await world.db.query('SELECT 1');
-    const other = await buy({ website: 'closed-shop.example', productTitle: 'Whatever' });
+  test.each([
+    ['a shop without a profile', () => 'closed-shop.example'],
+    ['one with a checkout that does not list our way of paying', () => unlisted.website],
+  ])('%s is not gated', async (_what, website) => {
+    const other = await buy({ website: website() });
     expect([other.status, other.body.code]).toEqual([403, 'merchant_not_gated']);
+    expect(unlisted.calls.filter(({ method }) => method !== 'GET')).toEqual([]);
   });
 
   test('an empty balance is told of', async () => {

@@ -35,7 +35,14 @@ type Hook = (session: MerchantSession, call: MerchantCall) => Promise<Reply> | R
  * A shop that somebody else has built: it speaks the protocol, redeems what it is paid with, and a test may have it misbehave at
  * any call. Await it at the top of the file, and tell it where the service is once it runs.
  */
-export async function startUcpMerchant({ version = '2026-08-25' }: { readonly version?: string } = {}) {
+export async function startUcpMerchant({
+  version = '2026-08-25',
+  listed = true,
+}: {
+  readonly version?: string;
+  /** Whether its profile lists our way of paying. */
+  readonly listed?: boolean;
+} = {}) {
   const key = createSigningKey();
   const sessions = new Map<string, MerchantSession>();
   const calls: MerchantCall[] = [];
@@ -49,7 +56,7 @@ export async function startUcpMerchant({ version = '2026-08-25' }: { readonly ve
     price: 2400,
     currency: 'USD',
     shipping: 0,
-    listed: true,
+    listed,
     title: 'Blue Kettle',
     /** By path: what it answers there instead. */
     files: {} as Record<string, Reply | ((call: MerchantCall) => Promise<Reply> | Reply)>,
@@ -81,7 +88,7 @@ export async function startUcpMerchant({ version = '2026-08-25' }: { readonly ve
   });
   shop.website = `127.0.0.1:${server.port}`;
   shop.origin = `http://${shop.website}`;
-  const initial = { version: shop.version, price: shop.price, currency: shop.currency, shipping: 0, listed: true };
+  const initial = { version: shop.version, price: shop.price, currency: shop.currency, shipping: 0, listed };
   afterEach(() => {
     Object.assign(shop, initial, { hooks: {}, files: {}, title: 'Blue Kettle' });
     calls.length = 0;
