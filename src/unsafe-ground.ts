@@ -1,0 +1,79 @@
+import type { Environment } from './config.ts';
+import { isInTheClear } from './db/in-the-clear.ts';
+import { whyGuessable } from './guessable.ts';
+import { parseRanges, trustsEverybody } from './http/trusted-proxies.ts';
+import { isLoopback } from './loopback.ts';
+import { parseUrl } from './parse-url.ts';
+import { type Given, missing } from './settings.ts';
+
+/** What live mode looks at beside the environment. */
+export interface Machine {
+  readonly isRoot: boolean;
+  readFile(path: string): string;
+}
+
+/** What keeps live mode from starting in the settings of the service itself, a sentence each. */
+export function unsafeGround(env: Environment, given: Given, machine: Machine): readonly string[] {
+  return [
+    ...missingGround(env),
+    ...unsafePlaces(env),
+    ...unsafeSecret(env, machine),
+    ...unsafeDoors(env, given, machine),
+  ];
+}
+
+function missingGround(env: Environment): string[] {
+  return missing(env, {
+    DATABASE_URL: 'the PostgreSQL that holds the ledger',
+    PUBLIC_URL: 'the https address that people and agents reach the service at',
+    RPC_URLS_MATIC: 'where to reach Polygon: a comma-separated list of RPC addresses',
+  });
+}
+
+/** What we tell them is worth money to whoever reads it on the way, and what they tell us to whoever changes it. */
+function unsafePlaces({ DATABASE_URL, REDIS_URL, PUBLIC_URL }: Environment): string[] {
+  const problems: string[] = [];
+  if (PUBLIC_URL?.startsWith('http:')) problems.push('PUBLIC_URL is unsafe: it must begin with https://');
+  if (DATABASE_URL !== undefined && isInTheClear(DATABASE_URL)) {
+    problems.push('DATABASE_URL is unsafe: over a network it needs TLS that is checked, such as sslmode=verify-full');
+  }
+  const redis = parseUrl(REDIS_URL ?? '');
+  if (redis?.protocol === 'redis:' && !isLoopback(redis.hostname)) {
+    problems.push('REDIS_URL is unsafe: over a network it must begin with rediss://');
+  }
+  return problems;
+}
+
+function unsafeSecret({ PAYWRIGHT_SECRET, PAYWRIGHT_SECRET_FILE }: Environment, { readFile }: Machine): string[] {
+  if (PAYWRIGHT_SECRET !== undefined) return guessable('PAYWRIGHT_SECRET', PAYWRIGHT_SECRET);
+  if (PAYWRIGHT_SECRET_FILE === undefined) {
+    return ['PAYWRIGHT_SECRET is missing: it protects API keys and the wallet seed (or PAYWRIGHT_SECRET_FILE)'];
+  }
+  try {
+    return guessable('PAYWRIGHT_SECRET_FILE', readFile(PAYWRIGHT_SECRET_FILE).trim());
+  } catch (error) {
+    return [`PAYWRIGHT_SECRET_FILE cannot be read: ${(error as Error).message}`];
+  }
+}
+
+function guessable(name: string, secret: string): string[] {
+  const why = whyGuessable(secret);
+  return why === undefined ? [] : [`${name} is unsafe: ${why}. Take the output of: openssl rand -base64 32`];
+}
+
+function unsafeDoors(env: Environment, given: Given, { isRoot }: Machine): string[] {
+  const problems = Object.entries(env).flatMap(([name, value]) =>
+    /^RATE_LIMIT_/.test(name) && value === 0 ? [`${name} is unsafe: 0 would be no limit at all`] : [],
+  );
+  if (trustsEverybody(parseRanges(given['TRUSTED_PROXIES'] ?? '') ?? [])) {
+    problems.push('TRUSTED_PROXIES is unsafe: with ranges that wide anybody chooses the address they are counted by');
+  }
+  if (given['ALLOW_PRIVATE_HOSTS'] !== undefined) {
+    problems.push('ALLOW_PRIVATE_HOSTS is unsafe: it belongs to the sandbox');
+  }
+  if (given['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
+    problems.push('NODE_TLS_REJECT_UNAUTHORIZED=0 is unsafe: certificates would not be checked');
+  }
+  if (isRoot) problems.push('The user is unsafe: run it as one of its own, not as root');
+  return problems;
+}
