@@ -18,7 +18,7 @@ function open(proxies = '127.0.0.1', known: readonly string[] = []) {
     publicUrl: () => 'http://pay.example',
     routes: [],
     limiter: createMemoryLimiter(monotonicClock),
-    logger: pino({ write: (line: string) => void lines.push(line) }),
+    logger: pino({}, { write: (line: string) => void lines.push(line) }),
     pages: (pages) => pages.get('/', async () => 'a page'),
     authenticate(token, mayAsk) {
       if (known.includes(token)) return ada;
