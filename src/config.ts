@@ -62,7 +62,7 @@ const ground = {
   TRUSTED_PROXIES: z.string().default('').transform(toProxies),
 };
 
-export type Environment = z.output<z.ZodObject<typeof ground>>;
+type Environment = z.output<z.ZodObject<typeof ground>>;
 
 /** Variables whose value may be repeated in an error message. Everything else might hold a password. */
 const harmless = [

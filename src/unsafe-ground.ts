@@ -1,10 +1,18 @@
-import type { Environment } from './config.ts';
 import { isInTheClear } from './db/in-the-clear.ts';
 import { whyGuessable } from './guessable.ts';
 import { parseRanges, trustsEverybody } from './http/trusted-proxies.ts';
 import { isLoopback } from './loopback.ts';
 import { parseUrl } from './parse-url.ts';
 import { type Given, missing } from './settings.ts';
+
+/** What is looked at of the service's own variables; those of the rate limits are numbers. */
+interface Ground extends Readonly<Record<string, unknown>> {
+  readonly DATABASE_URL?: string | undefined;
+  readonly REDIS_URL?: string | undefined;
+  readonly PUBLIC_URL?: string | undefined;
+  readonly PAYWRIGHT_SECRET?: string | undefined;
+  readonly PAYWRIGHT_SECRET_FILE?: string | undefined;
+}
 
 /** What live mode looks at beside the environment. */
 export interface Machine {
@@ -13,7 +21,7 @@ export interface Machine {
 }
 
 /** What keeps live mode from starting in the settings of the service itself, a sentence each. */
-export function unsafeGround(env: Environment, given: Given, machine: Machine): readonly string[] {
+export function unsafeGround(env: Ground, given: Given, machine: Machine): readonly string[] {
   return [
     ...missingGround(env),
     ...unsafePlaces(env),
@@ -22,7 +30,7 @@ export function unsafeGround(env: Environment, given: Given, machine: Machine): 
   ];
 }
 
-function missingGround(env: Environment): string[] {
+function missingGround(env: Ground): string[] {
   return missing(env, {
     DATABASE_URL: 'the PostgreSQL that holds the ledger',
     PUBLIC_URL: 'the https address that people and agents reach the service at',
@@ -31,7 +39,7 @@ function missingGround(env: Environment): string[] {
 }
 
 /** What we tell them is worth money to whoever reads it on the way, and what they tell us to whoever changes it. */
-function unsafePlaces({ DATABASE_URL, REDIS_URL, PUBLIC_URL }: Environment): string[] {
+function unsafePlaces({ DATABASE_URL, REDIS_URL, PUBLIC_URL }: Ground): string[] {
   const problems: string[] = [];
   if (PUBLIC_URL?.startsWith('http:')) problems.push('PUBLIC_URL is unsafe: it must begin with https://');
   if (DATABASE_URL !== undefined && isInTheClear(DATABASE_URL)) {
@@ -44,7 +52,7 @@ function unsafePlaces({ DATABASE_URL, REDIS_URL, PUBLIC_URL }: Environment): str
   return problems;
 }
 
-function unsafeSecret({ PAYWRIGHT_SECRET, PAYWRIGHT_SECRET_FILE }: Environment, { readFile }: Machine): string[] {
+function unsafeSecret({ PAYWRIGHT_SECRET, PAYWRIGHT_SECRET_FILE }: Ground, { readFile }: Machine): string[] {
   if (PAYWRIGHT_SECRET !== undefined) return guessable('PAYWRIGHT_SECRET', PAYWRIGHT_SECRET);
   if (PAYWRIGHT_SECRET_FILE === undefined) {
     return ['PAYWRIGHT_SECRET is missing: it protects API keys and the wallet seed (or PAYWRIGHT_SECRET_FILE)'];
@@ -61,7 +69,7 @@ function guessable(name: string, secret: string): string[] {
   return why === undefined ? [] : [`${name} is unsafe: ${why}. Take the output of: openssl rand -base64 32`];
 }
 
-function unsafeDoors(env: Environment, given: Given, { isRoot }: Machine): string[] {
+function unsafeDoors(env: Ground, given: Given, { isRoot }: Machine): string[] {
   const problems = Object.entries(env).flatMap(([name, value]) =>
     /^RATE_LIMIT_/.test(name) && value === 0 ? [`${name} is unsafe: 0 would be no limit at all`] : [],
   );
