@@ -113,6 +113,7 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
 
   return {
     async step() {
+      if (!(await hasWork(db, network.id))) return;
       for (const { asset } of depositTokens(network)) await giveOut(asset);
       // What cannot be sent now is not helped by more of the same.
       const isHeldUp = { signed: await hasUnsent(db, network.id), coins: await hasUnlent(db, network.id) };
@@ -121,6 +122,17 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
       }
     },
   };
+}
+
+/** Whether anything was deposited or is waited for on this chain: almost always there is nothing, and one question tells. */
+async function hasWork(db: Queryable, chain: ChainId): Promise<boolean> {
+  const { rows } = await db.query<{ found: boolean }>(
+    `SELECT EXISTS (SELECT FROM chain_step_leaves WHERE chain = $1 AND wallet_id IS NULL)
+         OR EXISTS (SELECT FROM unswept_changes WHERE chain = $1)
+         OR EXISTS (SELECT FROM unswept_wallets WHERE chain = $1) AS found`,
+    [chain],
+  );
+  return rows[0]?.found === true;
 }
 
 /** Whether the provider has still to take a sweep on this chain. */

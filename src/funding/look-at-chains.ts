@@ -18,6 +18,9 @@ export interface LookParts {
 /** A watcher that is far behind is catching up; what is older than this is not waited for by anybody at a page. */
 const mostBlocks = 1_000n;
 
+/** How often to ask whether somebody has opened a link, while nobody has. */
+const idleMs = 1_000;
+
 /**
  * Shows those who wait at a page what the chain has before it is final: the watcher reads final blocks only. While no link is
  * open no chain is asked, and of all processes one looks at a time.
@@ -31,7 +34,7 @@ export function startLooking(parts: LookParts, logger: Logger): Loop[] {
       async run() {
         const links = await listOpenLinks(parts.db, network.id);
         if (links.length > 0 && (await takeTurn(parts.db, network))) await look(parts.db, network, links);
-        return network.pollMs;
+        return links.length > 0 ? network.pollMs : Math.max(network.pollMs, idleMs);
       },
     }),
   );

@@ -1,11 +1,9 @@
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { afterAll, inject } from 'vitest';
+import { bundledService } from './bundled-service.ts';
 import { type Client, createClient } from './client.ts';
 import type { TestDatabase } from './database.ts';
 import { freePort } from './process.ts';
-
-const script = fileURLToPath(new URL('./ends-at.mjs', import.meta.url));
 
 /** It lives for a second or two, most of which goes into loading its code: compiling that well would not pay any more. */
 const flags = ['--no-opt', '--preserve-symlinks', '--preserve-symlinks-main'];
@@ -35,7 +33,7 @@ export function useMortalServices(
 
   return async (endAt) => {
     const port = await freePort();
-    const child = spawn(process.execPath, [...flags, script], {
+    const child = spawn(process.execPath, [...flags, await bundledService()], {
       env: {
         PATH: process.env['PATH'],
         DATABASE_URL: url,
