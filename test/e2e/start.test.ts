@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { chownSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { lockHolder } from '../../src/sandbox/data-dir.ts';
 import { startEmbeddedPostgres } from '../../src/sandbox/postgres.ts';
@@ -18,6 +19,7 @@ import {
 } from '../support/process.ts';
 
 const isRoot = process.getuid?.() === 0;
+const root = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('starting', () => {
   test('serves, remembers across a clean stop, and leaves nothing running', async () => {
@@ -147,6 +149,32 @@ describe('refusing to start', () => {
   test('live mode lists what is missing', async () => {
     const output = await refusal({ PAYWRIGHT_MODE: 'live', PORT: '0' });
     expect(output).toMatch(/^Live mode does not start until this is mended:\n {2}- DATABASE_URL is missing/);
+  });
+
+  test('live mode installs and builds nothing, and says what to run', () => {
+    const clone = mkdtempSync(join(tmpdir(), 'paywright-clone-'));
+    onTestFinished(() => rmSync(clone, { recursive: true, force: true }));
+    for (const part of [
+      'bin',
+      'scripts',
+      'src',
+      'package.json',
+      'package-lock.json',
+      'tsconfig.json',
+      'tsconfig.build.json',
+    ]) {
+      cpSync(join(root, part), join(clone, part), { recursive: true });
+    }
+    const env = { PATH: process.env['PATH'], PAYWRIGHT_MODE: 'live' };
+    const { status, stderr } = spawnSync(process.execPath, [join(clone, 'bin/paywright.mjs'), 'start'], {
+      env,
+      encoding: 'utf8',
+    });
+    expect([status, stderr]).toEqual([
+      1,
+      'Live mode installs and builds nothing by itself:\n  - the dependencies are not those of the lockfile: run npm ci\n  - the build is not one of these sources: run npm run build\n',
+    ]);
+    expect(readdirSync(clone)).not.toContain('node_modules');
   });
 
   test('a folder that another server uses', async () => {
