@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { getAddress, isAddress } from 'viem';
 import { z } from 'zod';
+import { isVisible } from '../visible-text.ts';
 
 /** The fields of an account, as requests and answers spell them. */
 
@@ -25,18 +26,14 @@ export const password = z.string().min(8, 'must be at least 8 characters').max(1
 
 export const name = visibleText(200);
 
-/** One line that others are shown: it must not steer their terminal, run backwards, or hold nothing that can be seen. */
+/** One line that others and their models read: it must not steer a terminal, run backwards, or say what nobody sees. */
 export function visibleText(longest: number) {
   return z
     .string()
     .trim()
     .min(1, 'must not be empty')
     .max(longest, `must be at most ${longest} characters`)
-    .refine(isVisible, 'must be text that can be seen');
-}
-
-function isVisible(text: string): boolean {
-  return !/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u.test(text) && /[^\p{Cf}\p{Z}]/u.test(text);
+    .refine(isVisible, 'must hold nothing that cannot be seen, such as zero-width or direction-changing characters');
 }
 
 export const phone = z
@@ -85,6 +82,9 @@ export const shippingAddress = z
   .trim()
   .min(1, 'must not be empty')
   .max(500, 'must be at most 500 characters')
-  .refine((text) => isVisible(text.replaceAll(/[\r\n\t]/g, ' ')), 'must be text that can be seen');
+  .refine(
+    (text) => isVisible(text.replaceAll(/[\r\n\t]/g, ' ')),
+    'must hold nothing that cannot be seen, such as zero-width or direction-changing characters',
+  );
 
 export const code = z.string().regex(/^\d{6}$/, 'must be the 6 digits of the code');

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
+import { untrusted } from '../http/untrusted.ts';
 import { accountErrors } from './errors.ts';
 import * as field from './fields.ts';
 import { findAccount } from './find-account.ts';
@@ -172,7 +173,7 @@ function lookupRoutes({ db }: AccountParts): Route[] {
         returns: {
           200: {
             description: 'There is such an account',
-            schema: z.object({ found: z.literal(true), handle: z.string(), name: z.string() }),
+            schema: z.object({ found: z.literal(true), handle: z.string(), name: untrusted }),
             example: { found: true, handle: 'PA-7K2M9QXA', name: 'Ada' },
           },
         },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Transaction } from '../db/database.ts';
 import { currency } from '../http/amount-field.ts';
+import { untrusted } from '../http/untrusted.ts';
 import { recordEvent } from '../ledger/events.ts';
 import { toJsonNumber } from '../money/amount.ts';
 import type { Invoice } from './invoice.ts';
@@ -13,7 +14,7 @@ export const invoiceAnswer = z.object({
   status: z.enum(invoiceStatuses),
   direction: z.enum(['sent', 'received']),
   fromHandle: z.string().meta({ description: 'Who asks to be paid.' }),
-  fromName: z.string(),
+  fromName: untrusted,
   toHandle: z
     .string()
     .nullable()
@@ -21,7 +22,7 @@ export const invoiceAnswer = z.object({
   toEmail: z.string().nullable().meta({ description: 'Null when it was sent to a handle.' }),
   amount: z.number().meta({ description: 'What the payer pays. The sender receives it less the fee of a transfer.' }),
   currency,
-  description: z.string(),
+  description: untrusted,
   dueAt: z.iso.datetime().nullable(),
   overdue: z.boolean().meta({ description: 'Pending, and dueAt has passed. It can still be paid.' }),
   createdAt: z.iso.datetime(),

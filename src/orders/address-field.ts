@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { untrusted } from '../http/untrusted.ts';
 
 const line = z.string().trim().min(1, 'must not be empty').max(200, 'must be at most 200 characters');
 
@@ -18,12 +19,12 @@ export const addressParts = z
 
 /** As an order keeps it. */
 export const addressRecord = z.object({
-  name: z.string(),
-  street: z.string(),
-  extra: z.string().optional(),
+  name: untrusted,
+  street: untrusted,
+  extra: untrusted.optional(),
   postalCode: z.string().optional(),
-  city: z.string(),
-  region: z.string().optional(),
+  city: untrusted,
+  region: untrusted.optional(),
   country: z.string(),
   phone: z.string().optional(),
 });

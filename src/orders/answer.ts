@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Transaction } from '../db/database.ts';
 import { currency } from '../http/amount-field.ts';
+import { untrusted } from '../http/untrusted.ts';
 import { recordEvent } from '../ledger/events.ts';
 import { add, toJsonNumber } from '../money/amount.ts';
 import { addressRecord } from './address-field.ts';
@@ -13,21 +14,21 @@ export const orderRecord = z.object({
   orderId: z.string(),
   status: z.enum(shownStatuses),
   website: z.string(),
-  productTitle: z.string(),
-  productBrand: z.string(),
-  productUrl: z.string(),
+  productTitle: untrusted,
+  productBrand: untrusted,
+  productUrl: untrusted,
   amount: z.number().meta({ description: 'What the shop asks for in all, with shipping and tax.' }),
   fee: z.number().meta({ description: '1.49 % of it, on top.' }),
   total: z.number().meta({ description: 'What it costs you: amount and fee.' }),
   currency,
   transferId: z.string().nullable().meta({ description: 'In your history. Null when nothing was ever taken.' }),
   shippingAddress: addressRecord,
-  merchantOrderId: z.string().nullable().meta({ description: 'What the shop calls it.' }),
-  merchantUrl: z.string().nullable().meta({ description: 'Where the shop shows it.' }),
-  continueUrl: z.string().nullable().meta({ description: 'Where to go on by hand, when it needs the buyer.' }),
-  trackingUrl: z.string().nullable(),
+  merchantOrderId: untrusted.nullable().meta({ description: 'What the shop calls it.' }),
+  merchantUrl: untrusted.nullable().meta({ description: 'Where the shop shows it.' }),
+  continueUrl: untrusted.nullable().meta({ description: 'Where to go on by hand, when it needs the buyer.' }),
+  trackingUrl: untrusted.nullable(),
   refundedAmount: z.number(),
-  error: z.string().nullable().meta({ description: 'Why it failed.' }),
+  error: untrusted.nullable().meta({ description: 'Why it failed.' }),
   errorCode: z.string().nullable(),
   createdAt: z.iso.datetime(),
   finishedAt: z.iso.datetime().nullable(),

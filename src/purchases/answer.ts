@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { chains, homeChain } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import type { Problem } from '../http/problem.ts';
+import { untrusted } from '../http/untrusted.ts';
 import { toJsonNumber } from '../money/amount.ts';
 import { networkName } from '../x402/networks.ts';
 import { receipt } from '../x402/receipt.ts';
@@ -17,8 +18,8 @@ const sellerAnswer = z.object({
   status: z.int().meta({ description: 'The seller’s.' }),
   headers: z
     .record(z.string(), z.union([z.string(), z.array(z.string())]))
-    .meta({ description: 'The seller’s, in lower case; a list where one came several times.' }),
-  body: z.string(),
+    .meta({ description: 'The seller’s, in lower case; a list where one came several times.', 'x-untrusted': true }),
+  body: untrusted,
   encoding: z
     .enum(['utf8', 'base64'])
     .meta({ description: 'How `body` is written: text as it is, other bytes in base64.' }),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { visibleText } from '../accounts/fields.ts';
 import type { Database } from '../db/database.ts';
+import { untrusted } from '../http/untrusted.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
 import { createPreview } from './preview.ts';
 import { describeProduct, type Product } from './product.ts';
@@ -22,11 +23,11 @@ export const mostShown = 4;
 export const searchWords = visibleText(200).meta({ description: 'What to look for, in a few words.' });
 export const previewUrl = z.string().meta({ description: 'A page with photos of the products, for 24 hours.' });
 export const shownProduct = z.object({
-  title: z.string(),
-  brand: z.string().meta({ description: 'The name of the shop where the product has none.' }),
-  price: z.string().meta({ description: 'With its currency, as the shop writes it.' }),
+  title: untrusted,
+  brand: untrusted.meta({ description: 'The name of the shop where the product has none.' }),
+  price: untrusted.meta({ description: 'With its currency, as the shop writes it.' }),
   priceNum: z.number(),
-  url: z.string(),
+  url: untrusted,
 });
 export const foundProducts = z.object({ products: z.array(shownProduct), previewUrl });
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { namesOf } from '../accounts/find-account.ts';
 import type { Queryable } from '../db/database.ts';
 import { figure, type Holding, holding, toFigure } from '../http/amount-field.ts';
+import { untrusted } from '../http/untrusted.ts';
 import { userAccount } from '../ledger/account-id.ts';
 import { type HistoryEntry, listHistory } from '../ledger/history.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
@@ -18,10 +19,10 @@ export const transferRecord = z.object({
   fee: figure.meta({ description: 'Paid out of the amount, and written like it.' }),
   currency: holding,
   counterparty: z
-    .object({ handle: z.string(), name: z.string() })
+    .object({ handle: z.string(), name: untrusted })
     .nullable()
     .meta({ description: 'Null when the other side is not an account here.' }),
-  description: z.string().nullable(),
+  description: untrusted.nullable(),
   createdAt: z.iso.datetime(),
 });
 

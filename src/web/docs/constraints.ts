@@ -30,6 +30,7 @@ function valueConstraints(schema: JsonSchema, resolve: Resolve): Html[] {
     schema.multipleOf !== undefined && html`in steps of ${literal(schema.multipleOf)}`,
     // A format says in one word what its pattern says in a hundred characters.
     schema.pattern !== undefined && schema.format === undefined && html`matches <code>${schema.pattern}</code>`,
+    schema['x-untrusted'] === true && html`<a href="#untrusted">written by others</a>`,
   ].filter((phrase): phrase is Html => phrase !== false);
   const ofItems =
     schema.items === undefined || isObject(schema.items, resolve) ? [] : constraintsOf(schema.items, resolve);

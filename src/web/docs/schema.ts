@@ -25,6 +25,8 @@ export interface JsonSchema {
   readonly multipleOf?: number;
   readonly minItems?: number;
   readonly maxItems?: number;
+  /** Somebody else has written it. */
+  readonly 'x-untrusted'?: boolean;
 }
 
 /** Finds what a `$ref` points at; an unknown one is left as it is. */

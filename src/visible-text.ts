@@ -1,0 +1,14 @@
+/**
+ * Characters that nobody sees and that a model reads all the same: controls, soft hyphens, zero-width and bidirectional ones, tags,
+ * fillers, variation selectors, private use, halves of a character.
+ */
+const hidden =
+  /[\p{Cc}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2028\u2029\ufff9-\ufffb\u2800\u{1d173}-\u{1d17a}]/u;
+
+/** Joiners, selectors and tags belong to an emoji; what is one as a whole hides nothing. */
+const emoji = new RegExp('\\p{RGI_Emoji}', 'gv');
+
+/** Whether everything in a text can be seen as it stands there, and there is something to see. */
+export function isVisible(text: string): boolean {
+  return !hidden.test(text.replace(emoji, '')) && /[^\p{Z}]/u.test(text);
+}
