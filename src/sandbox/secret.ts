@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Database, onlyRow } from '../db/database.ts';
-
-const lock = 4_028_403;
+import { lockUntilCommit } from '../db/locks.ts';
 
 /**
  * The sandbox makes its own secret and keeps it with its data, so that any number of instances on one database share
@@ -9,7 +8,7 @@ const lock = 4_028_403;
  */
 export async function sandboxSecret(db: Database): Promise<string> {
   return db.transaction(async (tx) => {
-    await tx.query('SELECT pg_advisory_xact_lock($1)', [lock]);
+    await lockUntilCommit(tx, 'sandboxSecret');
     await tx.query('CREATE SCHEMA IF NOT EXISTS sandbox');
     await tx.query('CREATE TABLE IF NOT EXISTS sandbox.secret (secret text NOT NULL)');
     const { rows } = await tx.query<{ secret: string }>('SELECT secret FROM sandbox.secret');

@@ -1,12 +1,11 @@
 import type { Database } from '../../db/database.ts';
-
-/** So that instances that start together do not create the same table at the same moment. */
-const setUpLock = 4_028_404;
+import { lockUntilCommit } from '../../db/locks.ts';
 
 /** Beside the ledger, so that both are backed up, restored and thrown away together. */
 export async function createChainTables(db: Database): Promise<void> {
   await db.transaction(async (tx) => {
-    await tx.query('SELECT pg_advisory_xact_lock($1)', [setUpLock]);
+    // So that instances that start together do not create the same table at the same moment.
+    await lockUntilCommit(tx, 'sandboxChainTables');
     await tx.query('CREATE SCHEMA IF NOT EXISTS sandbox');
     await tx.query(`
       CREATE TABLE IF NOT EXISTS sandbox.chains (
