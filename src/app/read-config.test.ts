@@ -107,7 +107,7 @@ describe('live mode', () => {
 
   test('a secret may come from a file instead', () => {
     const { PAYWRIGHT_SECRET: _, ...rest } = live;
-    expect(readConfig({ ...rest, PAYWRIGHT_SECRET_FILE: '/run/secret' }).secretFile).toBe('/run/secret');
+    expect(readConfig({ ...rest, PAYWRIGHT_SECRET_FILE: '/run/secret' }).secret.file).toBe('/run/secret');
   });
 });
 

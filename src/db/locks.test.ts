@@ -16,7 +16,9 @@ it('has no number and no word twice', () => {
 
 it('is where alone PostgreSQL is asked for a lock by number', () => {
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) => /\.(ts|sql)$/.test(name));
-  const asking = files.filter((name) => /advisory_(xact_)?(lock|unlock)|'advisory'/.test(readFileSync(join(source, name), 'utf8')));
+  const asking = files.filter((name) =>
+    /advisory_(xact_)?(lock|unlock)|'advisory'/.test(readFileSync(join(source, name), 'utf8')),
+  );
   expect(files.length).toBeGreaterThan(500);
   expect(asking.toSorted()).toEqual(['db/locks.test.ts', 'db/locks.ts']);
 });

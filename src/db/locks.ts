@@ -35,9 +35,7 @@ export const lockKinds = {
   secretInUse: 'secret in use',
 } as const;
 
-export type Lock =
-  | keyof typeof lockNumbers
-  | { readonly kind: keyof typeof lockKinds; readonly of: string };
+export type Lock = keyof typeof lockNumbers | { readonly kind: keyof typeof lockKinds; readonly of: string };
 
 /** Waits until it is free. Whoever has it lets go with the end of the transaction. */
 export async function lockUntilCommit(tx: Transaction, lock: Lock): Promise<void> {
@@ -51,12 +49,16 @@ export async function shareUntilCommit(tx: Transaction, lock: Lock): Promise<voi
 
 /** False when somebody else has it. */
 export async function tryLockUntilCommit(tx: Transaction, lock: Lock): Promise<boolean> {
-  return isTaken(await tx.query<Taken>(`SELECT pg_try_advisory_xact_lock(${expression(lock)}) AS taken`, [value(lock)]));
+  return isTaken(
+    await tx.query<Taken>(`SELECT pg_try_advisory_xact_lock(${expression(lock)}) AS taken`, [value(lock)]),
+  );
 }
 
 /** Until the session ends, however it does. */
 export async function tryHoldLock(session: Session, lock: Lock): Promise<boolean> {
-  return isTaken(await session.query<Taken>(`SELECT pg_try_advisory_lock(${expression(lock)}) AS taken`, [value(lock)]));
+  return isTaken(
+    await session.query<Taken>(`SELECT pg_try_advisory_lock(${expression(lock)}) AS taken`, [value(lock)]),
+  );
 }
 
 export async function tryShareLock(session: Session, lock: Lock): Promise<boolean> {

@@ -12,7 +12,7 @@ import { headersFor, preflightHeaders } from './headers.ts';
 import { parseJsonBody } from './parse-body.ts';
 import type { Problem } from './problem.ts';
 import { addressBucketOf, applyDecision, countRequest, limitWindowMs } from './rate-limits.ts';
-import { runRoute } from './run-route.ts';
+import { type RequestHashes, runRoute } from './run-route.ts';
 import { sendProblem, toProblem } from './send-problem.ts';
 
 declare module 'fastify' {
@@ -33,6 +33,7 @@ export interface ServerOptions {
   readonly routes: readonly Route[];
   readonly authenticate: Authenticate;
   readonly limiter: RateLimiter;
+  readonly secrets: RequestHashes;
   readonly logger: Logger;
   /** Adds what people see beside the API. */
   readonly pages?: (app: FastifyInstance) => void;
@@ -103,7 +104,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
 
 function registerApi(
   api: FastifyInstance,
-  { routes, config, limiter, authenticate }: ServerOptions,
+  { routes, config, limiter, secrets, authenticate }: ServerOptions,
   streams: EventStreams,
 ): void {
   api.addHook('onRequest', (request, reply, done) => {
@@ -140,7 +141,7 @@ function registerApi(
         url: path,
         config: { countsPayers: route.spec.countsPayers },
         handler: (request, reply) =>
-          runRoute(route, request, reply, { streams, count: lateCount({ request, reply, config, limiter }) }),
+          runRoute(route, request, reply, { streams, secrets, count: lateCount({ request, reply, config, limiter }) }),
       });
     }
     refuseOtherMethods(api, path, group);

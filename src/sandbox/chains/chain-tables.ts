@@ -6,6 +6,11 @@ export async function createChainTables(db: Database): Promise<void> {
   await db.transaction(async (tx) => {
     // So that instances that start together do not create the same table at the same moment.
     await lockUntilCommit(tx, 'sandboxChainTables');
+    // Where all of them are there nothing is asked for, because who starts a sandbox need not be allowed to create anything.
+    const { rows } = await tx.query(
+      "SELECT FROM unnest(ARRAY['chains', 'chain_journal', 'mints']) t WHERE to_regclass('sandbox.' || t) IS NULL",
+    );
+    if (rows.length === 0) return;
     await tx.query('CREATE SCHEMA IF NOT EXISTS sandbox');
     await tx.query(`
       CREATE TABLE IF NOT EXISTS sandbox.chains (
