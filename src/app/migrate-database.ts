@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
 import { prepareClaim } from '../db/claim-database.ts';
 import { openDatabase } from '../db/database.ts';
-import { grantService } from '../db/grant-service.ts';
+import { findServiceRole, grantService } from '../db/grant-service.ts';
 import type { Logger } from '../logger.ts';
 import { Refusal } from '../refusal.ts';
 import { createChainTables } from '../sandbox/chains/chain-tables.ts';
@@ -25,12 +25,13 @@ export async function migrateDatabase({ config, url, features, logger, say }: Mi
   if (ownerUrl !== url && config.databaseUrl === undefined) {
     throw new Refusal('DATABASE_URL is missing: beside MIGRATION_DATABASE_URL it says which role the service has.');
   }
+  const role = ownerUrl === url ? undefined : await findServiceRole({ ownerUrl, serviceUrl: url });
   const { applied } = await prepareDatabase(ownerUrl, { features, logger, patience });
   say(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`);
-  if (ownerUrl === url) return;
+  if (role === undefined) return;
   await prepareClaim(ownerUrl);
   if (config.mode === 'sandbox') await createSandboxTables(ownerUrl, logger);
-  const role = await grantService({ ownerUrl, serviceUrl: url, patience });
+  await grantService(ownerUrl, role, patience);
   say(`${role} may use the tables, and owns none of them.`);
 }
 

@@ -2,35 +2,38 @@ import pg from 'pg';
 import { Refusal } from '../refusal.ts';
 import { connectionSettings } from './connection-settings.ts';
 import { letOthersPast } from './let-others-past.ts';
-import type { MigrationPatience } from './migration-lock.ts';
+import { type MigrationPatience, usualPatience } from './migration-lock.ts';
 import { privilegesOn } from './privileges.ts';
 
 const schemas = ['public', 'ledger', 'graphile_worker', 'sandbox'];
 
-export interface GrantOptions {
+export interface ServiceOptions {
   /** Of the role that owns the tables. */
   readonly ownerUrl: string;
   /** Of the role that the service has. */
   readonly serviceUrl: string;
-  readonly patience: MigrationPatience;
+}
+
+/** The role that the service has. Refuses one that could do everything anyway, and would only look as if it could not. */
+export async function findServiceRole({ ownerUrl, serviceUrl }: ServiceOptions): Promise<string> {
+  const service = await withClient(serviceUrl, usualPatience, readRole);
+  return withClient(ownerUrl, usualPatience, async (client) => {
+    const owner = await readRole(client);
+    if (owner.database !== service.database) {
+      throw new Refusal('MIGRATION_DATABASE_URL and DATABASE_URL name two different databases.');
+    }
+    await refuseOwner(client, service.role);
+    return service.role;
+  });
 }
 
 /**
  * Gives the role of the service what it needs of the tables that another role owns, and takes from it whatever more it had. It owns
  * none of them: so it can neither switch off a trigger that guards the ledger nor take a privilege that it was not given.
  */
-export async function grantService({ ownerUrl, serviceUrl, patience }: GrantOptions): Promise<string> {
-  const service = await withClient(serviceUrl, patience, readRole);
-  await withClient(ownerUrl, patience, async (client) => {
-    const owner = await readRole(client);
-    if (owner.database !== service.database) {
-      throw new Refusal('MIGRATION_DATABASE_URL and DATABASE_URL name two different databases.');
-    }
-    await refuseOwner(client, service.role);
-    const grants = { what: 'What the role of the service may do', whom: () => 'somebody who uses the tables' };
-    await letOthersPast(patience, grants, () => grantAll(client, service.role));
-  });
-  return service.role;
+export async function grantService(ownerUrl: string, role: string, patience: MigrationPatience): Promise<void> {
+  const grants = { what: 'What the role of the service may do', whom: () => 'somebody who uses the tables' };
+  await withClient(ownerUrl, patience, (client) => letOthersPast(patience, grants, () => grantAll(client, role)));
 }
 
 interface Role {
@@ -43,11 +46,11 @@ async function readRole(client: pg.Client): Promise<Role> {
   return rows[0] as Role;
 }
 
-/** A role that can do everything anyway would only look as if it could not. */
 async function refuseOwner(client: pg.Client, role: string): Promise<void> {
   const { rows } = await client.query<{ owner: boolean }>(
-    'SELECT rolsuper OR rolbypassrls OR pg_has_role(oid, current_user::regrole, $2) AS owner FROM pg_roles WHERE rolname = $1',
-    [role, 'MEMBER'],
+    `SELECT service.rolsuper OR service.rolbypassrls OR pg_has_role(service.oid, owner.oid, 'MEMBER') AS owner
+       FROM pg_roles service, pg_roles owner WHERE service.rolname = $1 AND owner.rolname = current_user`,
+    [role],
   );
   if (rows[0]?.owner !== false) {
     throw new Refusal(
