@@ -27,6 +27,14 @@ test('a hash is the same for the same text and purpose only', () => {
   expect(secrets.hash('api-keys', 'x')).not.toEqual(createSecrets('b'.repeat(32)).hash('api-keys', 'x'));
 });
 
+test('what is hashed of a request needs the secret too, and is half as long', () => {
+  const hashed = secrets.hash('requests', 'content');
+  expect(hashed).toHaveLength(16);
+  expect(hashed).toEqual(secrets.hash('requests', 'content'));
+  expect(hashed).not.toEqual(secrets.hash('requests', 'content.'));
+  expect(hashed).not.toEqual(createSecrets('b'.repeat(32)).hash('requests', 'content'));
+});
+
 describe('one secret that takes the place of another', () => {
   const older = createSecrets('a'.repeat(32));
   const newer = createSecrets('b'.repeat(32));

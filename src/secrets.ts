@@ -3,6 +3,7 @@ import {
   createDecipheriv,
   createHmac,
   createSecretKey,
+  hash,
   hkdfSync,
   type KeyObject,
   randomBytes,
@@ -17,7 +18,7 @@ export const hashPurposes = [
   'verification-codes',
   'funding-links',
   'payment-credentials',
-  /** Of what came with an Idempotency-Key. */
+  /** Of what came with an Idempotency-Key. Every transfer needs one: it is half as long, and several times as fast. */
   'requests',
 ] as const;
 
@@ -64,18 +65,15 @@ const tagBytes = 16;
 
 /** Everything new is hashed and sealed with the first secret alone. */
 export function createSecrets(secret: string, { others = [], former = [] }: OtherSecrets = {}): Secrets {
-  const sealing = [secret, ...others].map((each) => keysOf(sealPurposes, (purpose) => derive(each, purpose)));
-  const hashing = [secret, ...others]
-    .map(hashKeysOf)
-    .concat(former)
-    .map((keys) => keysOf(hashPurposes, (purpose) => Buffer.from(keys[purpose], 'hex')));
+  const sealing = [secret, ...others].map(sealKeysOf);
+  const hashing = [secret, ...others].map(hashKeysOf).concat(former).map(hashersOf);
   const [sealWith] = sealing;
   const [hashWith] = hashing;
   if (sealWith === undefined || hashWith === undefined) throw new Error('there is no secret');
 
   return {
-    hash: (purpose, text) => hmac(hashWith[purpose], text),
-    hashes: (purpose, text) => hashing.map((keys) => hmac(keys[purpose], text)),
+    hash: (purpose, text) => hashWith[purpose](text),
+    hashes: (purpose, text) => hashing.map((hashers) => hashers[purpose](text)),
 
     seal(purpose, text) {
       const nonce = randomBytes(nonceBytes);
@@ -112,16 +110,31 @@ function derive(secret: string, purpose: HashPurpose | SealPurpose): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, 'paywright', purpose, 32));
 }
 
-function keysOf<Purpose extends string>(
-  purposes: readonly Purpose[],
-  keyOf: (purpose: Purpose) => Buffer,
-): Readonly<Record<Purpose, KeyObject>> {
-  const keys = purposes.map((purpose) => [purpose, createSecretKey(keyOf(purpose))]);
-  return Object.fromEntries(keys) as Record<Purpose, KeyObject>;
+function sealKeysOf(secret: string): Readonly<Record<SealPurpose, KeyObject>> {
+  const keys = sealPurposes.map((purpose) => [purpose, createSecretKey(derive(secret, purpose))]);
+  return Object.fromEntries(keys) as Record<SealPurpose, KeyObject>;
 }
 
-function hmac(key: KeyObject, text: string): Buffer {
-  return createHmac('sha256', key).update(text).digest();
+type Hasher = (text: string) => Buffer;
+
+function hashersOf(keys: HashKeys): Readonly<Record<HashPurpose, Hasher>> {
+  const hashers = hashPurposes.map((purpose) => [
+    purpose,
+    purpose === 'requests' ? quickHasher(keys[purpose]) : hmacHasher(Buffer.from(keys[purpose], 'hex')),
+  ]);
+  return Object.fromEntries(hashers) as Record<HashPurpose, Hasher>;
+}
+
+function hmacHasher(key: Buffer): Hasher {
+  return (text) => createHmac('sha256', key).update(text).digest();
+}
+
+/**
+ * The key, as text, is one whole block of SHA-256 before the text. Of the result one half is withheld, without which nobody can go
+ * on from it to the hash of a longer text, which is what an HMAC is otherwise needed for.
+ */
+function quickHasher(key: string): Hasher {
+  return (text) => Buffer.from(hash('sha256', key + text, 'hex').slice(0, 32), 'hex');
 }
 
 function openWith(key: KeyObject, sealed: Buffer): string {
