@@ -25,7 +25,7 @@ export default {
       name: 'money-and-db-know-nothing-above-them',
       severity: 'error',
       from: { path: '^src/(money|db)/' },
-      to: { path: '^src/', pathNot: '^src/(money|db|logger|redact|refusal)' },
+      to: { path: '^src/', pathNot: '^src/(money|db|logger|loopback|redact|refusal)' },
     },
     {
       name: 'the-ledger-knows-no-feature-and-no-http',

@@ -41,6 +41,19 @@ export async function prepare({ say = (line) => process.stderr.write(`${line}\n`
   });
 }
 
+/** Says what to run when something is missing or out of date, and does nothing about it. */
+export function refuseUnprepared() {
+  refuseOldNode();
+  const missing = [
+    ...(isInstalled() ? [] : ['the dependencies are not those of the lockfile: run npm ci']),
+    ...(isBuilt() ? [] : ['the build is not one of these sources: run npm run build']),
+  ];
+  if (missing.length === 0) return;
+  throw new Refusal(
+    `Live mode installs and builds nothing by itself:\n${missing.map((line) => `  - ${line}`).join('\n')}`,
+  );
+}
+
 /** Records that node_modules matches the lockfile; called after every npm install of this project. */
 export function markInstalled() {
   writeFileSync(installStamp, installFingerprint());

@@ -1,12 +1,14 @@
-import { BlockList, isIP } from 'node:net';
+import type { BlockList } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { type ChainId, chainIds } from './chains/chains.ts';
+import { parseRanges, toBlockList } from './http/trusted-proxies.ts';
 import { type HostAndPort, parsePrivateHosts } from './outgoing/private-hosts.ts';
 import { parseUrl } from './parse-url.ts';
 import { Refusal } from './refusal.ts';
 import { refuseTwice } from './refuse-twice.ts';
-import { type Given, type Mode, missing, type Settings, url, wholeNumber } from './settings.ts';
+import { type Given, type Mode, type Settings, url, wholeNumber } from './settings.ts';
+import { type Machine, unsafeGround } from './unsafe-ground.ts';
 
 const urlList = z
   .string()
@@ -61,8 +63,10 @@ const ground = {
   RATE_LIMIT_FREE_PER_MINUTE: perMinute(60),
   RATE_LIMIT_PRO_PER_MINUTE: perMinute(300),
   RATE_LIMIT_ANONYMOUS_PER_MINUTE: perMinute(30),
+  RATE_LIMIT_NETWORK_PER_MINUTE: perMinute(120),
+  RATE_LIMIT_PAGES_PER_MINUTE: perMinute(600),
   ALLOW_PRIVATE_HOSTS: z.string().default('').transform(toPrivateHosts),
-  TRUSTED_PROXIES: z.string().default('').transform(toBlockList),
+  TRUSTED_PROXIES: z.string().default('').transform(toProxies),
 };
 
 type Environment = z.output<z.ZodObject<typeof ground>>;
@@ -80,6 +84,8 @@ const harmless = [
   'RATE_LIMIT_FREE_PER_MINUTE',
   'RATE_LIMIT_PRO_PER_MINUTE',
   'RATE_LIMIT_ANONYMOUS_PER_MINUTE',
+  'RATE_LIMIT_NETWORK_PER_MINUTE',
+  'RATE_LIMIT_PAGES_PER_MINUTE',
   'ALLOW_PRIVATE_HOSTS',
   'TRUSTED_PROXIES',
 ];
@@ -133,6 +139,10 @@ export interface RateLimitConfig {
   readonly free: number;
   readonly pro: number;
   readonly anonymous: number;
+  /** Of all addresses of one IPv6 network (/48), of which a single customer may have 65,536 times as many as of an address. */
+  readonly network: number;
+  /** Of one address, for everything outside the API. */
+  readonly pages: number;
 }
 
 /** Something that declares settings of its own. */
@@ -145,7 +155,7 @@ interface Declaring {
  * The environment, read once: nothing else in the service looks at process.env. An empty variable counts as unset. What
  * the service itself needs stands here; each feature declares the rest.
  */
-export function composeConfig(env: Given, declaring: readonly Declaring[]): Config {
+export function composeConfig(env: Given, declaring: readonly Declaring[], machine: Machine): Config {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
   refuseTwice(
     'feature',
@@ -157,7 +167,7 @@ export function composeConfig(env: Given, declaring: readonly Declaring[]): Conf
   const values = parsed.data;
   if (values.PAYWRIGHT_MODE === 'live') {
     refuseUnsafeLive([
-      ...unsafeGround(values, given),
+      ...unsafeGround(values, given, machine),
       ...declared.flatMap((settings) => settings.refuseLive?.(values as never, given) ?? []),
     ]);
   }
@@ -206,6 +216,8 @@ function toConfig(env: Environment): Omit<Config, 'settings'> {
       free: env.RATE_LIMIT_FREE_PER_MINUTE,
       pro: env.RATE_LIMIT_PRO_PER_MINUTE,
       anonymous: env.RATE_LIMIT_ANONYMOUS_PER_MINUTE,
+      network: env.RATE_LIMIT_NETWORK_PER_MINUTE,
+      pages: env.RATE_LIMIT_PAGES_PER_MINUTE,
     },
     trustedProxies: env.TRUSTED_PROXIES,
     allowPrivateHosts: sandbox ? env.ALLOW_PRIVATE_HOSTS : [],
@@ -218,25 +230,6 @@ function refuseUnsafeLive(problems: readonly string[]): void {
   throw new Refusal(
     `Live mode does not start until this is mended:\n${problems.map((line) => `  - ${line}`).join('\n')}`,
   );
-}
-
-function unsafeGround(env: Environment, given: Given): string[] {
-  const problems = missing(env, {
-    DATABASE_URL: 'the PostgreSQL that holds the ledger',
-    PUBLIC_URL: 'the https address that people and agents reach the service at',
-    RPC_URLS_MATIC: 'where to reach Polygon: a comma-separated list of RPC addresses',
-  });
-  if (env.PAYWRIGHT_SECRET === undefined && env.PAYWRIGHT_SECRET_FILE === undefined) {
-    problems.push('PAYWRIGHT_SECRET is missing: it protects API keys and the wallet seed (or PAYWRIGHT_SECRET_FILE)');
-  }
-  if (env.PUBLIC_URL?.startsWith('http:')) problems.push('PUBLIC_URL is unsafe: it must begin with https://');
-  if (given['ALLOW_PRIVATE_HOSTS'] !== undefined) {
-    problems.push('ALLOW_PRIVATE_HOSTS is unsafe: it belongs to the sandbox');
-  }
-  if (given['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
-    problems.push('NODE_TLS_REJECT_UNAUTHORIZED=0 is unsafe: certificates would not be checked');
-  }
-  return problems;
 }
 
 function describeIssues(
@@ -259,21 +252,8 @@ function toPrivateHosts(text: string, context: z.RefinementCtx): readonly HostAn
   return places ?? [];
 }
 
-function toBlockList(text: string, context: z.RefinementCtx): BlockList {
-  const list = new BlockList();
-  for (const part of text
-    .split(',')
-    .map((piece) => piece.trim())
-    .filter(Boolean)) {
-    const [address = '', prefix] = part.split('/');
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-    const widest = family === 'ipv6' ? 128 : 32;
-    if (isIP(address) === 0 || (prefix !== undefined && !(/^\d{1,3}$/.test(prefix) && Number(prefix) <= widest))) {
-      context.addIssue('must be a comma-separated list of IP addresses and CIDR ranges');
-      return list;
-    }
-    if (prefix === undefined) list.addAddress(address, family);
-    else list.addSubnet(address, Number(prefix), family);
-  }
-  return list;
+function toProxies(text: string, context: z.RefinementCtx): BlockList {
+  const ranges = parseRanges(text);
+  if (ranges === undefined) context.addIssue('must be a comma-separated list of IP addresses and CIDR ranges');
+  return toBlockList(ranges ?? []);
 }

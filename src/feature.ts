@@ -4,6 +4,7 @@ import type { AccountChanges } from './accounts/account-changes.ts';
 import type { WalletSource } from './accounts/register.ts';
 import type { Attestations } from './bridge/attestations.ts';
 import type { Networks } from './chains/network.ts';
+import type { SilentChains } from './chains/silent-chains.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
 import type { RateLimitConfig } from './config.ts';
@@ -40,6 +41,7 @@ export interface Parts {
   readonly db: Database;
   readonly ledger: Ledger;
   readonly networks: Networks;
+  readonly silentChains: SilentChains;
   readonly provider: WalletProvider & Pick<WalletSource, 'giveBack'>;
   readonly secrets: Secrets;
   /** Where one asset is exchanged for another, and what it is worth. */

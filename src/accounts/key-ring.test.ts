@@ -16,22 +16,24 @@ function slowDatabase() {
   return { db, answer: (rows: object[]) => waiting.shift()?.(rows), asked: () => waiting.length };
 }
 
+const anybody = () => {};
+
 test('a key is asked for once, until its account changes', async () => {
   const { db, answer } = slowDatabase();
   const ring = createKeyRing(db, secrets, () => true);
   const key = newApiKey();
-  const first = ring.find(key);
+  const first = ring.find(key, anybody);
   answer([row]);
   expect(await first).toMatchObject({ accountId: 7n });
-  expect(ring.find(key)).toMatchObject({ accountId: 7n });
+  expect(ring.find(key, anybody)).toMatchObject({ accountId: 7n });
   ring.forget(7n);
-  expect(ring.find(key)).toBeInstanceOf(Promise);
+  expect(ring.find(key, anybody)).toBeInstanceOf(Promise);
 });
 
 test('what cannot be a key is not asked for', () => {
   const { db, asked } = slowDatabase();
   const ring = createKeyRing(db, secrets, () => true);
-  expect(ring.find('pa_live_nonsense')).toBeUndefined();
+  expect(ring.find('pa_live_nonsense', anybody)).toBeUndefined();
   expect(asked()).toBe(0);
 });
 
@@ -39,11 +41,11 @@ test('an answer that a change has overtaken is not remembered', async () => {
   const { db, answer } = slowDatabase();
   const ring = createKeyRing(db, secrets, () => true);
   const key = newApiKey();
-  const found = ring.find(key);
+  const found = ring.find(key, anybody);
   ring.forget(7n);
   answer([row]);
   await found;
-  expect(ring.find(key)).toBeInstanceOf(Promise);
+  expect(ring.find(key, anybody)).toBeInstanceOf(Promise);
 });
 
 test('what was read while changes could not be heard is not remembered, even if they can be by now', async () => {
@@ -51,9 +53,25 @@ test('what was read while changes could not be heard is not remembered, even if 
   let connected = false;
   const ring = createKeyRing(db, secrets, () => connected);
   const key = newApiKey();
-  const found = ring.find(key);
+  const found = ring.find(key, anybody);
   connected = true;
   answer([row]);
   await found;
-  expect(ring.find(key)).toBeInstanceOf(Promise);
+  expect(ring.find(key, anybody)).toBeInstanceOf(Promise);
+});
+
+test('nobody is asked about a key of somebody who may not ask, unless it is known', async () => {
+  const { db, answer, asked } = slowDatabase();
+  const ring = createKeyRing(db, secrets, () => true);
+  const key = newApiKey();
+  const nobody = () => {
+    throw new Error('over its limit');
+  };
+  expect(() => ring.find(key, nobody)).toThrow('over its limit');
+  expect(asked()).toBe(0);
+  expect(ring.find('pa_live_nonsense', nobody)).toBeUndefined();
+  const found = ring.find(key, anybody);
+  answer([row]);
+  await found;
+  expect(ring.find(key, nobody)).toMatchObject({ accountId: 7n });
 });

@@ -7,8 +7,8 @@ const mostRemembered = 50_000;
 
 /** Finds out who a key belongs to, and remembers it until the account changes. */
 export interface KeyRing {
-  /** At once when the key is remembered or cannot be one; otherwise it asks the database. */
-  find(apiKey: string): Caller | undefined | Promise<Caller | undefined>;
+  /** At once when the key is remembered or cannot be one; otherwise it asks the database, if `mayAsk` does not throw. */
+  find(apiKey: string, mayAsk: () => void): Caller | undefined | Promise<Caller | undefined>;
   forget(accountId: bigint): void;
   forgetAll(): void;
 }
@@ -68,10 +68,12 @@ export function createKeyRing(db: Database, secrets: Secrets, mayRemember: () =>
   }
 
   return {
-    find(apiKey) {
+    find(apiKey, mayAsk) {
       const known = callers.get(apiKey);
       if (known !== undefined) return known;
-      return looksLikeApiKey(apiKey) ? load(apiKey) : undefined;
+      if (!looksLikeApiKey(apiKey)) return undefined;
+      mayAsk();
+      return load(apiKey);
     },
     forget(accountId) {
       changes++;

@@ -1,6 +1,6 @@
 import type { RateLimitConfig } from '../config.ts';
-import { addressBucket } from '../http/client-address.ts';
-import { applyRefusal } from '../http/rate-limits.ts';
+import { networksOf } from '../http/client-address.ts';
+import { applyRefusal, countRequest, limitsOfAddress } from '../http/rate-limits.ts';
 import type { RateLimitDecision, RateLimiter } from '../rate-limit/limiter.ts';
 import { accountErrors } from './errors.ts';
 
@@ -10,7 +10,7 @@ const windowMs = 15 * 60_000;
  * Wrong passwords, that is: a sign-in that succeeds is taken out of the count again. One address may try an account a few
  * times; all addresses together may try it more often, so that nobody locks an owner out from elsewhere with a handful.
  */
-const limits = { accountFromAddress: 10, address: 50, account: 200 };
+const limits = { accountFromAddress: 10, address: 50, network: 200, account: 200 };
 
 export interface SignInThrottle {
   /** Counts an attempt before its password is looked at, so that many at once gain nothing. Call it in turn. */
@@ -22,7 +22,7 @@ export interface SignInThrottle {
 export function createSignInThrottle(limiter: RateLimiter, rateLimits: RateLimitConfig): SignInThrottle {
   return {
     async begin({ accountId, ip }) {
-      const address = addressBucket(ip);
+      const { nearest: address, wider: network } = networksOf(ip);
       const taken: RateLimitDecision[] = [];
       const giveBack = async () => {
         for (const decision of taken.splice(0)) await decision.giveBack();
@@ -30,6 +30,7 @@ export function createSignInThrottle(limiter: RateLimiter, rateLimits: RateLimit
       const buckets = [
         [`sign-in:${accountId}:${address}`, limits.accountFromAddress],
         [`sign-in:ip:${address}`, limits.address],
+        ...(network === undefined ? [] : [[`sign-in:ip:${network}`, limits.network] as const]),
         [`sign-in:account:${accountId}`, limits.account],
       ] as const;
       for (const [bucket, limit] of buckets) {
@@ -44,9 +45,8 @@ export function createSignInThrottle(limiter: RateLimiter, rateLimits: RateLimit
     },
 
     async admitRegistration(ip) {
-      const limit = rateLimits.anonymous;
-      if (limit === 0) return;
-      applyRefusal(limit, await limiter.take(`ip:${addressBucket(ip)}`, { limit, windowMs: 60_000 }));
+      const counted = await countRequest(limiter, limitsOfAddress(rateLimits, ip));
+      if (counted !== undefined) applyRefusal(counted);
     },
   };
 }

@@ -6,6 +6,7 @@ import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { claimDatabase } from '../db/claim-database.ts';
 import { type Database, openDatabase } from '../db/database.ts';
+import { createSilentChains } from '../deposits/silent-chains.ts';
 import type { Parts } from '../feature.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
@@ -145,6 +146,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     secrets,
     ledger,
     networks: custody.networks,
+    silentChains: createSilentChains(db, custody.networks),
     provider: custody.provider,
     circle: custody.circle,
     market: createUniswapMarket(custody.networks),

@@ -3,21 +3,27 @@ import { accounts } from '../accounts/feature.ts';
 import { Refusal } from '../refusal.ts';
 import type { Given } from '../settings.ts';
 import { webhooks } from '../webhooks/feature.ts';
+import { features } from './features.ts';
 import { settingsOf } from './listed-feature.ts';
 import { readConfig } from './read-config.ts';
 
 const live = {
   PAYWRIGHT_MODE: 'live',
-  DATABASE_URL: 'postgres://paywright:hunter2@db.internal/paywright',
+  DATABASE_URL: 'postgres://paywright:hunter2@db.internal/paywright?sslmode=verify-full',
   PUBLIC_URL: 'https://pay.example.com/',
-  PAYWRIGHT_SECRET: 'x'.repeat(32),
-  SMTP_URL: 'smtp://user:hunter2@mail.internal',
+  PAYWRIGHT_SECRET: 'kT4vQ9xLm2WzR7pYc8HsD3fJb6NgA5eU',
+  DENY_LIST_FILE: 'none',
+  SMTP_URL: 'smtps://user:hunter2@mail.internal',
   MAIL_FROM: 'Paywright <pay@example.com>',
   TWILIO_ACCOUNT_SID: 'AC1',
   TWILIO_AUTH_TOKEN: 'hunter2',
   TWILIO_FROM: '+15005550006',
   RPC_URLS_MATIC: 'https://polygon.example.com, https://other.example.com',
 };
+
+const machine = { isRoot: false, readFile: () => 'kT4vQ9xLm2WzR7pYc8HsD3fJb6NgA5eU\n' };
+const readLive = (env: Given, on: Partial<typeof machine> = {}) =>
+  readConfig({ ...live, ...env }, features, { ...machine, ...on });
 
 describe('the sandbox', () => {
   test('needs nothing', () => {
@@ -88,8 +94,8 @@ describe('a wrong value', () => {
 
 describe('live mode', () => {
   test('starts when everything is there, and never verifies by itself', () => {
-    expect(readConfig(live)).toMatchObject({ mode: 'live', publicUrl: 'https://pay.example.com' });
-    expect(settingsOf(readConfig(live), accounts)).toEqual({ autoVerify: false });
+    expect(readLive({})).toMatchObject({ mode: 'live', publicUrl: 'https://pay.example.com' });
+    expect(settingsOf(readLive({}), accounts)).toEqual({ autoVerify: false });
   });
 
   test('names everything that is missing or unsafe at once', () => {
@@ -105,9 +111,64 @@ describe('live mode', () => {
     }
   });
 
-  test('a secret may come from a file instead', () => {
-    const { PAYWRIGHT_SECRET: _, ...rest } = live;
-    expect(readConfig({ ...rest, PAYWRIGHT_SECRET_FILE: '/run/secret' }).secret.file).toBe('/run/secret');
+  test.each([
+    [{ TRUSTED_PROXIES: '10.0.0.0/8,0.0.0.0/0' }, 'TRUSTED_PROXIES is unsafe: with ranges that wide'],
+    [{ TRUSTED_PROXIES: '0.0.0.0/1,128.0.0.0/1' }, 'TRUSTED_PROXIES is unsafe'],
+    [{ RATE_LIMIT_FREE_PER_MINUTE: '0' }, 'RATE_LIMIT_FREE_PER_MINUTE is unsafe: 0 would be no limit'],
+    [{ RATE_LIMIT_PRO_PER_MINUTE: '0' }, 'RATE_LIMIT_PRO_PER_MINUTE is unsafe'],
+    [{ RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0' }, 'RATE_LIMIT_ANONYMOUS_PER_MINUTE is unsafe'],
+    [{ RATE_LIMIT_NETWORK_PER_MINUTE: '0' }, 'RATE_LIMIT_NETWORK_PER_MINUTE is unsafe'],
+    [{ RATE_LIMIT_PAGES_PER_MINUTE: '0' }, 'RATE_LIMIT_PAGES_PER_MINUTE is unsafe'],
+    [{ NANO_PAYER_PER_MINUTE: '0' }, 'NANO_PAYER_PER_MINUTE is unsafe'],
+    [{ PAYWRIGHT_SECRET: 'x'.repeat(40) }, 'PAYWRIGHT_SECRET is unsafe: it has fewer than 8 different characters'],
+    [{ PAYWRIGHT_SECRET: 'change-me-to-something-long-and-random' }, 'PAYWRIGHT_SECRET is unsafe: it contains a word'],
+    [{ DATABASE_URL: 'postgres://u:hunter2@db.internal/d' }, 'DATABASE_URL is unsafe: over a network it needs TLS'],
+    [{ DATABASE_URL: 'postgres://u:hunter2@db.internal/d?sslmode=no-verify' }, 'DATABASE_URL is unsafe'],
+    [
+      { REDIS_URL: 'redis://:hunter2@cache.internal' },
+      'REDIS_URL is unsafe: over a network it must begin with rediss://',
+    ],
+    [{ SMTP_URL: 'smtp://user:hunter2@mail.internal' }, 'SMTP_URL is unsafe: over a network'],
+    [{ SMTP_URL: 'smtps://user:hunter2@mail.internal?tls.rejectUnauthorized=false' }, 'SMTP_URL is unsafe'],
+    [
+      { MIGRATION_DATABASE_URL: 'postgres://o:hunter2@db.internal/d' },
+      'MIGRATION_DATABASE_URL is unsafe: over a network it needs TLS',
+    ],
+    [{ PAYWRIGHT_SECRET_NEXT: 'x'.repeat(40) }, 'PAYWRIGHT_SECRET_NEXT is unsafe: it has fewer than 8'],
+    [{ DENY_LIST_FILE: '' }, 'DENY_LIST_FILE is missing: addresses that no money goes to'],
+    [{ X402_FACILITATOR_URL: 'http://pay.example' }, 'X402_FACILITATOR_URL is unsafe'],
+  ])('refuses %j', (env, sentence) => {
+    const refusal = () => readLive(env);
+    expect(refusal).toThrow(`\n  - ${sentence}`);
+    expect(refusal).not.toThrow(/hunter2/);
+  });
+
+  test.each([
+    { DATABASE_URL: 'postgres://u:p@127.0.0.1/d' },
+    { DATABASE_URL: 'postgres:///d?host=/var/run/postgresql' },
+    { MIGRATION_DATABASE_URL: 'postgres://o:p@db.internal/d?sslmode=verify-full' },
+    // The one that goes may be as bad as it was: that may be why it goes.
+    { PAYWRIGHT_SECRET_OLD: 'x'.repeat(40) },
+    { REDIS_URL: 'redis://127.0.0.1:6379' },
+    { REDIS_URL: 'rediss://cache.internal' },
+    { SMTP_URL: 'smtp://localhost:25' },
+    { SMTP_URL: 'smtp://user:p@mail.internal:587?requireTLS=true' },
+    { TRUSTED_PROXIES: '10.0.0.0/8,fc00::/7,104.16.0.0/13' },
+    { DENY_LIST_FILE: '/etc/paywright/deny.txt' },
+  ])('takes %j', (env) => {
+    expect(readLive(env).mode).toBe('live');
+  });
+
+  test('does not run as root', () => {
+    expect(() => readLive({}, { isRoot: true })).toThrow(
+      '\n  - The user is unsafe: run it as one of its own, not as root',
+    );
+  });
+
+  test('a secret may come from a file instead, and is looked at all the same', () => {
+    const fromFile = { PAYWRIGHT_SECRET: '', PAYWRIGHT_SECRET_FILE: '/run/secret' };
+    expect(readLive(fromFile).secret.file).toBe('/run/secret');
+    expect(() => readLive(fromFile, { readFile: () => 'ab'.repeat(20) })).toThrow('PAYWRIGHT_SECRET_FILE is unsafe');
   });
 });
 

@@ -1,9 +1,20 @@
+import { readFileSync } from 'node:fs';
 import { type Config, composeConfig } from '../config.ts';
 import type { Given } from '../settings.ts';
+import type { Machine } from '../unsafe-ground.ts';
 import { features } from './features.ts';
 import type { ListedFeature } from './listed-feature.ts';
 
+const thisMachine: Machine = {
+  isRoot: process.geteuid?.() === 0,
+  readFile: (path) => readFileSync(path, 'utf8'),
+};
+
 /** The environment, as the service and its features understand it. */
-export function readConfig(env: Given, list: readonly ListedFeature[] = features): Config {
-  return composeConfig(env, list);
+export function readConfig(
+  env: Given,
+  list: readonly ListedFeature[] = features,
+  machine: Machine = thisMachine,
+): Config {
+  return composeConfig(env, list, machine);
 }

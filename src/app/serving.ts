@@ -43,7 +43,7 @@ export async function startServing(foundation: Foundation, worker: Worker | unde
     config,
     publicUrl,
     routes,
-    authenticate: (token) => keyRing.find(token),
+    authenticate: (token, mayAsk) => keyRing.find(token, mayAsk),
     limiter,
     secrets,
     logger,
@@ -68,10 +68,14 @@ function addFeaturePages(
 ): void {
   const { db, features } = parts;
   const readiness = createReadiness({
-    database: async () => void (await db.query('SELECT')),
-    jobs: async () => {
+    async database() {
+      await db.query('SELECT');
+      return [];
+    },
+    async jobs() {
       if (worker?.running === false) throw new Error('the job worker has ended');
       await db.query('SELECT FROM graphile_worker.jobs LIMIT 1');
+      return [];
     },
     ...Object.assign({}, ...features.map((feature) => feature.checks?.(parts))),
   });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ChainId } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
+import type { SilentChains } from '../chains/silent-chains.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { amountOrRefuse } from '../http/amount-field.ts';
@@ -11,8 +12,10 @@ import { page, pageQuery, toPage } from '../http/paging.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
+import { silentErrors } from '../wallets/errors.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
+import { refuseSilent } from '../wallets/refuse-silent.ts';
 import { openUserWallet } from '../wallets/user-wallets.ts';
 import { bridgeRecord, chainField, describeBridge, describeInitiation, exampleRecord } from './answer.ts';
 import { refuseUnbridgeable } from './ask-protocol.ts';
@@ -27,6 +30,7 @@ export interface BridgeRouteParts {
   readonly once: Once;
   readonly ledger: Ledger;
   readonly networks: Networks;
+  readonly silentChains: SilentChains;
   readonly provider: WalletProvider;
   readonly publicUrl: () => string;
   readonly checkpoint?: Checkpoint;
@@ -38,7 +42,7 @@ export function bridgeRoutes(parts: BridgeRouteParts): Route[] {
 }
 
 function transferRoute(parts: BridgeRouteParts): Route {
-  const { once, ledger, networks, publicUrl, checkpoint = noCheckpoint } = parts;
+  const { once, ledger, networks, silentChains, publicUrl, checkpoint = noCheckpoint } = parts;
   const { transferId, fromChain, toChain, amount, estimatedTime, statusUrl } = exampleRecord;
   return defineRoute(
     {
@@ -78,6 +82,7 @@ function transferRoute(parts: BridgeRouteParts): Route {
       errors: [
         bridgeErrors.same_chain,
         bridgeErrors.chain_not_available,
+        silentErrors.chain_not_available,
         bridgeErrors.bridge_limit_exceeded,
         bridgeErrors.bridge_amount_too_small,
         bridgeErrors.bridge_paused,
@@ -92,7 +97,9 @@ function transferRoute(parts: BridgeRouteParts): Route {
       // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
       // while the chain is silent or the protocol paused.
       const refusal = await findRefusal(async () => {
-        await refuseUnbridgeable(reachable(networks, from), reachable(networks, to), amount);
+        const [source, target] = [reachable(networks, from), reachable(networks, to)];
+        await refuseSilent(silentChains, from, to);
+        await refuseUnbridgeable(source, target, amount);
         await orUnavailable(openUserWallet(parts, caller.accountId, to));
       });
       const answer = await once({ caller, idempotency, kind: 'bridges' }, async (tx) => {

@@ -5,7 +5,7 @@ import { coinSweepSaga } from './coin-sweep-saga.ts';
 import { depositRoutes } from './routes.ts';
 import { startSweeps } from './sweep.ts';
 import { sweepSaga } from './sweep-saga.ts';
-import { checkChains, startWatchers } from './watch-chains.ts';
+import { startWatchers } from './watch-chains.ts';
 
 export const deposits: Feature = {
   name: 'deposits',
@@ -23,7 +23,7 @@ export const deposits: Feature = {
     },
   ],
   routes: ({ db }) => depositRoutes(db),
-  checks: ({ db, networks }) => ({ chains: () => checkChains(db, networks) }),
+  checks: ({ silentChains }) => ({ chains: silentChains }),
   loops({ mode, db, ledger, networks, provider, market, logger, checkpoint, onDeposits }) {
     const parts = { db, ledger, networks, logger, checkpoint };
     // A process that was killed leaves its lease behind; in the sandbox the next one should not wait for it.

@@ -72,16 +72,3 @@ function watch(network: Network, reader: ChainReader, logger: Logger) {
     },
   });
 }
-
-/** How long a chain may go unread before the service is not ready. */
-const longestSilenceMs = 60_000;
-
-/** For /ready, in whichever process: fails when some chain has not answered to anybody who watches it. */
-export async function checkChains(db: Database, networks: Networks): Promise<void> {
-  const { rows } = await db.query<{ chain: ChainId }>(
-    'SELECT chain FROM chain_cursors WHERE read_at > now() - make_interval(secs => $1)',
-    [longestSilenceMs / 1_000],
-  );
-  const silent = [...networks.keys()].filter((id) => !rows.some(({ chain }) => chain === id));
-  if (silent.length > 0) throw new Error(`nothing was read for a minute from ${silent.join(', ')}`);
-}

@@ -1,17 +1,18 @@
 import { BlockList } from 'node:net';
 import { expect, test } from 'vitest';
-import { addressBucket, clientAddress, isTrusted, plainAddress } from './client-address.ts';
+import { clientAddress, isTrusted, networksOf, plainAddress } from './client-address.ts';
 
 test.each([
-  ['192.0.2.7', '192.0.2.7'],
-  ['::ffff:192.0.2.7', '192.0.2.7'],
-  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-  ['2001:0db8:0001:0002::9', '2001:db8:1:2::/64'],
-  ['2001:db8::1', '2001:db8:0:0::/64'],
-  ['::1', '0:0:0:0::/64'],
-  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-])('%s is counted as %s', (address, bucket) => {
-  expect(addressBucket(address)).toBe(bucket);
+  ['192.0.2.7', '192.0.2.7', undefined],
+  ['::ffff:192.0.2.7', '192.0.2.7', undefined],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64', '2001:db8:1::/48'],
+  ['2001:0db8:0001:0002::9', '2001:db8:1:2::/64', '2001:db8:1::/48'],
+  ['2001:db8::1', '2001:db8:0:0::/64', '2001:db8:0::/48'],
+  ['::1', '0:0:0:0::/64', '0:0:0::/48'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64', 'fe80:0:0::/48'],
+  ['::ffff:c000:207', '192.0.2.7', undefined],
+])('%s is counted as %s and %s', (address, nearest, wider) => {
+  expect(networksOf(address)).toEqual({ nearest, wider });
 });
 
 test('a proxy is trusted in either spelling', () => {

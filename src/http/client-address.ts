@@ -1,4 +1,5 @@
 import { type BlockList, isIP, isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
 const mappedPrefix = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
 
@@ -25,20 +26,22 @@ export function isTrusted(proxies: BlockList, address: string): boolean {
   return proxies.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
 }
 
-/**
- * What requests without a key are counted by. A household or a server is given a whole /64 of IPv6 addresses, so
- * counting single ones would be no limit at all.
- */
-export function addressBucket(address: string): string {
+/** Who an address belongs to: itself, and in IPv6 the network that its owner was given. */
+export interface AddressNetworks {
+  /**
+   * What single addresses are counted as. A household or a server is given a whole /64 of IPv6 addresses, so counting single
+   * ones would be no limit at all.
+   */
+  readonly nearest: string;
+  /** The /48 that an office or a customer of a hosting company is given, with 65,536 of the former. IPv4 has none. */
+  readonly wider: string | undefined;
+}
+
+export function networksOf(address: string): AddressNetworks {
   const plain = plainAddress(address);
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = plain.split('%')[0]?.split('::') ?? [];
-  const front = head === '' ? [] : head.split(':');
-  const back = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? 0 : 8 - front.length - back.length;
-  const groups = [...front, ...Array<string>(Math.max(0, zeros)).fill('0'), ...back];
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`;
+  if (!isIPv6(plain)) return { nearest: plain, wider: undefined };
+  const parsed = ipaddr.IPv6.parse(plain);
+  if (parsed.isIPv4MappedAddress()) return { nearest: parsed.toIPv4Address().toString(), wider: undefined };
+  const groups = parsed.parts.map((group) => group.toString(16));
+  return { nearest: `${groups.slice(0, 4).join(':')}::/64`, wider: `${groups.slice(0, 3).join(':')}::/48` };
 }

@@ -1,16 +1,37 @@
 import type { FastifyInstance } from 'fastify';
+import { type Clock, monotonicClock } from '../clock.ts';
 
-/** What the service needs in order to answer; each check resolves when all is well. */
-export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>;
+/**
+ * What the service needs in order to answer. Each check resolves when it can; what it resolves to is away meanwhile, which is
+ * named and no reason to send requests elsewhere.
+ */
+export type ReadinessChecks = Readonly<Record<string, () => Promise<readonly string[]>>>;
+
+interface CheckResult {
+  readonly name: string;
+  readonly passed: boolean;
+  readonly away: readonly string[];
+}
 
 /** Each check, and whether it has passed just now. */
-export type Readiness = () => Promise<readonly { readonly name: string; readonly passed: boolean }[]>;
+export type Readiness = () => Promise<readonly CheckResult[]>;
 
 const checkTimeoutMs = 3_000;
 
-export function createReadiness(checks: ReadinessChecks): Readiness {
-  return () =>
-    Promise.all(Object.entries(checks).map(async ([name, check]) => ({ name, passed: await passes(check) })));
+/** However many ask at once, the checks are made once a second at most. */
+const rememberedMs = 1_000;
+
+export function createReadiness(checks: ReadinessChecks, clock: Clock = monotonicClock): Readiness {
+  let looked: { readonly at: number; readonly results: Promise<readonly CheckResult[]> } | undefined;
+  return () => {
+    if (looked === undefined || clock.now() - looked.at >= rememberedMs) {
+      looked = {
+        at: clock.now(),
+        results: Promise.all(Object.entries(checks).map(async ([name, check]) => ({ name, ...(await look(check)) }))),
+      };
+    }
+    return looked.results;
+  };
 }
 
 /** For load balancers: /health says that the process lives, /ready that it can do its work. */
@@ -19,21 +40,29 @@ export function addHealth(app: FastifyInstance, readiness: Readiness): void {
   app.get('/ready', async (_request, reply) => {
     const results = await readiness();
     const ready = results.every(({ passed }) => passed);
+    const impaired = results.filter(({ away }) => away.length > 0);
     return reply.code(ready ? 200 : 503).send({
       status: ready ? 'ready' : 'not ready',
-      checks: Object.fromEntries(results.map(({ name, passed }) => [name, passed ? 'ok' : 'failing'])),
+      checks: Object.fromEntries(results.map((result) => [result.name, wordFor(result)])),
+      ...(impaired.length > 0 && { away: Object.fromEntries(impaired.map(({ name, away }) => [name, away])) }),
     });
   });
 }
 
-async function passes(check: () => Promise<void>): Promise<boolean> {
+function wordFor({ passed, away }: CheckResult): string {
+  if (!passed) return 'failing';
+  return away.length === 0 ? 'ok' : 'impaired';
+}
+
+async function look(check: ReadinessChecks[string]): Promise<Omit<CheckResult, 'name'>> {
   let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, checkTimeoutMs, false);
+  const failed = { passed: false, away: [] };
+  const tooLate = new Promise<typeof failed>((resolve) => {
+    timer = setTimeout(resolve, checkTimeoutMs, failed);
   });
-  const passed = check().then(
-    () => true,
-    () => false,
+  const looking = check().then(
+    (away) => ({ passed: true, away }),
+    () => failed,
   );
-  return Promise.race([passed, tooLate]).finally(() => clearTimeout(timer));
+  return Promise.race([looking, tooLate]).finally(() => clearTimeout(timer));
 }

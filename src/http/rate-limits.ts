@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { RateLimitConfig } from '../config.ts';
 import type { RateLimitDecision, RateLimiter } from '../rate-limit/limiter.ts';
-import { addressBucket } from './client-address.ts';
+import { networksOf } from './client-address.ts';
 import type { Caller } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 
@@ -19,37 +19,82 @@ export function limitOfTier(limits: RateLimitConfig, tier: Caller['tier']): numb
   }
 }
 
-/** Counts a request against its account, or without a key against its address. Undefined when nothing limits it. */
-export function countRequest(
-  limiter: RateLimiter,
-  limits: RateLimitConfig,
-  caller: Caller | undefined,
-  ip: () => string,
-): { readonly limit: number; readonly decision: RateLimitDecision | Promise<RateLimitDecision> } | undefined {
-  const limit = caller === undefined ? limits.anonymous : limitOfTier(limits, caller.tier);
-  if (limit === 0) return undefined;
-  const bucket = caller === undefined ? addressBucketOf(ip()) : caller.bucket;
-  return { limit, decision: limiter.take(bucket, { limit, windowMs: limitWindowMs }) };
+/** Something that is counted, and how much of it passes in a minute; 0 is unlimited. */
+export interface Limited {
+  readonly bucket: string;
+  readonly limit: number;
 }
 
-/** What requests from an address are counted under. */
-export function addressBucketOf(ip: string): string {
-  return `ip:${addressBucket(ip)}`;
+/** How a request was counted: by which limit, and with which result. */
+export interface Counted {
+  readonly limit: number;
+  readonly decision: RateLimitDecision;
+}
+
+/** What requests without a key are counted under: their address and, in IPv6, the network around it. */
+export function limitsOfAddress(limits: RateLimitConfig, ip: string): readonly Limited[] {
+  const { nearest, wider } = networksOf(ip);
+  const own = { bucket: `ip:${nearest}`, limit: limits.anonymous };
+  return wider === undefined ? [own] : [own, { bucket: `ip:${wider}`, limit: limits.network }];
+}
+
+/** What requests for pages are counted under. One person's pages are no other's, so there is nothing to say of networks. */
+export function limitsOfPages(limits: RateLimitConfig, ip: string): readonly Limited[] {
+  return [{ bucket: `pages:${networksOf(ip).nearest}`, limit: limits.pages }];
+}
+
+export function limitsOfCaller(limits: RateLimitConfig, { bucket, tier }: Caller): readonly Limited[] {
+  return [{ bucket, limit: limitOfTier(limits, tier) }];
+}
+
+/**
+ * Counts a request under everything that limits it: it passes all of them, or is counted under none. Answers the limit that
+ * leaves least room; undefined when nothing limits it. Where there is one limit and no Redis, the answer comes at once.
+ */
+export function countRequest(
+  limiter: RateLimiter,
+  limited: readonly Limited[],
+): Counted | undefined | Promise<Counted | undefined> {
+  const counting = limited.filter(({ limit }) => limit > 0);
+  const [first] = counting;
+  if (first === undefined) return undefined;
+  return counting.length === 1 ? take(limiter, first) : takeAll(limiter, counting);
+}
+
+function take(limiter: RateLimiter, { bucket, limit }: Limited): Counted | Promise<Counted> {
+  const decision = limiter.take(bucket, { limit, windowMs: limitWindowMs });
+  return decision instanceof Promise ? decision.then((late) => ({ limit, decision: late })) : { limit, decision };
+}
+
+async function takeAll(limiter: RateLimiter, counting: readonly Limited[]): Promise<Counted | undefined> {
+  const taken: Counted[] = [];
+  for (const each of counting) {
+    const counted = await take(limiter, each);
+    if (!counted.decision.allowed) {
+      for (const { decision } of taken) await decision.giveBack();
+      return counted;
+    }
+    taken.push(counted);
+  }
+  return taken.toSorted((a, b) => a.decision.remaining - b.decision.remaining)[0];
 }
 
 /** Writes the RateLimit headers, and refuses what does not pass. */
-export function applyDecision(reply: FastifyReply, limit: number, decision: RateLimitDecision): void {
+export function applyDecision(reply: FastifyReply, { limit, decision }: Counted): void {
   const seconds = Math.max(1, Math.ceil(decision.resetMs / 1000));
   reply.header('RateLimit-Policy', `"default";q=${limit};w=${limitWindowMs / 1000}`);
   reply.header('RateLimit', `"default";r=${decision.remaining};t=${seconds}`);
-  applyRefusal(limit, decision);
+  applyRefusal({ limit, decision });
 }
 
 /** Throws the 429 when the request does not pass. */
-export function applyRefusal(limit: number, decision: RateLimitDecision): void {
-  if (decision.allowed) return;
-  const seconds = Math.max(1, Math.ceil(decision.resetMs / 1000));
-  throw httpErrors.rate_limited(
+export function applyRefusal({ limit, decision }: Counted): void {
+  if (!decision.allowed) throw tooManyRequests(limit, decision.resetMs);
+}
+
+export function tooManyRequests(limit: number, resetMs: number) {
+  const seconds = Math.max(1, Math.ceil(resetMs / 1000));
+  return httpErrors.rate_limited(
     `${limit} requests a minute are allowed here. Wait ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and try again.`,
     { headers: { 'Retry-After': String(seconds) } },
   );

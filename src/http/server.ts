@@ -3,17 +3,18 @@ import type { Config } from '../config.ts';
 import { newId } from '../ids.ts';
 import type { Logger } from '../logger.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
-import { clientAddress, isTrusted, trustsAnybody } from './client-address.ts';
+import { isTrusted, trustsAnybody } from './client-address.ts';
 import { answerClientError } from './client-error.ts';
-import type { Caller, RequestCount, Route } from './define-route.ts';
+import type { Caller, Route } from './define-route.ts';
+import { type Authenticate, countLate, createApiDoor, createPageDoor } from './doors.ts';
 import { httpErrors } from './errors.ts';
 import { createEventStreams, type EventStreams } from './event-streams.ts';
 import { headersFor, preflightHeaders } from './headers.ts';
 import { parseJsonBody } from './parse-body.ts';
 import type { Problem } from './problem.ts';
-import { addressBucketOf, applyDecision, countRequest, limitWindowMs } from './rate-limits.ts';
 import { type RequestHashes, runRoute } from './run-route.ts';
 import { sendProblem, toProblem } from './send-problem.ts';
+import { createProxyNotice } from './unnamed-proxy.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -22,9 +23,6 @@ declare module 'fastify' {
     bytes: Buffer | undefined;
   }
 }
-
-/** Finds out who a bearer token belongs to: at once when it is known already, otherwise by asking the database. */
-type Authenticate = (token: string) => Caller | undefined | Promise<Caller | undefined>;
 
 export interface ServerOptions {
   readonly config: Pick<Config, 'rateLimits' | 'trustedProxies'>;
@@ -74,11 +72,14 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest('caller', undefined);
   app.decorateRequest('bytes', undefined);
 
+  const noticeProxy = createProxyNotice(config, logger);
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(headersFor(request.url, publicUrl()));
     reply.header('x-request-id', request.id);
+    noticeProxy(request);
     done();
   });
+  app.addHook('onRequest', createPageDoor(options));
   if (logger.isLevelEnabled('info'))
     app.addHook('onResponse', (request, reply, done) => {
       logRequest(logger, request, reply);
@@ -102,33 +103,9 @@ export function createServer(options: ServerOptions): FastifyInstance {
   return app;
 }
 
-function registerApi(
-  api: FastifyInstance,
-  { routes, config, limiter, secrets, authenticate }: ServerOptions,
-  streams: EventStreams,
-): void {
-  api.addHook('onRequest', (request, reply, done) => {
-    if (request.method === 'OPTIONS') {
-      done();
-      return;
-    }
-    // Callbacks and not promises: for a known key without Redis the whole hook runs in one go.
-    whenSettled(identify(request, authenticate), done, () => {
-      if (countsItself(request)) {
-        done();
-        return;
-      }
-      const counted = countRequest(limiter, config.rateLimits, request.caller, () =>
-        clientAddress(request.ip, request.socket.remoteAddress),
-      );
-      if (counted === undefined) done();
-      else
-        whenSettled(counted.decision, done, (decision) => {
-          applyDecision(reply, counted.limit, decision);
-          done();
-        });
-    });
-  });
+function registerApi(api: FastifyInstance, options: ServerOptions, streams: EventStreams): void {
+  const { routes, secrets } = options;
+  api.addHook('onRequest', createApiDoor(options));
 
   api.setNotFoundHandler(() => {
     throw httpErrors.not_found('There is no such operation; GET /api/openapi.json lists them all.');
@@ -141,68 +118,10 @@ function registerApi(
         url: path,
         config: { countsPayers: route.spec.countsPayers },
         handler: (request, reply) =>
-          runRoute(route, request, reply, { streams, secrets, count: lateCount({ request, reply, config, limiter }) }),
+          runRoute(route, request, reply, { streams, secrets, count: countLate(options, request, reply) }),
       });
     }
     refuseOtherMethods(api, path, group);
-  }
-}
-
-/** Whether a route counts this request by itself: nobody has a key, and somebody says that they pay. */
-function countsItself({ caller, headers, routeOptions }: FastifyRequest): boolean {
-  const { countsPayers } = routeOptions.config as { readonly countsPayers?: readonly string[] };
-  return caller === undefined && countsPayers?.some((name) => headers[name] !== undefined) === true;
-}
-
-/** For a request that was not counted at the door; any other has been counted already. */
-function lateCount({
-  request,
-  reply,
-  config,
-  limiter,
-}: {
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
-  readonly config: ServerOptions['config'];
-  readonly limiter: RateLimiter;
-}): RequestCount {
-  const take = async (bucket: string, limit: number) => {
-    if (limit > 0 && countsItself(request)) {
-      applyDecision(reply, limit, await limiter.take(bucket, { limit, windowMs: limitWindowMs }));
-    }
-  };
-  return {
-    payer: (payer, limit) => take(`payer:${payer.toLowerCase()}`, limit),
-    address: () => {
-      const ip = clientAddress(request.ip, request.socket.remoteAddress);
-      return take(addressBucketOf(ip), config.rateLimits.anonymous);
-    },
-  };
-}
-
-function identify(request: FastifyRequest, authenticate: Authenticate): void | Promise<void> {
-  const header = request.headers.authorization;
-  const token = header === undefined ? undefined : /^Bearer ([\x21-\x7e]+)$/i.exec(header)?.[1];
-  const found = token === undefined ? undefined : authenticate(token);
-  if (!(found instanceof Promise)) {
-    request.caller = found;
-    return undefined;
-  }
-  return found.then((caller) => {
-    request.caller = caller;
-  });
-}
-
-/** Goes on at once with a value, and later with a promise; whatever is thrown on the way goes to `fail`. */
-function whenSettled<T>(value: T | Promise<T>, fail: (error: Error) => void, next: (value: T) => void): void {
-  if (value instanceof Promise) {
-    value.then(next).catch(fail);
-    return;
-  }
-  try {
-    next(value);
-  } catch (error) {
-    fail(error as Error);
   }
 }
 

@@ -48,7 +48,7 @@ export const nano: Feature<NanoSettings> = {
     readme: [
       '| `NANO_SETTLE_SECONDS` | `5`, live `60` | how long payments for calls gather before one transaction settles them |',
       '| `NANO_CREDIT_PER_PAYER` | `1` | USDC that one wallet may be served before its payments have arrived; beyond it a payment settles first |',
-      '| `NANO_PAYER_PER_MINUTE` | `600` | paid calls a minute of one wallet (0: unlimited) |',
+      '| `NANO_PAYER_PER_MINUTE` | `600` | paid calls a minute of one wallet; 0 is unlimited, which live mode refuses |',
       '| `X402_FACILITATOR_URL` | none | somebody else who checks and settles payments; without it the service does both itself |',
     ],
     harmless: ['NANO_SETTLE_SECONDS', 'NANO_CREDIT_PER_PAYER', 'NANO_PAYER_PER_MINUTE'],
@@ -58,6 +58,14 @@ export const nano: Feature<NanoSettings> = {
       payerPerMinute: env.NANO_PAYER_PER_MINUTE,
       facilitatorUrl: env.X402_FACILITATOR_URL,
     }),
+    refuseLive: (env) => [
+      ...(env.NANO_PAYER_PER_MINUTE === 0 ? ['NANO_PAYER_PER_MINUTE is unsafe: 0 would be no limit at all'] : []),
+      ...(env.X402_FACILITATOR_URL?.startsWith('http:') === true
+        ? [
+            'X402_FACILITATOR_URL is unsafe: it must begin with https://, or whoever listens could say that everything is paid',
+          ]
+        : []),
+    ],
   }),
   chapters: [{ name: 'Nano', description: 'Calls that anybody can pay for, one by one, with x402 or from a balance.' }],
   sagas: [{ saga: settlementSaga, handler: (parts) => settlementHandler(parts) }],

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { homeChain } from '../chains/chains.ts';
+import type { SilentChains } from '../chains/silent-chains.ts';
 import { Ended, noCheckpoint } from '../checkpoint.ts';
 import { httpErrors } from '../http/errors.ts';
 import { Problem } from '../http/problem.ts';
@@ -8,6 +9,7 @@ import { findKey, keepAnswer } from '../ledger/kept-answers.ts';
 import { type Amount, toJsonNumber } from '../money/amount.ts';
 import { OutgoingError } from '../outgoing/outgoing.ts';
 import { listHouseWallets } from '../wallets/house-wallets.ts';
+import { refuseSilent } from '../wallets/refuse-silent.ts';
 import type { Screening } from '../withdrawals/screening.ts';
 import { answerOf, describeFree, type PayAnswer } from './answer.ts';
 import { askSeller, type SellerAnswer, type SellerRequest } from './ask-seller.ts';
@@ -25,6 +27,7 @@ import { sendPayment } from './send-payment.ts';
 import { signPayment } from './sign-payment.ts';
 
 export interface BuyParts extends PurchaseParts, OwnCallParts {
+  readonly silentChains: SilentChains;
   readonly screening: Screening;
   readonly publicUrl: () => string;
 }
@@ -94,7 +97,7 @@ async function keepFree({ db }: BuyParts, { caller, idempotency }: Buying, answe
 }
 
 async function acceptOffer(parts: BuyParts, asked: SellerAnswer, maximum: Amount): Promise<Offer> {
-  const { db, networks, screening, float } = parts;
+  const { db, networks, silentChains, screening, float } = parts;
   const demand = readDemand(asked);
   if (demand === undefined) throw purchaseErrors.terms_unreadable();
   const house = new Set((await listHouseWallets(db)).map(({ address }) => address.toLowerCase()));
@@ -103,6 +106,8 @@ async function acceptOffer(parts: BuyParts, asked: SellerAnswer, maximum: Amount
     throw purchaseErrors.terms_unpayable(undefined, { members: { accepts: describeOffers(demand) } });
   }
   refuseAbove(maximum, offer.price);
+  // Whether the seller has taken it shows on the chain alone.
+  await refuseSilent(silentChains, homeChain);
   if (offer.price.atomic > float.atomic) {
     const price = { price: toJsonNumber(offer.price), currency: offer.price.asset };
     throw purchaseErrors.price_above_float(undefined, { members: { ...price, mostAmount: toJsonNumber(float) } });

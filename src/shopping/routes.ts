@@ -4,7 +4,6 @@ import { defineStream } from '../http/define-stream.ts';
 import { shoppingErrors } from './errors.ts';
 import { createPreview } from './preview.ts';
 import { describeProduct, type Product } from './product.ts';
-import type { MerchantSearch } from './search-merchant.ts';
 import {
   foundProducts,
   mostShown,

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { homeChain } from '../chains/chains.ts';
+import type { SilentChains } from '../chains/silent-chains.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { amountOrRefuse } from '../http/amount-field.ts';
@@ -10,6 +12,8 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { toDecimalText } from '../money/amount.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
+import { silentErrors } from '../wallets/errors.ts';
+import { refuseSilent } from '../wallets/refuse-silent.ts';
 import { describeQuote, describeSwap, exampleQuote, exampleSwap, swapQuote, swapRecord } from './answer.ts';
 import { swapErrors } from './errors.ts';
 import type { Market } from './market.ts';
@@ -24,6 +28,7 @@ export interface SwapRouteParts {
   readonly once: Once;
   readonly ledger: Ledger;
   readonly market: Market;
+  readonly silentChains: SilentChains;
   readonly checkpoint?: Checkpoint;
   /** How long a swap may take from being accepted. */
   readonly validSeconds: number;
@@ -110,7 +115,8 @@ function quoteRoute({ market }: SwapRouteParts): Route {
   );
 }
 
-function executeRoute({ once, ledger, market, validSeconds, checkpoint = noCheckpoint }: SwapRouteParts): Route {
+function executeRoute(parts: SwapRouteParts): Route {
+  const { once, ledger, market, silentChains, validSeconds, checkpoint = noCheckpoint } = parts;
   const { txId, fromToken, toToken, amountIn, amountOutMin } = exampleSwap;
   return defineRoute(
     {
@@ -135,15 +141,22 @@ function executeRoute({ once, ledger, market, validSeconds, checkpoint = noCheck
           example: { txId, status: 'queued', fromToken, toToken, amountIn, amountOutMin },
         },
       },
-      errors: [...refusals, transferErrors.insufficient_balance, transferErrors.account_frozen],
+      errors: [
+        ...refusals,
+        silentErrors.chain_not_available,
+        transferErrors.insufficient_balance,
+        transferErrors.account_frozen,
+      ],
     },
     async ({ caller, body, idempotency }) => {
       // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
       // while the chain is silent or the market pays nothing.
-      const asked = await readTerms(market, body).then(
-        (terms) => ({ terms }),
-        (error: unknown) => ({ error }),
-      );
+      const asked = await refuseSilent(silentChains, homeChain)
+        .then(() => readTerms(market, body))
+        .then(
+          (terms) => ({ terms }),
+          (error: unknown) => ({ error }),
+        );
       const answer = await once({ caller, idempotency, kind: 'swaps' }, async (tx) => {
         if ('error' in asked) throw asked.error;
         const { accountId, keyId } = caller;

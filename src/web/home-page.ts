@@ -5,11 +5,16 @@ import { firstPayment } from './first-payment.ts';
 import { type Html, html } from './html.ts';
 import { layout, type PageContext } from './layout.ts';
 
-/** The checks of /ready that fail at this moment. */
-export type Failing = readonly string[];
+/** What /ready would say is wrong at this moment. */
+export interface Trouble {
+  /** Checks without which the service cannot answer. */
+  readonly failing: readonly string[];
+  /** What it does without meanwhile, such as a chain. */
+  readonly away: readonly string[];
+}
 
 /** The front page: what this is, that it runs, and a first payment. */
-export function homePage(document: OpenApiDocument, context: PageContext, failing: Failing): Html {
+export function homePage(document: OpenApiDocument, context: PageContext, trouble: Trouble): Html {
   const { title, description, version, baseUrl, chapters } = readDocument(document);
   return layout(
     {
@@ -20,7 +25,7 @@ export function homePage(document: OpenApiDocument, context: PageContext, failin
       body: html`
 <main id="main">
 <section class="hero">
-${running(failing)}
+${running(trouble)}
 <h1>${description}</h1>
 <p class="lead">${title} is a self-hosted payment service for USDC and EURC, with one JSON API for agents, apps and scripts.</p>
 <p class="actions"><a class="primary" href="${context.base}/docs">Read the API reference</a><a href="${context.base}/api/openapi.json">OpenAPI 3.1 document</a></p>
@@ -47,9 +52,10 @@ ${running(failing)}
   );
 }
 
-function running(failing: Failing): Html {
-  if (failing.length === 0) return html`<p class="running">Running</p>`;
-  return html`<p class="running not">Running, but not ready: ${failing.join(', ')}</p>`;
+function running({ failing, away }: Trouble): Html {
+  if (failing.length > 0) return html`<p class="running not">Running, but not ready: ${failing.join(', ')}</p>`;
+  if (away.length > 0) return html`<p class="running not">Running, without ${away.join(', ')} for now</p>`;
+  return html`<p class="running">Running</p>`;
 }
 
 function modeNote(mode: PageContext['mode']): Html {

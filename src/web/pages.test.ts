@@ -12,12 +12,15 @@ const document: OpenApiDocument = {
   paths: {},
 };
 
-function start(mode: 'sandbox' | 'live' = 'sandbox', failing: readonly string[] = []) {
+function start(mode: 'sandbox' | 'live' = 'sandbox', failing: readonly string[] = [], away: readonly string[] = []) {
   const app = Fastify();
   let asked = 0;
   addPages(app, {
     mode,
-    readiness: async () => ['database', 'chains'].map((name) => ({ name, passed: !failing.includes(name) })),
+    readiness: async () => [
+      { name: 'jobs', passed: !failing.includes('jobs'), away: [] },
+      { name: 'chains', passed: true, away },
+    ],
     document: () => {
       asked++;
       return document;
@@ -81,7 +84,8 @@ describe.each(['/', '/docs'])('%s', (url) => {
 
 it('the front page says whether the service is ready, and what is in the way', async () => {
   expect((await start('sandbox').app.inject('/')).body).toContain('>Running</p>');
-  expect((await start('live', ['chains']).app.inject('/')).body).toContain('Running, but not ready: chains');
+  expect((await start('live', ['jobs']).app.inject('/')).body).toContain('Running, but not ready: jobs');
+  expect((await start('live', [], ['BASE', 'OP']).app.inject('/')).body).toContain('Running, without BASE, OP for now');
 });
 
 describe('assets', () => {

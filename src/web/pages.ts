@@ -4,7 +4,7 @@ import type { OpenApiDocument } from '../http/openapi.ts';
 import { addAssets } from './assets.ts';
 import { contentPolicy } from './content-policy.ts';
 import { docsPage } from './docs/docs-page.ts';
-import { homePage } from './home-page.ts';
+import { homePage, type Trouble } from './home-page.ts';
 import type { Html } from './html.ts';
 import type { PageContext } from './layout.ts';
 import { type Content, createContent, sendContent } from './send-content.ts';
@@ -25,8 +25,8 @@ export function addPages(app: FastifyInstance, { document, mode, readiness }: Pa
   const reference = keptPages(() => docsPage(document(), context()));
   app.get('/docs', async (request, reply) => send(request, reply, reference('')));
 
-  const home = keptPages((failing) => homePage(document(), context(), failing === '' ? [] : failing.split(' ')));
-  app.get('/', async (request, reply) => send(request, reply, home(await failingNow(readiness))));
+  const home = keptPages((trouble) => homePage(document(), context(), JSON.parse(trouble) as Trouble));
+  app.get('/', async (request, reply) => send(request, reply, home(await troubleNow(readiness))));
   return context;
 }
 
@@ -40,8 +40,12 @@ function keptPages(render: (about: string) => Html): (about: string) => Content 
   };
 }
 
-async function failingNow(readiness: Readiness): Promise<string> {
-  return (await readiness()).flatMap(({ name, passed }) => (passed ? [] : [name])).join(' ');
+/** As one text, under which the page is kept. */
+async function troubleNow(readiness: Readiness): Promise<string> {
+  const results = await readiness();
+  const failing = results.flatMap(({ name, passed }) => (passed ? [] : [name]));
+  const trouble: Trouble = { failing, away: results.flatMap(({ away }) => away) };
+  return JSON.stringify(trouble);
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, page: Content): FastifyReply {

@@ -10,8 +10,8 @@ export const withdrawals: Feature = {
   chapters: [{ name: 'Withdrawals', description: 'Send money to an address outside, and follow it.' }],
   events: withdrawalEvents,
   commands: (program, { withMoney, say }) => addWithdrawalCommands(program, withMoney, say),
-  routes: ({ db, once, ledger, networks, market, checkpoint }) =>
-    withdrawalRoutes({ db, once, ledger, networks, market, checkpoint }),
+  routes: ({ db, once, ledger, networks, silentChains, market, checkpoint }) =>
+    withdrawalRoutes({ db, once, ledger, networks, silentChains, market, checkpoint }),
   sagas: [
     {
       saga: withdrawalSaga,

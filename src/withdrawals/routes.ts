@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { withdrawalAddress } from '../accounts/fields.ts';
 import { type ChainId, chainIds, chains } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
+import type { SilentChains } from '../chains/silent-chains.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import {
@@ -23,6 +24,8 @@ import { withdrawalFee } from '../money/fees.ts';
 import type { Market } from '../swaps/market.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
+import { silentErrors } from '../wallets/errors.ts';
+import { refuseSilent } from '../wallets/refuse-silent.ts';
 import { withdrawalErrors } from './errors.ts';
 import { openWithdrawal, refuseImpossible } from './open-withdrawal.ts';
 import { shownStatuses, statesShownAs, toShownStatus } from './saga.ts';
@@ -34,6 +37,7 @@ export interface WithdrawalParts {
   readonly once: Once;
   readonly ledger: Ledger;
   readonly networks: Networks;
+  readonly silentChains: SilentChains;
   readonly market: Market;
   readonly checkpoint?: Checkpoint;
 }
@@ -76,7 +80,8 @@ export function withdrawalRoutes(parts: WithdrawalParts): Route[] {
   return [withdrawRoute(parts), listRoute(parts.db), findRoute(parts.db)];
 }
 
-function withdrawRoute({ once, ledger, networks, market, checkpoint = noCheckpoint }: WithdrawalParts): Route {
+function withdrawRoute(parts: WithdrawalParts): Route {
+  const { once, ledger, networks, silentChains, market, checkpoint = noCheckpoint } = parts;
   return defineRoute(
     {
       id: 'withdraw',
@@ -132,6 +137,7 @@ function withdrawRoute({ once, ledger, networks, market, checkpoint = noCheckpoi
         withdrawalErrors.withdrawal_address_required,
         withdrawalErrors.withdrawal_address_refused,
         withdrawalErrors.chain_not_available,
+        silentErrors.chain_not_available,
         withdrawalErrors.currency_not_available,
         transferErrors.insufficient_balance,
         transferErrors.account_frozen,
@@ -140,9 +146,12 @@ function withdrawRoute({ once, ledger, networks, market, checkpoint = noCheckpoi
     async ({ caller, body, idempotency }) => {
       const gross = holdingAmountOrRefuse(body.currency, body.amount);
       if (isCurrency(gross.asset)) refuseBeyondLimits(gross);
-      // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, whatever
-      // it is worth by now.
-      const refusal = isCurrency(gross.asset) ? undefined : await findRefusal(() => refuseBeyondValue(market, gross));
+      // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
+      // while the chain is silent, and whatever it is worth by now.
+      const refusal = await findRefusal(async () => {
+        await refuseSilent(silentChains, body.chain);
+        if (!isCurrency(gross.asset)) await refuseBeyondValue(market, gross);
+      });
       const fee = withdrawalFee(gross);
       const answer = await once({ caller, idempotency, kind: 'withdrawals' }, async (tx) => {
         const address = body.address ?? (await savedAddress(tx, caller.accountId));

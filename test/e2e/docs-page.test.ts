@@ -88,7 +88,10 @@ describeInBrowser('the pages in a browser', (openPage) => {
   beforeAll(async () => {
     const described = describeRoutes(routes, chapters, () => origin);
     app = createServer({
-      config: { rateLimits: { free: 60, pro: 300, anonymous: 30 }, trustedProxies: new BlockList() },
+      config: {
+        rateLimits: { free: 60, pro: 300, anonymous: 30, network: 120, pages: 600 },
+        trustedProxies: new BlockList(),
+      },
       publicUrl: () => origin ?? '',
       routes: described.all,
       authenticate: () => undefined,

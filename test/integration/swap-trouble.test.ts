@@ -376,7 +376,14 @@ describe('the market is unreachable', () => {
   test('when a swap is asked for: 503 with Retry-After, and nothing is written', async () => {
     const user = await world.newRich(amounts.USDC);
     const { ledger } = world.deposits;
-    const routes = swapRoutes({ db, ledger, once: createOnce(db), market: silent, validSeconds: 60 });
+    const routes = swapRoutes({
+      db,
+      ledger,
+      once: createOnce(db),
+      market: silent,
+      silentChains: async () => [],
+      validSeconds: 60,
+    });
     const caller = { accountId: user.id, keyId: 'none' };
     const asked = { from: 'USDC', to: 'ETH', amount: '60' };
     const count = async () => (await db.query('SELECT FROM swaps')).rows.length;

@@ -38,6 +38,7 @@ export function usePurchaseWorld(seller: Seller) {
       ledger,
       provider,
       networks: chains.networks,
+      silentChains: async () => [],
       outgoing,
       secrets: createSecrets('s'.repeat(32)),
       logger: log.logger,

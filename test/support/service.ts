@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, inject } from 'vitest';
 import { features as listed } from '../../src/app/features.ts';
 import type { ListedFeature } from '../../src/app/listed-feature.ts';
-import { type RunningPaywright, runPaywright } from '../../src/app/main.ts';
+import { type Roles, type RunningPaywright, runPaywright } from '../../src/app/main.ts';
 import { readConfig } from '../../src/app/read-config.ts';
 import type { Checkpoint } from '../../src/checkpoint.ts';
 import { createLogger, type Logger } from '../../src/logger.ts';
@@ -13,6 +13,8 @@ const unlimited = {
   RATE_LIMIT_FREE_PER_MINUTE: '0',
   RATE_LIMIT_PRO_PER_MINUTE: '0',
   RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0',
+  RATE_LIMIT_NETWORK_PER_MINUTE: '0',
+  RATE_LIMIT_PAGES_PER_MINUTE: '0',
 };
 
 export interface Service {
@@ -27,6 +29,7 @@ export interface StartOptions {
   readonly say?: (line: string) => void;
   readonly features?: readonly ListedFeature[];
   readonly checkpoint?: Checkpoint;
+  readonly roles?: Roles;
 }
 
 /** Starts the whole service in this process, on a port of its own. */
@@ -38,7 +41,7 @@ export async function startService(database: Pick<TestDatabase, 'url'>, options:
     config,
     features,
     logger: options.logger ?? createLogger('silent'),
-    roles: { serve: true, work: true },
+    roles: options.roles ?? { serve: true, work: true },
     say: options.say ?? (() => {}),
     ...(options.checkpoint && { checkpoint: options.checkpoint }),
   });

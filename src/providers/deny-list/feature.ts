@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Feature } from '../../feature.ts';
-import { defineSettings } from '../../settings.ts';
+import { defineSettings, missing } from '../../settings.ts';
 
 interface DenyListSettings {
   /** Addresses that no money may go to, one a line. */
@@ -12,8 +12,10 @@ export const denyList: Feature<DenyListSettings> = {
   settings: defineSettings({
     variables: { DENY_LIST_FILE: z.string().optional() },
     readme: [
-      '| `DENY_LIST_FILE` | none | addresses that no money goes to, one a line, `#` for comments; read again when it changes |',
+      '| `DENY_LIST_FILE` | `none`; live: must be said | addresses that no money goes to, one a line, `#` for comments; read again when it changes. `none`: nobody is screened |',
     ],
-    read: ({ DENY_LIST_FILE }) => ({ file: DENY_LIST_FILE }),
+    read: ({ DENY_LIST_FILE }) => ({ file: DENY_LIST_FILE === 'none' ? undefined : DENY_LIST_FILE }),
+    refuseLive: (env) =>
+      missing(env, { DENY_LIST_FILE: 'addresses that no money goes to (DENY_LIST_FILE=none if there are none)' }),
   }),
 };

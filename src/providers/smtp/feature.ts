@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { Feature } from '../../feature.ts';
+import { isLoopback } from '../../loopback.ts';
+import { parseUrl } from '../../parse-url.ts';
 import { defineSettings, missing, url } from '../../settings.ts';
 import type { SmtpOptions } from './smtp-mailer.ts';
 
@@ -9,10 +11,24 @@ export const smtp: Feature<SmtpOptions | undefined> = {
     variables: { SMTP_URL: url('smtp:', 'smtps:').optional(), MAIL_FROM: z.string().max(320).optional() },
     readme: ['| `SMTP_URL`, `MAIL_FROM` | sandbox: console | mail with verification codes |'],
     read: ({ SMTP_URL, MAIL_FROM }) => (SMTP_URL && MAIL_FROM ? { smtpUrl: SMTP_URL, from: MAIL_FROM } : undefined),
-    refuseLive: (env) =>
-      missing(env, {
+    refuseLive: (env) => [
+      ...missing(env, {
         SMTP_URL: 'the mail server that sends verification codes',
         MAIL_FROM: 'the sender of those mails',
       }),
+      ...(isInTheClear(env.SMTP_URL)
+        ? [
+            'SMTP_URL is unsafe: over a network it must begin with smtps://, or end in ?requireTLS=true, and check the certificate',
+          ]
+        : []),
+    ],
   }),
 };
+
+/** Without requireTLS the mailer goes on in the clear where a server, or somebody on the way to it, offers nothing else. */
+function isInTheClear(text: string | undefined): boolean {
+  const mail = parseUrl(text ?? '');
+  if (mail === undefined || isLoopback(mail.hostname)) return false;
+  const isChecked = (mail.searchParams.get('tls.rejectUnauthorized') ?? 'true') === 'true';
+  return !(isChecked && (mail.protocol === 'smtps:' || mail.searchParams.get('requireTLS') === 'true'));
+}

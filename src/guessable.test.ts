@@ -1,0 +1,24 @@
+import { randomBytes } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { whyGuessable } from './guessable.ts';
+
+test.each([
+  ['x'.repeat(40), 'different characters'],
+  ['abababababababababababababababababab', 'different characters'],
+  ['s3cr-t91s3cr-t91s3cr-t91s3cr-t91', 'repeats itself'],
+  ['abcdefghijklmnopqrstuvwxyz0123456789', 'alphabet'],
+  ['qwertyuiopasdfghjklzxcvbnm1234567890', 'keyboard'],
+  ['please-change-me-before-going-live-1', 'first to be tried'],
+  ['my-very-long-Password-that-nobody-knows', 'first to be tried'],
+  ['Paywright-production-2026-key-number-1', 'first to be tried'],
+])('%s is guessable', (secret, why) => {
+  expect(whyGuessable(secret)).toContain(why);
+});
+
+test('nothing that chance has made is', () => {
+  for (let round = 0; round < 2_000; round++) {
+    expect(whyGuessable(randomBytes(16).toString('hex'))).toBeUndefined();
+    expect(whyGuessable(randomBytes(32).toString('base64'))).toBeUndefined();
+  }
+  expect(whyGuessable('orbit lantern walnut fjord pepper mosaic quiver tundra')).toBeUndefined();
+});

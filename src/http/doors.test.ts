@@ -1,0 +1,118 @@
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { monotonicClock } from '../clock.ts';
+import { createMemoryLimiter } from '../rate-limit/memory-limiter.ts';
+import { createSecrets } from '../secrets.ts';
+import type { Caller } from './define-route.ts';
+import { createReadiness } from './health.ts';
+import { createServer } from './server.ts';
+import { parseRanges, toBlockList } from './trusted-proxies.ts';
+
+const ada: Caller = { accountId: 1n, keyId: 'key_1', handle: 'PA-AAAAAAAA', tier: 'free', bucket: 'account:1' };
+const limits = { free: 60, pro: 300, anonymous: 3, network: 7, pages: 5 };
+
+function open(proxies = '127.0.0.1', known: readonly string[] = []) {
+  let lookups = 0;
+  const lines: string[] = [];
+  const app = createServer({
+    config: { rateLimits: limits, trustedProxies: toBlockList(parseRanges(proxies) ?? []) },
+    publicUrl: () => 'http://pay.example',
+    routes: [],
+    limiter: createMemoryLimiter(monotonicClock),
+    secrets: createSecrets('s'.repeat(32)),
+    logger: pino({}, { write: (line: string) => void lines.push(line) }),
+    pages: (pages) => pages.get('/', async () => 'a page'),
+    authenticate(token, mayAsk) {
+      if (known.includes(token)) return ada;
+      mayAsk();
+      lookups++;
+      return Promise.resolve(token === 'real' ? ada : undefined);
+    },
+  });
+  const ask = async (url: string, { ip = '192.0.2.1', key = '' } = {}) => {
+    const headers = { 'x-forwarded-for': ip, ...(key !== '' && { authorization: `Bearer ${key}` }) };
+    return (await app.inject({ url, headers })).statusCode;
+  };
+  return { app, ask, lookups: () => lookups, lines };
+}
+
+test('an invented key is looked up only as long as its address has room', async () => {
+  const { ask, lookups } = open();
+  for (let time = 0; time < 20; time++) await ask('/api/nothing', { key: `invented${time}` });
+  // Three had room; the fourth had none, and from then on nobody asks.
+  expect(lookups()).toBe(4);
+  expect(await ask('/api/nothing', { key: 'another' })).toBe(429);
+  expect(await ask('/api/nothing', { ip: '192.0.2.2', key: 'another' })).toBe(404);
+  expect(lookups()).toBe(5);
+});
+
+test('who has no key and no room keeps nobody from using a real one', async () => {
+  const { ask } = open('127.0.0.1', ['known']);
+  for (let time = 0; time < 9; time++) await ask('/api/nothing');
+  expect(await ask('/api/nothing')).toBe(429);
+  expect(await ask('/api/nothing', { key: 'real' })).toBe(404);
+  expect(await ask('/api/nothing', { key: 'invented' })).toBe(429);
+  expect(await ask('/api/nothing', { key: 'known' })).toBe(404);
+});
+
+test('IPv6 is counted by its /64 and by its /48', async () => {
+  const { ask } = open();
+  const passed = async (addresses: readonly string[]) => {
+    const statuses = [];
+    for (const ip of addresses) statuses.push(await ask('/api/nothing', { ip }));
+    return statuses.filter((status) => status === 404).length;
+  };
+  expect(await passed(Array.from({ length: 5 }, (_, host) => `2001:db8:1:1::${host}`))).toBe(3);
+  // What was refused by the one is not counted by the other.
+  expect(await passed(Array.from({ length: 9 }, (_, net) => `2001:db8:1:${net + 2}::1`))).toBe(4);
+  expect(await passed(['2001:db8:2:1::1'])).toBe(1);
+});
+
+test('pages have a limit of their own, and whether the process lives has none', async () => {
+  const { ask } = open();
+  const statuses = [];
+  for (let time = 0; time < 7; time++) statuses.push(await ask('/'));
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429]);
+  expect(await ask('/ready')).toBe(429);
+  expect(await ask('/api/nothing')).toBe(404);
+  expect(await ask('/', { ip: '192.0.2.9' })).toBe(200);
+  for (let time = 0; time < 7; time++) expect(await ask('/health')).toBe(404);
+});
+
+test('a proxy that nobody has named is noticed, once', async () => {
+  const { ask, lines } = open('10.0.0.1');
+  const said = () => lines.filter((line) => line.includes('TRUSTED_PROXIES'));
+  await ask('/');
+  await ask('/');
+  expect(said()).toHaveLength(1);
+  const named = open('127.0.0.1');
+  await named.ask('/');
+  expect(named.lines.filter((line) => line.includes('TRUSTED_PROXIES'))).toEqual([]);
+});
+
+test('however many ask whether it is ready, it looks once a second', async () => {
+  let looks = 0;
+  let now = 0;
+  const readiness = createReadiness(
+    {
+      database: async () => {
+        looks++;
+        return [];
+      },
+      chains: async () => ['BASE'],
+      jobs: async () => {
+        throw new Error('the worker has ended');
+      },
+    },
+    { now: () => now },
+  );
+  await Promise.all([readiness(), readiness(), readiness()]);
+  expect(looks).toBe(1);
+  now = 1_000;
+  expect(await readiness()).toEqual([
+    { name: 'database', passed: true, away: [] },
+    { name: 'chains', passed: true, away: ['BASE'] },
+    { name: 'jobs', passed: false, away: [] },
+  ]);
+  expect(looks).toBe(2);
+});

@@ -1,0 +1,136 @@
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { monotonicClock } from '../clock.ts';
+import type { RateLimitConfig } from '../config.ts';
+import type { RateLimiter } from '../rate-limit/limiter.ts';
+import { clientAddress } from './client-address.ts';
+import type { Caller, RequestCount } from './define-route.ts';
+import { createInventedKeys } from './invented-keys.ts';
+import {
+  applyDecision,
+  applyRefusal,
+  type Counted,
+  countRequest,
+  type Limited,
+  limitsOfAddress,
+  limitsOfCaller,
+  limitsOfPages,
+} from './rate-limits.ts';
+
+/**
+ * Finds out who a bearer token belongs to: at once when it is known already or cannot be a key, otherwise by asking the
+ * database, unless `mayAsk` throws.
+ */
+export type Authenticate = (token: string, mayAsk: () => void) => Caller | undefined | Promise<Caller | undefined>;
+
+interface DoorOptions {
+  readonly config: { readonly rateLimits: RateLimitConfig };
+  readonly authenticate: Authenticate;
+  readonly limiter: RateLimiter;
+}
+
+type Next = (error?: Error) => void;
+
+/** Everything of the API comes through here: who calls, and whether there is room for one more request of theirs. */
+export function createApiDoor({ config, authenticate, limiter }: DoorOptions): onRequestHookHandler {
+  const { rateLimits } = config;
+  const invented = createInventedKeys(monotonicClock);
+
+  return (request, reply, done) => {
+    if (request.method === 'OPTIONS') {
+      done();
+      return;
+    }
+    const token = bearerToken(request);
+    const mayAsk = () => invented.admit(addressOf(request));
+    // Callbacks and not promises: for a known key without Redis the whole hook runs in one go.
+    whenSettled(
+      () => (token === undefined ? undefined : authenticate(token, mayAsk)),
+      done,
+      (caller) => {
+        request.caller = caller;
+        if (countsItself(request)) {
+          done();
+          return;
+        }
+        const limited =
+          caller === undefined ? limitsOfAddress(rateLimits, addressOf(request)) : limitsOfCaller(rateLimits, caller);
+        whenSettled(
+          () => countRequest(limiter, limited),
+          done,
+          (counted) => {
+            if (counted !== undefined && caller === undefined && token !== undefined) {
+              invented.note(addressOf(request), counted);
+            }
+            letIn(reply, counted, done);
+          },
+        );
+      },
+    );
+  };
+}
+
+/** Everything else does, except what the API counts and what a load balancer asks all the time. */
+export function createPageDoor({ config, limiter }: DoorOptions): onRequestHookHandler {
+  return (request, _reply, done) => {
+    if (/^\/(?:api|health)(?:[/?]|$)/.test(request.url)) {
+      done();
+      return;
+    }
+    const limited = limitsOfPages(config.rateLimits, addressOf(request));
+    whenSettled(
+      () => countRequest(limiter, limited),
+      done,
+      (counted) => {
+        if (counted !== undefined) applyRefusal(counted);
+        done();
+      },
+    );
+  };
+}
+
+/** For a request that was not counted at the door; any other has been counted already. */
+export function countLate(
+  { config, limiter }: DoorOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): RequestCount {
+  const count = async (limited: readonly Limited[]) => {
+    if (!countsItself(request)) return;
+    const counted = await countRequest(limiter, limited);
+    if (counted !== undefined) applyDecision(reply, counted);
+  };
+  return {
+    payer: (payer, limit) => count([{ bucket: `payer:${payer.toLowerCase()}`, limit }]),
+    address: () => count(limitsOfAddress(config.rateLimits, addressOf(request))),
+  };
+}
+
+/** Whether a route counts this request by itself: nobody has a key, and somebody says that they pay. */
+function countsItself({ caller, headers, routeOptions }: FastifyRequest): boolean {
+  const { countsPayers } = routeOptions.config as { readonly countsPayers?: readonly string[] };
+  return caller === undefined && countsPayers?.some((name) => headers[name] !== undefined) === true;
+}
+
+function bearerToken({ headers: { authorization } }: FastifyRequest): string | undefined {
+  return authorization === undefined ? undefined : /^Bearer ([\x21-\x7e]+)$/i.exec(authorization)?.[1];
+}
+
+function addressOf({ ip, socket }: FastifyRequest): string {
+  return clientAddress(ip, socket.remoteAddress);
+}
+
+function letIn(reply: FastifyReply, counted: Counted | undefined, done: Next): void {
+  if (counted !== undefined) applyDecision(reply, counted);
+  done();
+}
+
+/** Goes on at once with a value, and later with a promise; whatever is thrown on the way goes to `fail`. */
+function whenSettled<T>(value: () => T | Promise<T>, fail: Next, next: (value: T) => void): void {
+  try {
+    const found = value();
+    if (found instanceof Promise) found.then(next).catch(fail);
+    else next(found);
+  } catch (error) {
+    fail(error as Error);
+  }
+}

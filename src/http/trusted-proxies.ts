@@ -1,0 +1,66 @@
+import { BlockList } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** One address or range of them. */
+interface AddressRange {
+  readonly address: ipaddr.IPv4 | ipaddr.IPv6;
+  readonly prefix: number;
+}
+
+/** Addresses and CIDR ranges, separated by commas; undefined when one of them is neither. */
+export function parseRanges(text: string): readonly AddressRange[] | undefined {
+  const parts = text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean);
+  const ranges = parts.map(parseRange);
+  return ranges.every((range) => range !== undefined) ? ranges : undefined;
+}
+
+function parseRange(text: string): AddressRange | undefined {
+  const [written = '', prefix, ...rest] = text.split('/');
+  // Only what everybody reads the same way: "10.1" and "0x0a000001" are addresses, too.
+  if (rest.length > 0 || !(ipaddr.IPv4.isValidFourPartDecimal(written) || ipaddr.IPv6.isValid(written)))
+    return undefined;
+  const address = ipaddr.parse(written);
+  const widest = address.kind() === 'ipv6' ? 128 : 32;
+  if (prefix === undefined) return { address, prefix: widest };
+  return /^\d{1,3}$/.test(prefix) && Number(prefix) <= widest ? { address, prefix: Number(prefix) } : undefined;
+}
+
+export function toBlockList(ranges: readonly AddressRange[]): BlockList {
+  const list = new BlockList();
+  for (const { address, prefix } of ranges) list.addSubnet(address.toString(), prefix, address.kind());
+  return list;
+}
+
+/** Networks of one's own, in which nobody stands who did not get there by the operator's doing. */
+const ownNetworks = ['private', 'uniqueLocal', 'loopback', 'linkLocal', 'carrierGradeNat'];
+
+/** The largest part of all addresses that may be trusted: more than the proxies of any provider, less than a continent. */
+const largestShare = { ipv4: 2 ** -5, ipv6: 2 ** -16 };
+
+/** Whether these ranges hold so much of the public Internet that whoever asks can say who they are. */
+export function trustsEverybody(ranges: readonly AddressRange[]): boolean {
+  const share = { ipv4: 0, ipv6: 0 };
+  for (const range of ranges) if (!isOwn(range)) share[range.address.kind()] += 2 ** -range.prefix;
+  return share.ipv4 > largestShare.ipv4 || share.ipv6 > largestShare.ipv6 || ranges.some(isMapped);
+}
+
+function isOwn({ address, prefix }: AddressRange): boolean {
+  const whole = `${address.toString()}/${prefix}`;
+  const ends =
+    address.kind() === 'ipv6'
+      ? [ipaddr.IPv6.networkAddressFromCIDR(whole), ipaddr.IPv6.broadcastAddressFromCIDR(whole)]
+      : [ipaddr.IPv4.networkAddressFromCIDR(whole), ipaddr.IPv4.broadcastAddressFromCIDR(whole)];
+  return ends.every(isOwnNetwork);
+}
+
+export function isOwnNetwork(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  return ownNetworks.includes(address.range());
+}
+
+/** All of IPv4, or a part of it, in the clothes of IPv6. */
+function isMapped({ address, prefix }: AddressRange): boolean {
+  return address.range() === 'ipv4Mapped' && prefix < 128;
+}
