@@ -71,7 +71,10 @@ async function grantAll(client: pg.Client, role: string): Promise<void> {
       await client.query(`GRANT ${privileges.join(', ')} ON ${type} ${name} TO ${to}`);
       if (guarded) await letSeeRows(client, name, role);
     }
-    for (const schema of await listSchemas(client)) await client.query(`GRANT USAGE ON SCHEMA ${schema} TO ${to}`);
+    for (const schema of await listSchemas(client)) {
+      await client.query(`REVOKE ALL ON SCHEMA ${schema} FROM ${to}`);
+      await client.query(`GRANT USAGE ON SCHEMA ${schema} TO ${to}`);
+    }
     await client.query('COMMIT');
   } catch (error) {
     await client.query('ROLLBACK');
