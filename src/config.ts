@@ -125,7 +125,7 @@ export interface SecretSetting {
   readonly file: string | undefined;
 }
 
-export interface MigrationConfig {
+interface MigrationConfig {
   /** Of the role that owns the tables, when the service itself is another one. */
   readonly databaseUrl: string | undefined;
   /** How long a migration waits for one lock before it lets everybody past and tries again. */

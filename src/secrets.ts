@@ -22,7 +22,7 @@ export const hashPurposes = [
   'requests',
 ] as const;
 
-export type HashPurpose = (typeof hashPurposes)[number];
+type HashPurpose = (typeof hashPurposes)[number];
 
 /** These are opened again. Each is declared by the feature that keeps it, or a new secret would leave it behind. */
 export const sealPurposes = [

@@ -6,7 +6,7 @@ import type { Logger } from '../logger.ts';
 import { Refusal } from '../refusal.ts';
 
 /** How a process that seals is recognised in pg_stat_activity. */
-export const sealerName = 'paywright-secret';
+const sealerName = 'paywright-secret';
 
 const retryMs = 500;
 
