@@ -5,7 +5,7 @@ import { planStep } from '../src/chain-steps/plan-step.ts';
 import { serveLiquidity } from '../src/chain-steps/serve-liquidity.ts';
 import type { ChainId } from '../src/chains/chains.ts';
 import { createNetworks, type Network } from '../src/chains/network.ts';
-import { unhurried } from '../src/db/connection-settings.ts';
+
 import { type Database, openDatabase } from '../src/db/database.ts';
 import { createLogger } from '../src/logger.ts';
 import { amountOf } from '../src/money/amount.ts';
@@ -86,7 +86,7 @@ const declared = sagasOf(features);
 const grows = (name: string) => /^(chain_step|withdrawals|sweeps|house_moves)/.test(name);
 
 async function openTreasury(url: string): Promise<Database> {
-  const db = openDatabase({ url, poolSize: 3, logger: quiet, limits: unhurried });
+  const db = openDatabase({ url, poolSize: 3, logger: quiet, limits: { statementMs: 0, lockMs: 0 } });
   await db.query(
     `INSERT INTO house_wallets (id, purpose, chain, provider, provider_ref, address)
      VALUES ($1, 'treasury', 'MATIC', 'keys', '1/0', $2)`,

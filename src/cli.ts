@@ -2,8 +2,9 @@ import { Command } from 'commander';
 import { features } from './app/features.ts';
 import { type ListedFeature, sagasOf, settingsOf } from './app/listed-feature.ts';
 import type { Roles, RunningPaywright } from './app/main.ts';
-import { prepareDatabase } from './app/prepare-database.ts';
+import { migrateDatabase } from './app/migrate-database.ts';
 import { readConfig } from './app/read-config.ts';
+import { runRotation } from './app/run-rotation.ts';
 import { openStore, openStoreDatabase } from './app/store.ts';
 import { welcome } from './app/welcome.ts';
 import type { Config } from './config.ts';
@@ -45,9 +46,16 @@ export async function main(
     .command('migrate')
     .description('bring the database to the schema of this release')
     .action(() =>
-      withStore(list, async ({ url, logger }) => {
-        const { applied } = await prepareDatabase(url, { features: list, logger });
-        say(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`);
+      withStore(list, async ({ config, url, logger }) => {
+        await migrateDatabase({ config, url, features: list, logger, say });
+      }),
+    );
+  program
+    .command('rotate-secret')
+    .description('seal everything with PAYWRIGHT_SECRET that PAYWRIGHT_SECRET_OLD has sealed')
+    .action(() =>
+      withStore(list, async ({ config, db, url }) => {
+        await runRotation({ config, db, url, features: list, say });
       }),
     );
   for (const feature of list) feature.commands?.(program, toolsFor(feature, list));
@@ -155,6 +163,9 @@ function explain(error: unknown): string {
   if (code === 'EACCES' || code === 'EROFS') return `There is no permission to use ${path ?? 'a file that is needed'}.`;
   if (code?.startsWith('28')) return 'The database refuses the user or password in DATABASE_URL.';
   if (code === '42P01') return 'The database is not set up yet: run "paywright migrate", or start the service once.';
+  if (code === '42501') {
+    return 'The role in DATABASE_URL may not do this: run "paywright migrate" with MIGRATION_DATABASE_URL first.';
+  }
   if (code === '3D000') return 'The database named in DATABASE_URL does not exist.';
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -34,6 +34,9 @@ const ground = {
     .transform((path) => resolve(path)),
   DATABASE_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_POOL_SIZE: wholeNumber(2, 500, 20),
+  MIGRATION_DATABASE_URL: url('postgres:', 'postgresql:').optional(),
+  MIGRATION_LOCK_SECONDS: wholeNumber(1, 30, 2),
+  MIGRATION_PATIENCE_SECONDS: wholeNumber(0, 86_400, 600),
   REDIS_URL: url('redis:', 'rediss:').optional(),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
@@ -42,6 +45,10 @@ const ground = {
     .optional(),
   PAYWRIGHT_SECRET: z.string().min(32, 'must be at least 32 characters').optional(),
   PAYWRIGHT_SECRET_FILE: z.string().optional(),
+  PAYWRIGHT_SECRET_OLD: z.string().optional(),
+  PAYWRIGHT_SECRET_OLD_FILE: z.string().optional(),
+  PAYWRIGHT_SECRET_NEXT: z.string().min(32, 'must be at least 32 characters').optional(),
+  PAYWRIGHT_SECRET_NEXT_FILE: z.string().optional(),
   RPC_URLS_MATIC: urlList.optional(),
   RPC_URLS_ETH: urlList.optional(),
   RPC_URLS_ARB: urlList.optional(),
@@ -71,6 +78,8 @@ const harmless = [
   'PORT',
   'LOG_LEVEL',
   'DATABASE_POOL_SIZE',
+  'MIGRATION_LOCK_SECONDS',
+  'MIGRATION_PATIENCE_SECONDS',
   'EURC_ADDRESS_MATIC',
   'RATE_LIMIT_FREE_PER_MINUTE',
   'RATE_LIMIT_PRO_PER_MINUTE',
@@ -92,8 +101,11 @@ export interface Config {
   readonly databasePoolSize: number;
   readonly redisUrl: string | undefined;
   readonly logLevel: NonNullable<Environment['LOG_LEVEL']>;
-  readonly secret: string | undefined;
-  readonly secretFile: string | undefined;
+  readonly secret: SecretSetting;
+  /** While one secret takes the place of another: the one to come, or the one that goes. */
+  readonly nextSecret: SecretSetting;
+  readonly oldSecret: SecretSetting;
+  readonly migration: MigrationConfig;
   /** Where to reach each chain, in order of preference. A chain without an entry is off. Empty in the sandbox. */
   readonly rpcUrls: ReadonlyMap<ChainId, readonly string[]>;
   /** Circle issues no EURC on Polygon: an operator may name a contract. */
@@ -104,6 +116,22 @@ export interface Config {
   readonly allowPrivateHosts: readonly HostAndPort[];
   /** What each feature has read, by the feature's name. */
   readonly settings: ReadonlyMap<string, unknown>;
+}
+
+/** As text, or in a file that only we can read. */
+export interface SecretSetting {
+  readonly name: string;
+  readonly text: string | undefined;
+  readonly file: string | undefined;
+}
+
+interface MigrationConfig {
+  /** Of the role that owns the tables, when the service itself is another one. */
+  readonly databaseUrl: string | undefined;
+  /** How long a migration waits for one lock before it lets everybody past and tries again. */
+  readonly lockMs: number;
+  /** How long it goes on trying. */
+  readonly patienceMs: number;
 }
 
 /** Requests a minute; 0 is unlimited. */
@@ -168,8 +196,18 @@ function toConfig(env: Environment): Omit<Config, 'settings'> {
     databasePoolSize: env.DATABASE_POOL_SIZE,
     redisUrl: env.REDIS_URL,
     logLevel: env.LOG_LEVEL ?? (sandbox ? 'warn' : 'info'),
-    secret: env.PAYWRIGHT_SECRET,
-    secretFile: env.PAYWRIGHT_SECRET_FILE,
+    secret: { name: 'PAYWRIGHT_SECRET', text: env.PAYWRIGHT_SECRET, file: env.PAYWRIGHT_SECRET_FILE },
+    nextSecret: {
+      name: 'PAYWRIGHT_SECRET_NEXT',
+      text: env.PAYWRIGHT_SECRET_NEXT,
+      file: env.PAYWRIGHT_SECRET_NEXT_FILE,
+    },
+    oldSecret: { name: 'PAYWRIGHT_SECRET_OLD', text: env.PAYWRIGHT_SECRET_OLD, file: env.PAYWRIGHT_SECRET_OLD_FILE },
+    migration: {
+      databaseUrl: env.MIGRATION_DATABASE_URL,
+      lockMs: env.MIGRATION_LOCK_SECONDS * 1_000,
+      patienceMs: env.MIGRATION_PATIENCE_SECONDS * 1_000,
+    },
     rpcUrls: new Map(
       chainIds.flatMap((id) => (env[`RPC_URLS_${id}`] ? [[id, env[`RPC_URLS_${id}`] ?? []] as const] : [])),
     ),

@@ -21,6 +21,7 @@ import type { Schedule } from './jobs/worker.ts';
 import type { Ledger } from './ledger/ledger.ts';
 import type { Logger } from './logger.ts';
 import type { Notifier } from './messages/notifier.ts';
+import type { Sealed } from './operator-secret/sealed.ts';
 import type { ShopCheckouts } from './orders/checkout.ts';
 import type { Outgoing } from './outgoing/outgoing.ts';
 import type { RateLimiter } from './rate-limit/limiter.ts';
@@ -131,6 +132,8 @@ export interface Feature<Own = unknown, More = unknown> {
   readonly events?: readonly EventType[];
   /** Jobs, resumption, guards, the operator's list, diagrams and crash tests follow from each. */
   readonly sagas?: readonly FeatureSaga<Own, More>[];
+  /** What it seals with the operator's secret, and where that is kept: a new secret seals it again. */
+  readonly sealed?: readonly Sealed[];
   commands?(program: Command, tools: CommandTools<Own>): void;
 
   routes?(parts: ServingParts & More, settings: Own): readonly Route[];

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { createSecrets } from './secrets.ts';
+import { describe, expect, test } from 'vitest';
+import { createSecrets, hashKeysOf, hashPurposes, sealPurposes } from './secrets.ts';
 
 const secrets = createSecrets('a secret of at least thirty-two characters');
 
@@ -25,4 +25,40 @@ test('a hash is the same for the same text and purpose only', () => {
   expect(secrets.hash('api-keys', 'x')).toEqual(secrets.hash('api-keys', 'x'));
   expect(secrets.hash('api-keys', 'x')).not.toEqual(secrets.hash('verification-codes', 'x'));
   expect(secrets.hash('api-keys', 'x')).not.toEqual(createSecrets('b'.repeat(32)).hash('api-keys', 'x'));
+});
+
+test('what is hashed of a request needs the secret too, and is half as long', () => {
+  const hashed = secrets.hash('requests', 'content');
+  expect(hashed).toHaveLength(16);
+  expect(hashed).toEqual(secrets.hash('requests', 'content'));
+  expect(hashed).not.toEqual(secrets.hash('requests', 'content.'));
+  expect(hashed).not.toEqual(createSecrets('b'.repeat(32)).hash('requests', 'content'));
+});
+
+describe('one secret that takes the place of another', () => {
+  const older = createSecrets('a'.repeat(32));
+  const newer = createSecrets('b'.repeat(32));
+
+  test('opens what the other has sealed, and seals with itself alone', () => {
+    const both = createSecrets('b'.repeat(32), { others: ['a'.repeat(32)] });
+    expect(both.open('messages', older.seal('messages', '493021'))).toBe('493021');
+    expect(newer.open('messages', both.seal('messages', '493021'))).toBe('493021');
+    expect(() => older.open('messages', both.seal('messages', '493021'))).toThrow();
+    expect(() => both.open('messages', createSecrets('c'.repeat(32)).seal('messages', 'x'))).toThrow();
+  });
+
+  test('recognises what the other has hashed, by the other secret or by its hash keys', () => {
+    const known = [newer.hash('api-keys', 'x'), older.hash('api-keys', 'x')];
+    expect(createSecrets('b'.repeat(32), { others: ['a'.repeat(32)] }).hashes('api-keys', 'x')).toEqual(known);
+    const after = createSecrets('b'.repeat(32), { former: [hashKeysOf('a'.repeat(32))] });
+    expect(after.hashes('api-keys', 'x')).toEqual(known);
+    expect(after.hash('api-keys', 'x')).toEqual(known[0]);
+    expect(() => after.open('messages', older.seal('messages', 'x'))).toThrow();
+  });
+
+  test('keeps no key that opens anything', () => {
+    const kept = Object.keys(hashKeysOf('a'.repeat(32)));
+    expect(kept).toEqual([...hashPurposes]);
+    for (const purpose of sealPurposes) expect(kept).not.toContain(purpose);
+  });
 });

@@ -8,10 +8,13 @@ import { type Given, missing } from './settings.ts';
 /** What is looked at of the service's own variables; those of the rate limits are numbers. */
 interface Ground extends Readonly<Record<string, unknown>> {
   readonly DATABASE_URL?: string | undefined;
+  readonly MIGRATION_DATABASE_URL?: string | undefined;
   readonly REDIS_URL?: string | undefined;
   readonly PUBLIC_URL?: string | undefined;
   readonly PAYWRIGHT_SECRET?: string | undefined;
   readonly PAYWRIGHT_SECRET_FILE?: string | undefined;
+  readonly PAYWRIGHT_SECRET_NEXT?: string | undefined;
+  readonly PAYWRIGHT_SECRET_NEXT_FILE?: string | undefined;
 }
 
 /** What live mode looks at beside the environment. */
@@ -39,11 +42,13 @@ function missingGround(env: Ground): string[] {
 }
 
 /** What we tell them is worth money to whoever reads it on the way, and what they tell us to whoever changes it. */
-function unsafePlaces({ DATABASE_URL, REDIS_URL, PUBLIC_URL }: Ground): string[] {
+function unsafePlaces({ DATABASE_URL, MIGRATION_DATABASE_URL, REDIS_URL, PUBLIC_URL }: Ground): string[] {
   const problems: string[] = [];
   if (PUBLIC_URL?.startsWith('http:')) problems.push('PUBLIC_URL is unsafe: it must begin with https://');
-  if (DATABASE_URL !== undefined && isInTheClear(DATABASE_URL)) {
-    problems.push('DATABASE_URL is unsafe: over a network it needs TLS that is checked, such as sslmode=verify-full');
+  for (const [name, url] of Object.entries({ DATABASE_URL, MIGRATION_DATABASE_URL })) {
+    if (url !== undefined && isInTheClear(url)) {
+      problems.push(`${name} is unsafe: over a network it needs TLS that is checked, such as sslmode=verify-full`);
+    }
   }
   const redis = parseUrl(REDIS_URL ?? '');
   if (redis?.protocol === 'redis:' && !isLoopback(redis.hostname)) {
@@ -52,15 +57,29 @@ function unsafePlaces({ DATABASE_URL, REDIS_URL, PUBLIC_URL }: Ground): string[]
   return problems;
 }
 
-function unsafeSecret({ PAYWRIGHT_SECRET, PAYWRIGHT_SECRET_FILE }: Ground, { readFile }: Machine): string[] {
-  if (PAYWRIGHT_SECRET !== undefined) return guessable('PAYWRIGHT_SECRET', PAYWRIGHT_SECRET);
-  if (PAYWRIGHT_SECRET_FILE === undefined) {
+function unsafeSecret(env: Ground, machine: Machine): string[] {
+  if (env.PAYWRIGHT_SECRET === undefined && env.PAYWRIGHT_SECRET_FILE === undefined) {
     return ['PAYWRIGHT_SECRET is missing: it protects API keys and the wallet seed (or PAYWRIGHT_SECRET_FILE)'];
   }
+  // The one that goes may be a bad one, which may be why it goes.
+  return [
+    ...guessableSetting('PAYWRIGHT_SECRET', env.PAYWRIGHT_SECRET, env.PAYWRIGHT_SECRET_FILE, machine),
+    ...guessableSetting('PAYWRIGHT_SECRET_NEXT', env.PAYWRIGHT_SECRET_NEXT, env.PAYWRIGHT_SECRET_NEXT_FILE, machine),
+  ];
+}
+
+function guessableSetting(
+  name: string,
+  secret: string | undefined,
+  file: string | undefined,
+  { readFile }: Machine,
+): string[] {
+  if (secret !== undefined) return guessable(name, secret);
+  if (file === undefined) return [];
   try {
-    return guessable('PAYWRIGHT_SECRET_FILE', readFile(PAYWRIGHT_SECRET_FILE).trim());
+    return guessable(`${name}_FILE`, readFile(file).trim());
   } catch (error) {
-    return [`PAYWRIGHT_SECRET_FILE cannot be read: ${(error as Error).message}`];
+    return [`${name}_FILE cannot be read: ${(error as Error).message}`];
   }
 }
 

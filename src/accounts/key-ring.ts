@@ -34,8 +34,8 @@ export function createKeyRing(db: Database, secrets: Secrets, mayRemember: () =>
     const { rows } = await db.query<KeyRow>(
       `SELECT k.account_id, k.id AS key_id, a.handle, a.tier
          FROM api_keys k JOIN accounts a ON a.id = k.account_id
-        WHERE k.key_hash = $1 AND k.revoked_at IS NULL`,
-      [secrets.hash('api-keys', apiKey)],
+        WHERE k.key_hash = ANY ($1) AND k.revoked_at IS NULL`,
+      [secrets.hashes('api-keys', apiKey)],
     );
     const [row] = rows;
     if (row === undefined) return undefined;

@@ -52,7 +52,14 @@ export function createVerification({ db, secrets, limiter, automatic }: Verifica
        ON CONFLICT (account_id, kind) DO UPDATE
          SET target = EXCLUDED.target, code_hash = EXCLUDED.code_hash,
              attempts_left = EXCLUDED.attempts_left, expires_at = EXCLUDED.expires_at`,
-      [contact.accountId, contact.kind, contact.target, hashOf(contact, code), attemptsPerCode, codeMinutes],
+      [
+        contact.accountId,
+        contact.kind,
+        contact.target,
+        secrets.hash('verification-codes', textOf(contact, code)),
+        attemptsPerCode,
+        codeMinutes,
+      ],
     );
     await postMessage(tx, secrets, {
       accountId: contact.accountId,
@@ -64,8 +71,8 @@ export function createVerification({ db, secrets, limiter, automatic }: Verifica
   }
 
   /** Bound to what it proves: a code sent to one number is worth nothing for another. */
-  function hashOf({ accountId, kind, target }: Contact, code: string): Buffer {
-    return secrets.hash('verification-codes', `${accountId} ${kind} ${target} ${code}`);
+  function textOf({ accountId, kind, target }: Contact, code: string): string {
+    return `${accountId} ${kind} ${target} ${code}`;
   }
 
   return {
@@ -91,7 +98,8 @@ export function createVerification({ db, secrets, limiter, automatic }: Verifica
       const [waiting] = rows;
       if (waiting === undefined) throw accountErrors.no_code_waiting();
       const contact = { accountId, kind, target: waiting.target };
-      if (!timingSafeEqual(hashOf(contact, code), waiting.code_hash)) {
+      const hashes = secrets.hashes('verification-codes', textOf(contact, code));
+      if (!hashes.some((hash) => timingSafeEqual(hash, waiting.code_hash))) {
         const left = waiting.attempts_left;
         throw accountErrors.wrong_code(
           `This is not the code that was sent; ${left === 0 ? 'ask for a new one' : `${left} more can be tried`}.`,

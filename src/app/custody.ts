@@ -8,6 +8,7 @@ import { beginChains } from '../deposits/begin-chains.ts';
 import type { CommandParts } from '../feature.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
+import { openSecrets } from '../operator-secret/open-secrets.ts';
 import { type CircleParts, circle as circleFeature } from '../providers/circle/feature.ts';
 import { createKeysProvider } from '../providers/keys/keys-provider.ts';
 import { addSeed } from '../providers/keys/seeds.ts';
@@ -16,8 +17,8 @@ import { openHouseWallets } from '../wallets/house-wallets.ts';
 import { createPooledProvider } from '../wallets/pool.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
 import { features as listed } from './features.ts';
-import { type ListedFeature, sagasOf, settingsOf } from './listed-feature.ts';
-import { openSecrets } from './store.ts';
+import { readGivenSecrets } from './given-secrets.ts';
+import { type ListedFeature, sagasOf, sealedOf, settingsOf } from './listed-feature.ts';
 
 /** What holds the money: the chains as we reach them, and whoever has the keys. */
 export interface Custody {
@@ -87,7 +88,9 @@ export interface CommandOptions {
 
 /** The same parts as the service's, for a command that runs beside it. */
 export async function openCommandParts({ config, logger, url, db, features = listed }: CommandOptions) {
-  const secrets = await openSecrets(config, db);
+  const given = await readGivenSecrets(config, db);
+  const opened = await openSecrets({ db, url, logger, given, sealed: sealedOf(features) });
+  const { secrets } = opened;
   const localChains = config.mode === 'sandbox' ? await connectSandbox(db) : undefined;
   const custody = await openCustody({ config, db, secrets, logger, localChains });
   const ledgerDb = openDatabase({ url, poolSize: 1, logger, limits: postingLimits });
@@ -106,6 +109,7 @@ export async function openCommandParts({ config, logger, url, db, features = lis
     async close() {
       await ledger.stop();
       await ledgerDb.close();
+      await opened.close();
     },
   };
 }

@@ -11,6 +11,7 @@ import { orders } from '../orders/feature.ts';
 import { cctp } from '../providers/cctp/feature.ts';
 import { circle } from '../providers/circle/feature.ts';
 import { denyList } from '../providers/deny-list/feature.ts';
+import { keys } from '../providers/keys/feature.ts';
 import { coinbase } from '../providers/onramps/coinbase/feature.ts';
 import { moonpay } from '../providers/onramps/moonpay/feature.ts';
 import { smtp } from '../providers/smtp/feature.ts';
@@ -53,6 +54,7 @@ export const features: readonly ListedFeature[] = [
   service,
   sandbox,
   web,
+  keys,
   circle,
   cctp,
   denyList,

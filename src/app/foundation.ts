@@ -10,6 +10,7 @@ import { createSilentChains } from '../deposits/silent-chains.ts';
 import type { Parts } from '../feature.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
+import { openSecrets } from '../operator-secret/open-secrets.ts';
 import { portsOf } from '../outgoing/inner-ports.ts';
 import { createOutgoing } from '../outgoing/outgoing.ts';
 import { createDenyList } from '../providers/deny-list/deny-list.ts';
@@ -25,17 +26,19 @@ import { createAgentKey } from '../shopping/agent-key.ts';
 import { openShopping } from '../shopping/open-shopping.ts';
 import { openCustody } from './custody.ts';
 import { features as listed } from './features.ts';
+import { readGivenSecrets } from './given-secrets.ts';
 import {
   type AdapterParts,
   eventsOf,
   type ListedFeature,
   onDepositsOf,
   sagasOf,
+  sealedOf,
   settingsOf,
 } from './listed-feature.ts';
 import { openOnRamps } from './on-ramps.ts';
 import { prepareDatabase } from './prepare-database.ts';
-import { openSecrets, openStore, openStoreDatabase } from './store.ts';
+import { openStore, openStoreDatabase } from './store.ts';
 
 /** What every role stands on, and every feature with it. */
 export interface Foundation extends Parts, AdapterParts {
@@ -69,10 +72,18 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   closers.push(() => store.close());
   say('Preparing the database …');
   await claimDatabase(store.url, config.mode);
-  await prepareDatabase(store.url, { features, logger });
+  const { lockMs, patienceMs } = config.migration;
+  await prepareDatabase(store.url, { features, logger, patience: { lockMs, patienceMs, say } });
   const db = openStoreDatabase(store, config, logger);
   closers.push(() => db.close());
-  const secrets = await openSecrets(config, db);
+  const { secrets, close: letSecretGo } = await openSecrets({
+    db,
+    url: store.url,
+    logger,
+    given: await readGivenSecrets(config, db),
+    sealed: sealedOf(features),
+  });
+  closers.push(letSecretGo);
 
   // Connections of its own, so that no slow query keeps postings waiting.
   const ledgerDb = openDatabase({

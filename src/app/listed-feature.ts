@@ -2,6 +2,7 @@ import type { Config } from '../config.ts';
 import type { OnDeposits } from '../deposits/on-deposits.ts';
 import type { EventType } from '../event-types.ts';
 import type { Feature } from '../feature.ts';
+import { allSealed, type Sealed } from '../operator-secret/sealed.ts';
 import type { CircleParts } from '../providers/circle/feature.ts';
 import { refuseTwice } from '../refuse-twice.ts';
 import type { Saga } from '../sagas/define-saga.ts';
@@ -43,6 +44,11 @@ export function sagasOf(features: readonly ListedFeature[]): readonly Saga[] {
     sagas.map(({ name }) => name),
   );
   return sagas;
+}
+
+/** Everything that all of them seal with the operator's secret. */
+export function sealedOf(features: readonly ListedFeature[]): readonly Sealed[] {
+  return allSealed(features.flatMap(({ sealed }) => sealed ?? []));
 }
 
 /** What all of them do when something is deposited, one after the other and always in the same order. */

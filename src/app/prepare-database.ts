@@ -1,15 +1,26 @@
 import { openDatabase } from '../db/database.ts';
-import { migrate } from '../db/migrate.ts';
+import { type MigrateOptions, migrate } from '../db/migrate.ts';
+import { mayMigrate, requireSchema } from '../db/require-schema.ts';
 import type { Logger } from '../logger.ts';
 import { declareSagas } from '../sagas/declare-sagas.ts';
 import { type ListedFeature, sagasOf } from './listed-feature.ts';
 
-/** Brings the database to what this release needs: its schema, and what its sagas may do. */
+export interface PrepareOptions {
+  readonly features: readonly ListedFeature[];
+  readonly logger: Logger;
+  readonly patience?: MigrateOptions;
+}
+
+/** Brings the database to what this release needs: its schema, and what its sagas may do. Who may not only looks whether it is there. */
 export async function prepareDatabase(
   url: string,
-  { features, logger }: { readonly features: readonly ListedFeature[]; readonly logger: Logger },
+  { features, logger, patience }: PrepareOptions,
 ): Promise<{ readonly applied: readonly string[] }> {
-  const { applied } = await migrate(url);
+  const { applied, isNewer } = (await mayMigrate(url))
+    ? await migrate(url, patience)
+    : { applied: [], ...(await requireSchema(url)) };
+  // What a newer release lets its sagas do is not ours to take back.
+  if (isNewer) return { applied };
   const db = openDatabase({ url, poolSize: 1, logger });
   try {
     await declareSagas(db, sagasOf(features));

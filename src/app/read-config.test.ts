@@ -130,6 +130,11 @@ describe('live mode', () => {
     ],
     [{ SMTP_URL: 'smtp://user:hunter2@mail.internal' }, 'SMTP_URL is unsafe: over a network'],
     [{ SMTP_URL: 'smtps://user:hunter2@mail.internal?tls.rejectUnauthorized=false' }, 'SMTP_URL is unsafe'],
+    [
+      { MIGRATION_DATABASE_URL: 'postgres://o:hunter2@db.internal/d' },
+      'MIGRATION_DATABASE_URL is unsafe: over a network it needs TLS',
+    ],
+    [{ PAYWRIGHT_SECRET_NEXT: 'x'.repeat(40) }, 'PAYWRIGHT_SECRET_NEXT is unsafe: it has fewer than 8'],
     [{ DENY_LIST_FILE: '' }, 'DENY_LIST_FILE is missing: addresses that no money goes to'],
     [{ X402_FACILITATOR_URL: 'http://pay.example' }, 'X402_FACILITATOR_URL is unsafe'],
   ])('refuses %j', (env, sentence) => {
@@ -141,6 +146,9 @@ describe('live mode', () => {
   test.each([
     { DATABASE_URL: 'postgres://u:p@127.0.0.1/d' },
     { DATABASE_URL: 'postgres:///d?host=/var/run/postgresql' },
+    { MIGRATION_DATABASE_URL: 'postgres://o:p@db.internal/d?sslmode=verify-full' },
+    // The one that goes may be as bad as it was: that may be why it goes.
+    { PAYWRIGHT_SECRET_OLD: 'x'.repeat(40) },
     { REDIS_URL: 'redis://127.0.0.1:6379' },
     { REDIS_URL: 'rediss://cache.internal' },
     { SMTP_URL: 'smtp://localhost:25' },
@@ -159,7 +167,7 @@ describe('live mode', () => {
 
   test('a secret may come from a file instead, and is looked at all the same', () => {
     const fromFile = { PAYWRIGHT_SECRET: '', PAYWRIGHT_SECRET_FILE: '/run/secret' };
-    expect(readLive(fromFile).secretFile).toBe('/run/secret');
+    expect(readLive(fromFile).secret.file).toBe('/run/secret');
     expect(() => readLive(fromFile, { readFile: () => 'ab'.repeat(20) })).toThrow('PAYWRIGHT_SECRET_FILE is unsafe');
   });
 });

@@ -45,6 +45,7 @@ export async function startServing(foundation: Foundation, worker: Worker | unde
     routes,
     authenticate: (token, mayAsk) => keyRing.find(token, mayAsk),
     limiter,
+    secrets,
     logger,
     pages: (pages) => addFeaturePages(pages, { ...parts, document }, worker),
   });

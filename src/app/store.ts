@@ -1,12 +1,8 @@
-import { readFileSync, statSync } from 'node:fs';
 import type { Config } from '../config.ts';
 import { type Database, openDatabase } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
-import { Refusal } from '../refusal.ts';
 import { lockDataDir, lockHolder, openDataDir } from '../sandbox/data-dir.ts';
 import { embeddedPostgresUrl, startEmbeddedPostgres } from '../sandbox/postgres.ts';
-import { sandboxSecret } from '../sandbox/secret.ts';
-import { createSecrets, type Secrets } from '../secrets.ts';
 
 /** Where the data is: an operator's PostgreSQL, or the sandbox's own. */
 export interface Store {
@@ -47,26 +43,4 @@ export async function openStore({ config, logger, say, mayJoin }: OpenStoreOptio
 
 export function openStoreDatabase(store: Store, config: Config, logger: Logger): Database {
   return openDatabase({ url: store.url, poolSize: config.databasePoolSize, logger });
-}
-
-/** The operator's secret, or in a sandbox without one its own. */
-export async function openSecrets(config: Config, db: Database): Promise<Secrets> {
-  const given = config.secret ?? readSecretFile(config.secretFile);
-  return createSecrets(given ?? (await sandboxSecret(db)));
-}
-
-function readSecretFile(file: string | undefined): string | undefined {
-  if (file === undefined) return undefined;
-  let text: string;
-  try {
-    if ((statSync(file).mode & 0o077) !== 0) {
-      throw new Refusal(`PAYWRIGHT_SECRET_FILE can be read by others: run chmod 600 on it.`);
-    }
-    text = readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    if (error instanceof Refusal) throw error;
-    throw new Refusal(`PAYWRIGHT_SECRET_FILE cannot be read: ${(error as Error).message}.`);
-  }
-  if (text.length < 32) throw new Refusal('PAYWRIGHT_SECRET_FILE must hold at least 32 characters.');
-  return text;
 }

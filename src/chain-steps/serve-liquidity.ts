@@ -2,6 +2,7 @@ import { tokenAbi } from '../chains/abi.ts';
 import type { ChainId } from '../chains/chains.ts';
 import { type Network, type Networks, type Token, tokenOf } from '../chains/network.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
+import { tryLockUntilCommit } from '../db/locks.ts';
 import type { Logger } from '../logger.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import type { Asset } from '../money/asset.ts';
@@ -78,12 +79,7 @@ export async function balanceOf({ client }: Network, token: Token, { address }: 
 
 /** One at a time per chain and asset, so that no token is set aside twice. */
 export async function tryLockLine(tx: Transaction, { chain, asset }: Line): Promise<boolean> {
-  const { locked } = onlyRow(
-    await tx.query<{ locked: boolean }>('SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked', [
-      `liquidity ${chain} ${asset}`,
-    ]),
-  );
-  return locked;
+  return tryLockUntilCommit(tx, { kind: 'liquidity', of: `${chain} ${asset}` });
 }
 
 /** What steps have promised of this wallet, and what of it was settled since its balance was read: that may still be in it. */

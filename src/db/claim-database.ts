@@ -1,26 +1,57 @@
 import pg from 'pg';
 import { Refusal } from '../refusal.ts';
-import { connectionSettings, unhurried } from './connection-settings.ts';
-import { migrationLock } from './migrate.ts';
+import { connectionSettings } from './connection-settings.ts';
+import { holdMigrationLock, usualPatience } from './migration-lock.ts';
+
+type Mode = 'sandbox' | 'live';
 
 /**
  * A database serves a sandbox or the real thing, and never first one and then the other: in a sandbox anybody's email
  * counts as verified. Whoever starts on an empty one decides, before anything else is written.
  */
-export async function claimDatabase(url: string, mode: 'sandbox' | 'live'): Promise<void> {
-  const client = new pg.Client(connectionSettings({ url, applicationName: 'paywright-claim', limits: unhurried }));
+export async function claimDatabase(url: string, mode: Mode): Promise<void> {
+  const claimed = await withClient(url, async (client) => {
+    const before = await readClaim(client);
+    if (before !== undefined) return before;
+    await holdMigrationLock(client, usualPatience);
+    await createTable(client);
+    const meanwhile = await readClaim(client);
+    if (meanwhile === undefined) await client.query('INSERT INTO deployment (mode) VALUES ($1)', [mode]);
+    return meanwhile ?? mode;
+  });
+  if (claimed === mode) return;
+  throw new Refusal(`This database belongs to a ${claimed} deployment and PAYWRIGHT_MODE is ${mode}: use another one.`);
+}
+
+/** For somebody else to claim it, who may not create a table. */
+export async function prepareClaim(url: string): Promise<void> {
+  await withClient(url, async (client) => {
+    await holdMigrationLock(client, usualPatience);
+    await createTable(client);
+  });
+}
+
+async function createTable(client: pg.Client): Promise<void> {
+  if (!(await isThere(client))) await client.query('CREATE TABLE deployment (mode text NOT NULL)');
+}
+
+async function readClaim(client: pg.Client): Promise<string | undefined> {
+  if (!(await isThere(client))) return undefined;
+  const { rows } = await client.query<{ mode: string }>('SELECT mode FROM deployment');
+  return rows[0]?.mode;
+}
+
+async function isThere(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ exists: boolean }>("SELECT to_regclass('deployment') IS NOT NULL AS exists");
+  return rows[0]?.exists === true;
+}
+
+async function withClient<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
+  const client = new pg.Client(connectionSettings({ url, applicationName: 'paywright-claim' }));
   client.on('error', () => {});
   await client.connect();
   try {
-    await client.query('SELECT pg_advisory_lock($1)', [migrationLock]);
-    await client.query('CREATE TABLE IF NOT EXISTS deployment (mode text NOT NULL)');
-    const { rows } = await client.query<{ mode: string }>('SELECT mode FROM deployment');
-    if (rows[0] === undefined) await client.query('INSERT INTO deployment (mode) VALUES ($1)', [mode]);
-    else if (rows[0].mode !== mode) {
-      throw new Refusal(
-        `This database belongs to a ${rows[0].mode} deployment and PAYWRIGHT_MODE is ${mode}: use another one.`,
-      );
-    }
+    return await work(client);
   } finally {
     await client.end();
   }

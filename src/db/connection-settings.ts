@@ -16,9 +16,6 @@ export interface Limits {
  */
 const defaultLimits: Limits = { statementMs: 15_000, lockMs: 4_000, idleInTransactionMs: 5_000 };
 
-/** For those who change or wait for everything, and for whom nobody can say how long it takes: migrations. */
-export const unhurried = { statementMs: 0, lockMs: 0 } as const satisfies Partial<Limits>;
-
 /** The database ends a statement and says so; when even that does not arrive, the connection is taken for lost. */
 export const answerGraceMs = 5_000;
 

@@ -1,49 +1,53 @@
-import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
 import { runMigrations } from 'graphile-worker';
 import pg from 'pg';
-import { Refusal } from '../refusal.ts';
-import { connectionSettings, unhurried } from './connection-settings.ts';
+import { connectionSettings } from './connection-settings.ts';
+import { letOthersPast } from './let-others-past.ts';
+import { holdMigrationLock, type MigrationPatience, usualPatience } from './migration-lock.ts';
+import { type Migration, readMigrations } from './read-migrations.ts';
+import { readSchema } from './schema.ts';
+import { watchBlockers } from './watch-blockers.ts';
 
-/** Any number, as long as every instance takes the same lock. */
-export const migrationLock = 4_028_402;
+export interface MigrateOptions extends Partial<MigrationPatience> {
+  /** Those of this release, unless a test brings its own. */
+  readonly migrations?: readonly Migration[];
+}
 
-const folder = new URL('./migrations/', import.meta.url);
-
-interface Migration {
-  readonly version: number;
-  readonly name: string;
-  readonly sql: string;
-  readonly checksum: string;
+export interface Migrated {
+  readonly applied: readonly string[];
+  /** Whether the schema is that of a newer release, which this one can serve with. */
+  readonly isNewer: boolean;
 }
 
 /**
  * Brings the database to the schema of this release. Migrations are numbered and forward-only; each runs in its own
  * transaction; instances that start together wait for one another.
  */
-export async function migrate(url: string): Promise<{ readonly applied: readonly string[] }> {
-  const client = new pg.Client(migrationSettings(url));
+export async function migrate(url: string, options: MigrateOptions = {}): Promise<Migrated> {
+  const patience = { ...usualPatience, ...options };
+  const client = new pg.Client(migrationSettings(url, patience));
   // A connection that is lost fails the statement under way; without a listener it would end the process.
   client.on('error', () => {});
   await client.connect();
   try {
-    await client.query('SELECT pg_advisory_lock($1)', [migrationLock]);
-    const applied = await applyPending(client, await readMigrations());
-    await migrateJobs(url);
-    return { applied };
+    const known = options.migrations ?? (await readMigrations());
+    const { pending, isNewer } = await readSchema(client, known);
+    const applied = pending.length === 0 ? [] : await applyPending(client, { url, patience, known });
+    const jobs = { what: 'The schema of the jobs', whom: () => 'somebody who uses it' };
+    await letOthersPast(patience, jobs, () => migrateJobs(url, patience));
+    return { applied, isNewer };
   } finally {
     await client.end();
   }
 }
 
 /** A statement of a migration takes as long as it takes; but whoever stops in the middle does not hold up everybody. */
-function migrationSettings(url: string): pg.ClientConfig {
-  return connectionSettings({ url, applicationName: 'paywright-migrate', limits: unhurried });
+function migrationSettings(url: string, { lockMs }: MigrationPatience): pg.ClientConfig {
+  return connectionSettings({ url, applicationName: 'paywright-migrate', limits: { statementMs: 0, lockMs } });
 }
 
 /** graphile-worker's own tables. Its own pool would let go of its connections before they are closed. */
-async function migrateJobs(url: string): Promise<void> {
-  const pool = new pg.Pool({ ...migrationSettings(url), max: 2 });
+async function migrateJobs(url: string, patience: MigrationPatience): Promise<void> {
+  const pool = new pg.Pool({ ...migrationSettings(url, patience), max: 2 });
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   try {
@@ -53,7 +57,30 @@ async function migrateJobs(url: string): Promise<void> {
   }
 }
 
-async function applyPending(client: pg.Client, migrations: readonly Migration[]): Promise<string[]> {
+interface Applying {
+  readonly url: string;
+  readonly patience: MigrationPatience;
+  readonly known: readonly Migration[];
+}
+
+async function applyPending(client: pg.Client, { url, patience, known }: Applying): Promise<readonly string[]> {
+  await holdMigrationLock(client, patience);
+  const { pending } = await readSchema(client, known);
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const blockers = await watchBlockers(url, rows[0]?.pid ?? 0);
+  const whom = () => blockers.last();
+  try {
+    await letOthersPast(patience, { what: 'The list of migrations', whom }, () => prepareList(client));
+    for (const migration of pending) {
+      await letOthersPast(patience, { what: `Migration ${migration.name}`, whom }, () => apply(client, migration));
+    }
+    return pending.map(({ name }) => name);
+  } finally {
+    await blockers.stop();
+  }
+}
+
+async function prepareList(client: pg.Client): Promise<void> {
   await client.query(`
     CREATE TABLE IF NOT EXISTS schema_migrations (
       version    integer PRIMARY KEY,
@@ -61,54 +88,23 @@ async function applyPending(client: pg.Client, migrations: readonly Migration[])
       checksum   text NOT NULL,
       applied_at timestamptz NOT NULL DEFAULT now()
     )`);
-  const { rows } = await client.query<{ version: number; checksum: string }>(
-    'SELECT version, checksum FROM schema_migrations ORDER BY version',
-  );
-  refuseForeignSchema(rows, migrations);
-
-  const applied: string[] = [];
-  for (const migration of migrations.slice(rows.length)) {
-    await client.query('BEGIN');
-    try {
-      await client.query(migration.sql);
-      await client.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', [
-        migration.version,
-        migration.name,
-        migration.checksum,
-      ]);
-      await client.query('COMMIT');
-    } catch (error) {
-      await client.query('ROLLBACK');
-      throw error;
-    }
-    applied.push(migration.name);
-  }
-  return applied;
+  // The newest migration that a release has to know to serve with this one too.
+  await client.query('ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS serves_from integer');
 }
 
-function refuseForeignSchema(
-  applied: readonly { version: number; checksum: string }[],
-  known: readonly Migration[],
-): void {
-  for (const [index, row] of applied.entries()) {
-    const migration = known[index];
-    if (migration === undefined) {
-      throw new Refusal(`The database has migration ${row.version}, which this release does not know: it is newer.`);
-    }
-    if (migration.checksum !== row.checksum) {
-      throw new Refusal(`Migration ${migration.name} is not the one this database was built with.`);
-    }
+async function apply(client: pg.Client, { version, name, sql, checksum, servesFrom }: Migration): Promise<void> {
+  await client.query('BEGIN');
+  try {
+    await client.query(sql);
+    await client.query('INSERT INTO schema_migrations (version, name, checksum, serves_from) VALUES ($1, $2, $3, $4)', [
+      version,
+      name,
+      checksum,
+      servesFrom,
+    ]);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
   }
-}
-
-async function readMigrations(): Promise<Migration[]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
-  return Promise.all(
-    names.map(async (name, index) => {
-      const version = Number(name.slice(0, 3));
-      if (version !== index + 1) throw new Error(`migrations must be numbered without gaps: ${name}`);
-      const sql = await readFile(new URL(name, folder), 'utf8');
-      return { version, name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
-    }),
-  );
 }

@@ -1,5 +1,6 @@
 import type { ChainId } from '../chains/chains.ts';
 import type { Database } from '../db/database.ts';
+import { lockUntilCommit } from '../db/locks.ts';
 
 /** Changes that are counted in one commit. */
 const changesPerCommit = 5_000;
@@ -23,7 +24,7 @@ export async function countUnswept(db: Database, chain: ChainId, asset: string):
 function countSome(db: Database, chain: ChainId, asset: string): Promise<void> {
   return db.transaction(async (tx) => {
     // By one at a time, so that nobody writes down an older sum over a newer one.
-    await tx.query("SELECT pg_advisory_xact_lock(hashtext('unswept_wallets'), hashtext($1))", [`${chain}/${asset}`]);
+    await lockUntilCommit(tx, { kind: 'unsweptWallets', of: `${chain} ${asset}` });
     const { rows } = await tx.query<{ address: string }>(
       `DELETE FROM unswept_changes WHERE id = ANY (ARRAY(
          SELECT id FROM unswept_changes WHERE chain = $1 AND asset = $2 ORDER BY id LIMIT $3)) RETURNING address`,

@@ -3,7 +3,7 @@ import type { Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import type { Amount } from '../money/amount.ts';
 import type { Secrets } from '../secrets.ts';
-import { hashOfToken, tokenOf } from './tokens.ts';
+import { newToken } from './tokens.ts';
 
 const lifetimeMinutes = 20;
 
@@ -23,7 +23,7 @@ export async function createLink(
   await tx.query(
     `INSERT INTO funding_links (id, account_id, chain, asset, atomic, token_hash, expires_at)
      VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp() + make_interval(mins => $7))`,
-    [id, accountId, chain, amount.asset, amount.atomic, hashOfToken(secrets, tokenOf(secrets, id)), lifetimeMinutes],
+    [id, accountId, chain, amount.asset, amount.atomic, newToken(secrets, id).hash, lifetimeMinutes],
   );
   return id;
 }

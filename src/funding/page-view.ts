@@ -4,7 +4,7 @@ import type { Queryable } from '../db/database.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import type { Secrets } from '../secrets.ts';
 import { type Link, type LinkRow, linkColumns, linkTables, toLink } from './link.ts';
-import { hashOfToken } from './tokens.ts';
+import { hashesOfToken } from './tokens.ts';
 
 /** What the page of a link shows to whoever has its token, and no more: neither balance nor email nor key. */
 export interface FundingPageView extends Omit<Link, 'accountId'> {
@@ -49,9 +49,9 @@ export async function findFundingPage(
   secrets: Secrets,
   token: string,
 ): Promise<FundingPageView | undefined> {
-  const hash = hashOfToken(secrets, token);
-  if (hash === undefined) return undefined;
-  const { rows } = await db.query<ViewRow>(`${select} WHERE l.token_hash = $1`, [hash]);
+  const hashes = hashesOfToken(secrets, token);
+  if (hashes.length === 0) return undefined;
+  const { rows } = await db.query<ViewRow>(`${select} WHERE l.token_hash = ANY ($1)`, [hashes]);
   return rows[0] && toView(rows[0]);
 }
 

@@ -57,7 +57,7 @@ function createRoute(parts: FundingParts): Route {
         ok({ id: await createLink(tx, secrets, { accountId, chain, amount }) }),
       );
       const link = await findLink(db, kept.body.id, accountId);
-      const url = `${publicUrl()}/buy?token=${tokenOf(secrets, link.id)}`;
+      const url = `${publicUrl()}/buy?token=${await tokenOf(db, secrets, link.id)}`;
       const byCard = onRamps.some((onRamp) => onRamp.sells(link.chain, link.amount.asset));
       return { ...kept, body: describeNewLink(link, { url, byCard }) };
     },

@@ -17,6 +17,8 @@ export interface Caller {
 export interface IdempotencyClaim {
   readonly key: string;
   readonly requestHash: Buffer;
+  /** What the same request may have been hashed to before. */
+  readonly formerHashes?: () => readonly Buffer[];
 }
 
 export type Auth = 'key' | 'none';

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { monotonicClock } from '../clock.ts';
 import { createMemoryLimiter } from '../rate-limit/memory-limiter.ts';
+import { createSecrets } from '../secrets.ts';
 import type { Caller } from './define-route.ts';
 import { createReadiness } from './health.ts';
 import { createServer } from './server.ts';
@@ -18,6 +19,7 @@ function open(proxies = '127.0.0.1', known: readonly string[] = []) {
     publicUrl: () => 'http://pay.example',
     routes: [],
     limiter: createMemoryLimiter(monotonicClock),
+    secrets: createSecrets('s'.repeat(32)),
     logger: pino({}, { write: (line: string) => void lines.push(line) }),
     pages: (pages) => pages.get('/', async () => 'a page'),
     authenticate(token, mayAsk) {

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createLogger } from '../logger.ts';
+import { createSecrets } from '../secrets.ts';
 import { defineStream } from './define-stream.ts';
 import { httpErrors } from './errors.ts';
 import { createEventStreams } from './event-streams.ts';
@@ -47,6 +48,7 @@ async function serve(tell: (signal: AbortSignal) => AsyncIterable<Tick>, before?
     routes: [streamOf(tell, before)],
     authenticate: () => undefined,
     limiter: { take: () => ({ allowed: true, remaining: 1, resetMs: 1, giveBack: () => {} }), close: async () => {} },
+    secrets: createSecrets('s'.repeat(32)),
     logger: createLogger('silent'),
   });
   closers.push(() => closeServer(app));

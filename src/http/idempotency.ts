@@ -1,4 +1,5 @@
 import type { Database, Transaction } from '../db/database.ts';
+import { tryLockUntilCommit } from '../db/locks.ts';
 import { findKey, type KeptAnswer, keepAnswer } from '../ledger/kept-answers.ts';
 import type { IdempotencyScope } from '../ledger/posting.ts';
 import type { Caller, IdempotencyClaim } from './define-route.ts';
@@ -44,11 +45,7 @@ export function createOnce(db: Database): Once {
 
 /** Of two requests that use one key for the first time at once the other one is told that this one is running. */
 export async function lockKey(tx: Transaction, { accountId, key }: IdempotencyScope): Promise<void> {
-  const { rows } = await tx.query<{ locked: boolean }>(
-    'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked',
-    [`idempotency ${accountId} ${key}`],
-  );
-  if (rows[0]?.locked !== true)
+  if (!(await tryLockUntilCommit(tx, { kind: 'idempotencyKey', of: `${accountId} ${key}` })))
     throw httpErrors.idempotency_in_progress(undefined, { headers: { 'Retry-After': '1' } });
 }
 

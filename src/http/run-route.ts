@@ -1,5 +1,6 @@
-import { hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Secrets } from '../secrets.ts';
 import { clientAddress } from './client-address.ts';
 import type { IdempotencyClaim, ReceivedRequest, RequestCount, Route, TextAnswer } from './define-route.ts';
 import { httpErrors } from './errors.ts';
@@ -8,12 +9,21 @@ import { refuseUnstorableText } from './parse-body.ts';
 import { parseQuery } from './parse-query.ts';
 import { validate } from './validate.ts';
 
+/** With which requests that may be sent again are recognised. */
+export type RequestHashes = Pick<Secrets, 'hash' | 'hashes'>;
+
+interface RunParts {
+  readonly streams: EventStreams;
+  readonly count: RequestCount;
+  readonly secrets: RequestHashes;
+}
+
 /** One request, top to bottom: who, what, do it, check the answer. */
 export async function runRoute(
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
-  { streams, count }: { readonly streams: EventStreams; readonly count: RequestCount },
+  { streams, count, secrets }: RunParts,
 ): Promise<FastifyReply> {
   const { spec } = route;
   if (spec.auth === 'key' && request.caller === undefined) {
@@ -26,7 +36,7 @@ export async function runRoute(
     query: spec.query && validate('query', spec.query, parseQuery(request.url)),
     params: spec.params && validate('params', spec.params, storable(request.params)),
     caller: request.caller,
-    idempotency: spec.idempotent && readClaim(spec.id, request, body),
+    idempotency: spec.idempotent && readClaim(spec.id, request, body, secrets),
     requestId: request.id,
     accept: request.headers.accept ?? '',
     ip: clientAddress(request.ip, request.socket.remoteAddress),
@@ -72,12 +82,26 @@ function checkedJson(route: Route, answer: { status: number; body: unknown }): s
   return JSON.stringify(declared.schema.parse(answer.body));
 }
 
-function readClaim(routeId: string, request: FastifyRequest, body: unknown): IdempotencyClaim | undefined {
+/** What is kept of a request is hashed with a key, because it may have held a secret that could be guessed. */
+function readClaim(
+  routeId: string,
+  request: FastifyRequest,
+  body: unknown,
+  secrets: RequestHashes,
+): IdempotencyClaim | undefined {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return undefined;
   if (typeof key !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(key)) {
     throw httpErrors.invalid_request('Idempotency-Key must be 1 to 255 printable ASCII characters.');
   }
   const content = JSON.stringify([routeId, request.params, body]);
-  return { key, requestHash: Buffer.from(hash('sha256', content, 'hex'), 'hex') };
+  return {
+    key,
+    requestHash: secrets.hash('requests', content),
+    // Before there was a key, and with a secret that another one has replaced. Neither is kept for longer than the Idempotency-Key.
+    formerHashes: () => [
+      ...secrets.hashes('requests', content).slice(1),
+      createHash('sha256').update(content).digest(),
+    ],
+  };
 }

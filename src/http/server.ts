@@ -12,7 +12,7 @@ import { createEventStreams, type EventStreams } from './event-streams.ts';
 import { headersFor, preflightHeaders } from './headers.ts';
 import { parseJsonBody } from './parse-body.ts';
 import type { Problem } from './problem.ts';
-import { runRoute } from './run-route.ts';
+import { type RequestHashes, runRoute } from './run-route.ts';
 import { sendProblem, toProblem } from './send-problem.ts';
 import { createProxyNotice } from './unnamed-proxy.ts';
 
@@ -31,6 +31,7 @@ export interface ServerOptions {
   readonly routes: readonly Route[];
   readonly authenticate: Authenticate;
   readonly limiter: RateLimiter;
+  readonly secrets: RequestHashes;
   readonly logger: Logger;
   /** Adds what people see beside the API. */
   readonly pages?: (app: FastifyInstance) => void;
@@ -103,7 +104,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
 }
 
 function registerApi(api: FastifyInstance, options: ServerOptions, streams: EventStreams): void {
-  const { routes } = options;
+  const { routes, secrets } = options;
   api.addHook('onRequest', createApiDoor(options));
 
   api.setNotFoundHandler(() => {
@@ -117,7 +118,7 @@ function registerApi(api: FastifyInstance, options: ServerOptions, streams: Even
         url: path,
         config: { countsPayers: route.spec.countsPayers },
         handler: (request, reply) =>
-          runRoute(route, request, reply, { streams, count: countLate(options, request, reply) }),
+          runRoute(route, request, reply, { streams, secrets, count: countLate(options, request, reply) }),
       });
     }
     refuseOtherMethods(api, path, group);

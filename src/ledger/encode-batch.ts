@@ -111,6 +111,11 @@ export function keyDigest({ accountId, key }: IdempotencyScope): string {
   return hash('sha256', `${accountId} ${key}`, 'hex').slice(0, 32);
 }
 
-export function requestDigest({ requestHash }: IdempotencyScope): string {
+export function requestDigest({ requestHash }: Pick<IdempotencyScope, 'requestHash'>): string {
   return Buffer.from(requestHash.buffer, requestHash.byteOffset, 16).toString('hex');
+}
+
+/** Every digest by which a request that is kept may be the same one. */
+export function requestDigests({ requestHash, formerHashes = () => [] }: IdempotencyScope): readonly string[] {
+  return [requestHash, ...formerHashes()].map((hash) => requestDigest({ requestHash: hash }));
 }

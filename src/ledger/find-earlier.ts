@@ -1,5 +1,5 @@
 import type { Queryable } from '../db/database.ts';
-import { keyDigest, requestDigest } from './encode-batch.ts';
+import { keyDigest, requestDigests } from './encode-batch.ts';
 import { asEarlier, type EarlierPosting } from './post-batch.ts';
 import type { IdempotencyScope, Outcome } from './posting.ts';
 
@@ -9,9 +9,9 @@ import type { IdempotencyScope, Outcome } from './posting.ts';
  */
 export async function findEarlier(db: Queryable, scope: IdempotencyScope): Promise<Outcome | undefined> {
   const { rows } = await db.query<{ same: boolean; earlier: EarlierPosting }>(
-    `SELECT request_digest = $2 AS same, ledger.describe(1, posting_id) AS earlier
+    `SELECT request_digest = ANY ($2::uuid[]) AS same, ledger.describe(1, posting_id) AS earlier
        FROM ledger.idempotency_keys WHERE digest = $1`,
-    [keyDigest(scope), requestDigest(scope)],
+    [keyDigest(scope), requestDigests(scope)],
   );
   const [row] = rows;
   if (row === undefined) return undefined;

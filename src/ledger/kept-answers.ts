@@ -1,5 +1,5 @@
 import type { Queryable, Transaction } from '../db/database.ts';
-import { keyDigest, requestDigest } from './encode-batch.ts';
+import { keyDigest, requestDigest, requestDigests } from './encode-batch.ts';
 import type { IdempotencyScope } from './posting.ts';
 
 /** What a request was answered with the first time. */
@@ -17,8 +17,8 @@ export type KeyHolder =
 /** Transfers keep theirs in the same table, so a key that has paid one is another's here. */
 export async function findKey(db: Queryable, scope: IdempotencyScope): Promise<KeyHolder> {
   const { rows } = await db.query<{ same: boolean; status: number | null; answer: unknown }>(
-    'SELECT request_digest = $2 AS same, status, answer FROM ledger.idempotency_keys WHERE digest = $1',
-    [keyDigest(scope), requestDigest(scope)],
+    'SELECT request_digest = ANY ($2::uuid[]) AS same, status, answer FROM ledger.idempotency_keys WHERE digest = $1',
+    [keyDigest(scope), requestDigests(scope)],
   );
   const [row] = rows;
   if (row === undefined) return { holder: 'nobody' };

@@ -2,6 +2,7 @@ import { type Database, onlyRow, type Transaction } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
 import { type BatchLimits, createBatcher } from './batcher.ts';
 import { LedgerUnavailable } from './errors.ts';
+import { findEarlier } from './find-earlier.ts';
 import { createKnownAccounts } from './known-accounts.ts';
 import { type PostRow, postBatch, postSql } from './post-batch.ts';
 import { assertSound, type Outcome, type Posting } from './posting.ts';
@@ -42,7 +43,13 @@ export function createLedger({ db, logger, limits }: LedgerOptions): Ledger {
   return {
     post(posting) {
       assertSound(posting);
-      return batcher.post(posting);
+      const { idempotency } = posting;
+      const posted = batcher.post(posting);
+      if (idempotency?.formerHashes === undefined) return posted;
+      // The same request may have been kept under a hash of before. Only who is told otherwise asks, which is hardly anybody.
+      return posted.then(async (outcome) =>
+        outcome.outcome === 'mismatch' ? ((await findEarlier(db, idempotency)) ?? outcome) : outcome,
+      );
     },
     async postWithin(tx, postings) {
       postings.forEach(assertSound);

@@ -14,6 +14,8 @@ export interface IdempotencyScope {
   readonly key: string;
   /** At least 16 bytes. */
   readonly requestHash: Uint8Array;
+  /** What the same request may have been hashed to before. It is asked for only where the key is known with another hash. */
+  readonly formerHashes?: () => readonly Uint8Array[];
 }
 
 /** One movement of money. On every chain its entries sum to zero in every asset, and each account stands in it once at most. */

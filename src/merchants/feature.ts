@@ -7,6 +7,15 @@ import { merchantRoutes } from './routes.ts';
 
 export const merchants: Feature = {
   name: 'merchants',
+  sealed: [
+    {
+      purpose: 'merchant-orders',
+      columns: [
+        { table: 'merchants', key: ['domain'], column: 'sealed_orders_secret' },
+        { table: 'merchant_claims', key: ['domain', 'account_id'], column: 'sealed_orders_secret' },
+      ],
+    },
+  ],
   chapters: [{ name: 'Merchants', description: 'Prove that a shop is yours, and be paid for its orders.' }],
   commands: (program, tools) => addMerchantCommands(program, tools),
   routes({ db, once, ledger, secrets, outgoing, publicUrl }) {

@@ -3,6 +3,7 @@ import { sendMessageHandler } from './outbox.ts';
 
 export const messages: Feature = {
   name: 'messages',
+  sealed: [{ purpose: 'messages', columns: [{ table: 'messages', key: ['id'], column: 'sealed' }] }],
   jobs: ({ mode, db, secrets, notifier }) => [
     sendMessageHandler({ db, secrets, notifier, keepText: mode === 'sandbox' }),
   ],

@@ -60,7 +60,7 @@ export function createOutsideFacilitator({
         if (success || transaction !== '') return { is: 'unknown' };
         return { is: 'refused', reason: toReason(errorReason, 'unexpected_settle_error') };
       } catch (error) {
-        if (error instanceof OutgoingError && error.code === 'refused')
+        if (error instanceof OutgoingError && error.neverSent)
           return { is: 'refused', reason: 'unexpected_settle_error' };
         return { is: 'unknown' };
       }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Queryable, Transaction } from '../db/database.ts';
+import { onlyRow, type Queryable, type Transaction } from '../db/database.ts';
 import type { Secrets } from '../secrets.ts';
 import type { CheckoutTotal } from './checkout.ts';
 
@@ -9,8 +9,25 @@ const prefix = 'pwc_';
  * What a shop is given to be paid with. It follows from the order and the operator's secret, so it can be sent again without
  * being kept anywhere; only its hash is.
  */
-export function credentialToken(secrets: Secrets, orderId: string): string {
-  return prefix + secrets.hash('payment-credentials', orderId).toString('base64url');
+export function newCredentialToken(secrets: Secrets, orderId: string): string {
+  return asToken(secrets.hash('payment-credentials', orderId));
+}
+
+/** The one that was issued for this order, also when the operator's secret is another one by now. */
+export async function issuedToken(db: Queryable, secrets: Secrets, orderId: string): Promise<string> {
+  const { token_hash: kept } = onlyRow(
+    await db.query<{ token_hash: Buffer }>('SELECT token_hash FROM payment_credentials WHERE order_id = $1', [orderId]),
+  );
+  const token = secrets
+    .hashes('payment-credentials', orderId)
+    .map(asToken)
+    .find((each) => hashToken(each).equals(kept));
+  if (token === undefined) throw new Error(`the credential of ${orderId} was made with a secret that is not known`);
+  return token;
+}
+
+function asToken(hash: Buffer): string {
+  return prefix + hash.toString('base64url');
 }
 
 function hashToken(token: string): Buffer {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Queryable, Transaction } from '../db/database.ts';
+import { lockUntilCommit } from '../db/locks.ts';
 import { orderErrors } from './errors.ts';
 import { type OrderRow, selectOrder, shownStatus, toOrder } from './order.ts';
 import { normalizeAddress, type ShippingAddress } from './shipping-address.ts';
@@ -41,5 +42,5 @@ export async function refuseRepetition(
 
 /** Of two purchases of one account at once, one is looked at after the other is there. */
 export async function lockPurchases(tx: Transaction, accountId: bigint): Promise<void> {
-  await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`purchases ${accountId}`]);
+  await lockUntilCommit(tx, { kind: 'purchases', of: String(accountId) });
 }

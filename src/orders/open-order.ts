@@ -8,7 +8,7 @@ import type { Amount } from '../money/amount.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import type { Secrets } from '../secrets.ts';
 import type { CheckoutTotal } from './checkout.ts';
-import { credentialToken, issueCredential } from './credential.ts';
+import { issueCredential, newCredentialToken } from './credential.ts';
 import type { OrderedProduct } from './find-product.ts';
 import type { OrderAsset, OrderChannel } from './order.ts';
 import { held } from './postings.ts';
@@ -48,7 +48,7 @@ export async function openOrder(
   if (order.channel.kind === 'ucp') {
     await issueCredential(tx, {
       orderId: id,
-      token: credentialToken(secrets, id),
+      token: newCredentialToken(secrets, id),
       domain: order.domain,
       checkoutId: order.channel.checkout.id,
       total: order.total,

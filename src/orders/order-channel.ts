@@ -1,5 +1,5 @@
 import type { ShopAnswer } from './checkout.ts';
-import { credentialToken } from './credential.ts';
+import { issuedToken } from './credential.ts';
 import type { Order } from './order.ts';
 import { sendOrder } from './order-webhook.ts';
 import type { OrderParts } from './parts.ts';
@@ -12,7 +12,7 @@ export interface Shop {
 }
 
 export function shopOf(parts: OrderParts, order: Order): Shop {
-  const { checkouts, secrets } = parts;
+  const { db, checkouts, secrets } = parts;
   const { id, channel, askKey, cancelKey, expiresAt } = order;
   if (channel.kind === 'webhook') {
     const ask = () => sendOrder(parts, order, 'order.placed');
@@ -21,8 +21,10 @@ export function shopOf(parts: OrderParts, order: Order): Shop {
   }
   const { checkout } = channel;
   return {
-    ask: () =>
-      checkouts.complete(checkout, { orderId: id, token: credentialToken(secrets, id), expiresAt, key: askKey }),
+    async ask() {
+      const token = await issuedToken(db, secrets, id);
+      return checkouts.complete(checkout, { orderId: id, token, expiresAt, key: askKey });
+    },
     look: () => checkouts.look(checkout),
     cancel: () => checkouts.cancel(checkout, cancelKey),
   };

@@ -136,4 +136,10 @@ describe('places that the operator has named', () => {
     await expect(outgoing.request({ method: 'GET', url })).rejects.toMatchObject({ code: 'refused' });
     expect(dialled).toEqual([]);
   });
+
+  test('the port of one of our own parts is told like any other', () => {
+    for (const start of ['https://example.com', 'http://example.com', 'https://10.0.0.1']) {
+      expect(outgoing.explainRefusal(`${start}:5432/`)).toBe(outgoing.explainRefusal(`${start}:5433/`));
+    }
+  });
 });

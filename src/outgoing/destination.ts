@@ -36,10 +36,13 @@ export function findDestination(
 ): Destination {
   const named = port === 80 || port === 443 ? names.get(hostname) : undefined;
   const target = named ?? { host: hostname, port };
-  if (forbiddenPorts().includes(target.port)) return { refusal: `Port ${port} is not open to requests.` };
-  if (named !== undefined || allowPrivateHosts.some((place) => place.host === hostname && place.port === port)) {
-    return { ...target, publicOnly: false };
+  const isAllowed =
+    named !== undefined || allowPrivateHosts.some((place) => place.host === hostname && place.port === port);
+  // Any other port is refused below like every other port: nobody learns from it which ones our own parts listen on.
+  if ((isAllowed || publicPorts.has(port)) && forbiddenPorts().includes(target.port)) {
+    return { refusal: `Port ${port} is not open to requests.` };
   }
+  if (isAllowed) return { ...target, publicOnly: false };
   if (protocol !== 'https:') return { refusal: 'The URL must begin with https://.' };
   if (!publicPorts.has(port)) return { refusal: 'The port must be 443, 8443 or 80.' };
   const refusal = refuseHost(hostname);

@@ -2,7 +2,7 @@ import { isIP, Socket } from 'node:net';
 import { buildConnector } from 'undici';
 import { type DestinationRules, findDestination } from './destination.ts';
 import { type Lookup, lookUpLikeTheSystem } from './lookup.ts';
-import { OutgoingError } from './outgoing-error.ts';
+import { nobodyThere, OutgoingError } from './outgoing-error.ts';
 import { isPublicAddress } from './public-address.ts';
 
 export interface GuardedConnectOptions {
@@ -60,7 +60,7 @@ export function createGuardedConnect({
         if (last || signal.aborted) throw error;
       }
     }
-    throw new OutgoingError('unreachable', 'The host name has no address.');
+    throw nobodyThere();
   }
 
   return (options, callback) => {
@@ -80,9 +80,7 @@ async function findAddresses(
   const ask = publicOnly ? lookup : lookUpLikeTheSystem;
   const addresses = isIP(literal) === 0 ? await ask(host, signal).catch(() => []) : [literal];
   // One that is not public spoils all: an honest host has no reason for such a mixture.
-  if (publicOnly && !addresses.every(isPublicAddress)) {
-    throw new OutgoingError('refused', 'The host name leads to an address that is not public.');
-  }
+  if (publicOnly && !addresses.every(isPublicAddress)) throw nobodyThere();
   // IPv4 first: where a machine has only one of the two, it is usually this.
   return [...new Set(addresses)].sort((a, b) => isIP(a) - isIP(b)).slice(0, mostAddresses);
 }

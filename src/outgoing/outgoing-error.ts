@@ -4,19 +4,41 @@ type OutgoingErrorCode = 'refused' | 'timeout' | 'unreachable' | 'too_large' | '
 export class OutgoingError extends Error {
   override readonly name = 'OutgoingError';
   readonly code: OutgoingErrorCode;
+  /** Whether it is certain that there was no connection to send anything over. For us alone: no user is told. */
+  readonly neverSent: boolean;
 
-  constructor(code: OutgoingErrorCode, message: string) {
+  constructor(code: OutgoingErrorCode, message: string, { neverSent = code === 'refused' } = {}) {
     super(message);
     this.code = code;
+    this.neverSent = neverSent;
   }
 }
 
+/**
+ * A name that leads to a private address, one that leads nowhere, and a host where nobody answers: all of them are told alike, so
+ * that nobody learns from us which names our resolver knows and what they mean inside the network that we stand in.
+ */
+export function nobodyThere(): OutgoingError {
+  return new OutgoingError('unreachable', 'The host could not be reached.', { neverSent: true });
+}
+
+/** There was never a connection. */
+const unconnected = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'EADDRNOTAVAIL',
+  'EACCES',
+  'ENOTFOUND',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
 const sentences: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'The host refused the connection.',
   ECONNRESET: 'The host ended the connection before it had answered.',
   EPIPE: 'The host ended the connection before it had answered.',
   UND_ERR_SOCKET: 'The host ended the connection before it had answered.',
-  UND_ERR_CONNECT_TIMEOUT: 'The host did not accept the connection in time.',
   ERR_TLS_CERT_ALTNAME_INVALID: 'The certificate of the host is for another name.',
   CERT_HAS_EXPIRED: 'The certificate of the host has expired.',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'The certificate of the host is signed by itself.',
@@ -32,6 +54,7 @@ export function toOutgoingError(error: unknown): OutgoingError {
   if (code === 'UND_ERR_INVALID_ARG') {
     return new OutgoingError('refused', 'The request cannot be sent: a header is not valid.');
   }
+  if (unconnected.has(code)) return nobodyThere();
   const sentence = sentences[code];
   if (sentence !== undefined) return new OutgoingError('unreachable', sentence);
   if (code.startsWith('HPE_')) return new OutgoingError('unreachable', 'The host did not answer in HTTP.');

@@ -15,6 +15,7 @@ const mostTimeout = 25;
 
 export const purchases: Feature<PurchaseSettings> = {
   name: 'purchases',
+  sealed: [{ purpose: 'purchases', columns: [{ table: 'purchase_requests', key: ['purchase_id'], column: 'sealed' }] }],
   settings: defineSettings({
     variables: {
       NANO_PAY_TIMEOUT_SECONDS: wholeNumber(1, mostTimeout, 20),

@@ -1,6 +1,7 @@
 import { balanceOf, promisedSince } from '../chain-steps/serve-liquidity.ts';
 import { homeChain } from '../chains/chains.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
+import { lockUntilCommit } from '../db/locks.ts';
 import { type HouseWallet, houseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
 import { meansOf, type PurchaseParts } from './parts.ts';
 
@@ -41,7 +42,7 @@ export async function freeOf(db: Queryable, { wallet, held, readAt }: Float): Pr
 
 /** The same, for whoever promises some of it: until its commit nobody else does. Undefined when the wallet is being retired. */
 export async function freeUntilCommit(tx: Transaction, float: Float): Promise<bigint | undefined> {
-  await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`float ${float.wallet.id}`]);
+  await lockUntilCommit(tx, { kind: 'float', of: float.wallet.id });
   const { rows } = await tx.query('SELECT FROM house_wallets WHERE id = $1 AND retired_at IS NULL FOR SHARE', [
     float.wallet.id,
   ]);

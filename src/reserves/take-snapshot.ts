@@ -1,14 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate as letOthersGo } from 'node:timers/promises';
 import { type Database, onlyRow } from '../db/database.ts';
+import { lockUntilCommit } from '../db/locks.ts';
 import { newId } from '../ids.ts';
 import { type BuiltTree, buildTree } from './build-tree.ts';
 import type { Page } from './pages.ts';
 import { encodePlaces } from './places.ts';
 import { readClaims, type TreeClaims } from './read-claims.ts';
-
-/** Any number, as long as every instance takes the same lock. */
-const snapshotLock = 4_028_404;
 
 /** How long other work waits at most while a tree is built. */
 const sliceMs = 8;
@@ -53,7 +51,7 @@ async function buildSnapshot(db: Database, snapshotId: string): Promise<void> {
 /** Of instances that want a snapshot at the same time one takes it. */
 function claimSnapshot(db: Database, minAgeMs: number): Promise<string | undefined> {
   return db.transaction(async (tx) => {
-    await tx.query('SELECT pg_advisory_xact_lock($1)', [snapshotLock]);
+    await lockUntilCommit(tx, 'reserveSnapshots');
     const id = newId('rsv');
     const { rowCount } = await tx.query(
       `INSERT INTO reserve_snapshots (id, taken_at) SELECT $1, now() WHERE NOT EXISTS (

@@ -36,6 +36,8 @@ const ways = z
 
 export const sandbox: Feature<SandboxSettings, SandboxParts> = {
   name: 'sandbox',
+  // In the links to its card company, which are good for minutes.
+  sealed: [{ purpose: 'sandbox-on-ramp', columns: [] }],
   settings: defineSettings({
     variables: {
       DEMO_SHOP_SEARCH: ways,

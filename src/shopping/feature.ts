@@ -9,6 +9,7 @@ const forgetJob = defineJob({ name: 'forget-shopping-previews', payload: z.unkno
 
 export const shopping: Feature = {
   name: 'shopping',
+  sealed: [{ purpose: 'agent-keys', columns: [{ table: 'agent_keys', key: ['name'], column: 'sealed' }] }],
   chapters: [{ name: 'Shopping', description: 'Find products at any shop on the web.' }],
   routes: ({ db, outgoing, shops: { merchants }, publicUrl }) => shoppingRoutes({ db, outgoing, merchants, publicUrl }),
   pages: (app, { publicUrl, agentKey }) => addProfilePages(app, { publicUrl, agentKey }),

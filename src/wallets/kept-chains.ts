@@ -1,5 +1,6 @@
 import { type ChainId, homeChain } from '../chains/chains.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
+import { type Lock, lockUntilCommit, shareUntilCommit } from '../db/locks.ts';
 
 /**
  * Which of these accounts keep on this chain what arrives there: all on the home chain, elsewhere those that have a
@@ -27,7 +28,7 @@ export async function keepersUntilCommit(
   chain: ChainId,
   accountIds: readonly bigint[],
 ): Promise<ReadonlySet<bigint>> {
-  if (chain !== homeChain) await tx.query(`SELECT pg_advisory_xact_lock_shared(${lockOfChain})`, [chain]);
+  if (chain !== homeChain) await shareUntilCommit(tx, lockOf(chain));
   return keepersOn(tx, chain, accountIds);
 }
 
@@ -37,10 +38,12 @@ export async function becomeKeeper(tx: Transaction, chain: ChainId, accountId: b
     'INSERT INTO cross_chain_wallets (account_id, chain) VALUES ($1, $2) ON CONFLICT DO NOTHING',
     [accountId, chain],
   );
-  if (rowCount === 1) await tx.query(`SELECT pg_advisory_xact_lock(${lockOfChain})`, [chain]);
+  if (rowCount === 1) await lockUntilCommit(tx, lockOf(chain));
 }
 
-const lockOfChain = "hashtext('cross_chain_wallets'), hashtext($1)";
+function lockOf(chain: ChainId): Lock {
+  return { kind: 'crossChainWallets', of: chain };
+}
 
 /** The chains that an account keeps things on, the home chain first. */
 export async function keptChains(db: Queryable, accountId: bigint): Promise<readonly ChainId[]> {

@@ -3,6 +3,7 @@ import { getAddress, type Hex } from 'viem';
 import { z } from 'zod';
 import { type ChainId, homeChain } from '../chains/chains.ts';
 import { type Database, onlyRow, type Queryable } from '../db/database.ts';
+import { lockUntilCommit } from '../db/locks.ts';
 import { defineJob, enqueue, handleJob } from '../jobs/define-job.ts';
 import type { Schedule } from '../jobs/worker.ts';
 import type { Logger } from '../logger.ts';
@@ -164,7 +165,7 @@ async function writeDown(db: Queryable, batch: Omit<Batch, 'id'> & { provider: s
 async function planBatch(db: Database, provider: string, size: number): Promise<Batch | undefined> {
   return db.transaction(async (tx) => {
     // One plans at a time, or everybody would ask for the same gap.
-    await tx.query("SELECT pg_advisory_xact_lock(hashtext('wallet_pool'))");
+    await lockUntilCommit(tx, 'walletPool');
     const { expected } = onlyRow(
       await tx.query<{ expected: bigint }>(
         `SELECT (SELECT count(*) FROM wallet_pool WHERE provider = $1 AND chain = $2 AND taken_at IS NULL)

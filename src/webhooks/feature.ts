@@ -23,6 +23,7 @@ const retrySeconds = z
 
 export const webhooks: Feature<WebhookSettings> = {
   name: 'webhooks',
+  sealed: [{ purpose: 'webhook-secrets', columns: [{ table: 'webhooks', key: ['id'], column: 'sealed_secret' }] }],
   chapters: [{ name: 'Webhooks', description: 'Be told of what happens, and see what you were told.' }],
   settings: defineSettings({
     variables: { WEBHOOK_RETRY_SECONDS: retrySeconds },

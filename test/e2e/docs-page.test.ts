@@ -12,6 +12,7 @@ import { defineErrors } from '../../src/http/problem.ts';
 import { createServer } from '../../src/http/server.ts';
 import { createLogger } from '../../src/logger.ts';
 import { createMemoryLimiter } from '../../src/rate-limit/memory-limiter.ts';
+import { createSecrets } from '../../src/secrets.ts';
 import { addPages } from '../../src/web/pages.ts';
 import { violations } from '../support/axe.ts';
 import { brightness, describeInBrowser, sizes, tooWide } from '../support/pages.ts';
@@ -95,6 +96,7 @@ describeInBrowser('the pages in a browser', (openPage) => {
       routes: described.all,
       authenticate: () => undefined,
       limiter: createMemoryLimiter(systemClock),
+      secrets: createSecrets('s'.repeat(32)),
       logger: createLogger('silent'),
       pages: (pages) => addPages(pages, { document: described.document, mode: 'sandbox', readiness: async () => [] }),
     });

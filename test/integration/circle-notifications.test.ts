@@ -7,6 +7,7 @@ import { createServer } from '../../src/http/server.ts';
 import { createLogger } from '../../src/logger.ts';
 import { addCircleNotifications, forgetNotifications } from '../../src/providers/circle/notifications.ts';
 import { createMemoryLimiter } from '../../src/rate-limit/memory-limiter.ts';
+import { createSecrets } from '../../src/secrets.ts';
 import { useCircle } from '../emulators/circle/connect.ts';
 import { useDatabase } from '../support/database.ts';
 
@@ -27,6 +28,7 @@ async function serve(): Promise<{ app: FastifyInstance; url: string }> {
     routes: [],
     authenticate: () => undefined,
     limiter: createMemoryLimiter(monotonicClock),
+    secrets: createSecrets('s'.repeat(32)),
     logger: createLogger('silent'),
     pages: (pages) =>
       addCircleNotifications(pages, {

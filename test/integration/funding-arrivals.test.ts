@@ -42,7 +42,7 @@ const pay = (atomic: bigint) => payer.sendToken({ asset: 'USDC', to: user.addres
 const statusOf = async (id: string) => (await findLink(db, id, user.id)).status;
 const lookNow = async () => look(db, chains.network(chain), await listOpenLinks(db, chain));
 const pageOf = async (id: string) => {
-  const view = await findFundingPage(db, secrets, tokenOf(secrets, id));
+  const view = await findFundingPage(db, secrets, await tokenOf(db, secrets, id));
   if (view === undefined) throw new Error('there is no such page');
   return view;
 };

@@ -115,3 +115,54 @@ describe('work with an Idempotency-Key', () => {
     expect(await once(request, answer(2))).toEqual({ status: 200, body: { n: 1 }, replayed: true });
   });
 });
+
+describe('what is kept of a request that came with an Idempotency-Key', () => {
+  const { db } = service.database;
+  const webhook = { url: 'https://example.com/hook', events: ['payment.sent'], secret: 'tulip' };
+
+  async function accountOf(handle: string): Promise<bigint> {
+    const { rows } = await db.query<{ id: bigint }>('SELECT id FROM accounts WHERE handle = $1', [handle]);
+    return rows[0]?.id ?? 0n;
+  }
+
+  const digestOf = (accountId: bigint, key: string) => keyDigest({ accountId, key, requestHash: hashOf('') });
+  const plainDigest = (...content: unknown[]) => hashOf(JSON.stringify(content)).subarray(0, 16).toString('hex');
+  const send = (path: string, body: unknown, account: { readonly key: string }, key: string) =>
+    service.client.request('POST', path, { key: account.key, body, headers: { 'idempotency-key': key } });
+
+  test('tells nobody who has the database alone what secret it held', async () => {
+    const ada = await service.client.register();
+    expect((await send('/webhooks', webhook, ada, 'k')).status).toBe(201);
+    const { rows } = await db.query<{ kept: string }>(
+      "SELECT replace(request_digest::text, '-', '') AS kept FROM ledger.idempotency_keys WHERE digest = $1",
+      [digestOf(await accountOf(ada.handle), 'k')],
+    );
+    // Whoever could make it again for a guess would know when the guess is right.
+    expect(rows).toHaveLength(1);
+    expect(rows[0]?.kept).not.toBe(plainDigest('createWebhook', {}, webhook));
+  });
+
+  test('is recognised in the form of the release before, by a request and by a transfer', async () => {
+    const [ada, bob] = [await service.client.register(), await service.client.register()];
+    await service.client.post('/sandbox/fund', { amount: 10, currency: 'USDC' }, ada.key);
+    const transfer = { to: bob.handle, amount: 1, currency: 'USDC' };
+    const cases = [
+      { id: 'createWebhook', path: '/webhooks', body: webhook },
+      { id: 'createTransfer', path: '/agent/transfer', body: transfer },
+    ];
+    for (const { id, path, body } of cases) {
+      const first = await send(path, body, ada, id);
+      expect(first.status).toBeLessThan(300);
+      const { rowCount } = await db.query(
+        'UPDATE ledger.idempotency_keys SET request_digest = $2::uuid WHERE digest = $1',
+        [digestOf(await accountOf(ada.handle), id), plainDigest(id, {}, body)],
+      );
+      expect(rowCount).toBe(1);
+      const again = await send(path, body, ada, id);
+      expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([first.status, 'true']);
+      expect(again.body).toEqual(first.body);
+    }
+    const other = await send('/agent/transfer', { ...transfer, amount: 2 }, ada, 'createTransfer');
+    expect([other.status, other.body.code]).toEqual([422, 'idempotency_mismatch']);
+  });
+});

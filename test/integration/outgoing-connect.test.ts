@@ -52,7 +52,7 @@ describe('a name that leads inwards', () => {
     );
     await expect(outgoing.request({ method: 'GET', url })).rejects.toMatchObject({
       code: 'unreachable',
-      message: 'The host could not be reached (ENETUNREACH).',
+      message: 'The host could not be reached.',
     });
     expect(dialled).toEqual([nobody]);
     expect([...dns.asked].sort(), 'one connection, one resolution').toEqual([
@@ -60,8 +60,8 @@ describe('a name that leads inwards', () => {
       'AAAA rebind.example.com',
     ]);
     await expect(outgoing.request({ method: 'GET', url })).rejects.toMatchObject({
-      code: 'refused',
-      message: 'The host name leads to an address that is not public.',
+      code: 'unreachable',
+      message: 'The host could not be reached.',
     });
     expect(dialled).toEqual([nobody]);
     expect(server.connections(), 'only the visit of those who may').toBe(1);
@@ -70,7 +70,7 @@ describe('a name that leads inwards', () => {
   test('public and private in one answer: neither is dialled', async () => {
     const server = await listenInside();
     const { dialled, outgoing } = await openWithDns(({ type }) => (type === 'AAAA' ? [nobody] : [inner]));
-    await expect(outgoing.request({ method: 'GET', url })).rejects.toMatchObject({ code: 'refused' });
+    await expect(outgoing.request({ method: 'GET', url })).rejects.toMatchObject({ code: 'unreachable' });
     expect(dialled).toEqual([]);
     expect(server.connections()).toBe(1);
   });
@@ -94,7 +94,7 @@ describe('a name that leads inwards', () => {
     const { outgoing } = await openWithDns(({ name }) => (name.startsWith('empty') ? [] : undefined));
     await expect(outgoing.request({ method: 'GET', url: 'https://empty.example.com/' })).rejects.toMatchObject({
       code: 'unreachable',
-      message: 'The host name has no address.',
+      message: 'The host could not be reached.',
     });
     await expect(
       outgoing.request({ method: 'GET', url: 'https://silent.example.com/', timeoutMs: 300 }),
@@ -133,10 +133,46 @@ describe('a name that leads inwards', () => {
     const outgoing = open({ dial, lookup: async () => [nobody, address] });
     const refused = outgoing.request({ method: 'GET', url: `https://${name}/` });
     await expect(refused).rejects.toMatchObject({
-      code: 'refused',
-      message: 'The host name leads to an address that is not public.',
+      code: 'unreachable',
+      message: 'The host could not be reached.',
     });
     expect(dialled).toEqual([]);
+  });
+
+  test('is told like one that leads nowhere and like a host where nobody answers, in everything that a user is shown', async () => {
+    const { dial } = createLoopbackDial();
+    const addresses: Readonly<Record<string, readonly string[]>> = {
+      'inside.example.com': ['10.0.0.1'],
+      'mixed.example.com': ['8.8.8.8', '127.0.0.1'],
+      'nowhere.example.com': [],
+      'deserted.example.com': ['8.8.8.8'],
+    };
+    const outgoing = open({ dial, lookup: async (name) => addresses[name] ?? [] });
+    const failures = await Promise.all(
+      Object.keys(addresses).map((name) =>
+        outgoing.request({ method: 'GET', url: `https://${name}/` }).catch((error: unknown) => error),
+      ),
+    );
+    const [inside, ...others] = failures.map((error) => ({ ...(error as Error), message: (error as Error).message }));
+    expect(inside).toEqual({
+      name: 'OutgoingError',
+      code: 'unreachable',
+      message: 'The host could not be reached.',
+      neverSent: true,
+    });
+    for (const other of others) expect(other).toEqual(inside);
+  });
+
+  test('is not even looked up in another way: one resolution, whatever it leads to', async () => {
+    const { dns, outgoing } = await openWithDns(({ name, type }) =>
+      type === 'A' && name.startsWith('inside') ? [inner] : [],
+    );
+    for (const name of ['inside.example.com', 'nowhere.example.com']) {
+      await expect(outgoing.request({ method: 'GET', url: `https://${name}/` })).rejects.toMatchObject({
+        code: 'unreachable',
+      });
+      expect(dns.asked.filter((asked) => asked.endsWith(name)).sort()).toEqual([`A ${name}`, `AAAA ${name}`]);
+    }
   });
 
   test('of several public addresses the next is dialled when one does not answer', async () => {
@@ -193,7 +229,7 @@ describe('places of the operator', () => {
     await server.close();
     const outgoing = open({ names: new Map([['shop.demo', { host: '127.0.0.1', port: server.port }]]) });
     const failure = await outgoing.request({ method: 'GET', url: 'http://shop.demo/' }).catch((error) => error);
-    expect(failure).toMatchObject({ code: 'unreachable', message: 'The host refused the connection.' });
+    expect(failure).toMatchObject({ code: 'unreachable', message: 'The host could not be reached.' });
     expect(failure.cause).toBeUndefined();
   });
 

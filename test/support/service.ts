@@ -33,7 +33,7 @@ export interface StartOptions {
 }
 
 /** Starts the whole service in this process, on a port of its own. */
-export async function startService(database: TestDatabase, options: StartOptions = {}): Promise<Service> {
+export async function startService(database: Pick<TestDatabase, 'url'>, options: StartOptions = {}): Promise<Service> {
   const { features = listed } = options;
   const where = { PORT: '0', DATABASE_URL: database.url, DATA_DIR: inject('dataDir') };
   const config = readConfig({ ...where, ...unlimited, ...options.env }, features);

@@ -2,6 +2,7 @@ import { type Hex, keccak256 } from 'viem';
 import type { HDAccount } from 'viem/accounts';
 import { type ChainId, chains } from '../../chains/chains.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../../db/database.ts';
+import { lockUntilCommit } from '../../db/locks.ts';
 import { ProviderError } from '../../wallets/provider.ts';
 import type { GasFees } from './fees.ts';
 
@@ -58,7 +59,7 @@ export async function signAndKeep(
 ): Promise<KeyTransaction> {
   const { id, chain, sender, walletRef, to, data, value } = transaction;
   return db.transaction(async (tx) => {
-    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`key transaction ${id}`]);
+    await lockUntilCommit(tx, { kind: 'keyTransaction', of: id });
     const earlier = await findTransaction(tx, id);
     if (earlier !== undefined) return earlier;
     const refused = signing instanceof ProviderError;

@@ -1,12 +1,16 @@
 import type { Database } from '../../db/database.ts';
-
-/** So that instances that start together do not create the same table at the same moment. */
-const setUpLock = 4_028_404;
+import { lockUntilCommit } from '../../db/locks.ts';
 
 /** Beside the ledger, so that both are backed up, restored and thrown away together. */
 export async function createChainTables(db: Database): Promise<void> {
   await db.transaction(async (tx) => {
-    await tx.query('SELECT pg_advisory_xact_lock($1)', [setUpLock]);
+    // So that instances that start together do not create the same table at the same moment.
+    await lockUntilCommit(tx, 'sandboxChainTables');
+    // Where all of them are there nothing is asked for, because who starts a sandbox need not be allowed to create anything.
+    const { rows } = await tx.query(
+      "SELECT FROM unnest(ARRAY['chains', 'chain_journal', 'mints']) t WHERE to_regclass('sandbox.' || t) IS NULL",
+    );
+    if (rows.length === 0) return;
     await tx.query('CREATE SCHEMA IF NOT EXISTS sandbox');
     await tx.query(`
       CREATE TABLE IF NOT EXISTS sandbox.chains (

@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { homeChain } from '../../chains/chains.ts';
 import type { Database } from '../../db/database.ts';
+import { tryHoldLock } from '../../db/locks.ts';
 import type { Logger } from '../../logger.ts';
-import { type ChainUrls, chainsLock, findPublished } from './published-urls.ts';
+import { type ChainUrls, findPublished } from './published-urls.ts';
 import { type RunningChains, runChains } from './run-chains.ts';
 
 /** How a connection that keeps the chains is recognised in pg_stat_activity. */
@@ -33,8 +34,7 @@ export async function keepChains(db: Database, logger: Logger): Promise<ChainKee
     session ??= await openSession(db);
     const { client, running } = session;
     if (running !== undefined) return true;
-    const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [chainsLock]);
-    if (rows[0]?.locked !== true) return false;
+    if (!(await tryHoldLock(client, 'sandboxChains'))) return false;
     session.running = await runChains({ db, client, logger, waitForPortMs: portPatienceMs });
     return true;
   }

@@ -1,6 +1,7 @@
 import { getAddress, type Hex, keccak256 } from 'viem';
 import { type ChainId, chains } from '../../chains/chains.ts';
 import type { Database, Queryable, Transaction } from '../../db/database.ts';
+import { lockUntilCommit } from '../../db/locks.ts';
 import { mintAccount } from './mint-account.ts';
 import type { FaucetAsset } from './tokens.ts';
 
@@ -107,7 +108,7 @@ async function writeGroup(
   group: readonly Waiting[],
   mined: number,
 ): Promise<Map<string, SignedMint>> {
-  await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`mint ${chain}`]);
+  await lockUntilCommit(tx, { kind: 'mint', of: chain });
   const signed = await findAll(
     tx,
     group.map(({ mint }) => mint.id),

@@ -1,8 +1,6 @@
 import type { ChainId } from '../../chains/chains.ts';
 import type { Queryable } from '../../db/database.ts';
-
-/** Whoever holds it runs the chains of this database. */
-export const chainsLock = 4_028_405;
+import { holdersOf } from '../../db/locks.ts';
 
 export type ChainUrls = ReadonlyMap<ChainId, string>;
 
@@ -15,15 +13,13 @@ export interface Published {
 
 /** Where the chains are served by whoever holds the lock at this moment. */
 export async function findPublished(db: Queryable): Promise<Published> {
-  const { rows } = await db.query<{ chain: ChainId | null; url: string | null }>(
-    `SELECT chains.chain, chains.url
-     FROM pg_locks LEFT JOIN sandbox.chains ON chains.served_by = pg_locks.pid
-     WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = 0 AND objid::bigint = $1
-       AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-    [chainsLock],
+  const keepers = await holdersOf(db, 'sandboxChains');
+  const { rows } = await db.query<{ chain: ChainId; url: string | null }>(
+    'SELECT chain, url FROM sandbox.chains WHERE served_by = ANY ($1)',
+    [keepers],
   );
-  const urls = new Map(rows.flatMap(({ chain, url }) => (chain === null || url === null ? [] : [[chain, url]])));
-  return { kept: rows.length > 0, urls: urls.size > 0 ? urls : undefined };
+  const urls = new Map(rows.flatMap(({ chain, url }) => (url === null ? [] : [[chain, url]])));
+  return { kept: keepers.length > 0, urls: urls.size > 0 ? urls : undefined };
 }
 
 /** The attestation service is on the port of the chains, so whoever knows them knows it too. */

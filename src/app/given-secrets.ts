@@ -1,0 +1,45 @@
+import { readFileSync, statSync } from 'node:fs';
+import type { Config, SecretSetting } from '../config.ts';
+import type { Database } from '../db/database.ts';
+import type { GivenSecrets } from '../operator-secret/open-secrets.ts';
+import { Refusal } from '../refusal.ts';
+import { sandboxSecret } from '../sandbox/secret.ts';
+
+/** The operator's secrets, or in a sandbox without one its own. */
+export async function readGivenSecrets(config: Config, db: Database): Promise<GivenSecrets> {
+  const old = readSecret(config.oldSecret);
+  const next = readSecret(config.nextSecret);
+  const current = readSecret(config.secret);
+  if (old !== undefined && next !== undefined) {
+    throw new Refusal(
+      'PAYWRIGHT_SECRET_NEXT and PAYWRIGHT_SECRET_OLD cannot both be given: one secret is replaced at a time.',
+    );
+  }
+  if (current === undefined && (old !== undefined || next !== undefined)) {
+    throw new Refusal('PAYWRIGHT_SECRET is missing: the one to come and the one that goes stand beside it, not alone.');
+  }
+  return {
+    current: current ?? (await sandboxSecret(db)),
+    ...(old !== undefined && { old }),
+    ...(next !== undefined && { next }),
+  };
+}
+
+function readSecret({ name, text, file }: SecretSetting): string | undefined {
+  return text ?? (file === undefined ? undefined : readSecretFile(`${name}_FILE`, file));
+}
+
+function readSecretFile(name: string, file: string): string {
+  let text: string;
+  try {
+    if ((statSync(file).mode & 0o077) !== 0) {
+      throw new Refusal(`${name} can be read by others: run chmod 600 on it.`);
+    }
+    text = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    throw new Refusal(`${name} cannot be read: ${(error as Error).message}.`);
+  }
+  if (text.length < 32) throw new Refusal(`${name} must hold at least 32 characters.`);
+  return text;
+}

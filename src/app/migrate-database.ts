@@ -1,0 +1,47 @@
+import type { Config } from '../config.ts';
+import { prepareClaim } from '../db/claim-database.ts';
+import { openDatabase } from '../db/database.ts';
+import { findServiceRole, grantService } from '../db/grant-service.ts';
+import type { Logger } from '../logger.ts';
+import { Refusal } from '../refusal.ts';
+import { createChainTables } from '../sandbox/chains/chain-tables.ts';
+import { createSecretTable } from '../sandbox/secret.ts';
+import type { ListedFeature } from './listed-feature.ts';
+import { prepareDatabase } from './prepare-database.ts';
+
+export interface MigrateDatabaseOptions {
+  readonly config: Config;
+  /** Of the service. */
+  readonly url: string;
+  readonly features: readonly ListedFeature[];
+  readonly logger: Logger;
+  readonly say: (line: string) => void;
+}
+
+/** `paywright migrate`: by the role that owns the tables, where there is one, and then for the service what it needs of them. */
+export async function migrateDatabase({ config, url, features, logger, say }: MigrateDatabaseOptions): Promise<void> {
+  const { databaseUrl: ownerUrl = url, lockMs, patienceMs } = config.migration;
+  const patience = { lockMs, patienceMs, say };
+  if (ownerUrl !== url && config.databaseUrl === undefined) {
+    throw new Refusal('DATABASE_URL is missing: beside MIGRATION_DATABASE_URL it says which role the service has.');
+  }
+  const role = ownerUrl === url ? undefined : await findServiceRole({ ownerUrl, serviceUrl: url });
+  const { applied } = await prepareDatabase(ownerUrl, { features, logger, patience });
+  say(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`);
+  if (role === undefined) return;
+  await prepareClaim(ownerUrl);
+  if (config.mode === 'sandbox') await createSandboxTables(ownerUrl, logger);
+  await grantService(ownerUrl, role, patience);
+  say(`${role} may use the tables, and owns none of them.`);
+}
+
+/** What a sandbox would otherwise make by itself. */
+async function createSandboxTables(url: string, logger: Logger): Promise<void> {
+  const db = openDatabase({ url, poolSize: 1, logger });
+  try {
+    await createChainTables(db);
+    await createSecretTable(db);
+  } finally {
+    await db.close();
+  }
+}

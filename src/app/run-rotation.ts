@@ -1,0 +1,24 @@
+import type { Config } from '../config.ts';
+import type { Database } from '../db/database.ts';
+import { rotateSecret } from '../operator-secret/rotate-secret.ts';
+import { Refusal } from '../refusal.ts';
+import { readGivenSecrets } from './given-secrets.ts';
+import { type ListedFeature, sealedOf } from './listed-feature.ts';
+
+export interface RotationOptions {
+  readonly config: Config;
+  readonly db: Database;
+  readonly url: string;
+  readonly features: readonly ListedFeature[];
+  readonly say: (line: string) => void;
+}
+
+/** `paywright rotate-secret`, beside the running service. */
+export async function runRotation({ config, db, url, features, say }: RotationOptions): Promise<void> {
+  const { current, old } = await readGivenSecrets(config, db);
+  if (old === undefined) {
+    throw new Refusal('PAYWRIGHT_SECRET_OLD is missing: the secret that PAYWRIGHT_SECRET takes the place of.');
+  }
+  await rotateSecret({ db, url, old, fresh: current, sealed: sealedOf(features), say });
+  say('Everything is sealed with the new secret: start every process with PAYWRIGHT_SECRET alone.');
+}

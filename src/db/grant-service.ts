@@ -1,0 +1,136 @@
+import pg from 'pg';
+import { Refusal } from '../refusal.ts';
+import { connectionSettings } from './connection-settings.ts';
+import { letOthersPast } from './let-others-past.ts';
+import { type MigrationPatience, usualPatience } from './migration-lock.ts';
+import { privilegesOn } from './privileges.ts';
+
+const schemas = ['public', 'ledger', 'graphile_worker', 'sandbox'];
+
+export interface ServiceOptions {
+  /** Of the role that owns the tables. */
+  readonly ownerUrl: string;
+  /** Of the role that the service has. */
+  readonly serviceUrl: string;
+}
+
+/** The role that the service has. Refuses one that could do everything anyway, and would only look as if it could not. */
+export async function findServiceRole({ ownerUrl, serviceUrl }: ServiceOptions): Promise<string> {
+  const service = await withClient(serviceUrl, usualPatience, readRole);
+  return withClient(ownerUrl, usualPatience, async (client) => {
+    const owner = await readRole(client);
+    if (owner.database !== service.database) {
+      throw new Refusal('MIGRATION_DATABASE_URL and DATABASE_URL name two different databases.');
+    }
+    await refuseOwner(client, service.role);
+    return service.role;
+  });
+}
+
+/**
+ * Gives the role of the service what it needs of the tables that another role owns, and takes from it whatever more it had. It owns
+ * none of them: so it can neither switch off a trigger that guards the ledger nor take a privilege that it was not given.
+ */
+export async function grantService(ownerUrl: string, role: string, patience: MigrationPatience): Promise<void> {
+  const grants = { what: 'What the role of the service may do', whom: () => 'somebody who uses the tables' };
+  await withClient(ownerUrl, patience, (client) => letOthersPast(patience, grants, () => grantAll(client, role)));
+}
+
+interface Role {
+  readonly role: string;
+  readonly database: string;
+}
+
+async function readRole(client: pg.Client): Promise<Role> {
+  const { rows } = await client.query<Role>('SELECT current_user AS role, current_database() AS database');
+  return rows[0] as Role;
+}
+
+async function refuseOwner(client: pg.Client, role: string): Promise<void> {
+  const { rows } = await client.query<{ owner: boolean }>(
+    `SELECT service.rolsuper OR service.rolbypassrls OR pg_has_role(service.oid, owner.oid, 'MEMBER') AS owner
+       FROM pg_roles service, pg_roles owner WHERE service.rolname = $1 AND owner.rolname = current_user`,
+    [role],
+  );
+  if (rows[0]?.owner !== false) {
+    throw new Refusal(
+      `The role ${role} in DATABASE_URL can do whatever the one in MIGRATION_DATABASE_URL can: give the service a role of its own, which is no superuser and no member of the other.`,
+    );
+  }
+}
+
+async function grantAll(client: pg.Client, role: string): Promise<void> {
+  const to = client.escapeIdentifier(role);
+  await client.query('BEGIN');
+  try {
+    for (const { schema, table, kind, guarded } of await listOwned(client)) {
+      const name = `${client.escapeIdentifier(schema)}.${client.escapeIdentifier(table)}`;
+      const type = kind === 'S' ? 'SEQUENCE' : 'TABLE';
+      const privileges = kind === 'S' ? ['USAGE'] : privilegesOn(schema, table);
+      await client.query(`REVOKE ALL ON ${type} ${name} FROM ${to}`);
+      await client.query(`GRANT ${privileges.join(', ')} ON ${type} ${name} TO ${to}`);
+      if (guarded) await letSeeRows(client, name, role);
+    }
+    for (const schema of await listSchemas(client)) {
+      await client.query(`REVOKE ALL ON SCHEMA ${schema} FROM ${to}`);
+      await client.query(`GRANT USAGE ON SCHEMA ${schema} TO ${to}`);
+    }
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  }
+}
+
+interface Owned {
+  readonly schema: string;
+  readonly table: string;
+  readonly kind: string;
+  /** Whether nobody but its owner sees a row of it unless a policy says so, as with the tables of the jobs. */
+  readonly guarded: boolean;
+}
+
+async function listOwned(client: pg.Client): Promise<readonly Owned[]> {
+  const { rows } = await client.query<Owned>(
+    `SELECT n.nspname AS schema, c.relname AS table, c.relkind AS kind, c.relrowsecurity AS guarded
+       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE n.nspname = ANY ($1) AND c.relkind IN ('r', 'p', 'v', 'S') AND pg_has_role(c.relowner, 'USAGE')
+      ORDER BY 1, 2`,
+    [schemas],
+  );
+  return rows;
+}
+
+async function listSchemas(client: pg.Client): Promise<readonly string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    'SELECT nspname AS name FROM pg_namespace WHERE nspname = ANY ($1)',
+    [schemas],
+  );
+  return rows.map(({ name }) => client.escapeIdentifier(name));
+}
+
+/** The policy has the name of the role. It is made once only, because nobody can use the table meanwhile. */
+async function letSeeRows(client: pg.Client, table: string, role: string): Promise<void> {
+  const { rows } = await client.query('SELECT FROM pg_policy WHERE polrelid = $1::regclass AND polname = $2', [
+    table,
+    role,
+  ]);
+  if (rows.length > 0) return;
+  const to = client.escapeIdentifier(role);
+  await client.query(`CREATE POLICY ${to} ON ${table} TO ${to} USING (true) WITH CHECK (true)`);
+}
+
+async function withClient<Result>(
+  url: string,
+  { lockMs }: MigrationPatience,
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> {
+  const client = new pg.Client(connectionSettings({ url, applicationName: 'paywright-grant', limits: { lockMs } }));
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,37 @@
+import pg from 'pg';
+import { Refusal } from '../refusal.ts';
+import { connectionSettings } from './connection-settings.ts';
+import { readMigrations } from './read-migrations.ts';
+import { readSchema } from './schema.ts';
+
+/** Whether the role of this address may change the schema: an empty database is anybody's who may write to it. */
+export async function mayMigrate(url: string): Promise<boolean> {
+  return withClient(url, async (client) => {
+    const { rows } = await client.query<{ owns: boolean }>(
+      "SELECT pg_has_role(relowner, 'USAGE') AS owns FROM pg_class WHERE oid = to_regclass('schema_migrations')",
+    );
+    return rows[0]?.owns ?? true;
+  });
+}
+
+/** For a role that may only use the tables: somebody else has to have brought them to what this release needs. */
+export async function requireSchema(url: string): Promise<{ readonly isNewer: boolean }> {
+  const { pending, isNewer } = await withClient(url, async (client) => readSchema(client, await readMigrations()));
+  if (pending.length > 0) {
+    throw new Refusal(
+      `The database lacks ${pending.map(({ name }) => name).join(', ')}, and the role in DATABASE_URL may not apply them: run "paywright migrate" with MIGRATION_DATABASE_URL first.`,
+    );
+  }
+  return { isNewer };
+}
+
+async function withClient<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
+  const client = new pg.Client(connectionSettings({ url, applicationName: 'paywright-schema' }));
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,55 @@
+import type pg from 'pg';
+import { Refusal } from '../refusal.ts';
+import type { Migration } from './read-migrations.ts';
+
+interface AppliedMigration {
+  readonly version: number;
+  readonly checksum: string;
+  /** Null in what was applied before it was asked for. */
+  readonly servesFrom: number | null;
+}
+
+/** How the schema of a database stands to this release. */
+export interface Schema {
+  /** What it does not have yet. */
+  readonly pending: readonly Migration[];
+  /** Whether a newer release has been here, and left a schema that this one can serve with. */
+  readonly isNewer: boolean;
+}
+
+type Session = Pick<pg.ClientBase, 'query'>;
+
+/** Throws when this release cannot serve with it, whatever is applied. */
+export async function readSchema(client: Session, known: readonly Migration[]): Promise<Schema> {
+  return judgeSchema(await readApplied(client), known);
+}
+
+async function readApplied(client: Session): Promise<readonly AppliedMigration[]> {
+  const { rows } = await client.query<{ exists: boolean }>(
+    "SELECT to_regclass('schema_migrations') IS NOT NULL AS exists",
+  );
+  if (rows[0]?.exists !== true) return [];
+  // By way of JSON, because the column may not be there yet.
+  const applied = await client.query<AppliedMigration>(
+    `SELECT version, checksum, (to_jsonb(m) ->> 'serves_from')::integer AS "servesFrom"
+       FROM schema_migrations m ORDER BY version`,
+  );
+  return applied.rows;
+}
+
+export function judgeSchema(applied: readonly AppliedMigration[], known: readonly Migration[]): Schema {
+  const newest = known.at(-1)?.version ?? 0;
+  let isNewer = false;
+  for (const { version, checksum, servesFrom } of applied) {
+    const migration = known.find((each) => each.version === version);
+    if (migration !== undefined && migration.checksum !== checksum) {
+      throw new Refusal(`Migration ${migration.name} is not the one this database was built with.`);
+    }
+    if (migration === undefined && (servesFrom ?? version) > newest) {
+      throw new Refusal(`The database has migration ${version}, which this release does not know: it is newer.`);
+    }
+    isNewer ||= migration === undefined;
+  }
+  const there = new Set(applied.map(({ version }) => version));
+  return { pending: known.filter(({ version }) => !there.has(version)), isNewer };
+}
