@@ -12,6 +12,7 @@ import { type CircleParts, circle as circleFeature } from '../providers/circle/f
 import { createKeysProvider } from '../providers/keys/keys-provider.ts';
 import { addSeed } from '../providers/keys/seeds.ts';
 import type { Secrets } from '../secrets.ts';
+import { treasury as treasuryFeature } from '../treasury/feature.ts';
 import { openHouseWallets } from '../wallets/house-wallets.ts';
 import { createPooledProvider } from '../wallets/pool.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
@@ -37,11 +38,24 @@ export interface CustodyParts {
 }
 
 export async function openCustody(parts: CustodyParts): Promise<Custody> {
-  const networks = createNetworks(parts.localChains ?? liveChains(parts.config));
+  const networks = createNetworks(withCeilings(parts.config, parts.localChains ?? liveChains(parts.config)));
   const custody = await chooseProvider(parts, networks);
   await openHouseWallets(parts.db, custody.provider, networks);
   await beginChains(parts.db, networks);
   return custody;
+}
+
+function withCeilings(
+  config: Config,
+  settings: ReadonlyMap<ChainId, NetworkSettings>,
+): ReadonlyMap<ChainId, NetworkSettings> {
+  const { feeCeilings } = settingsOf(config, treasuryFeature);
+  return new Map(
+    Array.from(settings, ([id, given]) => {
+      const feeCeiling = feeCeilings.get(id);
+      return [id, { ...given, ...(feeCeiling && { feeCeiling }) }];
+    }),
+  );
 }
 
 /** Wallets that wait for whoever registers next; Circle makes five a second. */

@@ -63,7 +63,7 @@ export async function takeStep(
   if (report.state === 'failed') return report;
   const lookAgainInMs = networks.get(step.chain)?.pollMs ?? patienceMs;
   if (report.state === 'pending')
-    return { state: 'waiting', waitsFor: 'its transaction is not final yet', lookAgainInMs };
+    return { state: 'waiting', waitsFor: report.waitsFor ?? 'its transaction is not final yet', lookAgainInMs };
   if (!(await wasRead(db, step, report.blockNumber))) {
     return { state: 'waiting', waitsFor: `block ${report.blockNumber} was not read yet`, lookAgainInMs };
   }

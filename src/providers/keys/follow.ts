@@ -1,4 +1,5 @@
 import type { Hex, TransactionReceipt } from 'viem';
+import { FeesAboveCeiling, type GasFees } from '../../chains/fee-ceiling.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import type { Network } from '../../chains/network.ts';
 import type { Database } from '../../db/database.ts';
@@ -37,8 +38,8 @@ export async function followTransaction(
   }
   const [newest] = attempts;
   if (newest === undefined) throw new Error(`transaction ${transaction.id} was never signed`);
-  await pushOn(parts, network, transaction, attempts, newest);
-  return { state: 'pending', hash: newest.hash };
+  const waitsFor = await pushOn(parts, network, transaction, attempts, newest);
+  return { state: 'pending', hash: newest.hash, ...(waitsFor !== undefined && { waitsFor }) };
 }
 
 async function reportMined(
@@ -69,7 +70,8 @@ function finalReport({ state, minedHash: hash, blockNumber, gasCost, reason }: K
 
 /**
  * Nothing of it was mined. The chain says whose turn it is: first in line it is sent again, or replaced when it has waited
- * too long; behind others, the one whose turn it is goes again too, for whoever it belongs to may believe it mined.
+ * too long; behind others, the one whose turn it is goes again too, for whoever it belongs to may believe it mined. Answers what
+ * it waits for, where that is not just the next block.
  */
 async function pushOn(
   parts: FollowParts,
@@ -77,7 +79,7 @@ async function pushOn(
   transaction: KeyTransaction,
   attempts: readonly Attempt[],
   newest: Attempt,
-): Promise<void> {
+): Promise<string | undefined> {
   const { db, logger, stuckAfterMs } = parts;
   const { chain, sender, nonce } = transaction;
   if (nonce === null) throw new Error(`transaction ${transaction.id} was refused`);
@@ -85,25 +87,32 @@ async function pushOn(
   if (turn > nonce) {
     // A node that lags behind its sisters looks like this as well, so nothing is decided here.
     logger.error({ chain, sender, nonce }, 'a nonce was used, and by none of our transactions: a person has to look');
-    return;
+    return 'a person: its nonce was used, and by none of our transactions';
   }
+  let waitsFor: string | undefined;
   if (turn < nonce) {
     const first = await findByNonce(db, chain, sender, turn);
     if (first === undefined) logger.error({ chain, sender, nonce: turn }, 'no transaction of ours has the next nonce');
     else await broadcast(network, first.raw, logger);
   } else if (newest.ageMs >= stuckAfterMs && attempts.length < mostAttempts) {
-    return replace(parts, network, transaction, newest);
+    const replaced = await replace(parts, network, transaction, newest);
+    if (replaced.is === 'sent') return undefined;
+    waitsFor = replaced.waitsFor;
   }
   await broadcast(network, newest.raw, logger);
+  return waitsFor;
 }
+
+type Replaced = { readonly is: 'sent' } | { readonly is: 'too_dear'; readonly waitsFor: string };
 
 async function replace(
   { db, seeds, logger }: FollowParts,
   network: Network,
   transaction: KeyTransaction,
   newest: Attempt,
-): Promise<void> {
-  const fees = bumpFees(newest, await suggestFees(network.client));
+): Promise<Replaced> {
+  const fees = await feesOfReplacement(network, newest);
+  if (fees instanceof FeesAboveCeiling) return { is: 'too_dear', waitsFor: `the chain to become cheaper: ${fees.message}` };
   const account = await seeds.account(transaction.walletRef);
   await signReplacement(db, transaction, { account, fees, insteadOf: newest.hash });
   logger.warn(
@@ -112,6 +121,18 @@ async function replace(
   );
   const [replacement] = await listAttempts(db, transaction.id);
   if (replacement !== undefined) await broadcast(network, replacement.raw, logger);
+  return { is: 'sent' };
+}
+
+async function feesOfReplacement(network: Network, newest: Attempt): Promise<GasFees | FeesAboveCeiling> {
+  const { id, feeCeiling } = network;
+  try {
+    const fees = bumpFees(newest, await suggestFees(network), feeCeiling);
+    return fees ?? new FeesAboveCeiling(`a higher fee on ${id} would be above FEE_CEILING_GWEI or TIP_CEILING_GWEI`);
+  } catch (error) {
+    if (error instanceof FeesAboveCeiling) return error;
+    throw error;
+  }
 }
 
 /** Sending again what the chain knows does no harm. Why a node refuses is for the operator; the next look tries again. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getAddress, type Hex } from 'viem';
 import type { ChainId } from '../../chains/chains.ts';
+import { smaller } from '../../chains/fee-ceiling.ts';
 import type { Network, Networks } from '../../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../../checkpoint.ts';
 import type { Database } from '../../db/database.ts';
@@ -19,7 +20,7 @@ import {
   type Signing,
   signAndKeep,
 } from './outbox.ts';
-import { gasTankEmpty, toProviderError } from './rpc-trouble.ts';
+import { aboveCeiling, gasTankEmpty, toProviderError } from './rpc-trouble.ts';
 import { openSeeds } from './seeds.ts';
 
 export interface KeysProviderParts {
@@ -95,14 +96,18 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Wall
   }
 
   async function prepare(network: Network, { sender, to, data, value, walletRef }: NewKeyTransaction) {
-    const { client } = network;
+    const { client, feeCeiling } = network;
     const [gas, fees, balance, account] = await Promise.all([
       client.estimateGas({ account: sender, to, data, value }),
       feesOn(network),
       client.getBalance({ address: sender }),
       seeds.account(walletRef),
     ]);
-    const gasLimit = (gas * 3n) / 2n;
+    // All that is allowed can be used up, or is set aside at least: what no transaction of ours needs, nobody is given.
+    if (gas > feeCeiling.gasLimit) {
+      throw aboveCeiling(`${network.id} estimates ${gas} gas, and GAS_LIMIT_CEILING allows ${feeCeiling.gasLimit}`);
+    }
+    const gasLimit = smaller((gas * 3n) / 2n, feeCeiling.gasLimit);
     // Without enough for it a nonce would be spent on what no node takes, and hold up all that come after.
     if (balance < gasLimit * fees.maxFee + value) throw gasTankEmpty();
     return { account, fees, gasLimit };

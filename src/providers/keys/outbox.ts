@@ -1,9 +1,9 @@
 import { type Hex, keccak256 } from 'viem';
 import type { HDAccount } from 'viem/accounts';
 import { type ChainId, chains } from '../../chains/chains.ts';
+import type { GasFees } from '../../chains/fee-ceiling.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../../db/database.ts';
 import { ProviderError } from '../../wallets/provider.ts';
-import type { GasFees } from './fees.ts';
 
 /** Transactions that were signed and written down, and what has become of them. */
 export interface KeyTransaction {
