@@ -1,0 +1,36 @@
+import { type Hex, isHex, toHex } from 'viem';
+import type { RpcCall } from './evm-node.ts';
+
+/** What other nodes allow as well, and more than a block of most chains holds. */
+const mostGas = 30_000_000n;
+
+/** A trace says something about every step, so the same loop would make an answer of gigabytes. */
+const mostTracedGas = 1_000_000n;
+
+const limits: Readonly<Record<string, bigint>> = {
+  eth_call: mostGas,
+  eth_estimateGas: mostGas,
+  debug_traceCall: mostTracedGas,
+};
+
+/** Whether a call runs code that somebody else has written, for as long as its gas lasts. */
+export function runsCode({ method }: Pick<RpcCall, 'method'>): boolean {
+  return Object.hasOwn(limits, method);
+}
+
+/** Such a call gets no more gas than is allowed, however much it asks for: without a limit it would run for as long as it likes. */
+export function limitCall(call: RpcCall): RpcCall {
+  const most = runsCode(call) ? limits[call.method] : undefined;
+  const [request, ...rest] = call.params;
+  if (most === undefined || typeof request !== 'object' || request === null) return call;
+  const { gas } = request as { gas?: unknown };
+  if (gas !== undefined && !isQuantity(gas)) return call;
+  // What is left out is as much as a block holds.
+  if (gas !== undefined && BigInt(gas) <= most) return call;
+  return { ...call, params: [{ ...request, gas: toHex(most) }, ...rest] };
+}
+
+/** Anything else the node refuses by itself. */
+function isQuantity(value: unknown): value is Hex {
+  return isHex(value) && value.length > 2;
+}
