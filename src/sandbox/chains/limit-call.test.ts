@@ -8,17 +8,18 @@ const gasOf = (method: string, request: object) =>
 
 describe('a call that runs code', () => {
   it.each(['eth_call', 'eth_estimateGas'])('%s gets 30 million gas at most', (method) => {
-    expect(gasOf(method, { to: '0x' })).toBe(toHex(30_000_000n));
+    expect(gasOf(method, { to: '0x' })).toBeUndefined();
     expect(gasOf(method, { gas: '0xffffffffffffffff' })).toBe(toHex(30_000_000n));
     expect(gasOf(method, { gas: '0x5208' })).toBe('0x5208');
   });
 
   it('that is traced gets a million', () => {
     expect(gasOf('debug_traceCall', { gas: '0xffffffff' })).toBe(toHex(1_000_000n));
+    expect(gasOf('debug_traceCall', {})).toBe(toHex(1_000_000n));
   });
 
   it('keeps everything else that it asks for', () => {
-    const call = { method: 'eth_call', params: [{ to: '0x01', data: '0x02' }, 'latest', { '0x03': {} }] };
+    const call = { method: 'eth_call', params: [{ to: '0x01', data: '0x02', gas: '0xffffffff' }, 'latest', { '0x03': {} }] };
     expect(limitCall(call).params).toEqual([
       { to: '0x01', data: '0x02', gas: toHex(30_000_000n) },
       'latest',

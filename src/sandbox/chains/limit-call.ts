@@ -1,5 +1,5 @@
 import { type Hex, isHex, toHex } from 'viem';
-import type { RpcCall } from './evm-node.ts';
+import { type RpcCall, usualGas } from './evm-node.ts';
 
 /** What other nodes allow as well, and more than a block of most chains holds. */
 const mostGas = 30_000_000n;
@@ -25,8 +25,7 @@ export function limitCall(call: RpcCall): RpcCall {
   if (most === undefined || typeof request !== 'object' || request === null) return call;
   const { gas } = request as { gas?: unknown };
   if (gas !== undefined && !isQuantity(gas)) return call;
-  // What is left out is as much as a block holds.
-  if (gas !== undefined && BigInt(gas) <= most) return call;
+  if ((gas === undefined ? usualGas : BigInt(gas)) <= most) return call;
   return { ...call, params: [{ ...request, gas: toHex(most) }, ...rest] };
 }
 
