@@ -20,7 +20,11 @@ describe('the ceilings of fees', () => {
   });
 
   it('can be set for some chains, and stay as they are for the others', () => {
-    const set = ceilings({ FEE_CEILING_GWEI: 'ETH=20.5, BASE=1', TIP_CEILING_GWEI: 'ETH=2', GAS_LIMIT_CEILING: '2000000' });
+    const set = ceilings({
+      FEE_CEILING_GWEI: 'ETH=20.5, BASE=1',
+      TIP_CEILING_GWEI: 'ETH=2',
+      GAS_LIMIT_CEILING: '2000000',
+    });
     expect(set.get('ETH')).toEqual({ maxFee: parseGwei('20.5'), priorityFee: parseGwei('2'), gasLimit: 2_000_000n });
     // A tip is never more than the whole.
     expect(set.get('BASE')).toMatchObject({ maxFee: parseGwei('1'), priorityFee: parseGwei('1') });

@@ -41,8 +41,7 @@ export class AccountFrozen extends Error {
  * that comes later waits for this commit. A person's release says nothing about a freeze that came after it.
  */
 export async function requireNotFrozen(tx: Transaction, { id, accountId }: Withdrawal): Promise<void> {
-  if (accountId !== null && (await isFrozen(tx, accountId)))
-    throw new AccountFrozen(`the account of ${id} is frozen`);
+  if (accountId !== null && (await isFrozen(tx, accountId))) throw new AccountFrozen(`the account of ${id} is frozen`);
 }
 
 /** For what a step throws: what was stopped by a freeze waits for a person. */

@@ -127,7 +127,7 @@ async function beginFreeze(handle: string): Promise<{ readonly answered: Promise
 }
 
 test.each([
-  ['it is about to be sent', "SET status = $2, updated_at = now() WHERE id = $1 AND status = $3"],
+  ['it is about to be sent', 'SET status = $2, updated_at = now() WHERE id = $1 AND status = $3'],
   ['the provider is about to be asked', "SET state = 'asked'"],
 ])('a freeze that comes when %s waits for it, or stops it', async (_when, words) => {
   const { id, handle, paid } = await newWithdrawal();

@@ -47,7 +47,8 @@ test.runIf(isRoot)('PostgreSQL without user namespaces is reached by nobody else
   const status = readFileSync(`/proc/${rows[0]?.pid}/status`, 'utf8');
   const field = (name: string) => new RegExp(`^${name}:\\s+(.*)$`, 'm').exec(status)?.[1];
   const readAndSearch = (1n << 2n).toString(16).padStart(16, '0');
-  for (const name of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb']) expect([name, field(name)]).toEqual([name, readAndSearch]);
+  for (const name of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])
+    expect([name, field(name)]).toEqual([name, readAndSearch]);
   expect(field('NoNewPrivs')).toBe('1');
   // What is root's it cannot write.
   const target = join(dataDir, 'root-only');
@@ -64,7 +65,9 @@ test.runIf(isRoot)('a folder that another nobody has put in the place of the soc
   onTestFinished(() => rmSync(closed, { recursive: true, force: true }));
   expect(closed.startsWith(tmpdir())).toBe(true);
   chownSync(closed, nobody, nobody);
-  await expect(startEmbeddedPostgres({ dataDir: deep, demotion: asNobody })).rejects.toThrow('belongs to somebody else');
+  await expect(startEmbeddedPostgres({ dataDir: deep, demotion: asNobody })).rejects.toThrow(
+    'belongs to somebody else',
+  );
 });
 
 test.runIf(isRoot)('what belongs to a user needs no capability when it can be reached without one', async () => {

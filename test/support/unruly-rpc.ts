@@ -64,7 +64,9 @@ export async function startUnrulyRpc(chain: ChainId, settings: NetworkSettings):
       behaviour = how;
     },
     dearBlocks: ({ method }, baseFee) =>
-      method === 'eth_getBlockByNumber' ? { result: { ...block, baseFeePerGas: `0x${baseFee.toString(16)}` } } : undefined,
+      method === 'eth_getBlockByNumber'
+        ? { result: { ...block, baseFeePerGas: `0x${baseFee.toString(16)}` } }
+        : undefined,
   };
 }
 

@@ -58,7 +58,7 @@ function isDearest(network: Network | undefined, { estimatedFee }: CircleTransac
   return network !== undefined && offered !== undefined && offered >= network.feeCeiling.maxFee;
 }
 
-function pending({ txHash }: CircleTransaction): TransactionReport {
+function pending({ txHash }: CircleTransaction): Extract<TransactionReport, { state: 'pending' }> {
   return { state: 'pending', ...(txHash !== undefined && { hash: txHash }) };
 }
 

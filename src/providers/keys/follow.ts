@@ -1,4 +1,4 @@
-import type { Hex, TransactionReceipt } from 'viem';
+import { type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
 import { FeesAboveCeiling, type GasFees } from '../../chains/fee-ceiling.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import type { Network } from '../../chains/network.ts';
@@ -6,7 +6,17 @@ import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
 import type { TransactionReport } from '../../wallets/provider.ts';
 import { bumpFees, suggestFees } from './fees.ts';
-import { type Attempt, findByNonce, type KeyTransaction, listAttempts, settle, signReplacement } from './outbox.ts';
+import { findSent } from './find-sent.ts';
+import type { KeyTransaction } from './key-transaction.ts';
+import {
+  type Attempt,
+  findByNonce,
+  insertAttempt,
+  lastBlockBefore,
+  listAttempts,
+  settle,
+  signReplacement,
+} from './outbox.ts';
 import { isAlreadyKnown } from './rpc-trouble.ts';
 import type { Seeds } from './seeds.ts';
 
@@ -85,6 +95,7 @@ async function pushOn(
   if (nonce === null) throw new Error(`transaction ${transaction.id} was refused`);
   const turn = await network.client.getTransactionCount({ address: sender, blockTag: 'latest' });
   if (turn > nonce) {
+    if (newest.ageMs >= stuckAfterMs && (await adoptReplacement(parts, network, transaction))) return undefined;
     // A node that lags behind its sisters looks like this as well, so nothing is decided here.
     logger.error({ chain, sender, nonce }, 'a nonce was used, and by none of our transactions: a person has to look');
     return 'a person: its nonce was used, and by none of our transactions';
@@ -103,6 +114,28 @@ async function pushOn(
   return waitsFor;
 }
 
+/**
+ * A replacement of it that is not in this database was mined: it was signed after the backup that this one was restored from.
+ * It does the very same under the same nonce, so it is this transaction, and its receipt decides.
+ */
+async function adoptReplacement(
+  { db, logger }: FollowParts,
+  network: Network,
+  { id, chain, sender, nonce, to, data, value }: KeyTransaction,
+): Promise<boolean> {
+  if (nonce === null) return false;
+  const since = await lastBlockBefore(db, chain, sender, nonce);
+  const until = await network.client.getBlockNumber({ cacheTime: 0 });
+  const sent = (await findSent(network, { sender, from: nonce, to: nonce + 1, since, until })).get(nonce);
+  if (sent === undefined || !isAddressEqual(sent.to, to) || sent.data !== data || sent.value !== value) return false;
+  await insertAttempt(db, id, sent);
+  logger.warn(
+    { chain, sender, nonce, hash: sent.hash },
+    'a transaction was replaced by one that is not in this database',
+  );
+  return true;
+}
+
 type Replaced = { readonly is: 'sent' } | { readonly is: 'too_dear'; readonly waitsFor: string };
 
 async function replace(
@@ -112,7 +145,8 @@ async function replace(
   newest: Attempt,
 ): Promise<Replaced> {
   const fees = await feesOfReplacement(network, newest);
-  if (fees instanceof FeesAboveCeiling) return { is: 'too_dear', waitsFor: `the chain to become cheaper: ${fees.message}` };
+  if (fees instanceof FeesAboveCeiling)
+    return { is: 'too_dear', waitsFor: `the chain to become cheaper: ${fees.message}` };
   const account = await seeds.account(transaction.walletRef);
   await signReplacement(db, transaction, { account, fees, insteadOf: newest.hash });
   logger.warn(

@@ -1,10 +1,13 @@
 import { type Hex, isHex, toHex } from 'viem';
 import { type RpcCall, usualGas } from './evm-node.ts';
 
-/** What other nodes allow as well, and more than a block of most chains holds. */
-const mostGas = 30_000_000n;
+/**
+ * Enough for any call of ours, and for any contract to be made. The node writes down every step that it takes: a loop of thirty
+ * million took it ten seconds and three gigabytes, and it has no way to be stopped.
+ */
+const mostGas = 10_000_000n;
 
-/** A trace says something about every step, so the same loop would make an answer of gigabytes. */
+/** A trace says something about every step, so the answer would be a hundred times as long. */
 const mostTracedGas = 1_000_000n;
 
 const limits: Readonly<Record<string, bigint>> = {

@@ -103,7 +103,11 @@ async function answer(
 }
 
 /** Calls that run code take turns, so that others who ask the chain come in between. */
-async function answerBatch(chain: LocalChain, body: readonly unknown[], deadline: number): Promise<(object | undefined)[]> {
+async function answerBatch(
+  chain: LocalChain,
+  body: readonly unknown[],
+  deadline: number,
+): Promise<(object | undefined)[]> {
   let turn: Promise<unknown> = Promise.resolve();
   return Promise.all(
     body.map((one) => {
