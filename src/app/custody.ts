@@ -16,6 +16,7 @@ import { treasury as treasuryFeature } from '../treasury/feature.ts';
 import { openHouseWallets } from '../wallets/house-wallets.ts';
 import { createPooledProvider } from '../wallets/pool.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
+import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
 import { features as listed } from './features.ts';
 import { type ListedFeature, sagasOf, settingsOf } from './listed-feature.ts';
 import { openSecrets } from './store.ts';
@@ -25,6 +26,8 @@ export interface Custody {
   readonly networks: Networks;
   readonly provider: WalletProvider & Pick<WalletSource, 'giveBack'>;
   readonly circle: CircleParts['circle'];
+  /** Only where the keys are our own. */
+  readonly unknownTransactions: UnknownTransactions | undefined;
 }
 
 export interface CustodyParts {
@@ -65,13 +68,13 @@ async function chooseProvider({ config, db, secrets, logger, checkpoint }: Custo
   const settings = settingsOf(config, circleFeature);
   if (settings === undefined) {
     const provider = await createKeysProvider({ db, secrets, networks, logger, ...(checkpoint && { checkpoint }) });
-    return { networks, provider, circle: undefined };
+    return { networks, provider, circle: undefined, unknownTransactions: provider.unknown };
   }
   // Loaded only now: its SDK takes longer to load than everything else together, and most do not need it.
   const { createCircleProvider } = await import('../providers/circle/circle-provider.ts');
   const circle = await createCircleProvider({ ...settings, db, logger, networks });
   const pool = createPooledProvider({ db, provider: circle, logger, size: poolSize });
-  return { networks, provider: pool, circle: { provider: circle, pool } };
+  return { networks, provider: pool, circle: { provider: circle, pool }, unknownTransactions: undefined };
 }
 
 /** How often a chain is looked at: about once a block, and never so often that a free RPC address would mind. */
@@ -114,6 +117,7 @@ export async function openCommandParts({ config, logger, url, db, features = lis
     ledger,
     sagas: sagasOf(features),
     addSeed: custody.circle === undefined ? (tx) => addSeed(tx, secrets) : undefined,
+    unknownTransactions: custody.unknownTransactions,
   };
   return {
     parts,

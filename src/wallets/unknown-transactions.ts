@@ -19,8 +19,8 @@ export interface UnknownTransaction {
  * person has said what it was.
  */
 export interface UnknownTransactions {
-  /** Asks the chains what these wallets have sent. */
-  look(wallets: readonly HeldWallet[]): Promise<void>;
+  /** Asks the chain what a wallet has sent. */
+  look(wallet: HeldWallet): Promise<void>;
   /** Those that nobody has decided about. */
   list(): Promise<readonly UnknownTransaction[]>;
   /** It was the transaction of the step with this key, which goes on from there. Refused when it did something else. */

@@ -10,6 +10,7 @@ import { createLogger } from '../../src/logger.ts';
 import { createKeysProvider } from '../../src/providers/keys/keys-provider.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import type { HeldWallet } from '../../src/wallets/provider.ts';
+import type { UnknownTransaction } from '../../src/wallets/unknown-transactions.ts';
 import { useChains } from '../support/chains.ts';
 import { useDatabase } from '../support/database.ts';
 import { startUnrulyRpc, type UnrulyRpc } from '../support/unruly-rpc.ts';
@@ -199,6 +200,77 @@ describe('a node that lies about the price', () => {
     rpc.misbehave((call) => rpc.dearBlocks(call, maxFee));
     await expect(gasNeeded(rpc.network, gas)).rejects.toThrow('FEE_CEILING_GWEI');
   });
+});
+
+describe('nonces that were never drawn here', () => {
+  /** As if the database were put back to before the wallet has sent anything. */
+  async function forget({ address }: HeldWallet): Promise<void> {
+    await db.query(
+      'DELETE FROM key_transaction_attempts WHERE transaction_id IN (SELECT id FROM key_transactions WHERE sender = $1)',
+      [address],
+    );
+    await db.query('DELETE FROM key_transactions WHERE sender = $1', [address]);
+    await db.query('DELETE FROM key_nonces WHERE sender = $1', [address]);
+  }
+
+  test('are not believed in when a node says so and nothing that our key has signed proves it', async () => {
+    const { rpc, send, received } = await begin();
+    const key = randomUUID();
+    rpc.misbehave((call) => (call.method === 'eth_getTransactionCount' ? { result: '0x5' } : undefined));
+    await expect(send(5n, key)).rejects.toMatchObject({
+      code: 'chain_is_ahead',
+      retryable: true,
+      message: expect.stringContaining('nonce 0'),
+    });
+    rpc.misbehave(() => undefined);
+    await send(5n, key);
+    expect(await received()).toBe(5n);
+  });
+
+  test('are waited for while they may still be undone', async () => {
+    const { provider, from, send, received } = await begin();
+    await chains.rpc('MATIC', 'evm_setAutomine', [false]);
+    await send(5n);
+    await forget(from);
+    await expect(send(6n)).rejects.toMatchObject({ code: 'chain_is_ahead', retryable: true });
+    await chains.rpc('MATIC', 'evm_setAutomine', [true]);
+    await chains.mine('MATIC');
+    await send(6n);
+    expect(await received()).toBe(11n);
+    expect(ofSender(await provider.unknown.list(), from)).toMatchObject([{ nonce: 0, holds: [] }]);
+  });
+
+  test('hold everything from there when nobody can say what they were used for', async () => {
+    const { rpc, provider, from, to, send, received } = await begin();
+    await provider.execute({ idempotencyKey: randomUUID(), from, contract: to, data: '0x', value: 1n });
+    await send(5n);
+    await forget(from);
+    const newest = toHex(await rpc.network.client.getBlockNumber());
+    // A node that remembers no state but the newest. What native coin did stands in no log.
+    rpc.misbehave(({ method, params }) =>
+      method === 'eth_getTransactionCount' && params[1] !== 'pending' && params[1] !== newest
+        ? { error: { code: -32_000, message: 'missing trie node' } }
+        : undefined,
+    );
+    const key = randomUUID();
+    await expect(send(6n, key)).rejects.toMatchObject({
+      code: 'perhaps_paid',
+      message: expect.stringContaining('whatever has used nonce 0'),
+    });
+    const [first, second] = ofSender(await provider.unknown.list(), from);
+    expect(first).toMatchObject({ nonce: 0, sent: undefined, holds: [key] });
+    expect(second).toMatchObject({ nonce: 1, sent: { to: facts.MATIC.tokens.USDC }, holds: [] });
+    await expect(provider.unknown.adopt(first?.id ?? 0n, key)).rejects.toThrow('It was not this');
+    await provider.unknown.dismiss(first?.id ?? 0n);
+    await expect(provider.unknown.dismiss(first?.id ?? 0n)).rejects.toThrow('decided about already');
+    await send(6n, key);
+    // What was sent already, to the last unit, waits still.
+    await expect(send(5n)).rejects.toMatchObject({ code: 'perhaps_paid' });
+    expect(await received()).toBe(11n);
+  });
+
+  const ofSender = (all: readonly UnknownTransaction[], { address }: HeldWallet) =>
+    all.filter(({ sender }) => sender === address);
 });
 
 describe('a wallet’s queue has no hole', () => {

@@ -22,7 +22,9 @@ export function countUsed({ client }: Network, sender: Hex): Promise<number> {
 
 /**
  * Brings a wallet's nonces up to the chain's, and writes down what each of those was used for that were never drawn here. Only
- * what is final counts: a nonce that a reorganisation sets free would leave a hole that holds up all that come after it.
+ * what is final counts: a nonce that a reorganisation sets free would leave a hole that holds up all that come after it. And a
+ * node is not believed that a nonce was used: one that lies could make such a hole. A transaction that our own key has signed proves
+ * it, for its own nonce and for all before it.
  */
 export async function catchUp(
   { db, logger }: CatchUpParts,
@@ -34,25 +36,30 @@ export async function catchUp(
   const head = await client.getBlockNumber({ cacheTime: 0 });
   const until = head - BigInt(confirmations) + 1n;
   const final = await client.getTransactionCount({ address: sender, blockNumber: until < 0n ? 0n : until });
-  if (final < to) {
-    throw new ProviderError('The wallet has sent what is not in this database, and it is not final yet.', {
-      retryable: true,
-      code: 'chain_is_ahead',
-    });
-  }
-  for (let first = from; first < to; first += atOnce) {
-    const last = Math.min(to, first + atOnce);
+  if (final < to) throw chainIsAhead('it is not final yet');
+  for (let first = from; first < to; ) {
     const since = await lastBlockBefore(db, chain, sender, first);
-    const found = await findSent(network, { sender, from: first, to: last, since, until });
+    const found = await findSent(network, { sender, from: first, to: Math.min(to, first + atOnce), since, until });
+    if (found.size === 0) throw chainIsAhead(`no node in RPC_URLS_${chain} can say what has used nonce ${first}`);
+    const last = Math.max(...found.keys()) + 1;
     await db.transaction(async (tx) => {
       // Somebody else may have come as far already, or further.
       if ((await lockNonces(tx, chain, sender)) !== first) return;
       for (let nonce = first; nonce < last; nonce++) await keepUnknown(tx, { chain, sender, nonce }, found.get(nonce));
       await tx.query('UPDATE key_nonces SET next = $3 WHERE chain = $1 AND sender = $2', [chain, sender, last]);
     });
+    first = last;
   }
   logger.error(
     { chain, sender, from, to },
     'a wallet has sent what is not in this database, which must be older than the chain: see "paywright treasury unknown"',
   );
+}
+
+function chainIsAhead(why: string): ProviderError {
+  return new ProviderError(`The wallet has sent what is not in this database, and ${why}.`, {
+    retryable: true,
+    code: 'chain_is_ahead',
+    retryAfterMs: 10_000,
+  });
 }

@@ -1,4 +1,13 @@
-import { type Hex, isAddressEqual, keccak256, parseAbiItem, serializeTransaction, type Transaction } from 'viem';
+import {
+  type Hex,
+  isAddressEqual,
+  keccak256,
+  parseAbiItem,
+  recoverTransactionAddress,
+  serializeTransaction,
+  type Transaction,
+  type TransactionSerializedEIP1559,
+} from 'viem';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { findSpender } from '../../chains/find-spender.ts';
 import type { Network } from '../../chains/network.ts';
@@ -86,11 +95,11 @@ async function readSent({ client }: Network, sender: Hex, hash: Hex): Promise<Se
   return toSent(transaction, { blockNumber: receipt.blockNumber, succeeded: receipt.status === 'success' });
 }
 
-/** Undefined when it is none that we could have signed: ours are all of one kind. */
-function toSent(
+/** Undefined when our key has not signed it: that is the one thing about it that no node can invent. */
+async function toSent(
   transaction: Transaction,
   mined: Pick<SentTransaction, 'blockNumber' | 'succeeded'>,
-): SentTransaction | undefined {
+): Promise<SentTransaction | undefined> {
   if (transaction.type !== 'eip1559' || transaction.to === null) return undefined;
   const { hash, nonce, to, input: data, value, gas, chainId, accessList, r, s } = transaction;
   const { maxFeePerGas, maxPriorityFeePerGas, yParity } = transaction;
@@ -98,8 +107,9 @@ function toSent(
     { type: 'eip1559', chainId, nonce, to, data, value, gas, maxFeePerGas, maxPriorityFeePerGas, accessList },
     { r, s, yParity },
   );
-  // What a node says about a transaction is true only when it is the one with this hash.
   if (keccak256(raw) !== hash) return undefined;
+  const signer = await recoverTransactionAddress({ serializedTransaction: raw as TransactionSerializedEIP1559 });
+  if (!isAddressEqual(signer, transaction.from)) return undefined;
   return {
     hash,
     nonce,

@@ -162,9 +162,7 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
       for (const { raw } of await listAttempts(db, ref)) await broadcast(networkOf(networks, chain), raw, logger);
     },
     unknown: {
-      async look(wallets) {
-        for (const wallet of wallets) await look(wallet);
-      },
+      look,
       list: () => listUnknown(db),
       adopt: (id, key) => adoptUnknown(db, id, key),
       dismiss: (id) => dismissUnknown(db, id),
