@@ -1,4 +1,5 @@
 import {
+  getAddress,
   type Hex,
   isAddressEqual,
   keccak256,
@@ -101,7 +102,8 @@ async function toSent(
   mined: Pick<SentTransaction, 'blockNumber' | 'succeeded'>,
 ): Promise<SentTransaction | undefined> {
   if (transaction.type !== 'eip1559' || transaction.to === null) return undefined;
-  const { hash, nonce, to, input: data, value, gas, chainId, accessList, r, s } = transaction;
+  const to = getAddress(transaction.to);
+  const { hash, nonce, input: data, value, gas, chainId, accessList, r, s } = transaction;
   const { maxFeePerGas, maxPriorityFeePerGas, yParity } = transaction;
   const raw = serializeTransaction(
     { type: 'eip1559', chainId, nonce, to, data, value, gas, maxFeePerGas, maxPriorityFeePerGas, accessList },
