@@ -13,7 +13,7 @@ export interface FeeCeiling extends GasFees {
 }
 
 /** In gwei, well above what each chain has asked for at its worst hours. The tip apart, because it is paid as it is offered. */
-export const usualCeilings: Readonly<Record<ChainId, { readonly fee: string; readonly tip: string }>> = {
+const usualCeilings: Readonly<Record<ChainId, { readonly fee: string; readonly tip: string }>> = {
   MATIC: { fee: '10000', tip: '2000' },
   ETH: { fee: '500', tip: '50' },
   ARB: { fee: '50', tip: '5' },
@@ -23,7 +23,7 @@ export const usualCeilings: Readonly<Record<ChainId, { readonly fee: string; rea
 };
 
 /** A settlement of a hundred payments takes some four million, and half as much again is allowed for. */
-export const usualGasLimit = 10_000_000n;
+const usualGasLimit = 10_000_000n;
 
 export function usualCeiling(chain: ChainId): FeeCeiling {
   const { fee, tip } = usualCeilings[chain];

@@ -32,7 +32,7 @@ export async function goOnUnlessFrozen(db: Database, withdrawal: Withdrawal, goi
 }
 
 /** Its account was frozen before the provider was asked for anything. */
-export class AccountFrozen extends Error {
+class AccountFrozen extends Error {
   override readonly name = 'AccountFrozen';
 }
 
