@@ -33,6 +33,7 @@ import type { Shopping } from './shopping/open-shopping.ts';
 import type { SigningKey } from './signed-requests/signing-key.ts';
 import type { Market } from './swaps/market.ts';
 import type { WalletProvider } from './wallets/provider.ts';
+import type { UnknownTransactions } from './wallets/unknown-transactions.ts';
 import type { Screening } from './withdrawals/screening.ts';
 
 /** What every feature may stand on: doors and ports, never an adapter. */
@@ -101,6 +102,8 @@ export interface CommandParts {
   readonly secrets: Secrets;
   /** Only where the keys are our own. */
   readonly addSeed: ((tx: Transaction) => Promise<number>) | undefined;
+  /** Likewise. */
+  readonly unknownTransactions: UnknownTransactions | undefined;
   readonly sagas: readonly Saga[];
 }
 

@@ -13,9 +13,11 @@ import { type CircleParts, circle as circleFeature } from '../providers/circle/f
 import { createKeysProvider } from '../providers/keys/keys-provider.ts';
 import { addSeed } from '../providers/keys/seeds.ts';
 import type { Secrets } from '../secrets.ts';
+import { treasury as treasuryFeature } from '../treasury/feature.ts';
 import { openHouseWallets } from '../wallets/house-wallets.ts';
 import { createPooledProvider } from '../wallets/pool.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
+import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
 import { features as listed } from './features.ts';
 import { readGivenSecrets } from './given-secrets.ts';
 import { type ListedFeature, sagasOf, sealedOf, settingsOf } from './listed-feature.ts';
@@ -25,6 +27,8 @@ export interface Custody {
   readonly networks: Networks;
   readonly provider: WalletProvider & Pick<WalletSource, 'giveBack'>;
   readonly circle: CircleParts['circle'];
+  /** Only where the keys are our own. */
+  readonly unknownTransactions: UnknownTransactions | undefined;
 }
 
 export interface CustodyParts {
@@ -38,11 +42,24 @@ export interface CustodyParts {
 }
 
 export async function openCustody(parts: CustodyParts): Promise<Custody> {
-  const networks = createNetworks(parts.localChains ?? liveChains(parts.config));
+  const networks = createNetworks(withCeilings(parts.config, parts.localChains ?? liveChains(parts.config)));
   const custody = await chooseProvider(parts, networks);
   await openHouseWallets(parts.db, custody.provider, networks);
   await beginChains(parts.db, networks);
   return custody;
+}
+
+function withCeilings(
+  config: Config,
+  settings: ReadonlyMap<ChainId, NetworkSettings>,
+): ReadonlyMap<ChainId, NetworkSettings> {
+  const { feeCeilings } = settingsOf(config, treasuryFeature);
+  return new Map(
+    Array.from(settings, ([id, given]) => {
+      const feeCeiling = feeCeilings.get(id);
+      return [id, { ...given, ...(feeCeiling && { feeCeiling }) }];
+    }),
+  );
 }
 
 /** Wallets that wait for whoever registers next; Circle makes five a second. */
@@ -52,13 +69,13 @@ async function chooseProvider({ config, db, secrets, logger, checkpoint }: Custo
   const settings = settingsOf(config, circleFeature);
   if (settings === undefined) {
     const provider = await createKeysProvider({ db, secrets, networks, logger, ...(checkpoint && { checkpoint }) });
-    return { networks, provider, circle: undefined };
+    return { networks, provider, circle: undefined, unknownTransactions: provider.unknown };
   }
   // Loaded only now: its SDK takes longer to load than everything else together, and most do not need it.
   const { createCircleProvider } = await import('../providers/circle/circle-provider.ts');
   const circle = await createCircleProvider({ ...settings, db, logger, networks });
   const pool = createPooledProvider({ db, provider: circle, logger, size: poolSize });
-  return { networks, provider: pool, circle: { provider: circle, pool } };
+  return { networks, provider: pool, circle: { provider: circle, pool }, unknownTransactions: undefined };
 }
 
 /** How often a chain is looked at: about once a block, and never so often that a free RPC address would mind. */
@@ -103,6 +120,7 @@ export async function openCommandParts({ config, logger, url, db, features = lis
     ledger,
     sagas: sagasOf(features),
     addSeed: custody.circle === undefined ? (tx) => addSeed(tx, secrets) : undefined,
+    unknownTransactions: custody.unknownTransactions,
   };
   return {
     parts,

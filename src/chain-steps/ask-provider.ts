@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import { noCheckpoint } from '../checkpoint.ts';
-import { type Database, onlyRow } from '../db/database.ts';
+import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
 import { type HeldWallet, ProviderError, type WalletProvider } from '../wallets/provider.ts';
 import type { ChainStep } from './chain-step.ts';
 import type { ChainStepParts } from './parts.ts';
@@ -23,9 +23,19 @@ export interface Refused {
  * Asks the provider under the step's key. That it was asked is committed first. A refusal is taken for one only when nothing
  * can have been taken before: it was the first time of asking, or the provider's own list shows nothing.
  */
-export async function askProvider(parts: ChainStepParts, step: ChainStep, request: ProviderRequest): Promise<Asked> {
+export async function askProvider(
+  parts: ChainStepParts,
+  step: ChainStep,
+  request: ProviderRequest,
+  beforeFirst?: (tx: Transaction) => Promise<void>,
+): Promise<Asked> {
   const { db, provider, checkpoint = noCheckpoint } = parts;
-  const mark = await markAsked(db, step);
+  const mark = await (beforeFirst === undefined || step.askedAt !== null
+    ? markAsked(db, step)
+    : db.transaction(async (tx) => {
+        await beforeFirst(tx);
+        return markAsked(tx, step);
+      }));
   checkpoint(`${step.saga}.${step.step}.asked`);
   const asked = await ask(provider, step, request).catch((error: unknown) => judge(parts, step, request, mark, error));
   if ('ref' in asked) {
@@ -47,7 +57,7 @@ interface Mark {
 }
 
 /** Two processes may ask at the same time: each leaves its mark, and knows the one that it has written over. */
-async function markAsked(db: Database, { id }: ChainStep): Promise<Mark> {
+async function markAsked(db: Queryable, { id }: ChainStep): Promise<Mark> {
   return onlyRow(
     await db.query<Mark>(
       `UPDATE chain_steps s SET state = 'asked', asked_at = coalesce(s.asked_at, clock_timestamp()),

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { Hex } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import type { AccountId } from '../ledger/account-id.ts';
 import type { Amount } from '../money/amount.ts';
+import { uuidFrom } from '../uuid-from.ts';
 import type { HouseWallet } from '../wallets/house-wallets.ts';
 import type { UserWallet } from '../wallets/user-wallets.ts';
 
@@ -53,7 +53,8 @@ export async function planStep(tx: Transaction, planned: NewStep): Promise<void>
   // The line of one asset says nothing about another, and without any it would wait forever.
   if (isWaiting && leaves.length !== 1)
     throw new TypeError(`${saga} ${step} waits for one asset, not ${leaves.length}`);
-  const id = randomUUID();
+  // Planned anew after a restore from a backup, it is asked for under the same key: a provider that has taken it knows it again.
+  const id = uuidFrom(`step ${sagaId} ${step}`);
   const { rowCount } = await tx.query(
     `INSERT INTO chain_steps (id, saga, saga_id, step, chain, wallet_id, user_wallet_id, state)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import { noCheckpoint } from '../checkpoint.ts';
-import type { Queryable } from '../db/database.ts';
+import type { Queryable, Transaction } from '../db/database.ts';
 import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
 import { ProviderError, type WalletProvider } from '../wallets/provider.ts';
 import { findUserWalletById, type UserWallet } from '../wallets/user-wallets.ts';
@@ -35,12 +35,14 @@ const patienceMs = 2_000;
 /**
  * Takes a step on a chain as far as it goes now: asks the provider under the step's key, follows the transaction, and calls
  * it confirmed only when the chain has been read that far, so that the books and the chain agree at every block. May be
- * called any number of times, by any process.
+ * called any number of times, by any process. `beforeFirst` is part of the commit after which the provider is asked for the
+ * first time: what it throws leaves the step as it was.
  */
 export async function takeStep(
   parts: ChainStepParts,
   which: Pick<ChainStep, 'sagaId' | 'step'>,
   request: (wallet: HouseWallet | UserWallet) => ProviderRequest,
+  beforeFirst?: (tx: Transaction) => Promise<void>,
 ): Promise<StepProgress> {
   const { db, networks, provider, checkpoint = noCheckpoint } = parts;
   const step = await findStep(db, which);
@@ -48,7 +50,7 @@ export async function takeStep(
   if (step.state === 'confirmed' || step.state === 'failed') return asItEnded(step);
   let ref = step.providerRef;
   if (ref === null) {
-    const asked = await askProvider(parts, step, request(await walletOf(db, step, provider)));
+    const asked = await askProvider(parts, step, request(await walletOf(db, step, provider)), beforeFirst);
     if ('refused' in asked) return { state: 'failed', reason: asked.refused, gasCost: 0n, refusal: asked };
     ref = asked.ref;
   }
@@ -61,7 +63,7 @@ export async function takeStep(
   if (report.state === 'failed') return report;
   const lookAgainInMs = networks.get(step.chain)?.pollMs ?? patienceMs;
   if (report.state === 'pending')
-    return { state: 'waiting', waitsFor: 'its transaction is not final yet', lookAgainInMs };
+    return { state: 'waiting', waitsFor: report.waitsFor ?? 'its transaction is not final yet', lookAgainInMs };
   if (!(await wasRead(db, step, report.blockNumber))) {
     return { state: 'waiting', waitsFor: `block ${report.blockNumber} was not read yet`, lookAgainInMs };
   }

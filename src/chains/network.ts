@@ -4,6 +4,7 @@ import { multicallAddress } from './abi.ts';
 import { type ChainId, chainIds, chains, homeChain } from './chains.ts';
 import { coinTokens } from './coins.ts';
 import { discreetHttp } from './discreet-transport.ts';
+import { type FeeCeiling, usualCeiling } from './fee-ceiling.ts';
 
 export interface Token {
   readonly asset: Asset;
@@ -20,6 +21,8 @@ export interface Network {
   readonly pollMs: number;
   /** What we hold there. Coins are held wrapped: the token called MATIC is no native coin. */
   readonly tokens: readonly Token[];
+  /** What no transaction of ours offers more than, whatever a node says. */
+  readonly feeCeiling: FeeCeiling;
   /**
    * Whoever waits for a block of this time (in seconds since the epoch) or a later one says so each time they look for it.
    * On a real chain that does nothing: there the next block comes by itself.
@@ -37,6 +40,8 @@ export interface NetworkSettings {
   readonly pollMs: number;
   /** Tokens beside Circle's own, such as a EURC where Circle has none. */
   readonly tokens?: readonly Token[];
+  /** Instead of the usual one. */
+  readonly feeCeiling?: FeeCeiling;
   /** Only where no block comes by itself: mines one if its time has come and there is none yet. */
   readonly letTimePass?: (client: PublicClient, until: bigint) => Promise<void>;
 }
@@ -54,7 +59,7 @@ export function createNetworks(settings: ReadonlyMap<ChainId, NetworkSettings>):
 }
 
 function createNetwork(id: ChainId, settings: NetworkSettings): Network {
-  const { urls, confirmations, pollMs, tokens = [], letTimePass } = settings;
+  const { urls, confirmations, pollMs, tokens = [], feeCeiling = usualCeiling(id), letTimePass } = settings;
   const { name, chainId, native, tokens: own } = chains[id];
   const chain = defineChain({
     id: chainId,
@@ -77,6 +82,7 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
     confirmations,
     pollMs,
     tokens: [...known, ...tokens, ...(id === homeChain ? listed(coinTokens) : [])],
+    feeCeiling,
     letTimePass: async (until) => letTimePass?.(client, until),
   };
 }

@@ -1,4 +1,5 @@
 import { type ChainId, chains } from '../chains/chains.ts';
+import { keepBelow, smaller } from '../chains/fee-ceiling.ts';
 import type { Network } from '../chains/network.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { houseAccount } from '../ledger/account-id.ts';
@@ -11,10 +12,18 @@ const roomForFees = 2n;
 /** So that what is lent is enough when it has doubled once more, and is left for the next time when it has not. */
 const loanOverNeed = 2n;
 
-/** What a transaction may cost at the chain's price of this moment, in native coin. */
-export async function gasNeeded({ client }: Pick<Network, 'client'>, gasLimit: bigint): Promise<bigint> {
-  const { maxFeePerGas } = await client.estimateFeesPerGas();
-  return gasLimit * maxFeePerGas * roomForFees;
+/**
+ * What a transaction may cost at the chain's price of this moment, in native coin. Never more than the ceiling lets anybody
+ * offer; above it nothing is lent, because nothing would be sent either.
+ */
+export async function gasNeeded(
+  { id: chain, client, feeCeiling }: Pick<Network, 'id' | 'client' | 'feeCeiling'>,
+  gasLimit: bigint,
+): Promise<bigint> {
+  const { maxFeePerGas, maxPriorityFeePerGas: tip } = await client.estimateFeesPerGas();
+  const { priorityFee } = keepBelow(feeCeiling, { chain, baseFee: maxFeePerGas - tip, tip });
+  const price = smaller((maxFeePerGas - tip + priorityFee) * roomForFees, feeCeiling.maxFee);
+  return smaller(gasLimit, feeCeiling.gasLimit) * price;
 }
 
 /** How much is to be lent to a wallet that needs this much; nothing when what it has left of earlier loans is enough. */

@@ -2,6 +2,7 @@ import { BaseError, ContractFunctionRevertedError, type Hex } from 'viem';
 import { tokenAbi } from '../chains/abi.ts';
 import type { ChainId } from '../chains/chains.ts';
 import type { Coin } from '../chains/coins.ts';
+import { smaller } from '../chains/fee-ceiling.ts';
 import type { Network, Token } from '../chains/network.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import { type Database, onlyRow, type Queryable } from '../db/database.ts';
@@ -87,6 +88,9 @@ export async function hasUnlent(db: Queryable, chain: ChainId): Promise<boolean>
   return rows.length > 0;
 }
 
+/** No transfer of a token that we hold takes as much, and what a wallet is lent for it follows from this. */
+const mostGasToMove = 500_000n;
+
 /** What the transfer may use, with room for what an estimate leaves out. Undefined when the token would refuse it. */
 async function gasToMove(
   { client }: Network,
@@ -102,7 +106,7 @@ async function gasToMove(
       functionName: 'transfer',
       args: [to, atomic],
     });
-    return (gas * 3n) / 2n;
+    return smaller((gas * 3n) / 2n, mostGasToMove);
   } catch (error) {
     const reverted =
       error instanceof BaseError && error.walk((inner) => inner instanceof ContractFunctionRevertedError);

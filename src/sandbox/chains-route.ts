@@ -51,7 +51,7 @@ export function chainsRoute(
       tag: 'Sandbox',
       summary: 'The local chains and what is on them, the demo shops and a seller',
       description:
-        'Any Ethereum client can use `rpcUrl` from the machine that the sandbox runs on. `demoShop` can be searched like any shop on the web; so can `closedShop`, which takes no orders. `demoSeller` sells forecasts over x402, to `POST /nano/pay`.',
+        'Any Ethereum client can use `rpcUrl` from the machine that the sandbox runs on, and so can a wallet in its browser; web pages of others are refused. `demoShop` can be searched like any shop on the web; so can `closedShop`, which takes no orders. `demoSeller` sells forecasts over x402, to `POST /nano/pay`.',
       auth: 'none',
       returns: {
         200: {

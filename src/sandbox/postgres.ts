@@ -17,7 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
@@ -46,13 +46,15 @@ export interface EmbeddedPostgresOptions {
 
 interface Place {
   readonly data: string;
+  /** Around the socket's own folder, and the sandbox's owner's: what PostgreSQL steps down to may be shared with other programs. */
+  readonly closedDir: string;
   readonly socketDir: string;
   readonly log: string;
 }
 
 /**
- * A real PostgreSQL from an npm package, as a child process. It listens on a Unix socket in a folder that only its owner
- * can enter, and on no network port: nothing that dials an address can ever reach it.
+ * A real PostgreSQL from an npm package, as a child process. It listens on a Unix socket in a folder that only the sandbox's
+ * owner can enter, and on no network port: nothing that dials an address can ever reach it, and nobody else on this machine.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { dataDir } = options;
@@ -118,21 +120,22 @@ function placeIn(dataDir: string): Place {
   const own = join(dataDir, 'postgres-socket');
   // The address of a Unix socket is at most 107 bytes long, and a comma would separate two: such a folder gets a stand-in.
   const digest = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
-  const socketDir =
-    Buffer.byteLength(own) <= 85 && !own.includes(',')
+  const closedDir =
+    Buffer.byteLength(own) <= 83 && !own.includes(',')
       ? own
       : join(tmpdir(), `paywright-${process.getuid?.() ?? 0}-${digest}`);
-  return { data: join(dataDir, 'postgres'), socketDir, log: join(dataDir, 'postgres.log') };
+  return {
+    data: join(dataDir, 'postgres'),
+    closedDir,
+    socketDir: join(closedDir, 's'),
+    log: join(dataDir, 'postgres.log'),
+  };
 }
 
 function prepareFolders(dataDir: string, demotion: Demotion): Place {
   const place = placeIn(dataDir);
+  closeFolder(dataDir, place, demotion);
   mkdirSync(place.socketDir, { recursive: true, mode: 0o700 });
-  // In a temporary folder anybody could have put something else there first.
-  const found = lstatSync(place.socketDir);
-  if (!found.isDirectory() || ![process.getuid?.(), demotion.owner].includes(found.uid)) {
-    throw new Refusal(`${place.socketDir} belongs to somebody else: remove it, or set another DATA_DIR.`);
-  }
   chmodSync(place.socketDir, 0o700);
   giveTo(demotion, place.socketDir);
   // A set-up that was killed halfway was never renamed into place.
@@ -141,6 +144,19 @@ function prepareFolders(dataDir: string, demotion: Demotion): Place {
     rmSync(join(dataDir, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
   return place;
+}
+
+function closeFolder(dataDir: string, { closedDir }: Place, demotion: Demotion): void {
+  const owner = statSync(dataDir).uid;
+  mkdirSync(closedDir, { recursive: true, mode: 0o700 });
+  // In a temporary folder anybody could have put something else there first. In our own an earlier release has given it away.
+  const accepted = [process.getuid?.(), owner, ...(dirname(closedDir) === dataDir ? [demotion.owner] : [])];
+  const found = lstatSync(closedDir);
+  if (!found.isDirectory() || !accepted.includes(found.uid)) {
+    throw new Refusal(`${closedDir} belongs to somebody else: remove it, or set another DATA_DIR.`);
+  }
+  if (process.getuid?.() === 0) lchownSync(closedDir, owner, owner);
+  chmodSync(closedDir, 0o700);
 }
 
 /** Whose sandbox it is: what PostgreSQL has written there says it, else the folder. */
@@ -225,6 +241,7 @@ async function launch(
   const all: Record<string, string> = {
     listen_addresses: '',
     unix_socket_directories: place.socketDir,
+    unix_socket_permissions: '0700',
     max_connections: '400',
     shared_buffers: '256MB',
     max_wal_size: '2GB',

@@ -23,23 +23,32 @@ const asIAm: Demotion = { prefix: [], owner: process.getuid?.() ?? 0 };
 const namespaced: Demotion = { prefix: ['unshare', '--user', `--map-user=${nobody}`, '--'], owner: asIAm.owner };
 
 /**
- * Where namespaces are forbidden (most containers), or the folder is somebody else's: really become another user, but
- * keep the one capability that lets the program reach its files through folders that are closed to others.
+ * Where namespaces are forbidden (most containers), or the folder is somebody else's: really become another user, who can
+ * never get back what is given up here.
  */
-function become(uid: number): Demotion {
+function become(uid: number, capabilities: readonly string[] = []): Demotion {
+  const kept = ['-all', ...capabilities.map((name) => `+${name}`)].join(',');
   return {
     prefix: [
       'setpriv',
       `--reuid=${uid}`,
       `--regid=${uid}`,
       '--clear-groups',
-      '--inh-caps=+dac_override',
-      '--ambient-caps=+dac_override',
+      '--no-new-privs',
+      `--inh-caps=${kept}`,
+      `--ambient-caps=${kept}`,
+      `--bounding-set=${kept}`,
       '--',
     ],
     owner: uid,
   };
 }
+
+/**
+ * What it takes to reach its own files through folders that are closed to others. The first lets it enter and read any folder,
+ * and still change nothing but what is its own. Many containers give root only the second, which lets it write as well.
+ */
+const reaches = ['dac_read_search', 'dac_override'] as const;
 
 export interface DemotionQuestion {
   /** The folder that the program works in, and who it belongs to. */
@@ -79,7 +88,9 @@ export async function chooseDemotion(
 function candidatesFor(folderOwner: number): readonly Demotion[] {
   if (asIAm.owner !== 0) return hasName() ? [asIAm] : [namespaced];
   // A sandbox that a user began stays that user's.
-  return folderOwner === 0 ? [namespaced, become(nobody)] : [become(folderOwner)];
+  const reaching = (uid: number) => reaches.map((capability) => become(uid, [capability]));
+  // What is root's is closed to everybody else called nobody as well, so that it can only be reached with a capability.
+  return folderOwner === 0 ? [namespaced, ...reaching(nobody)] : [become(folderOwner), ...reaching(folderOwner)];
 }
 
 /** Whether /etc/passwd knows us. In a container one may run as any number. */
@@ -92,4 +103,4 @@ function hasName(): boolean {
   }
 }
 
-export const asNobody = become(nobody);
+export const asNobody = become(nobody, ['dac_read_search']);

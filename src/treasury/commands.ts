@@ -12,8 +12,10 @@ import { type Asset, assets } from '../money/asset.ts';
 import { amountFromText } from '../money/parse-amount.ts';
 import { Refusal } from '../refusal.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
+import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
 import { openWithdrawal, refuseImpossible } from '../withdrawals/open-withdrawal.ts';
 import { addFloat } from './add-float.ts';
+import { explainUnknown, showUnknown } from './explain-unknown.ts';
 import { treasuryOverview } from './overview.ts';
 import { rotateSeed } from './rotate-seed.ts';
 
@@ -24,6 +26,7 @@ interface TreasuryParts {
   readonly provider: WalletProvider;
   /** Only where the keys are our own. */
   readonly addSeed: ((tx: Transaction) => Promise<number>) | undefined;
+  readonly unknownTransactions: UnknownTransactions | undefined;
 }
 
 type WithTreasury = (work: (parts: TreasuryParts) => Promise<void>) => Promise<void>;
@@ -71,6 +74,20 @@ export function addTreasuryCommands(program: Command, withTreasury: WithTreasury
     .command('rotate-seed')
     .description('give everybody wallets from a new seed; the old ones are swept and watched for ever')
     .action(() => withTreasury((parts) => rotate(parts, say)));
+
+  treasury
+    .command('unknown')
+    .description('after a restore from a backup: what the wallets have sent that this database does not know')
+    .action(() => withTreasury((parts) => showUnknown(parts, say)));
+
+  treasury
+    .command('explain <number>')
+    .description('say what an unknown transaction was, so that what waits for that goes on')
+    .option('--paid <saga>', 'it has paid this withdrawal, bridge or other saga')
+    .option('--unrelated', 'it has paid nothing that is still to be paid')
+    .action((id: string, options: { paid?: string; unrelated?: boolean }) =>
+      withTreasury((parts) => explainUnknown(parts, { id, ...options }, say)),
+    );
 }
 
 interface FeeOptions {

@@ -1,11 +1,42 @@
+import { z } from 'zod';
+import type { ChainId } from '../chains/chains.ts';
+import type { FeeCeiling } from '../chains/fee-ceiling.ts';
 import type { Feature } from '../feature.ts';
+import { defineSettings, wholeNumber } from '../settings.ts';
 import { addTreasuryCommands } from './commands.ts';
+import { composeCeilings, readGasPrices, unsafeCeilings } from './fee-ceilings.ts';
 import { houseMoveHandler, houseMoveSaga } from './house-move.ts';
 import { beginMoves, moveRetiredSchedule } from './move-retired.ts';
 import { watchGasSchedule } from './watch-gas.ts';
 
-export const treasury: Feature = {
+interface TreasurySettings {
+  /** What no transaction of ours offers more than, on each chain. */
+  readonly feeCeilings: ReadonlyMap<ChainId, FeeCeiling>;
+}
+
+export const treasury: Feature<TreasurySettings> = {
   name: 'treasury',
+  settings: defineSettings({
+    variables: {
+      FEE_CEILING_GWEI: z.string().transform(readGasPrices).optional(),
+      TIP_CEILING_GWEI: z.string().transform(readGasPrices).optional(),
+      GAS_LIMIT_CEILING: wholeNumber(1_000_000, 30_000_000, 10_000_000),
+    },
+    readme: [
+      '| `FEE_CEILING_GWEI` | `MATIC=10000,ETH=500,ARB=50,BASE=50,AVAX=1000,OP=50` | the most that is offered for a unit of gas, whatever a node says; while a chain asks for more, nothing is sent there. Live refuses more than ten times the default |',
+      '| `TIP_CEILING_GWEI` | `MATIC=2000,ETH=50,ARB=5,BASE=10,AVAX=100,OP=10` | the most of it that goes to whoever mines the block; a higher wish is cut to it |',
+      '| `GAS_LIMIT_CEILING` | `10000000` | the most gas that one transaction may be estimated at; 1 to 30 million |',
+    ],
+    harmless: ['FEE_CEILING_GWEI', 'TIP_CEILING_GWEI', 'GAS_LIMIT_CEILING'],
+    read: (env) => ({
+      feeCeilings: composeCeilings({
+        fees: env.FEE_CEILING_GWEI,
+        tips: env.TIP_CEILING_GWEI,
+        gasLimit: env.GAS_LIMIT_CEILING,
+      }),
+    }),
+    refuseLive: (env) => unsafeCeilings({ fees: env.FEE_CEILING_GWEI, tips: env.TIP_CEILING_GWEI }),
+  }),
   commands: (program, { withMoney, say }) => addTreasuryCommands(program, withMoney, say),
   sagas: [
     {

@@ -53,6 +53,8 @@ export type TransactionReport =
       readonly state: 'pending';
       /** Absent until it is known; a replacement has another one. */
       readonly hash?: Hex;
+      /** In words for the operator, where it is not just to be mined. */
+      readonly waitsFor?: string;
     }
   | {
       readonly state: 'confirmed';

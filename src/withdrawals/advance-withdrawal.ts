@@ -5,7 +5,7 @@ import { takeStep } from '../chain-steps/take-step.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import type { Transaction } from '../db/database.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../sagas/run-saga.ts';
-import { goOnUnlessFrozen, isHeldByScreening } from './clear.ts';
+import { goOnUnlessFrozen, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './clear.ts';
 import { completeWithdrawal, failWithdrawal } from './finish-withdrawal.ts';
 import { findRecipientFault, tokenToPay } from './native-coin.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
@@ -85,13 +85,18 @@ async function isGivenBack(parts: WithdrawalSagaParts, withdrawal: Withdrawal): 
 }
 
 async function send(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
-  const { networks, logger, checkpoint = noCheckpoint } = parts;
+  const { db, networks, logger, checkpoint = noCheckpoint } = parts;
   const { id, address, net } = withdrawal;
-  const progress = await takeStep(parts, payStep(id), (from) =>
-    isNative(withdrawal)
-      ? { from, contract: address, data: '0x', value: net.atomic }
-      : { from, token: tokenToPay(networks, withdrawal), to: address, atomic: net.atomic },
-  );
+  const progress = await takeStep(
+    parts,
+    payStep(id),
+    (from) =>
+      isNative(withdrawal)
+        ? { from, contract: address, data: '0x', value: net.atomic }
+        : { from, token: tokenToPay(networks, withdrawal), to: address, atomic: net.atomic },
+    (tx) => requireNotFrozen(tx, withdrawal),
+  ).catch((error: unknown) => holdIfFrozen(db, withdrawal, error));
+  if (progress === 'held') return 'rest';
   if (progress.state === 'waiting') return progress;
   if (progress.state === 'confirmed') {
     await completeWithdrawal(parts, withdrawal, progress);

@@ -1,4 +1,5 @@
-import type { Database } from '../db/database.ts';
+import { isFrozen } from '../accounts/is-frozen.ts';
+import type { Database, Transaction } from '../db/database.ts';
 import { holdWithdrawal } from './hold-withdrawal.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
 import type { WithdrawalStatus } from './saga.ts';
@@ -26,21 +27,42 @@ interface Going {
 /** Goes on to where only the chain or the provider stops it. False when its account is frozen: then it waits for a person. */
 export async function goOnUnlessFrozen(db: Database, withdrawal: Withdrawal, going: Going): Promise<boolean> {
   if ((await goOn(db, withdrawal, going)) !== 'frozen') return true;
-  await holdWithdrawal(db, withdrawal, { reason: 'the account is frozen', freeze: false });
+  await holdFrozen(db, withdrawal);
   return false;
+}
+
+/** Its account was frozen before the provider was asked for anything. */
+class AccountFrozen extends Error {
+  override readonly name = 'AccountFrozen';
+}
+
+/**
+ * Part of the commit after which the provider may be asked: whoever was frozen since it went on is stopped here, and a freeze
+ * that comes later waits for this commit. A person's release says nothing about a freeze that came after it.
+ */
+export async function requireNotFrozen(tx: Transaction, { id, accountId }: Withdrawal): Promise<void> {
+  if (accountId !== null && (await isFrozen(tx, accountId))) throw new AccountFrozen(`the account of ${id} is frozen`);
+}
+
+/** For what a step throws: what was stopped by a freeze waits for a person. */
+export async function holdIfFrozen(db: Database, withdrawal: Withdrawal, error: unknown): Promise<'held'> {
+  if (!(error instanceof AccountFrozen)) throw error;
+  await holdFrozen(db, withdrawal);
+  return 'held';
+}
+
+function holdFrozen(db: Database, withdrawal: Withdrawal): Promise<void> {
+  return holdWithdrawal(db, withdrawal, { reason: 'the account is frozen', freeze: false });
 }
 
 async function goOn(
   db: Database,
-  { id, accountId, released, status }: Withdrawal,
+  { id, accountId, status }: Withdrawal,
   { to, step }: Going,
 ): Promise<'gone' | 'frozen'> {
   return db.transaction(async (tx) => {
     await tx.query('SELECT FROM withdrawals WHERE id = $1 FOR UPDATE', [id]);
-    if (accountId !== null && !released) {
-      const { rows } = await tx.query('SELECT FROM accounts WHERE id = $1 AND frozen_at IS NOT NULL', [accountId]);
-      if (rows.length > 0) return 'frozen';
-    }
+    if (accountId !== null && (await isFrozen(tx, accountId))) return 'frozen';
     await tx.query(
       // It may have been held and let go meanwhile: then its step is another one, and waits in line.
       `UPDATE withdrawals SET status = $2, updated_at = now() WHERE id = $1 AND status = $3

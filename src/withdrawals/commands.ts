@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { isFrozen } from '../accounts/is-frozen.ts';
 import type { Database } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { toDecimalText } from '../money/amount.ts';
@@ -36,8 +37,6 @@ export function addWithdrawalCommands(program: Command, withLedger: WithLedger, 
     .action((id: string) =>
       withLedger(async ({ db }) => {
         const { accountId, chain } = await heldOrRefuse(db, id);
-        const { rows } = await db.query('SELECT FROM accounts WHERE id = $1 AND frozen_at IS NOT NULL', [accountId]);
-        if (rows.length > 0) throw new Refusal('Its account is frozen: run "paywright account unfreeze" first.');
         await db.transaction(async (tx) => {
           const { rowCount } = await tx.query(
             `UPDATE withdrawals SET error = NULL, released_at = now(), updated_at = now(),
@@ -46,6 +45,9 @@ export function addWithdrawalCommands(program: Command, withLedger: WithLedger, 
             [id],
           );
           if (rowCount === 0) throw new Refusal(`${id} is not held any more.`);
+          // The withdrawal before its owner, as whoever holds one does.
+          if (accountId !== null && (await isFrozen(tx, accountId)))
+            throw new Refusal('Its account is frozen: run "paywright account unfreeze" first.');
           await wakeSaga(tx, { saga: withdrawalSaga.name, id, lane: chain });
         });
         say(`${id} is released.`);

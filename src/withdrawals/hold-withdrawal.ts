@@ -11,6 +11,10 @@ const underReview = 'It is under review. Ask the operator.';
 export const isUnwrapped = `EXISTS (SELECT FROM chain_steps s
   WHERE s.saga_id = withdrawals.id AND s.step = 'unwrap' AND s.state = 'confirmed')`;
 
+/** SQL: it has gone on, but nobody was asked for the step yet that comes next. */
+const isUnasked = `status IN ('unwrapping', 'sending') AND EXISTS (SELECT FROM chain_steps s
+  WHERE s.saga_id = withdrawals.id AND s.step = CASE status WHEN 'sending' THEN 'pay' ELSE 'unwrap' END AND s.state = 'ready')`;
+
 /** Stops a withdrawal until a person decides. After a hit of the screening its account can send nothing more either. */
 export async function holdWithdrawal(
   db: Database,
@@ -22,7 +26,7 @@ export async function holdWithdrawal(
     // The withdrawal before its owner, as whoever finishes one does.
     const { rows } = await tx.query<{ unwrapped: boolean }>(
       `UPDATE withdrawals SET status = 'held', error = $2, held_because = $3, updated_at = now()
-        WHERE id = $1 AND status IN ('queued', 'awaiting_liquidity', 'unwrapped')
+        WHERE id = $1 AND (status IN ('queued', 'awaiting_liquidity', 'unwrapped') OR ${isUnasked})
         RETURNING ${isUnwrapped} AS unwrapped`,
       [id, underReview, reason],
     );

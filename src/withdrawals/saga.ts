@@ -29,7 +29,7 @@ export const withdrawalSaga = defineSaga({
     },
     unwrapping: {
       meaning: 'native coin only: the treasury was, or is about to be, asked for the step "unwrap"',
-      next: ['unwrapped', 'failed'],
+      next: ['unwrapped', 'held', 'failed'],
       withinMs: 60 * minutes,
     },
     unwrapped: {
@@ -39,7 +39,7 @@ export const withdrawalSaga = defineSaga({
     },
     sending: {
       meaning: 'the wallet provider was, or is about to be, asked for the step "pay"',
-      next: ['complete', 'wrapping', 'failed'],
+      next: ['complete', 'wrapping', 'held', 'failed'],
       withinMs: 60 * minutes,
     },
     wrapping: {

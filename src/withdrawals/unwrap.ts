@@ -6,7 +6,7 @@ import { noCheckpoint } from '../checkpoint.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import { postSurely } from '../ledger/post-surely.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
-import { goOnUnlessFrozen, isHeldByScreening } from './clear.ts';
+import { goOnUnlessFrozen, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './clear.ts';
 import { failWithdrawal } from './finish-withdrawal.ts';
 import { findRecipientFault, tokenToPay } from './native-coin.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
@@ -16,13 +16,15 @@ import { beginWrapping } from './wrap-again.ts';
 
 /** Unwrapping: the treasury gives back wrapped coin and gets as much native coin for it. */
 export async function unwrap(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
-  const { networks, logger, checkpoint = noCheckpoint } = parts;
+  const { db, networks, logger, checkpoint = noCheckpoint } = parts;
   const { id, net } = withdrawal;
-  const progress = await takeStep(parts, unwrapStep(id), (from) => ({
-    from,
-    contract: tokenToPay(networks, withdrawal),
-    data: encodeUnwrap(net.atomic),
-  }));
+  const progress = await takeStep(
+    parts,
+    unwrapStep(id),
+    (from) => ({ from, contract: tokenToPay(networks, withdrawal), data: encodeUnwrap(net.atomic) }),
+    (tx) => requireNotFrozen(tx, withdrawal),
+  ).catch((error: unknown) => holdIfFrozen(db, withdrawal, error));
+  if (progress === 'held') return 'rest';
   if (progress.state === 'waiting') return progress;
   if (progress.state === 'failed') {
     await failWithdrawal(parts, withdrawal, progress);

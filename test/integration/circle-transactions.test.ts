@@ -236,6 +236,19 @@ describe('a stuck transaction', () => {
     expect(transaction.accelerations).toBe(2);
   });
 
+  it('is given no higher fee when it offers as much as is ever paid, and says what it waits for', async () => {
+    transaction.maxFee = '10000.000000001';
+    expect(await lookUp()).toEqual({
+      state: 'pending',
+      hash: transaction.txHash,
+      waitsFor: expect.stringContaining('FEE_CEILING_GWEI'),
+    });
+    expect(accelerations()).toHaveLength(0);
+    transaction.maxFee = '9999.999999999';
+    await lookUp();
+    expect(accelerations()).toHaveLength(1);
+  });
+
   it('stays on its way when Circle does not want to', async () => {
     circle.emulator.faults.next({
       trouble: { how: 'refuse', status: 400, code: 155229 },

@@ -4,10 +4,13 @@ import { toHex } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { chains as facts } from '../../src/chains/chains.ts';
+import { usualCeiling } from '../../src/chains/fee-ceiling.ts';
+import { gasNeeded } from '../../src/deposits/gas-loan.ts';
 import { createLogger } from '../../src/logger.ts';
 import { createKeysProvider } from '../../src/providers/keys/keys-provider.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import type { HeldWallet } from '../../src/wallets/provider.ts';
+import type { UnknownTransaction } from '../../src/wallets/unknown-transactions.ts';
 import { useChains } from '../support/chains.ts';
 import { useDatabase } from '../support/database.ts';
 import { startUnrulyRpc, type UnrulyRpc } from '../support/unruly-rpc.ts';
@@ -108,6 +111,166 @@ test('the node’s address, which may hold a key, is in no error and no log', as
   expect(outcomes.some(({ status }) => status === 'rejected')).toBe(true);
   expect(logged).toContain('a transaction was not taken by the chain');
   expect(logged).not.toContain('secret-path-key');
+});
+
+describe('a node that lies about the price', () => {
+  const fees = async (id: string) => {
+    const { rows } = await db.query<{ max_fee: string; priority_fee: string }>(
+      'SELECT max_fee, priority_fee FROM key_transaction_attempts WHERE transaction_id = $1 ORDER BY max_fee',
+      [id],
+    );
+    return rows.map((row) => ({ maxFee: BigInt(row.max_fee), priorityFee: BigInt(row.priority_fee) }));
+  };
+  const { maxFee, priorityFee } = usualCeiling('MATIC');
+
+  test('is paid no tip above the ceiling', async () => {
+    const { rpc, from, send, received } = await begin();
+    await chains.rpc('MATIC', 'hardhat_setBalance', [from.address, toHex(10n ** 24n)]);
+    rpc.misbehave((call) => (call.method === 'eth_maxPriorityFeePerGas' ? { result: toHex(10n ** 17n) } : undefined));
+    const [signed] = await fees(await send(5n));
+    expect(signed?.priorityFee).toBe(priorityFee);
+    expect(signed?.maxFee).toBeLessThanOrEqual(maxFee);
+    expect(await received()).toBe(5n);
+  });
+
+  test('makes a payment wait and say so: nothing is signed, and no nonce is spent', async () => {
+    const { rpc, from, send, received } = await begin();
+    await chains.rpc('MATIC', 'hardhat_setBalance', [from.address, toHex(10n ** 24n)]);
+    const key = randomUUID();
+    rpc.misbehave((call) =>
+      call.method === 'eth_maxPriorityFeePerGas' ? { result: toHex(priorityFee) } : rpc.dearBlocks(call, maxFee),
+    );
+    await expect(send(5n, key)).rejects.toMatchObject({
+      code: 'above_ceiling',
+      retryable: true,
+      message: expect.stringContaining('FEE_CEILING_GWEI'),
+    });
+    const { rows } = await db.query('SELECT FROM key_transactions WHERE id = $1', [key]);
+    expect(rows).toHaveLength(0);
+    rpc.misbehave(() => undefined);
+    // What the chain asks for is kept for a moment.
+    await expect.poll(() => send(5n, key).catch(() => undefined)).toBe(key);
+    expect(await received()).toBe(5n);
+  });
+
+  test('does not drive a replacement above it either', async () => {
+    const { rpc, from, send } = await begin();
+    await chains.rpc('MATIC', 'hardhat_setBalance', [from.address, toHex(10n ** 24n)]);
+    const impatient = await createKeysProvider({
+      db,
+      secrets,
+      networks: new Map([['MATIC', rpc.network] as const]),
+      logger,
+      stuckAfterMs: 0,
+    });
+    await chains.rpc('MATIC', 'evm_setAutomine', [false]);
+    try {
+      const ref = await send(5n);
+      rpc.misbehave((call) => (call.method === 'eth_maxPriorityFeePerGas' ? { result: toHex(10n ** 17n) } : undefined));
+      expect(await impatient.lookUp('MATIC', ref)).not.toHaveProperty('waitsFor');
+      expect((await fees(ref)).at(-1)?.priorityFee).toBe(priorityFee);
+      expect(await impatient.lookUp('MATIC', ref)).toMatchObject({
+        state: 'pending',
+        waitsFor: expect.stringContaining('TIP_CEILING_GWEI'),
+      });
+      expect(await fees(ref)).toHaveLength(2);
+    } finally {
+      await chains.rpc('MATIC', 'evm_setAutomine', [true]);
+      await chains.mine('MATIC');
+    }
+  });
+
+  test('is not believed that a payment takes more gas than any of ours', async () => {
+    const { rpc, send } = await begin();
+    rpc.misbehave((call) => (call.method === 'eth_estimateGas' ? { result: toHex(10_000_001n) } : undefined));
+    await expect(send(5n)).rejects.toMatchObject({
+      code: 'above_ceiling',
+      retryable: true,
+      message: expect.stringContaining('GAS_LIMIT_CEILING'),
+    });
+  });
+
+  test('makes nobody lend more than the ceiling, and nothing above it', async () => {
+    const { rpc } = await begin();
+    const gas = 100_000n;
+    rpc.misbehave((call) => (call.method === 'eth_maxPriorityFeePerGas' ? { result: toHex(10n ** 20n) } : undefined));
+    const needed = await gasNeeded(rpc.network, gas);
+    expect(needed).toBeLessThanOrEqual(gas * maxFee);
+    expect(needed).toBeGreaterThan(gas * priorityFee);
+    rpc.misbehave((call) => rpc.dearBlocks(call, maxFee));
+    await expect(gasNeeded(rpc.network, gas)).rejects.toThrow('FEE_CEILING_GWEI');
+  });
+});
+
+describe('nonces that were never drawn here', () => {
+  /** As if the database were put back to before the wallet has sent anything. */
+  async function forget({ address }: HeldWallet): Promise<void> {
+    await db.query(
+      'DELETE FROM key_transaction_attempts WHERE transaction_id IN (SELECT id FROM key_transactions WHERE sender = $1)',
+      [address],
+    );
+    await db.query('DELETE FROM key_transactions WHERE sender = $1', [address]);
+    await db.query('DELETE FROM key_nonces WHERE sender = $1', [address]);
+  }
+
+  test('are not believed in when a node says so and nothing that our key has signed proves it', async () => {
+    const { rpc, send, received } = await begin();
+    const key = randomUUID();
+    rpc.misbehave((call) => (call.method === 'eth_getTransactionCount' ? { result: '0x5' } : undefined));
+    await expect(send(5n, key)).rejects.toMatchObject({
+      code: 'chain_is_ahead',
+      retryable: true,
+      message: expect.stringContaining('nonce 0'),
+    });
+    rpc.misbehave(() => undefined);
+    await send(5n, key);
+    expect(await received()).toBe(5n);
+  });
+
+  test('are waited for while they may still be undone', async () => {
+    const { provider, from, send, received } = await begin();
+    await chains.rpc('MATIC', 'evm_setAutomine', [false]);
+    await send(5n);
+    await forget(from);
+    await expect(send(6n)).rejects.toMatchObject({ code: 'chain_is_ahead', retryable: true });
+    await chains.rpc('MATIC', 'evm_setAutomine', [true]);
+    await chains.mine('MATIC');
+    await send(6n);
+    expect(await received()).toBe(11n);
+    expect(ofSender(await provider.unknown.list(), from)).toMatchObject([{ nonce: 0, holds: [] }]);
+  });
+
+  test('hold everything from there when nobody can say what they were used for', async () => {
+    const { rpc, provider, from, to, send, received } = await begin();
+    await provider.execute({ idempotencyKey: randomUUID(), from, contract: to, data: '0x', value: 1n });
+    await send(5n);
+    await forget(from);
+    const newest = toHex(await rpc.network.client.getBlockNumber());
+    // A node that remembers no state but the newest. What native coin did stands in no log.
+    rpc.misbehave(({ method, params }) =>
+      method === 'eth_getTransactionCount' && params[1] !== 'pending' && params[1] !== newest
+        ? { error: { code: -32_000, message: 'missing trie node' } }
+        : undefined,
+    );
+    const key = randomUUID();
+    await expect(send(6n, key)).rejects.toMatchObject({
+      code: 'perhaps_paid',
+      message: expect.stringContaining('whatever has used nonce 0'),
+    });
+    const [first, second] = ofSender(await provider.unknown.list(), from);
+    expect(first).toMatchObject({ nonce: 0, sent: undefined, holds: [key] });
+    expect(second).toMatchObject({ nonce: 1, sent: { to: facts.MATIC.tokens.USDC }, holds: [] });
+    await expect(provider.unknown.adopt(first?.id ?? 0n, key)).rejects.toThrow('It was not this');
+    await provider.unknown.dismiss(first?.id ?? 0n);
+    await expect(provider.unknown.dismiss(first?.id ?? 0n)).rejects.toThrow('decided about already');
+    await send(6n, key);
+    // What was sent already, to the last unit, waits still.
+    await expect(send(5n)).rejects.toMatchObject({ code: 'perhaps_paid' });
+    expect(await received()).toBe(11n);
+  });
+
+  const ofSender = (all: readonly UnknownTransaction[], { address }: HeldWallet) =>
+    all.filter(({ sender }) => sender === address);
 });
 
 describe('a wallet’s queue has no hole', () => {

@@ -203,7 +203,8 @@ describe('the faucet', () => {
 describe('JSON-RPC', () => {
   const post = async (body: string, path = '/matic', method = 'POST') => {
     const url = chains.local.settings.get('MATIC')?.urls[0] ?? '';
-    const response = await fetch(new URL(path, url), { method, ...(method === 'POST' && { body }) });
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(new URL(path, url), { method, headers, ...(method === 'POST' && { body }) });
     const text = await response.text();
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
   };

@@ -45,6 +45,23 @@ function processOn(db: Database) {
   });
 }
 
+/** Does something just before the commit that writes down that the provider is asked for the first time. */
+function beforeMark(db: Database, id: string, work: () => Promise<void>): Database {
+  return {
+    ...db,
+    query: db.query,
+    transaction: async (inside, options) => {
+      const { rows } = await db.query(
+        `SELECT FROM withdrawals w JOIN chain_steps s ON s.saga_id = w.id
+          WHERE w.id = $1 AND w.status = 'sending' AND s.state = 'ready'`,
+        [id],
+      );
+      if (rows.length > 0) await work();
+      return db.transaction(inside, options);
+    },
+  };
+}
+
 function gate() {
   let open = () => {};
   let reach = () => {};
@@ -92,14 +109,7 @@ test('both see a step that was never asked; the answer of the first is lost and 
   const { db } = database;
   const { id, look } = await newWithdrawal();
   const held = gate();
-  const slow: Database = {
-    ...db,
-    query: async (text, values) => {
-      if (text.includes("SET state = 'asked'")) await held.pass();
-      return db.query(text, values);
-    },
-    transaction: db.transaction,
-  };
+  const slow = beforeMark(db, id, () => held.pass());
   const second = processOn(slow).advance({ saga: 'withdrawal', id });
   // It has read that it was never asked.
   await held.reached;
@@ -119,15 +129,15 @@ test('the first is refused and pauses before its commit, the second is taken', a
   const { id, look } = await newWithdrawal();
   const held = gate();
   let asked = false;
+  const marking = beforeMark(db, id, async () => {
+    asked = true;
+  });
   const slow: Database = {
-    ...db,
-    query: async (text, values) => {
-      if (text.includes("SET state = 'asked'")) asked = true;
-      return db.query(text, values);
-    },
+    ...marking,
+    query: marking.query,
     transaction: async (work, options) => {
       if (asked) await held.pass();
-      return db.transaction(work, options);
+      return marking.transaction(work, options);
     },
   };
   circle.emulator.faults.next({ trouble: { how: 'refuse', status: 400, code: 155201 }, on: onTransfers });

@@ -16,6 +16,8 @@ export interface UnrulyRpc {
   readonly asked: ReadonlyMap<string, number>;
   /** From now on: an answer instead of the chain's, `down` for a lost connection, `silent` for none, undefined for its own. */
   misbehave(how: (call: RpcCall) => unknown | 'down' | 'silent' | undefined): void;
+  /** For `misbehave`: the newest block, at another price. */
+  dearBlocks(call: RpcCall, baseFee: bigint): unknown;
 }
 
 /** Stands before a local chain and behaves as other people's nodes do. */
@@ -50,6 +52,7 @@ export async function startUnrulyRpc(chain: ChainId, settings: NetworkSettings):
     server.close();
   });
   const { port } = server.address() as AddressInfo;
+  const block = await newestBlock(url);
   const ownUrl = `http://127.0.0.1:${port}/secret-path-key`;
   const network = createNetworks(new Map([[chain, { ...settings, urls: [ownUrl] }]])).get(chain);
   if (network === undefined) throw new Error(`${chain} is not running`);
@@ -60,6 +63,10 @@ export async function startUnrulyRpc(chain: ChainId, settings: NetworkSettings):
     misbehave(how) {
       behaviour = how;
     },
+    dearBlocks: ({ method }, baseFee) =>
+      method === 'eth_getBlockByNumber'
+        ? { result: { ...block, baseFeePerGas: `0x${baseFee.toString(16)}` } }
+        : undefined,
   };
 }
 
@@ -67,4 +74,10 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   let text = '';
   for await (const chunk of request) text += String(chunk);
   return text;
+}
+
+async function newestBlock(url: string): Promise<object> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getBlockByNumber', params: ['latest', false] });
+  const reply = await fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+  return ((await reply.json()) as { result: object }).result;
 }

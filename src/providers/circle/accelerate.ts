@@ -13,6 +13,9 @@ export interface AccelerateParts {
   readonly patienceMs: number;
 }
 
+/** Each time Circle offers more; after so many only a person decides to. */
+const mostRounds = 20;
+
 /** Asks Circle to pay more for a stuck transaction. Everybody who finds it stuck at the same time asks for the same. */
 export async function accelerate({ db, circle, logger, patienceMs }: AccelerateParts, id: string): Promise<void> {
   const request = await nextRequest(db, id, patienceMs);
@@ -44,8 +47,9 @@ async function nextRequest(db: Database, id: string, patienceMs: number): Promis
     `INSERT INTO circle_accelerations (transaction_id, round, idempotency_key)
      SELECT $1, coalesce(max(round), 0) + 1, $2 FROM circle_accelerations WHERE transaction_id = $1
      HAVING coalesce(bool_and(answered_at IS NOT NULL AND asked_at <= now() - make_interval(secs => $3)), true)
+        AND count(*) < $4
      ON CONFLICT DO NOTHING`,
-    [id, randomUUID(), patienceMs / 1000],
+    [id, randomUUID(), patienceMs / 1000, mostRounds],
   );
   const { rows } = await db.query<Acceleration>(
     `SELECT round, idempotency_key FROM circle_accelerations

@@ -20,6 +20,8 @@ export const transactionAnswer = z.object({
     .transform((text) => (/^0x[0-9a-fA-F]{64}$/.test(text ?? '') ? (text as Hex) : undefined)),
   blockHeight: z.number().int().nonnegative().optional().catch(undefined),
   networkFee: z.string().optional(),
+  /** What it offers, in gwei. */
+  estimatedFee: z.object({ maxFee: z.string().optional() }).optional().catch(undefined),
   errorReason: z.string().optional(),
   errorDetails: z.string().optional(),
 });

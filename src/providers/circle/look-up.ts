@@ -7,7 +7,7 @@ import { ProviderError, type TransactionReport } from '../../wallets/provider.ts
 import { type CircleTransaction, transactionAnswer } from './answers.ts';
 import type { CircleClient } from './circle-client.ts';
 import { notForCertain } from './failures.ts';
-import { parseNetworkFee } from './network-fee.ts';
+import { parseGasPrice, parseNetworkFee } from './network-fee.ts';
 
 export interface LookUpParts {
   readonly circle: CircleClient;
@@ -42,6 +42,9 @@ async function report(parts: LookUpParts, chain: ChainId, transaction: CircleTra
     case 'CANCELLED':
       return reportFailed(parts, network, transaction);
     case 'STUCK':
+      if (isDearest(network, transaction)) {
+        return { ...pending(transaction), waitsFor: 'the chain to become cheaper: FEE_CEILING_GWEI allows no more' };
+      }
       await parts.accelerate(transaction.id);
       return pending(transaction);
     default:
@@ -49,7 +52,13 @@ async function report(parts: LookUpParts, chain: ChainId, transaction: CircleTra
   }
 }
 
-function pending({ txHash }: CircleTransaction): TransactionReport {
+/** Whether it offers as much already as we ever pay. How much more an acceleration costs is Circle's choice. */
+function isDearest(network: Network | undefined, { estimatedFee }: CircleTransaction): boolean {
+  const offered = parseGasPrice(estimatedFee?.maxFee);
+  return network !== undefined && offered !== undefined && offered >= network.feeCeiling.maxFee;
+}
+
+function pending({ txHash }: CircleTransaction): Extract<TransactionReport, { state: 'pending' }> {
   return { state: 'pending', ...(txHash !== undefined && { hash: txHash }) };
 }
 

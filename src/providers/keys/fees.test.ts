@@ -1,7 +1,7 @@
 import type { PublicClient } from 'viem';
 import { expect, it } from 'vitest';
 import { createNetworks, type Network } from '../../chains/network.ts';
-import { createFeeBook } from './fees.ts';
+import { bumpFees, createFeeBook } from './fees.ts';
 
 /** A chain whose base fee grows by one with each question. */
 function chainThatCounts(pollMs: number) {
@@ -53,4 +53,12 @@ it('does not keep a failure', async () => {
   await expect(feesOn(network)).rejects.toThrow('silent');
   asked.isSilent = false;
   expect(await feesOn(network)).toEqual({ maxFee: 5n, priorityFee: 1n });
+});
+
+it('raises both fees by an eighth, up to the ceiling and no further', () => {
+  const ceiling = { maxFee: 1_000n, priorityFee: 100n, gasLimit: 1n };
+  const cheap = { maxFee: 1n, priorityFee: 1n };
+  expect(bumpFees({ maxFee: 800n, priorityFee: 8n }, cheap, ceiling)).toEqual({ maxFee: 901n, priorityFee: 10n });
+  expect(bumpFees({ maxFee: 900n, priorityFee: 8n }, cheap, ceiling)).toBeUndefined();
+  expect(bumpFees({ maxFee: 80n, priorityFee: 90n }, cheap, ceiling)).toBeUndefined();
 });

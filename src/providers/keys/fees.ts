@@ -1,20 +1,15 @@
-import type { PublicClient } from 'viem';
 import type { ChainId } from '../../chains/chains.ts';
+import { type FeeCeiling, type GasFees, keepBelow } from '../../chains/fee-ceiling.ts';
 import type { Network } from '../../chains/network.ts';
 import { type Clock, monotonicClock } from '../../clock.ts';
 
-export interface GasFees {
-  readonly maxFee: bigint;
-  readonly priorityFee: bigint;
-}
-
-/** Room for the base fee to double before a transaction is stuck. */
-export async function suggestFees(client: PublicClient): Promise<GasFees> {
-  const [block, priorityFee] = await Promise.all([
+/** What the chain asks for at this moment, below the ceiling; throws FeesAboveCeiling when it asks for more. */
+export async function suggestFees({ id: chain, client, feeCeiling }: Network): Promise<GasFees> {
+  const [block, tip] = await Promise.all([
     client.getBlock({ blockTag: 'latest' }),
     client.estimateMaxPriorityFeePerGas(),
   ]);
-  return { maxFee: (block.baseFeePerGas ?? 0n) * 2n + priorityFee, priorityFee };
+  return keepBelow(feeCeiling, { chain, baseFee: block.baseFeePerGas ?? 0n, tip });
 }
 
 /** No answer is used for longer than this, however rarely a chain is looked at. */
@@ -23,11 +18,12 @@ const longestKeptMs = 1_000;
 /** What a chain charges is asked once for all who sign at about the same time. */
 export function createFeeBook(clock: Clock = monotonicClock): (network: Network) => Promise<GasFees> {
   const known = new Map<ChainId, { readonly until: number; readonly fees: Promise<GasFees> }>();
-  return ({ id, client, pollMs }) => {
+  return (network) => {
+    const { id, pollMs } = network;
     const now = clock.now();
     const last = known.get(id);
     if (last !== undefined && now < last.until) return last.fees;
-    const asked = { until: now + Math.min(pollMs, longestKeptMs), fees: suggestFees(client) };
+    const asked = { until: now + Math.min(pollMs, longestKeptMs), fees: suggestFees(network) };
     known.set(id, asked);
     // A failure is nobody's but theirs who wait for it now.
     asked.fees.catch(() => known.get(id) === asked && known.delete(id));
@@ -35,12 +31,16 @@ export function createFeeBook(clock: Clock = monotonicClock): (network: Network)
   };
 }
 
-/** Nodes take a replacement only if both fees rise by a tenth; an eighth is what everybody accepts. */
-export function bumpFees(before: GasFees, suggested: GasFees): GasFees {
-  return {
+/**
+ * Nodes take a replacement only if both fees rise by a tenth; an eighth is what everybody accepts. Undefined when that would
+ * be above the ceiling: then what was signed last is all that is ever offered.
+ */
+export function bumpFees(before: GasFees, suggested: GasFees, ceiling: FeeCeiling): GasFees | undefined {
+  const bumped = {
     maxFee: larger(suggested.maxFee, raise(before.maxFee)),
     priorityFee: larger(suggested.priorityFee, raise(before.priorityFee)),
   };
+  return bumped.maxFee > ceiling.maxFee || bumped.priorityFee > ceiling.priorityFee ? undefined : bumped;
 }
 
 function raise(fee: bigint): bigint {

@@ -1,11 +1,22 @@
-import type { Hex, TransactionReceipt } from 'viem';
+import { type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
+import { FeesAboveCeiling, type GasFees } from '../../chains/fee-ceiling.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import type { Network } from '../../chains/network.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
 import type { TransactionReport } from '../../wallets/provider.ts';
 import { bumpFees, suggestFees } from './fees.ts';
-import { type Attempt, findByNonce, type KeyTransaction, listAttempts, settle, signReplacement } from './outbox.ts';
+import { findSent } from './find-sent.ts';
+import type { KeyTransaction } from './key-transaction.ts';
+import {
+  type Attempt,
+  findByNonce,
+  insertAttempt,
+  lastBlockBefore,
+  listAttempts,
+  settle,
+  signReplacement,
+} from './outbox.ts';
 import { isAlreadyKnown } from './rpc-trouble.ts';
 import type { Seeds } from './seeds.ts';
 
@@ -37,8 +48,8 @@ export async function followTransaction(
   }
   const [newest] = attempts;
   if (newest === undefined) throw new Error(`transaction ${transaction.id} was never signed`);
-  await pushOn(parts, network, transaction, attempts, newest);
-  return { state: 'pending', hash: newest.hash };
+  const waitsFor = await pushOn(parts, network, transaction, attempts, newest);
+  return { state: 'pending', hash: newest.hash, ...(waitsFor !== undefined && { waitsFor }) };
 }
 
 async function reportMined(
@@ -69,7 +80,8 @@ function finalReport({ state, minedHash: hash, blockNumber, gasCost, reason }: K
 
 /**
  * Nothing of it was mined. The chain says whose turn it is: first in line it is sent again, or replaced when it has waited
- * too long; behind others, the one whose turn it is goes again too, for whoever it belongs to may believe it mined.
+ * too long; behind others, the one whose turn it is goes again too, for whoever it belongs to may believe it mined. Answers what
+ * it waits for, where that is not just the next block.
  */
 async function pushOn(
   parts: FollowParts,
@@ -77,33 +89,64 @@ async function pushOn(
   transaction: KeyTransaction,
   attempts: readonly Attempt[],
   newest: Attempt,
-): Promise<void> {
+): Promise<string | undefined> {
   const { db, logger, stuckAfterMs } = parts;
   const { chain, sender, nonce } = transaction;
   if (nonce === null) throw new Error(`transaction ${transaction.id} was refused`);
   const turn = await network.client.getTransactionCount({ address: sender, blockTag: 'latest' });
   if (turn > nonce) {
+    if (newest.ageMs >= stuckAfterMs && (await adoptReplacement(parts, network, transaction))) return undefined;
     // A node that lags behind its sisters looks like this as well, so nothing is decided here.
     logger.error({ chain, sender, nonce }, 'a nonce was used, and by none of our transactions: a person has to look');
-    return;
+    return 'a person: its nonce was used, and by none of our transactions';
   }
+  let waitsFor: string | undefined;
   if (turn < nonce) {
     const first = await findByNonce(db, chain, sender, turn);
     if (first === undefined) logger.error({ chain, sender, nonce: turn }, 'no transaction of ours has the next nonce');
     else await broadcast(network, first.raw, logger);
   } else if (newest.ageMs >= stuckAfterMs && attempts.length < mostAttempts) {
-    return replace(parts, network, transaction, newest);
+    const replaced = await replace(parts, network, transaction, newest);
+    if (replaced.is === 'sent') return undefined;
+    waitsFor = replaced.waitsFor;
   }
   await broadcast(network, newest.raw, logger);
+  return waitsFor;
 }
+
+/**
+ * A replacement of it that is not in this database was mined: it was signed after the backup that this one was restored from.
+ * It does the very same under the same nonce, so it is this transaction, and its receipt decides.
+ */
+async function adoptReplacement(
+  { db, logger }: FollowParts,
+  network: Network,
+  { id, chain, sender, nonce, to, data, value }: KeyTransaction,
+): Promise<boolean> {
+  if (nonce === null) return false;
+  const since = await lastBlockBefore(db, chain, sender, nonce);
+  const until = await network.client.getBlockNumber({ cacheTime: 0 });
+  const sent = (await findSent(network, { sender, from: nonce, to: nonce + 1, since, until })).get(nonce);
+  if (sent === undefined || !isAddressEqual(sent.to, to) || sent.data !== data || sent.value !== value) return false;
+  await insertAttempt(db, id, sent);
+  logger.warn(
+    { chain, sender, nonce, hash: sent.hash },
+    'a transaction was replaced by one that is not in this database',
+  );
+  return true;
+}
+
+type Replaced = { readonly is: 'sent' } | { readonly is: 'too_dear'; readonly waitsFor: string };
 
 async function replace(
   { db, seeds, logger }: FollowParts,
   network: Network,
   transaction: KeyTransaction,
   newest: Attempt,
-): Promise<void> {
-  const fees = bumpFees(newest, await suggestFees(network.client));
+): Promise<Replaced> {
+  const fees = await feesOfReplacement(network, newest);
+  if (fees instanceof FeesAboveCeiling)
+    return { is: 'too_dear', waitsFor: `the chain to become cheaper: ${fees.message}` };
   const account = await seeds.account(transaction.walletRef);
   await signReplacement(db, transaction, { account, fees, insteadOf: newest.hash });
   logger.warn(
@@ -112,6 +155,18 @@ async function replace(
   );
   const [replacement] = await listAttempts(db, transaction.id);
   if (replacement !== undefined) await broadcast(network, replacement.raw, logger);
+  return { is: 'sent' };
+}
+
+async function feesOfReplacement(network: Network, newest: Attempt): Promise<GasFees | FeesAboveCeiling> {
+  const { id, feeCeiling } = network;
+  try {
+    const fees = bumpFees(newest, await suggestFees(network), feeCeiling);
+    return fees ?? new FeesAboveCeiling(`a higher fee on ${id} would be above FEE_CEILING_GWEI or TIP_CEILING_GWEI`);
+  } catch (error) {
+    if (error instanceof FeesAboveCeiling) return error;
+    throw error;
+  }
 }
 
 /** Sending again what the chain knows does no harm. Why a node refuses is for the operator; the next look tries again. */

@@ -1,26 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getAddress, type Hex } from 'viem';
 import type { ChainId } from '../../chains/chains.ts';
+import { smaller } from '../../chains/fee-ceiling.ts';
 import type { Network, Networks } from '../../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../../checkpoint.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
 import type { Secrets } from '../../secrets.ts';
 import { asContractCall } from '../../wallets/as-contract-call.ts';
-import { type ContractCall, ProviderError, type WalletProvider } from '../../wallets/provider.ts';
+import { type ContractCall, type HeldWallet, ProviderError, type WalletProvider } from '../../wallets/provider.ts';
+import type { UnknownTransactions } from '../../wallets/unknown-transactions.ts';
+import { catchUp, countUsed } from './catch-up.ts';
 import { createFeeBook } from './fees.ts';
 import { broadcast, followTransaction } from './follow.ts';
-import {
-  findTransaction,
-  hasNonces,
-  type KeyTransaction,
-  listAttempts,
-  type NewKeyTransaction,
-  type Signing,
-  signAndKeep,
-} from './outbox.ts';
-import { gasTankEmpty, toProviderError } from './rpc-trouble.ts';
+import type { KeyTransaction, NewKeyTransaction } from './key-transaction.ts';
+import { ChainIsAhead, findTransaction, listAttempts, lockNonces, type Signing, signAndKeep } from './outbox.ts';
+import { aboveCeiling, gasTankEmpty, toProviderError } from './rpc-trouble.ts';
 import { openSeeds } from './seeds.ts';
+import { adoptUnknown, dismissUnknown, listUnknown, noteHeld, PerhapsPaid } from './unknown-book.ts';
 
 export interface KeysProviderParts {
   readonly db: Database;
@@ -32,11 +29,15 @@ export interface KeysProviderParts {
   readonly checkpoint?: Checkpoint;
 }
 
+export interface KeysProvider extends WalletProvider {
+  readonly unknown: UnknownTransactions;
+}
+
 /**
  * Keys of our own: master seeds, sealed at rest with the operator's secret, and one address per user derived from them,
  * the same on every chain. Deriving is local, so a wallet costs no call to anybody.
  */
-export async function createKeysProvider(parts: KeysProviderParts): Promise<WalletProvider> {
+export async function createKeysProvider(parts: KeysProviderParts): Promise<KeysProvider> {
   const { db, secrets, networks, logger, stuckAfterMs = 60_000, checkpoint = noCheckpoint } = parts;
   const seeds = await openSeeds(db, secrets);
   const feesOn = createFeeBook();
@@ -64,19 +65,36 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Wall
 
   async function sign(network: Network, wanted: NewKeyTransaction): Promise<KeyTransaction> {
     // Everything that is asked of the chain comes before the commit: no connection waits for a node that is slow.
-    const [signing, firstNonce] = await Promise.all([
-      prepareOrRefuse(network, wanted),
-      firstNonceOf(network, wanted.sender),
-    ]);
-    return signAndKeep(db, wanted, signing, firstNonce);
+    const [signing, used] = await Promise.all([prepareOrRefuse(network, wanted), usedBy(network, wanted.sender)]);
+    try {
+      return await signAndKeep(db, wanted, signing, used).catch(async (error: unknown) => {
+        if (!(error instanceof ChainIsAhead)) throw error;
+        await bringUp(network, wanted.sender, error);
+        return signAndKeep(db, wanted, signing, used);
+      });
+    } catch (error) {
+      if (!(error instanceof PerhapsPaid)) throw error;
+      await noteHeld(db, error.unknownId, wanted);
+      throw perhapsPaid(error);
+    }
   }
 
-  /** Undefined once the wallet has a row of its own to draw from. */
-  async function firstNonceOf({ id, client }: Network, sender: Hex): Promise<number | undefined> {
-    if (await hasNonces(db, id, sender)) return undefined;
-    return client.getTransactionCount({ address: sender, blockTag: 'pending' }).catch((error: unknown) => {
+  const usedBy = (network: Network, sender: Hex) =>
+    countUsed(network, sender).catch((error: unknown) => {
       throw retryable(toProviderError(error));
     });
+
+  const bringUp = (network: Network, sender: Hex, ahead: Pick<ChainIsAhead, 'from' | 'to'>) =>
+    catchUp({ db, logger }, network, sender, ahead).catch((error: unknown) => {
+      throw retryable(toProviderError(error));
+    });
+
+  /** Asks the chain about a wallet that may have nothing to send. */
+  async function look({ chain, address }: HeldWallet): Promise<void> {
+    const network = networkOf(networks, chain);
+    const used = await usedBy(network, address);
+    const next = await db.transaction((tx) => lockNonces(tx, chain, address));
+    if (used > next) await bringUp(network, address, { from: next, to: used });
   }
 
   /** What the contract would refuse is found out here, before a nonce is spent on it; a node may lag, so it is asked twice. */
@@ -95,14 +113,18 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Wall
   }
 
   async function prepare(network: Network, { sender, to, data, value, walletRef }: NewKeyTransaction) {
-    const { client } = network;
+    const { client, feeCeiling } = network;
     const [gas, fees, balance, account] = await Promise.all([
       client.estimateGas({ account: sender, to, data, value }),
       feesOn(network),
       client.getBalance({ address: sender }),
       seeds.account(walletRef),
     ]);
-    const gasLimit = (gas * 3n) / 2n;
+    // All that is allowed can be used up, or is set aside at least: what no transaction of ours needs, nobody is given.
+    if (gas > feeCeiling.gasLimit) {
+      throw aboveCeiling(`${network.id} estimates ${gas} gas, and GAS_LIMIT_CEILING allows ${feeCeiling.gasLimit}`);
+    }
+    const gasLimit = smaller((gas * 3n) / 2n, feeCeiling.gasLimit);
     // Without enough for it a nonce would be spent on what no node takes, and hold up all that come after.
     if (balance < gasLimit * fees.maxFee + value) throw gasTankEmpty();
     return { account, fees, gasLimit };
@@ -139,7 +161,24 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Wall
     async sendAgain(chain, ref) {
       for (const { raw } of await listAttempts(db, ref)) await broadcast(networkOf(networks, chain), raw, logger);
     },
+    unknown: {
+      look,
+      list: () => listUnknown(db),
+      adopt: (id, key) => adoptUnknown(db, id, key),
+      dismiss: (id) => dismissUnknown(db, id),
+    },
   };
+}
+
+/** Nothing was signed, and nothing is until a person has decided. */
+function perhapsPaid(cause: PerhapsPaid): ProviderError {
+  return new ProviderError(`It may have been paid: ${cause.message}.`, {
+    retryable: true,
+    code: 'perhaps_paid',
+    retryAfterMs: 60_000,
+    cause,
+    ...(cause.hash !== null && { hash: cause.hash }),
+  });
 }
 
 function toTransaction({ idempotencyKey: id, from, contract, data, value = 0n }: ContractCall): NewKeyTransaction {

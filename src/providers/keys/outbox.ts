@@ -1,29 +1,13 @@
 import { type Hex, keccak256 } from 'viem';
 import type { HDAccount } from 'viem/accounts';
 import { type ChainId, chains } from '../../chains/chains.ts';
+import type { GasFees } from '../../chains/fee-ceiling.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../../db/database.ts';
 import { lockUntilCommit } from '../../db/locks.ts';
 import { ProviderError } from '../../wallets/provider.ts';
-import type { GasFees } from './fees.ts';
-
-/** Transactions that were signed and written down, and what has become of them. */
-export interface KeyTransaction {
-  readonly id: string;
-  readonly chain: ChainId;
-  readonly sender: Hex;
-  readonly walletRef: string;
-  /** Null when it was refused before it was signed. */
-  readonly nonce: number | null;
-  readonly to: Hex;
-  readonly data: Hex;
-  readonly value: bigint;
-  readonly gasLimit: bigint | null;
-  readonly state: 'pending' | 'confirmed' | 'failed';
-  readonly minedHash: Hex | null;
-  readonly blockNumber: bigint | null;
-  readonly gasCost: bigint | null;
-  readonly reason: string | null;
-}
+import { toBytes, toHex } from './bytes.ts';
+import type { KeyTransaction, NewKeyTransaction } from './key-transaction.ts';
+import { refusePerhapsPaid } from './unknown-book.ts';
 
 /** One signature of a transaction. All attempts share its nonce, so at most one of them is ever mined. */
 export interface Attempt extends GasFees {
@@ -31,8 +15,6 @@ export interface Attempt extends GasFees {
   readonly raw: Hex;
   readonly ageMs: number;
 }
-
-export type NewKeyTransaction = Pick<KeyTransaction, 'id' | 'chain' | 'sender' | 'walletRef' | 'to' | 'data' | 'value'>;
 
 export async function findTransaction(db: Queryable, id: string): Promise<KeyTransaction | undefined> {
   const { rows } = await db.query<TransactionRow>(`${select} WHERE id = $1`, [id]);
@@ -49,21 +31,26 @@ export interface Signing {
 /**
  * Draws the sender's next nonce, signs, and writes both down in one commit: a nonce that was drawn belongs to a signed
  * transaction, and no other transaction ever gets it. A refusal is written down as well. However many ask with one id,
- * one of them decides, and everybody gets that.
+ * one of them decides, and everybody gets that. `used` is how many nonces the chain knows of: throws ChainIsAhead when those are more
+ * than were ever drawn here, and PerhapsPaid when one that was not may have been for just this.
  */
 export async function signAndKeep(
   db: Database,
   transaction: NewKeyTransaction,
   signing: Signing | ProviderError,
-  firstNonce: number | undefined,
+  used: number,
 ): Promise<KeyTransaction> {
   const { id, chain, sender, walletRef, to, data, value } = transaction;
   return db.transaction(async (tx) => {
     await lockUntilCommit(tx, { kind: 'keyTransaction', of: id });
     const earlier = await findTransaction(tx, id);
     if (earlier !== undefined) return earlier;
+    const next = await lockNonces(tx, chain, sender);
+    // A refusal counts no more than a signature: what cannot be paid now may have been paid.
+    if (used > next) throw new ChainIsAhead(next, used);
+    await refusePerhapsPaid(tx, transaction);
     const refused = signing instanceof ProviderError;
-    const nonce = refused ? null : await drawNonce(tx, chain, sender, firstNonce);
+    const nonce = refused ? null : await drawNonce(tx, chain, sender);
     const kept = await tx.query<TransactionRow>(
       `INSERT INTO key_transactions (id, chain, sender, provider_ref, nonce, recipient, data, value, gas_limit, state, reason)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${columns}`,
@@ -86,9 +73,33 @@ export async function signAndKeep(
   });
 }
 
-export async function hasNonces(db: Queryable, chain: ChainId, sender: Hex): Promise<boolean> {
-  const { rows } = await db.query('SELECT FROM key_nonces WHERE chain = $1 AND sender = $2', [chain, sender]);
-  return rows.length > 0;
+/** The chain has used nonces that were never drawn here: this database is older than the chain. */
+export class ChainIsAhead extends Error {
+  override readonly name = 'ChainIsAhead';
+  /** The first of them, and the one after the last. */
+  readonly from: number;
+  readonly to: number;
+
+  constructor(from: number, to: number) {
+    super(`the chain has used the nonces ${from} to ${to - 1}, which were never drawn here`);
+    this.from = from;
+    this.to = to;
+  }
+}
+
+/** The next nonce of a wallet, and until the commit nobody draws another. The first one of every wallet is 0. */
+export async function lockNonces(tx: Transaction, chain: ChainId, sender: Hex): Promise<number> {
+  await tx.query('INSERT INTO key_nonces (chain, sender, next) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING', [
+    chain,
+    sender,
+  ]);
+  const { next } = onlyRow(
+    await tx.query<{ next: bigint }>('SELECT next FROM key_nonces WHERE chain = $1 AND sender = $2 FOR UPDATE', [
+      chain,
+      sender,
+    ]),
+  );
+  return Number(next);
 }
 
 /** Signs the transaction again with other fees, unless somebody has just done so. */
@@ -150,19 +161,7 @@ export async function settle(
 }
 
 /** The row stays locked until the commit, so nonces are given out without a gap: a signature that fails gives its back. */
-async function drawNonce(
-  tx: Transaction,
-  chain: ChainId,
-  sender: Hex,
-  firstNonce: number | undefined,
-): Promise<number> {
-  if (firstNonce !== undefined) {
-    await tx.query('INSERT INTO key_nonces (chain, sender, next) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
-      chain,
-      sender,
-      firstNonce,
-    ]);
-  }
+async function drawNonce(tx: Transaction, chain: ChainId, sender: Hex): Promise<number> {
   return Number(
     onlyRow(
       await tx.query<{ drawn: bigint }>(
@@ -198,10 +197,33 @@ async function keepAttempt(
     maxFeePerGas: fees.maxFee,
     maxPriorityFeePerGas: fees.priorityFee,
   });
+  await insertAttempt(tx, id, { hash: keccak256(raw), raw, ...fees });
+}
+
+/** A signature of a transaction, whoever has made it: an earlier life of this database may have. */
+export async function insertAttempt(
+  tx: Queryable,
+  id: string,
+  { hash, raw, maxFee, priorityFee }: Omit<Attempt, 'ageMs'>,
+): Promise<void> {
   await tx.query(
-    'INSERT INTO key_transaction_attempts (hash, transaction_id, raw, max_fee, priority_fee) VALUES ($1, $2, $3, $4, $5)',
-    [keccak256(raw), id, toBytes(raw), fees.maxFee, fees.priorityFee],
+    `INSERT INTO key_transaction_attempts (hash, transaction_id, raw, max_fee, priority_fee) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (hash) DO NOTHING`,
+    [hash, id, toBytes(raw), maxFee, priorityFee],
   );
+}
+
+/** The last block that is known to hold a transaction of this wallet with a lower nonce: those that follow are no older. */
+export async function lastBlockBefore(db: Queryable, chain: ChainId, sender: Hex, nonce: number): Promise<bigint> {
+  const { rows } = await db.query<{ block: bigint | null }>(
+    `SELECT coalesce(
+       (SELECT max(block_number) FROM (
+          SELECT block_number FROM key_transactions WHERE chain = $1 AND sender = $2 AND nonce < $3
+          UNION ALL SELECT block_number FROM unknown_transactions WHERE chain = $1 AND sender = $2 AND nonce < $3) known),
+       (SELECT min(block_number) FROM chain_checkpoints WHERE chain = $1)) AS block`,
+    [chain, sender, nonce],
+  );
+  return rows[0]?.block ?? 0n;
 }
 
 const columns =
@@ -250,12 +272,4 @@ function toTransaction(row: TransactionRow): KeyTransaction {
     gasCost: row.gas_cost === null ? null : BigInt(row.gas_cost),
     reason: row.reason,
   };
-}
-
-function toBytes(hex: Hex): Buffer {
-  return Buffer.from(hex.slice(2), 'hex');
-}
-
-function toHex(bytes: Buffer): Hex {
-  return `0x${bytes.toString('hex')}`;
 }

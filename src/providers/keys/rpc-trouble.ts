@@ -1,9 +1,11 @@
 import { BaseError, HttpRequestError, isHex, RpcRequestError, TimeoutError } from 'viem';
+import { FeesAboveCeiling } from '../../chains/fee-ceiling.ts';
 import { ProviderError } from '../../wallets/provider.ts';
 
 /** What a chain's answer means for us. Nodes differ in codes and words, so both are looked at. */
 export function toProviderError(error: unknown): ProviderError {
   if (error instanceof ProviderError) return error;
+  if (error instanceof FeesAboveCeiling) return aboveCeiling(error.message, error);
   const text = error instanceof BaseError ? `${error.shortMessage} ${error.details}` : String(error);
   if (isUnreachable(error)) {
     return new ProviderError('The chain does not answer.', {
@@ -42,6 +44,16 @@ export function gasTankEmpty(cause?: unknown): ProviderError {
   return new ProviderError('The wallet has not enough native coin to pay for gas.', {
     retryable: true,
     code: 'insufficient_gas',
+    cause,
+  });
+}
+
+/** Nothing was signed. The chain may become cheaper, another node may say otherwise, and the operator can raise the ceiling. */
+export function aboveCeiling(why: string, cause?: unknown): ProviderError {
+  return new ProviderError(`It is too dear: ${why}.`, {
+    retryable: true,
+    code: 'above_ceiling',
+    retryAfterMs: 30_000,
     cause,
   });
 }

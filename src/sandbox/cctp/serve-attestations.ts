@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { text } from 'node:stream/consumers';
+import { readBody } from '../chains/read-body.ts';
 import type { AttestationService } from './attestation-service.ts';
 
 /** Where a test tells the service how to behave, and sees how it was asked. The real one has no such place. */
@@ -17,7 +17,7 @@ export async function serveAttestations(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const body = await text(request);
+  const body = (await readBody(request)) ?? '';
   if (pathOf(request) === behaviourPath) return sayBehaviour(service, { request, response, body });
   const answer = await service.answer(new URL(request.url ?? '/', 'http://attestations'));
   // Whoever is left without an answer holds the connection until they or the chains give up.

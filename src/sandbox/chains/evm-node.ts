@@ -37,6 +37,10 @@ export interface EvmNodeOptions {
 type Edr = typeof import('@nomicfoundation/edr');
 
 const blockGasLimit = 60_000_000n;
+
+/** What a call gets that does not say how much. */
+export const usualGas = 16_777_216n;
+
 const baseFee = 1_000_000_000n;
 const richBalance = 2n ** 200n;
 
@@ -72,7 +76,7 @@ export async function createEvmNode({ chainId, genesisTime, richAccount }: EvmNo
       bailOnCallFailure: true,
       bailOnTransactionFailure: false,
       coinbase: new Uint8Array(20),
-      defaultTransactionGasLimit: 16_777_216n,
+      defaultTransactionGasLimit: usualGas,
       genesisState: [
         { address: hexToBytes(richAccount), balance: richBalance },
         ...edr.l1GenesisState(edr.l1HardforkFromString(hardfork)),

@@ -32,6 +32,8 @@ export interface EmulatedTransaction {
   blockHeight?: number;
   blockHash?: Hex;
   networkFee?: string;
+  /** What it offers for a unit of gas, in gwei. */
+  maxFee?: string;
   errorReason?: string;
 }
 
@@ -156,7 +158,7 @@ export function createTransactionBook(chain: ChainDoor, tickMs: number): Transac
 
 export function describeTransaction(transaction: EmulatedTransaction) {
   const { id, wallet, described, createDate, state } = transaction;
-  const { txHash, blockHeight, blockHash, networkFee, errorReason } = transaction;
+  const { txHash, blockHeight, blockHash, networkFee, maxFee, errorReason } = transaction;
   return {
     id,
     blockchain: wallet.blockchain,
@@ -172,6 +174,7 @@ export function describeTransaction(transaction: EmulatedTransaction) {
     ...(blockHeight !== undefined && { blockHeight }),
     ...(blockHash !== undefined && { blockHash }),
     ...(networkFee !== undefined && { networkFee }),
+    ...(maxFee !== undefined && { estimatedFee: { maxFee } }),
     ...(errorReason !== undefined && { errorReason }),
   };
 }

@@ -1,0 +1,10 @@
+import type { Hex } from 'viem';
+
+/** As the database keeps them. */
+export function toBytes(hex: Hex): Buffer {
+  return Buffer.from(hex.slice(2), 'hex');
+}
+
+export function toHex(bytes: Buffer): Hex {
+  return `0x${bytes.toString('hex')}`;
+}

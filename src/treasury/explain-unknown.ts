@@ -1,0 +1,115 @@
+import { decodeFunctionData, formatEther, type Hex, isAddressEqual } from 'viem';
+import { tokenAbi } from '../chains/abi.ts';
+import { type ChainId, chains } from '../chains/chains.ts';
+import type { Networks } from '../chains/network.ts';
+import type { Database, Queryable } from '../db/database.ts';
+import { describeTrouble } from '../jobs/trouble.ts';
+import { amountOf, toDecimalText } from '../money/amount.ts';
+import { Refusal } from '../refusal.ts';
+import { wakeSaga } from '../sagas/wake-saga.ts';
+import { listHouseWallets } from '../wallets/house-wallets.ts';
+import type { UnknownTransaction, UnknownTransactions } from '../wallets/unknown-transactions.ts';
+
+interface UnknownParts {
+  readonly db: Database;
+  readonly networks: Networks;
+  /** Only where the keys are our own. */
+  readonly unknownTransactions: UnknownTransactions | undefined;
+}
+
+type Say = (line: string) => void;
+
+/** Looks what the house wallets have sent that this database does not know, and what waits until somebody has explained it. */
+export async function showUnknown(parts: UnknownParts, say: Say): Promise<void> {
+  const { db, networks } = parts;
+  const unknown = ownOrRefuse(parts);
+  for (const wallet of await listHouseWallets(db)) {
+    if (!networks.has(wallet.chain)) continue;
+    // One chain's silence is no reason to say nothing of the others.
+    await unknown
+      .look(wallet)
+      .catch((error: unknown) => say(`${wallet.chain} ${wallet.address}: ${describeTrouble(error)}`));
+  }
+  const found = await unknown.list();
+  for (const one of found) {
+    say(`${one.id}   ${describeUnknown(networks, one)}`);
+    for (const { saga, sagaId, step } of await stepsHeldBy(db, one)) say(`    holds ${saga} ${sagaId}: ${step}`);
+  }
+  if (found.length === 0) say('Everything that the house wallets have sent is in this database.');
+}
+
+interface Explanation {
+  readonly id: string;
+  /** The saga that it has paid. */
+  readonly paid?: string | undefined;
+  readonly unrelated?: boolean | undefined;
+}
+
+/** A person says what an unknown transaction was; whatever waited for that goes on. */
+export async function explainUnknown(parts: UnknownParts, given: Explanation, say: Say): Promise<void> {
+  const { db } = parts;
+  const unknown = ownOrRefuse(parts);
+  if ((given.paid === undefined) === (given.unrelated !== true)) {
+    throw new Refusal('Say either --paid <saga> or --unrelated.');
+  }
+  const one = (await unknown.list()).find(({ id }) => id.toString() === given.id);
+  if (one === undefined) throw new Refusal(`There is no unknown transaction ${given.id} to explain.`);
+  const steps = await stepsHeldBy(db, one);
+  if (given.paid === undefined) await unknown.dismiss(one.id);
+  else {
+    const step = steps.find(({ sagaId }) => sagaId === given.paid);
+    if (step === undefined) throw new Refusal(`${given.paid} does not wait for transaction ${given.id}.`);
+    await unknown.adopt(one.id, step.key);
+  }
+  for (const { saga, sagaId: id } of steps) await wakeSaga(db, { saga, id, lane: one.chain });
+  say(
+    given.paid === undefined ? `${given.id} has paid nothing of this.` : `${given.paid} was paid by ${one.sent?.hash}.`,
+  );
+}
+
+function ownOrRefuse({ unknownTransactions }: UnknownParts): UnknownTransactions {
+  if (unknownTransactions !== undefined) return unknownTransactions;
+  throw new Refusal('The wallet provider holds the keys, and knows what it has sent.');
+}
+
+interface HeldStep {
+  readonly key: string;
+  readonly saga: string;
+  readonly sagaId: string;
+  readonly step: string;
+}
+
+async function stepsHeldBy(db: Queryable, { holds }: UnknownTransaction): Promise<HeldStep[]> {
+  const { rows } = await db.query<HeldStep>(
+    'SELECT id AS key, saga, saga_id AS "sagaId", step FROM chain_steps WHERE id = ANY ($1::uuid[]) ORDER BY created_at',
+    [holds],
+  );
+  return rows;
+}
+
+function describeUnknown(networks: Networks, { chain, sender, nonce, sent }: UnknownTransaction): string {
+  const where = `${chain} from ${sender}, nonce ${nonce}`;
+  if (sent === undefined) return `${where}: no node could say what it was, so everything from there waits`;
+  return `${where}: ${whatItDid(networks, chain, sent)}   ${sent.hash}`;
+}
+
+function whatItDid(
+  networks: Networks,
+  chain: ChainId,
+  { to, data, value }: NonNullable<UnknownTransaction['sent']>,
+): string {
+  if (data === '0x') return `${formatEther(value)} ${chains[chain].native} to ${to}`;
+  const token = networks.get(chain)?.tokens.find(({ address }) => isAddressEqual(address, to));
+  const transfer = token && decodeTransfer(data);
+  if (token === undefined || transfer === undefined) return `called ${data.slice(0, 10)} of ${to}`;
+  return `${toDecimalText(amountOf(token.asset, transfer.atomic))} ${token.asset} to ${transfer.to}`;
+}
+
+function decodeTransfer(data: Hex): { readonly to: Hex; readonly atomic: bigint } | undefined {
+  try {
+    const { functionName, args } = decodeFunctionData({ abi: tokenAbi, data });
+    return functionName === 'transfer' ? { to: args[0], atomic: args[1] } : undefined;
+  } catch {
+    return undefined;
+  }
+}
