@@ -3,6 +3,7 @@ import { startAccountChanges } from '../accounts/account-changes.ts';
 import { createKeyRing } from '../accounts/key-ring.ts';
 import { monotonicClock } from '../clock.ts';
 import type { ServingParts } from '../feature.ts';
+import { service } from '../http/feature.ts';
 import { addHealth, createReadiness } from '../http/health.ts';
 import { createOnce } from '../http/idempotency.ts';
 import { closeServer, listen } from '../http/listen.ts';
@@ -13,7 +14,7 @@ import type { Worker } from '../jobs/worker.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import { createMemoryLimiter } from '../rate-limit/memory-limiter.ts';
 import type { Foundation } from './foundation.ts';
-import { gather } from './listed-feature.ts';
+import { gather, settingsOf } from './listed-feature.ts';
 
 /** Answers requests. Returns the address that people reach the service at. */
 export async function startServing(foundation: Foundation, worker: Worker | undefined): Promise<string> {
@@ -46,6 +47,7 @@ export async function startServing(foundation: Foundation, worker: Worker | unde
     authenticate: (token) => keyRing.find(token),
     limiter,
     logger,
+    longAnswerLimits: settingsOf(config, service).longAnswers,
     pages: (pages) => addFeaturePages(pages, { ...parts, document }, worker),
   });
   closers.push(() => closeServer(app));

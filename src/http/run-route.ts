@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddress } from './client-address.ts';
-import type { IdempotencyClaim, ReceivedRequest, RequestCount, Route, TextAnswer } from './define-route.ts';
+import type { IdempotencyClaim, ReceivedRequest, RequestCount, Route } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 import type { EventStreams } from './event-streams.ts';
+import type { LongAnswers } from './long-answers.ts';
 import { refuseUnstorableText } from './parse-body.ts';
 import { parseQuery } from './parse-query.ts';
 import { validate } from './validate.ts';
@@ -13,7 +14,11 @@ export async function runRoute(
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
-  { streams, count }: { readonly streams: EventStreams; readonly count: RequestCount },
+  {
+    streams,
+    longAnswers,
+    count,
+  }: { readonly streams: EventStreams; readonly longAnswers: LongAnswers; readonly count: RequestCount },
 ): Promise<FastifyReply> {
   const { spec } = route;
   if (spec.auth === 'key' && request.caller === undefined) {
@@ -43,7 +48,7 @@ export async function runRoute(
   if ('headers' in answer && answer.headers !== undefined) reply.headers(answer.headers);
   if ('replayed' in answer) reply.header('Idempotency-Replayed', 'true');
   if ('stream' in answer) return streams.send(route, answer, request, reply);
-  if ('text' in answer) return reply.type(declaredType(route, answer)).send(answer.text.content);
+  if ('text' in answer || 'long' in answer) return longAnswers.send(route, answer, request, reply);
   return reply.code(answer.status).type('application/json; charset=utf-8').send(checkedJson(route, answer));
 }
 
@@ -55,13 +60,6 @@ function asReceived({ method, originalUrl, headers, bytes }: FastifyRequest): Re
 function storable(params: unknown): unknown {
   for (const text of Object.values(params as Record<string, string>)) refuseUnstorableText(text);
   return params;
-}
-
-function declaredType({ spec }: Route, { status, text }: TextAnswer): string {
-  if (spec.returns[status]?.alternatives?.[text.type] === undefined) {
-    throw new Error(`${spec.id} answered with ${text.type}, which it does not declare`);
-  }
-  return `${text.type}; charset=utf-8`;
 }
 
 /** What leaves is what was declared: other fields are dropped, and a missing or wrong one is our error, never sent. */

@@ -9,6 +9,7 @@ import type { Caller, RequestCount, Route } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 import { createEventStreams, type EventStreams } from './event-streams.ts';
 import { headersFor, preflightHeaders } from './headers.ts';
+import { createLongAnswers, type LongAnswerLimits, type LongAnswers } from './long-answers.ts';
 import { parseJsonBody } from './parse-body.ts';
 import type { Problem } from './problem.ts';
 import { addressBucketOf, applyDecision, countRequest, limitWindowMs } from './rate-limits.ts';
@@ -26,6 +27,15 @@ declare module 'fastify' {
 /** Finds out who a bearer token belongs to: at once when it is known already, otherwise by asking the database. */
 type Authenticate = (token: string) => Caller | undefined | Promise<Caller | undefined>;
 
+/** A request that was answered, or given up by its client. */
+export interface AnsweredRequest {
+  /** The pattern and not the address: the address may hold an email in its query or a token in its path. */
+  readonly route: string;
+  readonly method: string;
+  readonly status: number;
+  readonly seconds: number;
+}
+
 export interface ServerOptions {
   readonly config: Pick<Config, 'rateLimits' | 'trustedProxies'>;
   /** Where the service is reached; known for certain only once it listens. */
@@ -34,6 +44,9 @@ export interface ServerOptions {
   readonly authenticate: Authenticate;
   readonly limiter: RateLimiter;
   readonly logger: Logger;
+  readonly longAnswerLimits?: LongAnswerLimits;
+  /** Told of every request that was answered, by the pattern of its route. */
+  readonly onAnswered?: ((answered: AnsweredRequest) => void) | undefined;
   /** Adds what people see beside the API. */
   readonly pages?: (app: FastifyInstance) => void;
 }
@@ -84,6 +97,18 @@ export function createServer(options: ServerOptions): FastifyInstance {
       done();
     });
 
+  const { onAnswered } = options;
+  if (onAnswered !== undefined)
+    app.addHook('onResponse', (request, reply, done) => {
+      onAnswered({
+        route: routeOf(request),
+        method: request.method,
+        status: reply.statusCode,
+        seconds: reply.elapsedTime / 1000,
+      });
+      done();
+    });
+
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(error);
     if (isOurs(problem)) logger.error({ err: error, requestId: request.id }, 'a request failed');
@@ -96,7 +121,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
   const streams = createEventStreams({ logger, publicUrl });
   // Without this a stream that goes on would keep the server from stopping.
   app.addHook('preClose', async () => streams.close());
-  app.register(async (api) => registerApi(api, options, streams), { prefix: apiPrefix });
+  const longAnswers = createLongAnswers({ logger, limits: options.longAnswerLimits });
+  app.register(async (api) => registerApi(api, options, { streams, longAnswers }), { prefix: apiPrefix });
   options.pages?.(app);
   return app;
 }
@@ -104,7 +130,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
 function registerApi(
   api: FastifyInstance,
   { routes, config, limiter, authenticate }: ServerOptions,
-  streams: EventStreams,
+  ways: { readonly streams: EventStreams; readonly longAnswers: LongAnswers },
 ): void {
   api.addHook('onRequest', (request, reply, done) => {
     if (request.method === 'OPTIONS') {
@@ -140,7 +166,7 @@ function registerApi(
         url: path,
         config: { countsPayers: route.spec.countsPayers },
         handler: (request, reply) =>
-          runRoute(route, request, reply, { streams, count: lateCount({ request, reply, config, limiter }) }),
+          runRoute(route, request, reply, { ...ways, count: lateCount({ request, reply, config, limiter }) }),
       });
     }
     refuseOtherMethods(api, path, group);
@@ -230,13 +256,16 @@ function isOurs({ status }: Problem): boolean {
   return status >= 500 && status !== 502 && status !== 504;
 }
 
-/** The pattern and not the address: the address may hold an email in its query or a token in its path. */
+function routeOf({ routeOptions }: FastifyRequest): string {
+  return routeOptions.url ?? 'none';
+}
+
 function logRequest(logger: Logger, request: FastifyRequest, reply: FastifyReply): void {
   logger.info(
     {
       requestId: request.id,
       method: request.method,
-      route: request.routeOptions.url ?? 'none',
+      route: routeOf(request),
       status: reply.statusCode,
       ms: Math.round(reply.elapsedTime * 10) / 10,
       ...(request.caller !== undefined && { account: request.caller.handle }),
