@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dueAccount, houseAccount, userAccount } from '../../src/ledger/account-id.ts';
 import { balancesOf, spendableBalances } from '../../src/ledger/balances.ts';
-import { type Claimant, findClaimant, listDues, openClaimant } from '../../src/ledger/claimants.ts';
+import { type Claimant, type Due, findClaimant, listDues, openClaimant, walkDues } from '../../src/ledger/claimants.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import type { Posting } from '../../src/ledger/posting.ts';
 import { type Redeemed, redeemClaimant } from '../../src/ledger/redeem-claimant.ts';
@@ -80,7 +80,8 @@ describe('a party without an account', () => {
     const claimant = await pay(name, 700n);
     await pay(name, 50n);
     expect(await dueTo(claimant)).toEqual([amountOf('USDC', 750n)]);
-    const listed = (await listDues(db)).filter((due) => due.claimant.name === name);
+    const listed: Due[] = [];
+    for await (const due of walkDues(db)) if (due.claimant.name === name) listed.push(due);
     expect(listed).toMatchObject([{ claimant, chain: 'MATIC', amount: amountOf('USDC', 750n) }]);
     expect(listed[0]?.changedAt).toBeInstanceOf(Date);
   });
