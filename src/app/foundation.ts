@@ -32,6 +32,7 @@ import {
   sagasOf,
   settingsOf,
 } from './listed-feature.ts';
+import { type Meters, openMeters } from './meters.ts';
 import { openOnRamps } from './on-ramps.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { openSecrets, openStore, openStoreDatabase } from './store.ts';
@@ -46,6 +47,8 @@ export interface Foundation extends Parts, AdapterParts {
   readonly listensOn: (port: number) => void;
   /** Run in reverse when the service stops. */
   readonly closers: (() => Promise<unknown>)[];
+  /** What is measured on the way, where the operator wants to know. */
+  readonly meters: Meters | undefined;
 }
 
 export interface FoundationOptions {
@@ -82,7 +85,9 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     limits: postingLimits,
   });
   closers.push(() => ledgerDb.close());
-  const ledger = createLedger({ db: ledgerDb, logger });
+  const meters = openMeters(config);
+  meters?.pools.set('requests', db.pool).set('ledger', ledgerDb.pool);
+  const ledger = createLedger({ db: ledgerDb, logger, onBatch: meters?.batches.count });
   closers.push(() => ledger.stop());
 
   const localChains = config.mode === 'sandbox' ? await startSandboxChains(db, logger, say) : undefined;
@@ -155,6 +160,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
       publicUrl ||= `http://127.0.0.1:${port}`;
     },
     closers,
+    meters,
   };
 }
 

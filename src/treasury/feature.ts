@@ -1,5 +1,6 @@
 import type { Feature } from '../feature.ts';
 import { addTreasuryCommands } from './commands.ts';
+import { gasMetrics } from './gas-metrics.ts';
 import { houseMoveHandler, houseMoveSaga } from './house-move.ts';
 import { beginMoves, moveRetiredSchedule } from './move-retired.ts';
 import { watchGasSchedule } from './watch-gas.ts';
@@ -14,6 +15,7 @@ export const treasury: Feature = {
         houseMoveHandler({ db, ledger, networks, provider, checkpoint }),
     },
   ],
+  metrics: ({ db, networks }) => [gasMetrics(db, networks)],
   onStart: ({ db, networks, logger, checkpoint }) => beginMoves({ db, networks, logger, checkpoint }),
   schedules: ({ db, networks, logger, checkpoint }) => [
     moveRetiredSchedule({ db, networks, logger, checkpoint }),
