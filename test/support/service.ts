@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, inject } from 'vitest';
 import { features as listed } from '../../src/app/features.ts';
 import type { ListedFeature } from '../../src/app/listed-feature.ts';
-import { type RunningPaywright, runPaywright } from '../../src/app/main.ts';
+import { type Roles, type RunningPaywright, runPaywright } from '../../src/app/main.ts';
 import { readConfig } from '../../src/app/read-config.ts';
 import type { Checkpoint } from '../../src/checkpoint.ts';
 import { createLogger, type Logger } from '../../src/logger.ts';
@@ -18,10 +18,14 @@ const unlimited = {
 export interface Service {
   readonly url: string;
   readonly client: Client;
+  /** Only where OPERATOR_PORT is set. */
+  readonly operatorPort: number | undefined;
   stop(): Promise<void>;
 }
 
 export interface StartOptions {
+  /** Both, if not said otherwise. */
+  readonly roles?: Roles;
   readonly env?: Readonly<Record<string, string>>;
   readonly logger?: Logger;
   readonly say?: (line: string) => void;
@@ -38,12 +42,12 @@ export async function startService(database: TestDatabase, options: StartOptions
     config,
     features,
     logger: options.logger ?? createLogger('silent'),
-    roles: { serve: true, work: true },
+    roles: options.roles ?? { serve: true, work: true },
     say: options.say ?? (() => {}),
     ...(options.checkpoint && { checkpoint: options.checkpoint }),
   });
   const url = running.publicUrl ?? '';
-  return { url, client: createClient(url), stop: () => running.stop() };
+  return { url, client: createClient(url), operatorPort: running.operatorPort, stop: () => running.stop() };
 }
 
 /** A service on a database of its own for a test file. Its fields may be read from the first test on. */
@@ -65,6 +69,9 @@ export function useService(options: StartOptions = {}): Service & { readonly dat
     },
     get client() {
       return started().client;
+    },
+    get operatorPort() {
+      return started().operatorPort;
     },
     stop: () => started().stop(),
   };
