@@ -3,6 +3,7 @@ import type { Logger } from '../logger.ts';
 import { createCollector } from './collect.ts';
 import { createHistogram } from './histogram.ts';
 import { defineMetrics, type MetricSource } from './metric.ts';
+import { createRequestMeter } from './request-metrics.ts';
 
 const closers: (() => void)[] = [];
 afterEach(() => {
@@ -29,8 +30,8 @@ const gauge = (name: string, read: () => number | Promise<number>, more: Partial
 });
 
 test('everything is told in the form of Prometheus', async () => {
-  const sizes = createHistogram({ labels: ['route'], buckets: [1, 5] });
-  for (const size of [1, 2, 7]) sizes.observe(size, '/a');
+  const sizes = createHistogram({ buckets: [1, 5] });
+  for (const size of [1, 2, 7]) sizes.observe(size);
   const { scrape } = collector([
     defineMetrics({
       name: 'test',
@@ -43,7 +44,7 @@ test('everything is told in the form of Prometheus', async () => {
       read: () => ({
         plain: 3,
         labelled: [{ labels: { one: 'a "b" \\ \n', two: 'c' }, value: Number.POSITIVE_INFINITY }],
-        sizes: sizes.samples(),
+        sizes: sizes.samples({ route: '/a' }),
         empty: [],
       }),
     }),
@@ -117,10 +118,13 @@ test('two sources cannot tell the same metric', () => {
   );
 });
 
-test('labels that nobody expected do not grow without bound', () => {
-  const histogram = createHistogram({ labels: ['route'], buckets: [] });
-  for (let number = 0; number < 3_000; number++) histogram.observe(1, `/${number}`);
-  const counts = histogram.samples().filter(({ suffix }) => suffix === '_count');
-  expect(counts).toHaveLength(2_001);
-  expect(counts.at(-1)).toEqual({ suffix: '_count', labels: { route: 'other' }, value: 1_000 });
+test('routes and methods that nobody expected do not grow without bound', async () => {
+  const { source, count } = createRequestMeter();
+  const request = { status: 200, seconds: 0.01 };
+  for (let number = 0; number < 3_000; number++) count({ route: `/${number}`, method: 'GET', ...request });
+  for (let number = 0; number < 10; number++) count({ route: '/0', method: `METHOD${number}`, ...request });
+  const lines = (await collector([source]).scrape()).split('\n').filter((line) => line.includes('_requests_total{'));
+  expect(lines).toHaveLength(1_002);
+  expect(lines.at(-2)).toBe('paywright_http_requests_total{route="other",method="GET",status="2xx"} 2000');
+  expect(lines.at(-1)).toBe('paywright_http_requests_total{route="other",method="other",status="2xx"} 10');
 });
