@@ -106,7 +106,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   const outgoing = createOutgoing({
     allowPrivateHosts: config.allowPrivateHosts,
     names: new Map([...(sandboxShops?.names ?? []), ...(sandboxSeller?.names ?? [])]),
-    forbiddenPorts: () => innerPorts,
+    forbiddenPorts: () => [...innerPorts, ...(meters?.ports ?? [])],
   });
   closers.push(() => outgoing.close());
   const custody = await openCustody({ config, db, secrets, logger, checkpoint, localChains: localChains?.settings });

@@ -12,10 +12,12 @@ export interface Meters {
   readonly batches: BatchMeter;
   readonly pools: Map<string, CountedPool>;
   readonly more: MetricSource[];
+  /** Where it is told: no user's request may go there. */
+  readonly ports: number[];
 }
 
 /** Undefined where nobody wants to know: then nothing is measured either. */
 export function openMeters(config: Config): Meters | undefined {
   if (settingsOf(config, metrics) === undefined) return undefined;
-  return { requests: createRequestMeter(), batches: createBatchMeter(), pools: new Map(), more: [] };
+  return { requests: createRequestMeter(), batches: createBatchMeter(), pools: new Map(), more: [], ports: [] };
 }

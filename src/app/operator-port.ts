@@ -40,5 +40,6 @@ export async function startOperatorPort(foundation: Foundation): Promise<number 
   closers.push(async () => collector.stop());
   const server = await startOperatorServer(address, () => collector.scrape());
   closers.push(() => server.stop());
+  meters.ports.push(server.port);
   return server.port;
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { BlockList, connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { createLogger } from '../logger.ts';
@@ -190,6 +191,27 @@ describe('a long answer', () => {
     socket.destroy();
     await vi.waitFor(() => expect(state.ended).toBe(1));
     expect((await ask(url, 1, 'HEAD')).status).toBe(200);
+  });
+
+  it('ends also when the client has left before its beginning was there', async () => {
+    const { state, items } = endless();
+    let begin: (() => void) | undefined;
+    const url = await serve(
+      wordsRoute(async function* () {
+        await new Promise<void>((resolve) => {
+          begin = resolve;
+        });
+        yield* items();
+      }),
+      { perAccount: 1 },
+    );
+    const socket = await askWithoutReading(url, 1);
+    await vi.waitFor(() => expect(begin).toBeDefined());
+    expect((await ask(url, 1, 'HEAD')).status).toBe(429);
+    socket.destroy();
+    await sleep(50);
+    begin?.();
+    await vi.waitFor(() => expect(state.ended).toBe(1));
   });
 
   it('ends when the client stays and reads no more', async () => {

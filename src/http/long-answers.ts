@@ -91,6 +91,7 @@ export function createLongAnswers({ logger, limits = usualLongAnswerLimits }: Lo
       const body = new PassThrough();
       body.on('error', () => {});
       // The framework destroys what it sends when the client has left, but not what the client did not wait for.
+      if (reply.raw.destroyed) body.destroy();
       reply.raw.once('close', () => body.destroy());
       pour(pieces, beginning, body)
         .catch((err: unknown) => {

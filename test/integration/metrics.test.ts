@@ -88,6 +88,12 @@ describe('the metrics', () => {
   test('are not on the port that the world reaches', async () => {
     expect((await fetch(`${service.url}/metrics`)).status).toBe(404);
   });
+
+  test('cannot be reached by what a user asks us to reach', async () => {
+    const webhook = { url: `https://example.com:${service.operatorPort}/metrics`, events: ['payment.sent'] };
+    const { status, body } = await service.client.post('/webhooks', webhook, ada.key);
+    expect([status, body.detail]).toEqual([400, expect.stringContaining('is not open to requests')]);
+  });
 });
 
 test('a process that only works has the port too', async () => {
