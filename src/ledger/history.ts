@@ -43,7 +43,7 @@ export interface HistoryQuery {
  * A page may stand for any number of entries, of which few are lines of their own: so it ends after so many, with as many lines
  * as were found by then. Whoever goes on from there misses nothing.
  */
-const usualLookAt = 20_000;
+const usualLookAt = 10_000;
 
 export interface EntryRow {
   readonly account_id: bigint;
