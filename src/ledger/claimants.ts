@@ -75,19 +75,20 @@ export async function listDues(db: Queryable, claimantId: bigint): Promise<Due[]
     .filter((due) => due !== undefined);
 }
 
-const duesAtOnce = 500;
-
 /** What is owed to anybody, or to all parties of one kind: however many they are, only some are in memory at once. */
-export async function* walkDues(db: Queryable, { kind }: { readonly kind?: string } = {}): AsyncGenerator<Due> {
+export async function* walkDues(
+  db: Queryable,
+  { kind, atOnce = 500 }: { readonly kind?: string; readonly atOnce?: number } = {},
+): AsyncGenerator<Due> {
   let after = 0n;
   for (;;) {
-    const some = await readDues(
-      db,
-      `l.id > $1 AND ($2::text IS NULL OR c.kind = $2) ORDER BY l.id LIMIT ${duesAtOnce}`,
-      [after, kind ?? null],
-    );
+    const some = await readDues(db, 'l.id > $1 AND ($2::text IS NULL OR c.kind = $2) ORDER BY l.id LIMIT $3', [
+      after,
+      kind ?? null,
+      atOnce,
+    ]);
     for (const { due } of some) if (due !== undefined) yield due;
-    if (some.length < duesAtOnce) return;
+    if (some.length < atOnce) return;
     after = some.at(-1)?.account ?? after;
   }
 }

@@ -86,6 +86,19 @@ describe('a party without an account', () => {
     expect(listed[0]?.changedAt).toBeInstanceOf(Date);
   });
 
+  it('is among all who are owed something, however many of them are read at once', async () => {
+    for (let number = 0; number < 3; number++) await pay(shop().name, 10n);
+    const walk = async (options: Parameters<typeof walkDues>[1]) => {
+      const names: string[] = [];
+      for await (const { claimant } of walkDues(db, options)) names.push(claimant.name);
+      return names;
+    };
+    const whole = await walk({ atOnce: 1_000 });
+    expect(whole.length).toBeGreaterThanOrEqual(3);
+    for (const atOnce of [1, 2]) expect(await walk({ atOnce })).toEqual(whole);
+    expect(await walk({ kind: 'nobody', atOnce: 1 })).toEqual([]);
+  });
+
   it('cannot be owed less than nothing: not by the ledger, not by the database', async () => {
     const claimant = await pay(shop().name, 5n);
     const account = dueAccount(claimant.id, 'USDC');
