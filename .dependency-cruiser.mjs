@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 const source = new URL('src/', import.meta.url);
 
 /** Rooms that bring something to the list of features, but are the ground or the outside. */
-const others = new Set(['http', 'providers', 'sagas', 'sandbox', 'web']);
+const others = new Set(['http', 'metrics', 'providers', 'sagas', 'sandbox', 'web']);
 
 /** A room with a feature.ts is a feature. */
 const rooms = readdirSync(source).filter(

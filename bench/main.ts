@@ -20,12 +20,14 @@ import {
   printNano,
   printReserves,
   printSearch,
+  printStatement,
   printTable,
   printWebhooks,
   toRatios,
 } from './report.ts';
 import { measureReserves } from './reserves.ts';
 import { measureSearch } from './search.ts';
+import { measureStatement } from './statement.ts';
 import { measureWebhooks } from './webhooks.ts';
 
 /** One run, one PostgreSQL with its default durability, everything in turns: what is compared met the same machine. */
@@ -50,6 +52,8 @@ const { values: options } = parseArgs({
     search: { type: 'string', default: 'too' },
     /** Calls that are paid for one by one: likewise. */
     nano: { type: 'string', default: 'too' },
+    /** Other requests beside long statements: likewise. */
+    statement: { type: 'string', default: 'too' },
   },
 });
 const seconds = Number(options.seconds);
@@ -57,7 +61,7 @@ const repeats = Number(options.repeats);
 const transfers = Number(options.transfers);
 const memorySeconds = Number(options['memory-seconds']);
 const peopleCount = 10_000;
-const parts = ['webhooks', 'custody', 'liquidity', 'bridge', 'search', 'nano'] as const;
+const parts = ['webhooks', 'custody', 'liquidity', 'bridge', 'search', 'nano', 'statement'] as const;
 const only = parts.find((part) => options[part] === 'only');
 const isWanted = (part: (typeof parts)[number]) => (only === undefined ? options[part] !== 'none' : only === part);
 
@@ -101,6 +105,15 @@ try {
     const nano = await measureNano((name) => postgres.createDatabase(name, 'migrated'), { seconds, repeats, say });
     if (options.json) process.stdout.write(`${JSON.stringify({ nano })}\n`);
     else printNano(nano);
+  }
+  if (isWanted('statement')) {
+    const statement = await measureStatement((name) => postgres.createDatabase(name, 'migrated'), {
+      seconds,
+      repeats,
+      say,
+    });
+    if (options.json) process.stdout.write(`${JSON.stringify({ statement })}\n`);
+    else printStatement(statement);
   }
   if (only === undefined) await measureTransfers();
 } finally {

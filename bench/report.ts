@@ -5,6 +5,7 @@ import { describeMeasured, type Measured } from './measure.ts';
 import type { NanoFigures } from './nano.ts';
 import type { ReserveFigures } from './reserves.ts';
 import type { SearchFigures } from './search.ts';
+import type { StatementFigures } from './statement.ts';
 import type { WebhookFigures } from './webhooks.ts';
 
 type Named = Readonly<Record<string, Measured>>;
@@ -153,6 +154,24 @@ export function printNano(figures: NanoFigures): void {
       `${settled.payments.toLocaleString('en')} payments settled by ${settled.transactions} transactions`,
       `${settled.seconds.toFixed(0)} s`,
     ],
+  ]);
+}
+
+export function printStatement(figures: StatementFigures): void {
+  const { lines, alone, without, beside, memoryMb, linesPerSecond } = figures;
+  const grown = memoryMb.beside - memoryMb.without;
+  printLines([
+    [`a statement of ${lines.toLocaleString('en')} lines alone`, `${alone.seconds.toFixed(1)} s`],
+    ['its size', `${alone.megabytes.toFixed(0)} MB`],
+    ['transfers without statements', `${without.transfersPerSecond.toLocaleString('en')}/s`],
+    ['and beside five of them', `${beside.transfersPerSecond.toLocaleString('en')}/s`],
+    ['p50 without', `${without.p50Ms.toFixed(1)} ms`],
+    ['and beside', `${beside.p50Ms.toFixed(1)} ms`],
+    ['p99 without', `${without.p99Ms.toFixed(1)} ms`],
+    ['and beside', `${beside.p99Ms.toFixed(1)} ms`, judge(beside.p99Ms < 1.5 * without.p99Ms, 'less than half more')],
+    ['lines that the five got meanwhile', `${linesPerSecond.toLocaleString('en')}/s`],
+    ['most memory without', `${memoryMb.without} MB`],
+    ['and beside', `${memoryMb.beside} MB`, judge(grown < 150, 'at most 150 MB more')],
   ]);
 }
 

@@ -21,6 +21,7 @@ import type { Schedule } from './jobs/worker.ts';
 import type { Ledger } from './ledger/ledger.ts';
 import type { Logger } from './logger.ts';
 import type { Notifier } from './messages/notifier.ts';
+import type { MetricSource } from './metrics/metric.ts';
 import type { Sealed } from './operator-secret/sealed.ts';
 import type { ShopCheckouts } from './orders/checkout.ts';
 import type { Outgoing } from './outgoing/outgoing.ts';
@@ -142,6 +143,8 @@ export interface Feature<Own = unknown, More = unknown> {
   routes?(parts: ServingParts & More, settings: Own): readonly Route[];
   /** What is answered outside the API, to people and to those who have no key. */
   pages?(app: FastifyInstance, parts: ServingParts & More & PageParts): void;
+  /** For the operator's /metrics, in every process. Labels have few values, and none of them is anybody's. */
+  metrics?(parts: Parts & More, settings: Own): readonly MetricSource[];
   /** For /ready. */
   checks?(parts: ServingParts & More): ReadinessChecks;
 

@@ -6,6 +6,7 @@ const hidden =
   /[\p{Cc}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2028\u2029\ufff9-\ufffb\u2800\u{1d173}-\u{1d17a}]/u;
 
 /** Joiners, selectors and tags belong to an emoji; what is one as a whole hides nothing. */
+// biome-ignore lint/complexity/useRegexLiterals: the language level that the compiler checks knows no flag v, and Node does
 const emoji = new RegExp('\\p{RGI_Emoji}', 'gv');
 
 /** Whether everything in a text can be seen as it stands there, and there is something to see. */

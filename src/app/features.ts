@@ -6,6 +6,7 @@ import { service } from '../http/feature.ts';
 import { invoices } from '../invoices/feature.ts';
 import { merchants } from '../merchants/feature.ts';
 import { messages } from '../messages/feature.ts';
+import { metrics } from '../metrics/feature.ts';
 import { nano } from '../nano/feature.ts';
 import { orders } from '../orders/feature.ts';
 import { cctp } from '../providers/cctp/feature.ts';
@@ -52,6 +53,7 @@ export const features: readonly ListedFeature[] = [
   messages,
   sagas,
   service,
+  metrics,
   sandbox,
   web,
   keys,

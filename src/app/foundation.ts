@@ -36,6 +36,7 @@ import {
   sealedOf,
   settingsOf,
 } from './listed-feature.ts';
+import { type Meters, openMeters } from './meters.ts';
 import { openOnRamps } from './on-ramps.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { openStore, openStoreDatabase } from './store.ts';
@@ -50,6 +51,8 @@ export interface Foundation extends Parts, AdapterParts {
   readonly listensOn: (port: number) => void;
   /** Run in reverse when the service stops. */
   readonly closers: (() => Promise<unknown>)[];
+  /** What is measured on the way, where the operator wants to know. */
+  readonly meters: Meters | undefined;
 }
 
 export interface FoundationOptions {
@@ -94,7 +97,9 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     limits: postingLimits,
   });
   closers.push(() => ledgerDb.close());
-  const ledger = createLedger({ db: ledgerDb, logger });
+  const meters = openMeters(config);
+  meters?.pools.set('requests', db.pool).set('ledger', ledgerDb.pool);
+  const ledger = createLedger({ db: ledgerDb, logger, onBatch: meters?.batches.count });
   closers.push(() => ledger.stop());
 
   const localChains = config.mode === 'sandbox' ? await startSandboxChains(db, logger, say) : undefined;
@@ -113,7 +118,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   const outgoing = createOutgoing({
     allowPrivateHosts: config.allowPrivateHosts,
     names: new Map([...(sandboxShops?.names ?? []), ...(sandboxSeller?.names ?? [])]),
-    forbiddenPorts: () => innerPorts,
+    forbiddenPorts: () => [...innerPorts, ...(meters?.ports ?? [])],
   });
   closers.push(() => outgoing.close());
   const custody = await openCustody({ config, db, secrets, logger, checkpoint, localChains: localChains?.settings });
@@ -168,6 +173,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
       publicUrl ||= `http://127.0.0.1:${port}`;
     },
     closers,
+    meters,
   };
 }
 

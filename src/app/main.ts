@@ -4,6 +4,7 @@ import { refuseTakenPort } from '../http/listen.ts';
 import type { Logger } from '../logger.ts';
 import { layFoundation } from './foundation.ts';
 import type { ListedFeature } from './listed-feature.ts';
+import { refuseTakenOperatorPort, startOperatorPort } from './operator-port.ts';
 import { startServing } from './serving.ts';
 import { startWorking } from './working.ts';
 
@@ -28,6 +29,8 @@ export interface RunOptions {
 export interface RunningPaywright {
   /** Undefined for a process that only works. */
   readonly publicUrl: string | undefined;
+  /** Where /metrics is; undefined where it is off. */
+  readonly operatorPort: number | undefined;
   /** Finishes what is under way, then ends everything that was started, in reverse. */
   stop(): Promise<void>;
 }
@@ -44,10 +47,11 @@ export async function runPaywright(options: RunOptions): Promise<RunningPaywrigh
 
   try {
     if (roles.serve) await refuseTakenPort(config);
+    await refuseTakenOperatorPort(config);
     const foundation = await layFoundation({ ...options, mayJoin: !roles.serve, closers });
     const work = roles.work ? await startWorking(foundation) : undefined;
     const publicUrl = roles.serve ? await startServing(foundation, work) : undefined;
-    return { publicUrl, stop };
+    return { publicUrl, operatorPort: await startOperatorPort(foundation), stop };
   } catch (error) {
     await stop();
     throw error;

@@ -3,6 +3,7 @@ import { startAccountChanges } from '../accounts/account-changes.ts';
 import { createKeyRing } from '../accounts/key-ring.ts';
 import { monotonicClock } from '../clock.ts';
 import type { ServingParts } from '../feature.ts';
+import { service } from '../http/feature.ts';
 import { addHealth, createReadiness } from '../http/health.ts';
 import { createOnce } from '../http/idempotency.ts';
 import { closeServer, listen } from '../http/listen.ts';
@@ -11,16 +12,18 @@ import { describeRoutes } from '../http/openapi-route.ts';
 import { createServer } from '../http/server.ts';
 import type { Worker } from '../jobs/worker.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
+import { limiterMetrics } from '../rate-limit/limiter-metrics.ts';
 import { createMemoryLimiter } from '../rate-limit/memory-limiter.ts';
 import type { Foundation } from './foundation.ts';
-import { gather } from './listed-feature.ts';
+import { gather, settingsOf } from './listed-feature.ts';
 
 /** Answers requests. Returns the address that people reach the service at. */
 export async function startServing(foundation: Foundation, worker: Worker | undefined): Promise<string> {
-  const { features, config, logger, url, db, secrets, publicUrl, closers } = foundation;
+  const { features, config, logger, url, db, secrets, publicUrl, closers, meters } = foundation;
 
   const limiter = await openLimiter(foundation);
   closers.push(() => limiter.close());
+  meters?.more.push(limiterMetrics(limiter));
 
   const keyRing = createKeyRing(db, secrets, () => accountChanges.connected);
   const accountChanges = await startAccountChanges({
@@ -47,6 +50,8 @@ export async function startServing(foundation: Foundation, worker: Worker | unde
     limiter,
     secrets,
     logger,
+    longAnswerLimits: settingsOf(config, service).longAnswers,
+    onAnswered: meters?.requests.count,
     pages: (pages) => addFeaturePages(pages, { ...parts, document }, worker),
   });
   closers.push(() => closeServer(app));

@@ -51,6 +51,7 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
   );
   const worker = await startWorker({ db, url, logger, handlers, schedules, slots });
   closers.push(() => worker.stop());
+  foundation.meters?.pools.set('jobs', worker.pool);
   return worker;
 }
 

@@ -1,6 +1,7 @@
 import type { Feature } from '../feature.ts';
 import { coinSweepHandler } from './advance-coin-sweep.ts';
 import { sweepHandler } from './advance-sweep.ts';
+import { chainMetrics } from './chain-metrics.ts';
 import { coinSweepSaga } from './coin-sweep-saga.ts';
 import { depositRoutes } from './routes.ts';
 import { startSweeps } from './sweep.ts';
@@ -23,6 +24,7 @@ export const deposits: Feature = {
     },
   ],
   routes: ({ db }) => depositRoutes(db),
+  metrics: ({ db, networks }) => [chainMetrics(db, networks)],
   checks: ({ silentChains }) => ({ chains: silentChains }),
   loops({ mode, db, ledger, networks, provider, market, logger, checkpoint, onDeposits }) {
     const parts = { db, ledger, networks, logger, checkpoint };

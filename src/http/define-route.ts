@@ -42,6 +42,11 @@ interface Success {
   readonly example: unknown;
   /** The same answer in other forms, such as text/csv: the media type and an example. */
   readonly alternatives?: Readonly<Record<string, string>>;
+  /**
+   * The member that may hold more than should ever be in memory: a list, and the last of the schema. Its handler gives it bit by
+   * bit, and it is sent as fast as the client reads (long-answers.ts).
+   */
+  readonly long?: string;
 }
 type Successes = Readonly<Record<number, Success>>;
 
@@ -82,18 +87,35 @@ export interface RequestCount {
 }
 
 export type Answer<Returns extends Successes> = {
-  [Status in keyof Returns & number]: {
-    readonly status: Status;
-    readonly body: z.input<Returns[Status]['schema']>;
-    /** Beside those that every answer has. */
-    readonly headers?: Readonly<Record<string, string>>;
-  };
+  [Status in keyof Returns & number]: Returns[Status] extends { readonly long: infer Name extends string }
+    ? LongAnswer<Status, z.input<Returns[Status]['schema']>, Name>
+    : {
+        readonly status: Status;
+        readonly body: z.input<Returns[Status]['schema']>;
+        /** Beside those that every answer has. */
+        readonly headers?: Readonly<Record<string, string>>;
+      };
 }[keyof Returns & number];
 
-/** An answer in one of its declared alternative forms. */
+/** An answer with its long list left out, and what is in the list, some items at a time. */
+interface LongAnswer<Status, Body, Name extends string> {
+  readonly status: Status;
+  readonly long: {
+    readonly head: Omit<Body, Name>;
+    readonly items: () => AsyncIterable<Name extends keyof Body ? Readonly<Body[Name]> : never>;
+  };
+}
+
+/** An answer in one of its declared alternative forms, piece by piece. */
 export interface TextAnswer {
   readonly status: 200;
-  readonly text: { readonly type: string; readonly content: string };
+  readonly text: { readonly type: string; readonly pieces: () => AsyncIterable<string> };
+}
+
+/** A long answer, as the kernel takes it. */
+export interface AnyLongAnswer {
+  readonly status: number;
+  readonly long: { readonly head: unknown; readonly items: () => AsyncIterable<readonly unknown[]> };
 }
 
 /** One kind of event of a stream. */
@@ -146,6 +168,7 @@ export interface Route {
     request: unknown,
   ): Promise<
     | { readonly status: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
+    | AnyLongAnswer
     | TextAnswer
     | StreamAnswer
   >;

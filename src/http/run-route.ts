@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Secrets } from '../secrets.ts';
 import { clientAddress } from './client-address.ts';
-import type { IdempotencyClaim, ReceivedRequest, RequestCount, Route, TextAnswer } from './define-route.ts';
+import type { IdempotencyClaim, ReceivedRequest, RequestCount, Route } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 import type { EventStreams } from './event-streams.ts';
+import type { LongAnswers } from './long-answers.ts';
 import { refuseUnstorableText } from './parse-body.ts';
 import { parseQuery } from './parse-query.ts';
 import { validate } from './validate.ts';
@@ -14,6 +15,7 @@ export type RequestHashes = Pick<Secrets, 'hash' | 'hashes'>;
 
 interface RunParts {
   readonly streams: EventStreams;
+  readonly longAnswers: LongAnswers;
   readonly count: RequestCount;
   readonly secrets: RequestHashes;
 }
@@ -23,7 +25,7 @@ export async function runRoute(
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
-  { streams, count, secrets }: RunParts,
+  { streams, longAnswers, count, secrets }: RunParts,
 ): Promise<FastifyReply> {
   const { spec } = route;
   if (spec.auth === 'key' && request.caller === undefined) {
@@ -53,7 +55,7 @@ export async function runRoute(
   if ('headers' in answer && answer.headers !== undefined) reply.headers(answer.headers);
   if ('replayed' in answer) reply.header('Idempotency-Replayed', 'true');
   if ('stream' in answer) return streams.send(route, answer, request, reply);
-  if ('text' in answer) return reply.type(declaredType(route, answer)).send(answer.text.content);
+  if ('text' in answer || 'long' in answer) return longAnswers.send(route, answer, request, reply);
   return reply.code(answer.status).type('application/json; charset=utf-8').send(checkedJson(route, answer));
 }
 
@@ -65,13 +67,6 @@ function asReceived({ method, originalUrl, headers, bytes }: FastifyRequest): Re
 function storable(params: unknown): unknown {
   for (const text of Object.values(params as Record<string, string>)) refuseUnstorableText(text);
   return params;
-}
-
-function declaredType({ spec }: Route, { status, text }: TextAnswer): string {
-  if (spec.returns[status]?.alternatives?.[text.type] === undefined) {
-    throw new Error(`${spec.id} answered with ${text.type}, which it does not declare`);
-  }
-  return `${text.type}; charset=utf-8`;
 }
 
 /** What leaves is what was declared: other fields are dropped, and a missing or wrong one is our error, never sent. */

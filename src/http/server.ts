@@ -10,6 +10,7 @@ import { type Authenticate, countLate, createApiDoor, createPageDoor } from './d
 import { httpErrors } from './errors.ts';
 import { createEventStreams, type EventStreams } from './event-streams.ts';
 import { headersFor, preflightHeaders } from './headers.ts';
+import { createLongAnswers, type LongAnswerLimits, type LongAnswers } from './long-answers.ts';
 import { parseJsonBody } from './parse-body.ts';
 import type { Problem } from './problem.ts';
 import { type RequestHashes, runRoute } from './run-route.ts';
@@ -24,6 +25,15 @@ declare module 'fastify' {
   }
 }
 
+/** A request that was answered, or given up by its client. */
+export interface AnsweredRequest {
+  /** The pattern and not the address: the address may hold an email in its query or a token in its path. */
+  readonly route: string;
+  readonly method: string;
+  readonly status: number;
+  readonly seconds: number;
+}
+
 export interface ServerOptions {
   readonly config: Pick<Config, 'rateLimits' | 'trustedProxies'>;
   /** Where the service is reached; known for certain only once it listens. */
@@ -33,6 +43,9 @@ export interface ServerOptions {
   readonly limiter: RateLimiter;
   readonly secrets: RequestHashes;
   readonly logger: Logger;
+  readonly longAnswerLimits?: LongAnswerLimits;
+  /** Told of every request that was answered, by the pattern of its route. */
+  readonly onAnswered?: ((answered: AnsweredRequest) => void) | undefined;
   /** Adds what people see beside the API. */
   readonly pages?: (app: FastifyInstance) => void;
 }
@@ -86,6 +99,18 @@ export function createServer(options: ServerOptions): FastifyInstance {
       done();
     });
 
+  const { onAnswered } = options;
+  if (onAnswered !== undefined)
+    app.addHook('onResponse', (request, reply, done) => {
+      onAnswered({
+        route: routeOf(request),
+        method: request.method,
+        status: reply.statusCode,
+        seconds: reply.elapsedTime / 1000,
+      });
+      done();
+    });
+
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(error);
     if (isOurs(problem)) logger.error({ err: error, requestId: request.id }, 'a request failed');
@@ -98,12 +123,17 @@ export function createServer(options: ServerOptions): FastifyInstance {
   const streams = createEventStreams({ logger, publicUrl });
   // Without this a stream that goes on would keep the server from stopping.
   app.addHook('preClose', async () => streams.close());
-  app.register(async (api) => registerApi(api, options, streams), { prefix: apiPrefix });
+  const longAnswers = createLongAnswers({ logger, limits: options.longAnswerLimits });
+  app.register(async (api) => registerApi(api, options, { streams, longAnswers }), { prefix: apiPrefix });
   options.pages?.(app);
   return app;
 }
 
-function registerApi(api: FastifyInstance, options: ServerOptions, streams: EventStreams): void {
+function registerApi(
+  api: FastifyInstance,
+  options: ServerOptions,
+  ways: { readonly streams: EventStreams; readonly longAnswers: LongAnswers },
+): void {
   const { routes, secrets } = options;
   api.addHook('onRequest', createApiDoor(options));
 
@@ -118,7 +148,7 @@ function registerApi(api: FastifyInstance, options: ServerOptions, streams: Even
         url: path,
         config: { countsPayers: route.spec.countsPayers },
         handler: (request, reply) =>
-          runRoute(route, request, reply, { streams, secrets, count: countLate(options, request, reply) }),
+          runRoute(route, request, reply, { ...ways, secrets, count: countLate(options, request, reply) }),
       });
     }
     refuseOtherMethods(api, path, group);
@@ -150,13 +180,16 @@ function isOurs({ status }: Problem): boolean {
   return status >= 500 && status !== 502 && status !== 504;
 }
 
-/** The pattern and not the address: the address may hold an email in its query or a token in its path. */
+function routeOf({ routeOptions }: FastifyRequest): string {
+  return routeOptions.url ?? 'none';
+}
+
 function logRequest(logger: Logger, request: FastifyRequest, reply: FastifyReply): void {
   logger.info(
     {
       requestId: request.id,
       method: request.method,
-      route: request.routeOptions.url ?? 'none',
+      route: routeOf(request),
       status: reply.statusCode,
       ms: Math.round(reply.elapsedTime * 10) / 10,
       ...(request.caller !== undefined && { account: request.caller.handle }),

@@ -18,6 +18,8 @@ export interface Schedule {
 export interface Worker {
   /** Whether every lane is. */
   readonly running: boolean;
+  /** The connections that jobs are looked for on. */
+  readonly pool: pg.Pool;
   /** Waits for the jobs under way, none of which takes longer than the time-out. */
   stop(): Promise<void>;
 }
@@ -57,6 +59,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }, unlockEveryMs).unref();
 
   return {
+    pool,
     get running() {
       return running.every((lane) => lane.running);
     },

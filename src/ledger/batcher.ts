@@ -34,18 +34,28 @@ export interface Batcher {
   stop(): Promise<void>;
 }
 
+/** What became of a batch, for whoever watches. */
+export interface BatchReport {
+  readonly postings: number;
+  readonly ms: number;
+  readonly outcome: 'answered' | 'failed';
+  /** Postings that gather for the next one. */
+  readonly waiting: number;
+}
+
 export interface BatcherOptions {
   readonly pool: pg.Pool;
   readonly logger: Logger;
   readonly known: KnownAccounts;
   readonly limits?: Partial<BatchLimits>;
+  readonly onBatch?: ((report: BatchReport) => void) | undefined;
 }
 
 /**
  * While a batch commits, the postings that arrive gather into the next one. There is no timer: a posting that finds a free
  * slot leaves at the end of this turn of the event loop, together with those that arrived in the same turn.
  */
-export function createBatcher({ pool, logger, known, limits: given }: BatcherOptions): Batcher {
+export function createBatcher({ pool, logger, known, limits: given, onBatch }: BatcherOptions): Batcher {
   const limits = { ...defaultLimits, ...given };
   let waiting: Waiting[] = [];
   let inFlight = 0;
@@ -82,10 +92,14 @@ export function createBatcher({ pool, logger, known, limits: given }: BatcherOpt
   }
 
   async function answer(batch: readonly Waiting[], attempt = 1): Promise<void> {
+    const since = performance.now();
+    const report = (outcome: BatchReport['outcome']) =>
+      onBatch?.({ postings: batch.length, ms: performance.now() - since, outcome, waiting: waiting.length });
     let client: pg.PoolClient;
     try {
       client = await pool.connect();
     } catch (error) {
+      report('failed');
       for (const { reject } of batch) reject(new LedgerUnavailable(error));
       return;
     }
@@ -94,6 +108,7 @@ export function createBatcher({ pool, logger, known, limits: given }: BatcherOpt
       const postings = batch.map(({ posting }) => posting);
       const { outcomes, touched } = await postBatch((values) => call(client, values), postings, known.has);
       client.release();
+      report('answered');
       known.add(touched);
       for (let index = 0; index < batch.length; index++) {
         const outcome = outcomes[index] as Outcome | LedgerUnavailable;
@@ -104,6 +119,7 @@ export function createBatcher({ pool, logger, known, limits: given }: BatcherOpt
     } catch (error) {
       failure = error;
       client.release(refusal(error) === undefined);
+      report('failed');
     }
     await recover(batch, failure, attempt);
   }

@@ -68,17 +68,47 @@ export interface Due {
   readonly changedAt: Date;
 }
 
-/** Everything that is owed to claimants, or to one of them, in the order of their numbers. */
-export async function listDues(db: Queryable, claimantId?: bigint): Promise<Due[]> {
+/** What is owed to one claimant. */
+export async function listDues(db: Queryable, claimantId: bigint): Promise<Due[]> {
+  return (await readDues(db, 'c.id = $1 ORDER BY l.id', [claimantId]))
+    .map(({ due }) => due)
+    .filter((due) => due !== undefined);
+}
+
+/** What is owed to anybody, or to all parties of one kind: however many they are, only some are in memory at once. */
+export async function* walkDues(
+  db: Queryable,
+  { kind, atOnce = 500 }: { readonly kind?: string; readonly atOnce?: number } = {},
+): AsyncGenerator<Due> {
+  let after = 0n;
+  for (;;) {
+    const some = await readDues(db, 'l.id > $1 AND ($2::text IS NULL OR c.kind = $2) ORDER BY l.id LIMIT $3', [
+      after,
+      kind ?? null,
+      atOnce,
+    ]);
+    for (const { due } of some) if (due !== undefined) yield due;
+    if (some.length < atOnce) return;
+    after = some.at(-1)?.account ?? after;
+  }
+}
+
+/** A due in an account that only a newer release has a name for is left to it. */
+async function readDues(
+  db: Queryable,
+  condition: string,
+  values: readonly unknown[],
+): Promise<{ readonly account: bigint; readonly due: Due | undefined }[]> {
   const { rows } = await db.query<Claimant & { account: bigint; balance: string; changedAt: Date }>(
     `SELECT c.id, c.kind, c.name, c.account_id AS "accountId", l.id AS account, l.balance, l.posted_at AS "changedAt"
        FROM claimants c JOIN ledger.accounts l ON l.id >= c.id << 14 AND l.id < (c.id + 1) << 14
-      WHERE l.balance > 0 AND ($1::bigint IS NULL OR c.id = $1) ORDER BY l.id`,
-    [claimantId ?? null],
+      WHERE l.balance > 0 AND ${condition}`,
+    values,
   );
-  return rows.flatMap(({ account, balance, changedAt, ...claimant }) => {
+  return rows.map(({ account, balance, changedAt, ...claimant }) => {
     const parts = accountParts(Number(account) as AccountId);
-    if (parts === undefined) return [];
-    return [{ claimant, chain: parts.chain, amount: amountOf(parts.asset, BigInt(balance)), changedAt }];
+    if (parts === undefined) return { account, due: undefined };
+    const amount = amountOf(parts.asset, BigInt(balance));
+    return { account, due: { claimant, chain: parts.chain, amount, changedAt } };
   });
 }

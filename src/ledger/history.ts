@@ -35,7 +35,15 @@ export interface HistoryQuery {
   readonly limit: number;
   /** The `nextCursor` of the page before. */
   readonly cursor?: string;
+  /** How many entries of an account are looked at for one page. */
+  readonly lookAt?: number;
 }
+
+/**
+ * A page may stand for any number of entries, of which few are lines of their own: so it ends after so many, with as many lines
+ * as were found by then. Whoever goes on from there misses nothing.
+ */
+const usualLookAt = 10_000;
 
 export interface EntryRow {
   readonly account_id: bigint;
@@ -71,7 +79,7 @@ export const entryColumns = `e.account_id, (extract(epoch FROM e.posted_at) * 10
  */
 export async function listHistory(
   db: Queryable,
-  { ownerId, accounts, types, gather, limit, cursor }: HistoryQuery,
+  { ownerId, accounts, types, gather, limit, cursor, lookAt = usualLookAt }: HistoryQuery,
 ): Promise<HistoryPage> {
   const from = cursor === undefined ? undefined : parseCursor(cursor);
   const { first, end } = accountRange(ownerId);
@@ -81,11 +89,9 @@ export async function listHistory(
     `SELECT ${entryColumns}, h.gathered, h.gathered_change
        FROM ledger.accounts a
       CROSS JOIN LATERAL (
-        SELECT e.* FROM ledger.entries e
-         WHERE e.account_id = a.id
-           AND e.posted_at <= 'epoch'::timestamptz + $3 * interval '1 microsecond'
-           AND (e.posted_at, e.account_id) < ('epoch'::timestamptz + $3 * interval '1 microsecond', $4::bigint)
-           AND ($5::text[] IS NULL
+        SELECT e.* FROM (
+          SELECT * FROM ledger.entries e WHERE ${isBefore('a.id', '$3', '$4')} ORDER BY e.posted_at DESC LIMIT $12) e
+         WHERE ($5::text[] IS NULL
                 OR (SELECT t.type FROM ledger.postings t WHERE t.id = e.posting_id) = ANY ($5::text[]))
            AND NOT EXISTS (
              SELECT FROM ledger.postings t WHERE t.id = e.posting_id AND t.type = ANY ($11::text[]) AND EXISTS (
@@ -114,14 +120,68 @@ export async function listHistory(
       knownCodes.chains,
       knownCodes.assets,
       gather === true ? gatheredTypes : [],
+      lookAt,
     ],
   );
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
+  const lookedTo =
+    gather === true || types !== undefined
+      ? await findLookedTo(db, { ownerId, accounts, from, to: rows[limit - 1], lookAt })
+      : undefined;
+  const seen = lookedTo === undefined ? rows : rows.filter((row) => !comesBefore(row, lookedTo));
+  const page = seen.slice(0, limit);
+  const endsAt = seen.length > limit ? page.at(-1) : lookedTo;
   return {
     entries: page.map(toGathered),
-    nextCursor: rows.length > limit && last !== undefined ? `${last.at_us}-${last.account_id}` : null,
+    nextCursor: endsAt === undefined ? null : `${endsAt.at_us}-${endsAt.account_id}`,
   };
+}
+
+/** A place in the history of an owner. */
+interface Place {
+  readonly at_us: bigint;
+  readonly account_id: bigint;
+}
+
+function comesBefore(one: Place, other: Place): boolean {
+  return one.at_us === other.at_us ? one.account_id < other.account_id : one.at_us < other.at_us;
+}
+
+/** SQL: whether an entry `e` of the account comes before a place, so that the account's index finds it. */
+function isBefore(account: string, atUs: string, placeAccount: string): string {
+  const at = `'epoch'::timestamptz + ${atUs} * interval '1 microsecond'`;
+  return `e.account_id = ${account} AND e.posted_at <= ${at} AND (e.posted_at, e.account_id) < (${at}, ${placeAccount}::bigint)`;
+}
+
+interface LookedQuery {
+  readonly ownerId: bigint;
+  readonly accounts: readonly AccountId[] | undefined;
+  readonly from: { readonly atUs: bigint; readonly account: bigint } | undefined;
+  /** The last line of a page that is full. */
+  readonly to: Place | undefined;
+  readonly lookAt: number;
+}
+
+/**
+ * The place of the last entry that was looked at, where the looking ended before the page was full: of several accounts the
+ * newest, for what is older has not been looked at in all of them.
+ */
+async function findLookedTo(
+  db: Queryable,
+  { ownerId, accounts, from, to, lookAt }: LookedQuery,
+): Promise<Place | undefined> {
+  const { first, end } = accountRange(ownerId);
+  const { rows } = await db.query<Place>(
+    `SELECT a.id AS account_id, (extract(epoch FROM e.posted_at) * 1000000)::bigint AS at_us
+       FROM ledger.accounts a
+      CROSS JOIN LATERAL (
+        SELECT e.posted_at FROM ledger.entries e
+         WHERE ${isBefore('a.id', '$3', '$4')} AND e.posted_at >= 'epoch'::timestamptz + $5 * interval '1 microsecond'
+         ORDER BY e.posted_at DESC OFFSET $6 LIMIT 1) e
+      WHERE a.id >= $1 AND a.id < $2 AND ($7::bigint[] IS NULL OR a.id = ANY ($7))
+      ORDER BY e.posted_at DESC, a.id DESC LIMIT 1`,
+    [first, end, from?.atUs ?? farFutureUs, from?.account ?? 0, to?.at_us ?? 0n, lookAt - 1, accounts ?? null],
+  );
+  return rows[0];
 }
 
 /** SQL: the beginning of the hour of an entry. */

@@ -1,6 +1,6 @@
 import { type Database, onlyRow, type Transaction } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
-import { type BatchLimits, createBatcher } from './batcher.ts';
+import { type BatchLimits, type BatchReport, createBatcher } from './batcher.ts';
 import { LedgerUnavailable } from './errors.ts';
 import { findEarlier } from './find-earlier.ts';
 import { createKnownAccounts } from './known-accounts.ts';
@@ -34,11 +34,13 @@ export interface LedgerOptions {
   readonly db: Database;
   readonly logger: Logger;
   readonly limits?: Partial<BatchLimits>;
+  /** Told of every batch. */
+  readonly onBatch?: ((report: BatchReport) => void) | undefined;
 }
 
-export function createLedger({ db, logger, limits }: LedgerOptions): Ledger {
+export function createLedger({ db, logger, limits, onBatch }: LedgerOptions): Ledger {
   const known = createKnownAccounts();
-  const batcher = createBatcher({ pool: db.pool, logger, known, ...(limits === undefined ? {} : { limits }) });
+  const batcher = createBatcher({ pool: db.pool, logger, known, onBatch, ...(limits === undefined ? {} : { limits }) });
 
   return {
     post(posting) {

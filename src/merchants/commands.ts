@@ -73,17 +73,28 @@ interface MerchantRow {
 const select = `SELECT m.*, (SELECT count(*)::integer FROM merchant_claims c WHERE c.domain = m.domain) AS claims
   FROM merchants m`;
 
+/** However many there are, only some are in memory at once. */
+const domainsAtOnce = 500;
+
 async function list(db: Queryable, say: Tools['say']): Promise<void> {
-  const { rows } = await db.query<MerchantRow>(`${select} ORDER BY m.domain`);
-  const names = await namesOf(
-    db,
-    rows.map(({ account_id }) => account_id),
-  );
-  for (const { domain, state, account_id } of rows) {
-    const handle = account_id === null ? '-' : (names.get(account_id)?.handle ?? '-');
-    say(`${state.padEnd(10)}${handle.padEnd(13)}${domain}`);
+  let after = '';
+  for (;;) {
+    const { rows } = await db.query<MerchantRow>(`${select} WHERE m.domain > $1 ORDER BY m.domain LIMIT $2`, [
+      after,
+      domainsAtOnce,
+    ]);
+    const names = await namesOf(
+      db,
+      rows.map(({ account_id }) => account_id),
+    );
+    for (const { domain, state, account_id } of rows) {
+      const handle = account_id === null ? '-' : (names.get(account_id)?.handle ?? '-');
+      say(`${state.padEnd(10)}${handle.padEnd(13)}${domain}`);
+    }
+    if (rows.length === 0 && after === '') say('No domain is in the registry.');
+    if (rows.length < domainsAtOnce) return;
+    after = rows.at(-1)?.domain ?? after;
   }
-  if (rows.length === 0) say('No domain is in the registry.');
 }
 
 async function show(db: Queryable, domain: string, say: Tools['say']): Promise<void> {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Database } from '../db/database.ts';
 import { defineJob, handleJob } from '../jobs/define-job.ts';
 import type { Schedule } from '../jobs/worker.ts';
-import { listDues } from '../ledger/claimants.ts';
+import { walkDues } from '../ledger/claimants.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { redeemDomain } from './redeem-domain.ts';
 
@@ -17,12 +17,13 @@ export function redeemLeftoversSchedule(db: Database, ledger: Ledger): Schedule 
  * here, so that nothing waits for somebody to ask.
  */
 export async function redeemLeftovers(db: Database, ledger: Ledger): Promise<void> {
-  const owed = (await listDues(db)).flatMap(({ claimant }) => (claimant.kind === 'domain' ? [claimant.name] : []));
+  const owed = new Set<string>();
+  for await (const { claimant } of walkDues(db, { kind: 'domain' })) owed.add(claimant.name);
   const { rows } = await db.query<{ domain: string; accountId: bigint }>(
     `SELECT c.name AS domain, coalesce(c.account_id, m.account_id) AS "accountId"
        FROM claimants c LEFT JOIN merchants m ON m.domain = c.name
       WHERE c.kind = 'domain' AND c.name = ANY ($1) AND coalesce(c.account_id, m.account_id) IS NOT NULL`,
-    [[...new Set(owed)]],
+    [[...owed]],
   );
   for (const { domain, accountId } of rows) {
     await db.transaction(async (tx) => {

@@ -4,6 +4,9 @@ import type { CommandTools } from '../feature.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import { Refusal } from '../refusal.ts';
 
+/** A list that somebody reads. Wallets cost nothing, so there may be any number of them. */
+const mostDebtors = 1_000;
+
 /** What the operator does about payers who did not pay. */
 export function addNanoCommands(
   program: Command,
@@ -14,19 +17,20 @@ export function addNanoCommands(
 
   nano
     .command('debtors')
-    .description('wallets whose payments could not be collected')
+    .description('wallets whose payments could not be collected, those that owe most first')
     .action(() =>
       withDatabase(async (db) => {
         const { rows } = await db.query<{ address: string; debt: string; open: string; failed_since: Date | null }>(
           `SELECT address, debt, credit + prepaying AS open, failed_since FROM payers
-            WHERE failed_since IS NOT NULL OR debt > 0 ORDER BY debt DESC, address`,
+            WHERE failed_since IS NOT NULL OR debt > 0 ORDER BY debt DESC, address LIMIT ${mostDebtors + 1}`,
         );
         if (rows.length === 0) say('Nobody owes anything.');
-        for (const { address, debt, open, failed_since } of rows) {
+        for (const { address, debt, open, failed_since } of rows.slice(0, mostDebtors)) {
           const waits =
             failed_since === null ? '' : `, ${usdc(open)} not collected since ${failed_since.toISOString()}`;
           say(`${address}  ${usdc(debt)} written off${waits}`);
         }
+        if (rows.length > mostDebtors) say(`There are more; these are the ${mostDebtors} that owe most.`);
       }),
     );
 

@@ -19,5 +19,7 @@ export interface RateLimitDecision {
  */
 export interface RateLimiter {
   take(bucket: string, policy: RateLimitPolicy): RateLimitDecision | Promise<RateLimitDecision>;
+  /** Whether the count that is shared with other processes is out of reach, and this one counts by itself. */
+  readonly isAlone?: boolean;
   close(): Promise<void>;
 }

@@ -86,6 +86,9 @@ export function createRedisLimiter(url: string, logger: Logger): RateLimiter {
         return standIn.take(bucket, policy);
       }
     },
+    get isAlone() {
+      return away;
+    },
     async close() {
       redis.disconnect();
       await standIn.close();

@@ -2,6 +2,7 @@ import { monotonicClock } from '../clock.ts';
 import type { Feature, Parts } from '../feature.ts';
 import { addReserveCommands } from './commands.ts';
 import { snapshotSchedule } from './jobs.ts';
+import { reserveMetrics } from './reserve-metrics.ts';
 import { createReserves, type Reserves } from './reserves.ts';
 import { reserveRoutes } from './routes.ts';
 
@@ -10,6 +11,7 @@ export const reserves: Feature = {
   chapters: [{ name: 'Reserves', description: 'Proof that the service holds what it owes.' }],
   commands: (program, { withMoney, say }) => addReserveCommands(program, withMoney, say),
   routes: (parts) => reserveRoutes(openReserves(parts)),
+  metrics: (parts) => [reserveMetrics(openReserves(parts))],
   schedules: (parts) => [snapshotSchedule(openReserves(parts))],
 };
 

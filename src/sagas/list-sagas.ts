@@ -32,18 +32,12 @@ export async function listOpenSagas(
 ): Promise<OpenSaga[]> {
   const found: OpenSaga[] = [];
   for (const saga of sagas) {
-    const bounds = Object.fromEntries(
-      Object.entries(saga.states).flatMap(([name, { withinMs }]) => (withinMs === undefined ? [] : [[name, withinMs]])),
-    );
     const { rows } = await db.query<OpenSagaRow>(
       `SELECT id, status, ${saga.about} AS about, ${saga.lane} AS lane, waits_for, created_at, status_since,
-              coalesce(status_since < clock_timestamp() + make_interval(secs => $2::float8 / 1000)
-                - make_interval(secs => ($1::jsonb ->> status)::float8 / 1000), false)
-              OR coalesce(created_at < clock_timestamp() + make_interval(secs => $2::float8 / 1000)
-                - make_interval(secs => $5::float8 / 1000), false) AS stuck
+              ${isStuckSql({ bounds: '$1', within: '$5', laterMs: '$2' })} AS stuck
          FROM ${saga.table} WHERE finished_at IS NULL AND ($3::text IS NULL OR id = $3)
         ORDER BY stuck DESC, status_since LIMIT $4`,
-      [JSON.stringify(bounds), laterMs, id ?? null, limit, saga.withinMs ?? null],
+      [stuckBounds(saga), laterMs, id ?? null, limit, saga.withinMs ?? null],
     );
     for (const row of rows) {
       found.push({
@@ -62,6 +56,32 @@ export async function listOpenSagas(
   return found
     .toSorted((a, b) => Number(b.stuck) - Number(a.stuck) || a.since.getTime() - b.since.getTime())
     .slice(0, limit);
+}
+
+/** SQL: whether it has been in its state, or under way, for longer than that may take. Each is a parameter or a number. */
+export function isStuckSql({
+  bounds,
+  within,
+  laterMs,
+}: {
+  /** What stuckBounds says. */
+  readonly bounds: string;
+  /** How long it may take altogether, or null. */
+  readonly within: string;
+  readonly laterMs: string;
+}): string {
+  const moment = `clock_timestamp() + make_interval(secs => ${laterMs}::float8 / 1000)`;
+  return `(coalesce(status_since < ${moment} - make_interval(secs => (${bounds}::jsonb ->> status)::float8 / 1000), false)
+    OR coalesce(created_at < ${moment} - make_interval(secs => ${within}::float8 / 1000), false))`;
+}
+
+/** How long each state may take, for isStuckSql. */
+export function stuckBounds({ states }: Saga): string {
+  return JSON.stringify(
+    Object.fromEntries(
+      Object.entries(states).flatMap(([name, { withinMs }]) => (withinMs === undefined ? [] : [[name, withinMs]])),
+    ),
+  );
 }
 
 interface OpenSagaRow {

@@ -8,7 +8,7 @@ import { spendableBalances } from '../ledger/balances.ts';
 import { InvalidCursor } from '../ledger/history.ts';
 import { toDecimalText } from '../money/amount.ts';
 import { listTransfers, transferRecord } from './list-transfers.ts';
-import { readStatement, statement, toCsv } from './statement.ts';
+import { openMonth, statement, toCsv } from './statement.ts';
 
 /** What an account has, and how it came to it. */
 export function balanceRoutes(db: Queryable): Route[] {
@@ -48,7 +48,8 @@ function historyRoute(db: Queryable): Route {
       path: '/circle/transfers',
       tag: 'Transfers',
       summary: 'What came and went',
-      description: 'Newest first. Paging neither skips nor repeats while new transfers arrive.',
+      description:
+        'Newest first. Paging neither skips nor repeats while new transfers arrive. A page may hold fewer lines than asked for, even none, where many calls are told in one: only a `nextCursor` of null is the end.',
       auth: 'key',
       scope: 'read',
       query: pageQuery,
@@ -106,7 +107,7 @@ function statementRoute(db: Queryable): Route {
       tag: 'Transfers',
       summary: 'Your statement for a month',
       description:
-        'As JSON, or as CSV with `format=csv` or `Accept: text/csv`. Opening balance plus all changes is the closing balance, to the last digit. Months are those of UTC.',
+        'As JSON, or as CSV with `format=csv` or `Accept: text/csv`. Opening balance plus all changes is the closing balance, to the last digit. Months are those of UTC. However long it is, it comes as fast as you read it, and is of the moment at which you asked; one that breaks off before its end is not whole. Few may be under way at once.',
       auth: 'key',
       scope: 'read',
       query: z.strictObject({
@@ -140,17 +141,17 @@ function statementRoute(db: Queryable): Route {
             ],
           },
           alternatives: { 'text/csv': exampleCsv },
+          long: 'lines',
         },
       },
     },
     async ({ caller, query, accept }) => {
-      const month = await readStatement(db, {
-        accountId: caller.accountId,
-        month: query.month,
-        currency: query.currency,
-      });
+      const { accountId } = caller;
+      const month = await openMonth(db, { accountId, month: query.month, currency: query.currency });
       const wantsCsv = query.format === undefined ? /\btext\/csv\b/.test(accept) : query.format === 'csv';
-      return wantsCsv ? { status: 200, text: { type: 'text/csv', content: toCsv(month) } } : ok(month);
+      return wantsCsv
+        ? { status: 200, text: { type: 'text/csv', pieces: () => toCsv(month) } }
+        : { status: 200, long: { head: month.head, items: month.lines } };
     },
   );
 }

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { Queryable } from '../db/database.ts';
 import { type Holding, holding } from '../http/amount-field.ts';
 import { userAccount } from '../ledger/account-id.ts';
-import { gatherByHour, statementOf } from '../ledger/statement.ts';
+import type { HistoryEntry } from '../ledger/history.ts';
+import { openStatement } from '../ledger/statement.ts';
 import { toDecimalText } from '../money/amount.ts';
 import { toRecords } from './list-transfers.ts';
 
@@ -25,7 +26,14 @@ export const statement = z.object({
   lines: z.array(line).meta({ description: 'Oldest first. Opening balance plus all changes is the closing balance.' }),
 });
 
-type Statement = z.input<typeof statement>;
+type Line = z.input<typeof line>;
+
+/** A statement whose lines are read bit by bit. */
+export interface OpenStatement {
+  readonly head: Omit<z.input<typeof statement>, 'lines'>;
+  /** Oldest first, some at a time. */
+  lines(): AsyncIterable<Line[]>;
+}
 
 export interface StatementRequest {
   readonly accountId: bigint;
@@ -34,56 +42,56 @@ export interface StatementRequest {
   readonly currency: Holding;
 }
 
-export async function readStatement(db: Queryable, request: StatementRequest): Promise<Statement> {
-  const { accountId, month } = request;
+export async function openMonth(db: Queryable, request: StatementRequest): Promise<OpenStatement> {
+  const { accountId, month, currency } = request;
   const from = new Date(`${month}-01T00:00:00.000Z`);
   const to = new Date(from);
   to.setUTCMonth(to.getUTCMonth() + 1);
-  const {
-    opening,
-    closing,
-    entries: each,
-  } = await statementOf(db, {
-    account: userAccount(accountId, request.currency),
-    from,
-    to,
-  });
-  const entries = gatherByHour(each, opening);
-  const records = await toRecords(db, accountId, entries);
+  const { opening, closing, lines } = await openStatement(db, { account: userAccount(accountId, currency), from, to });
   return {
-    month,
-    currency: request.currency,
-    openingBalance: toDecimalText(opening),
-    closingBalance: toDecimalText(closing),
-    lines: entries.map(({ change, balanceAfter }, index) => {
-      const { transferId, createdAt, type, counterparty, description } = records[index] as (typeof records)[number];
-      const [moved, balance] = [toDecimalText(change), toDecimalText(balanceAfter)];
-      return { transferId, createdAt, type, counterparty, description, change: moved, balance };
-    }),
+    head: { month, currency, openingBalance: toDecimalText(opening), closingBalance: toDecimalText(closing) },
+    async *lines() {
+      for await (const entries of lines()) yield await toLines(db, accountId, entries);
+    },
   };
+}
+
+async function toLines(db: Queryable, accountId: bigint, entries: readonly HistoryEntry[]): Promise<Line[]> {
+  const records = await toRecords(db, accountId, entries);
+  return entries.map(({ change, balanceAfter }, index) => {
+    const { transferId, createdAt, type, counterparty, description } = records[index] as (typeof records)[number];
+    const [moved, balance] = [toDecimalText(change), toDecimalText(balanceAfter)];
+    return { transferId, createdAt, type, counterparty, description, change: moved, balance };
+  });
 }
 
 const columns = ['date', 'transferId', 'type', 'counterparty', 'name', 'description', 'change', 'balance', 'currency'];
 
 /** RFC 4180. The first and last row carry the opening and closing balance. */
-export function toCsv({ month, currency: asset, openingBalance, closingBalance, lines }: Statement): string {
-  const rows = [
-    columns,
-    [`${month}-01`, '', 'opening balance', '', '', '', '', openingBalance, asset],
-    ...lines.map(({ createdAt, transferId, type, counterparty, description, change, balance }) => [
-      createdAt,
-      transferId,
-      type,
-      counterparty?.handle ?? '',
-      counterparty?.name ?? '',
-      description ?? '',
-      change,
-      balance,
-      asset,
-    ]),
-    ['', '', 'closing balance', '', '', '', '', closingBalance, asset],
-  ];
-  return rows.map((row) => `${row.map(toCell).join(',')}\r\n`).join('');
+export async function* toCsv({ head, lines }: OpenStatement): AsyncGenerator<string> {
+  const { month, currency: asset, openingBalance, closingBalance } = head;
+  yield toRow(columns) + toRow([`${month}-01`, '', 'opening balance', '', '', '', '', openingBalance, asset]);
+  for await (const some of lines()) {
+    const rows = some.map(({ createdAt, transferId, type, counterparty, description, change, balance }) =>
+      toRow([
+        createdAt,
+        transferId,
+        type,
+        counterparty?.handle ?? '',
+        counterparty?.name ?? '',
+        description ?? '',
+        change,
+        balance,
+        asset,
+      ]),
+    );
+    yield rows.join('');
+  }
+  yield toRow(['', '', 'closing balance', '', '', '', '', closingBalance, asset]);
+}
+
+function toRow(cells: readonly string[]): string {
+  return `${cells.map(toCell).join(',')}\r\n`;
 }
 
 /** Spreadsheets take text that begins with =, @ or the like for a formula, and others choose these texts: disarm it. */

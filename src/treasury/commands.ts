@@ -5,7 +5,7 @@ import type { Networks } from '../chains/network.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { Problem } from '../http/problem.ts';
 import { houseBalance, houseBalances } from '../ledger/balances.ts';
-import { listDues } from '../ledger/claimants.ts';
+import { walkDues } from '../ledger/claimants.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
 import { type Asset, assets } from '../money/asset.ts';
@@ -125,12 +125,13 @@ async function show({ db, networks }: TreasuryParts, say: Say): Promise<void> {
 }
 
 async function showDues({ db }: TreasuryParts, say: Say): Promise<void> {
-  const dues = await listDues(db);
-  for (const { claimant, chain, amount, changedAt } of dues) {
+  let isAny = false;
+  for await (const { claimant, chain, amount, changedAt } of walkDues(db)) {
+    isAny = true;
     const since = changedAt.toISOString();
     say(`${chain.padEnd(6)}${text(amount).padEnd(24)}${claimant.kind} ${claimant.name}   last changed ${since}`);
   }
-  if (dues.length === 0) say('Nothing is owed to anybody without an account.');
+  if (!isAny) say('Nothing is owed to anybody without an account.');
 }
 
 async function withdrawFees({ db, ledger, networks }: TreasuryParts, options: FeeOptions, say: Say): Promise<void> {

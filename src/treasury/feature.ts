@@ -5,6 +5,7 @@ import type { Feature } from '../feature.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
 import { addTreasuryCommands } from './commands.ts';
 import { composeCeilings, readGasPrices, unsafeCeilings } from './fee-ceilings.ts';
+import { gasMetrics } from './gas-metrics.ts';
 import { houseMoveHandler, houseMoveSaga } from './house-move.ts';
 import { beginMoves, moveRetiredSchedule } from './move-retired.ts';
 import { watchGasSchedule } from './watch-gas.ts';
@@ -45,6 +46,7 @@ export const treasury: Feature<TreasurySettings> = {
         houseMoveHandler({ db, ledger, networks, provider, checkpoint }),
     },
   ],
+  metrics: ({ db, networks }) => [gasMetrics(db, networks)],
   onStart: ({ db, networks, logger, checkpoint }) => beginMoves({ db, networks, logger, checkpoint }),
   schedules: ({ db, networks, logger, checkpoint }) => [
     moveRetiredSchedule({ db, networks, logger, checkpoint }),

@@ -4,7 +4,7 @@ import { composeConfig } from '../config.ts';
 import { treasury } from './feature.ts';
 
 function ceilings(env: Record<string, string>) {
-  const { settings } = composeConfig(env, [treasury]);
+  const { settings } = composeConfig(env, [treasury], { isRoot: false, readFile: () => '' });
   return (settings.get('treasury') as ReturnType<NonNullable<typeof treasury.settings>['read']>).feeCeilings;
 }
 

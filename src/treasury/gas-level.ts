@@ -10,6 +10,10 @@ const alarmLevels: Readonly<Record<ChainId, bigint>> = {
   OP: 10n ** 16n,
 };
 
+export function gasAlarmLevel(chain: ChainId): bigint {
+  return alarmLevels[chain];
+}
+
 export function isGasLow(chain: ChainId, atomic: bigint): boolean {
-  return atomic < alarmLevels[chain];
+  return atomic < gasAlarmLevel(chain);
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Feature } from '../feature.ts';
 import { defineSettings } from '../settings.ts';
 import { startDeliveries } from './deliver.ts';
+import { deliveryMetrics } from './delivery-metrics.ts';
 import { forgetDeliveriesSchedule } from './forget-deliveries.ts';
 import type { RetrySeconds } from './retry-plan.ts';
 import { webhookRoutes } from './routes.ts';
@@ -34,6 +35,7 @@ export const webhooks: Feature<WebhookSettings> = {
     read: ({ WEBHOOK_RETRY_SECONDS }) => ({ retrySeconds: WEBHOOK_RETRY_SECONDS }),
   }),
   routes: ({ db, once, secrets, outgoing, events }) => webhookRoutes({ db, once, secrets, outgoing, events }),
+  metrics: ({ db }) => [deliveryMetrics(db)],
   schedules: ({ db, clock }) => [forgetDeliveriesSchedule(db, clock)],
   loops: ({ db, secrets, outgoing, logger, checkpoint, events }, settings) => [
     startDeliveries({ db, secrets, outgoing, logger, checkpoint, events, retrySeconds: settings.retrySeconds }),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dueAccount, houseAccount, userAccount } from '../../src/ledger/account-id.ts';
 import { balancesOf, spendableBalances } from '../../src/ledger/balances.ts';
-import { type Claimant, findClaimant, listDues, openClaimant } from '../../src/ledger/claimants.ts';
+import { type Claimant, type Due, findClaimant, listDues, openClaimant, walkDues } from '../../src/ledger/claimants.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import type { Posting } from '../../src/ledger/posting.ts';
 import { type Redeemed, redeemClaimant } from '../../src/ledger/redeem-claimant.ts';
@@ -80,9 +80,23 @@ describe('a party without an account', () => {
     const claimant = await pay(name, 700n);
     await pay(name, 50n);
     expect(await dueTo(claimant)).toEqual([amountOf('USDC', 750n)]);
-    const listed = (await listDues(db)).filter((due) => due.claimant.name === name);
+    const listed: Due[] = [];
+    for await (const due of walkDues(db)) if (due.claimant.name === name) listed.push(due);
     expect(listed).toMatchObject([{ claimant, chain: 'MATIC', amount: amountOf('USDC', 750n) }]);
     expect(listed[0]?.changedAt).toBeInstanceOf(Date);
+  });
+
+  it('is among all who are owed something, however many of them are read at once', async () => {
+    for (let number = 0; number < 3; number++) await pay(shop().name, 10n);
+    const walk = async (options: Parameters<typeof walkDues>[1]) => {
+      const names: string[] = [];
+      for await (const { claimant } of walkDues(db, options)) names.push(claimant.name);
+      return names;
+    };
+    const whole = await walk({ atOnce: 1_000 });
+    expect(whole.length).toBeGreaterThanOrEqual(3);
+    for (const atOnce of [1, 2]) expect(await walk({ atOnce })).toEqual(whole);
+    expect(await walk({ kind: 'nobody', atOnce: 1 })).toEqual([]);
   });
 
   it('cannot be owed less than nothing: not by the ledger, not by the database', async () => {

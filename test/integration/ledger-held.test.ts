@@ -11,10 +11,10 @@ import { readBooks } from '../../src/reserves/read-position.ts';
 import { reconcile } from '../../src/reserves/reconcile.ts';
 import { createReserves } from '../../src/reserves/reserves.ts';
 import { listTransfers } from '../../src/transfers/list-transfers.ts';
-import { readStatement } from '../../src/transfers/statement.ts';
 import { useDatabase } from '../support/database.ts';
 import { createOwners, fund } from '../support/ledger.ts';
 import { verifyProof } from '../support/proofs.ts';
+import { readStatement } from '../support/statement.ts';
 
 /** An order as it will be: 40 of 100 held, 30 of them taken by the shop with a fee of 1, and the rest given back. */
 const { db } = useDatabase();

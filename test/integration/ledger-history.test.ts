@@ -2,11 +2,12 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { houseAccount, userAccount } from '../../src/ledger/account-id.ts';
 import { type HistoryEntry, InvalidCursor, listHistory } from '../../src/ledger/history.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
-import { statementOf } from '../../src/ledger/statement.ts';
+import { openStatement } from '../../src/ledger/statement.ts';
 import { createLogger } from '../../src/logger.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import { useDatabase } from '../support/database.ts';
 import { createOwners, deposit, fund, transfer } from '../support/ledger.ts';
+import { all, statementOf } from '../support/statement.ts';
 
 const { db } = useDatabase();
 const ledger = createLedger({ db, logger: createLogger('silent') });
@@ -102,6 +103,36 @@ describe('history', () => {
   });
 });
 
+describe('a history with much that is small', () => {
+  it('is looked at in bounded steps, and nothing is missed or told twice', async () => {
+    const [ada, bob] = await twoFunded();
+    await ledger.post(deposit(ada, 10_000n, `deposit:MATIC:eurc:${ada}`, 'EURC'));
+    const pay = (type: string, asset: 'USDC' | 'EURC' = 'USDC') =>
+      ledger.post(transfer(ada, bob, 10n, { type, amount: amountOf(asset, 10n) }));
+    for (const type of ['transfer', 'nano', 'nano', 'nano', 'nano', 'transfer', 'nano', 'nano', 'nano'])
+      await pay(type);
+    await pay('transfer', 'EURC');
+    for (let time = 0; time < 5; time++) await pay('nano');
+    const whole = await listHistory(db, { ownerId: ada, gather: true, limit: 50 });
+    expect(whole.nextCursor).toBeNull();
+
+    for (const { lookAt, limit } of [1, 3, 4].flatMap((lookAt) => [2, 50].map((limit) => ({ lookAt, limit })))) {
+      const seen: HistoryEntry[] = [];
+      let cursor: string | null | undefined;
+      let pages = 0;
+      while (cursor !== null) {
+        const page = await listHistory(db, { ownerId: ada, gather: true, limit, lookAt, ...(cursor && { cursor }) });
+        seen.push(...page.entries);
+        cursor = page.nextCursor;
+        pages++;
+      }
+      expect(seen).toEqual(whole.entries);
+      // Of USDC there are fifteen entries, so no page can have looked at more of them.
+      expect(pages).toBeGreaterThanOrEqual(15 / lookAt);
+    }
+  });
+});
+
 describe('a statement', () => {
   it('adds up from the opening to the closing balance', async () => {
     const [ada, bob] = await twoFunded();
@@ -145,7 +176,78 @@ describe('a statement', () => {
     const statement = await statementOf(db, { account, from: new Date(0), to: new Date() });
     expect(statement).toEqual({ account, opening: amountOf('EURC', 0n), entries: [], closing: amountOf('EURC', 0n) });
   });
+
+  const always = { from: new Date(0), to: new Date('2199-01-01') };
+
+  it('is read some entries at a time, and is the same whatever is in memory at once', async () => {
+    const [ada, bob] = await twoFunded();
+    await Promise.all(Array.from({ length: 12 }, () => ledger.post(transfer(ada, bob, 10n))));
+    const query = { account: userAccount(ada, 'USDC'), ...always };
+    const { entries: whole } = await statementOf(db, query);
+    expect(whole).toHaveLength(13);
+    for (const chunkSize of [1, 5, 13]) {
+      const chunks: (readonly HistoryEntry[])[] = [];
+      for await (const chunk of (await openStatement(db, { ...query, chunkSize })).entries()) chunks.push(chunk);
+      expect(Math.max(...chunks.map(({ length }) => length))).toBe(chunkSize);
+      expect(chunks.flat()).toEqual(whole);
+    }
+  });
+
+  it('is all of the moment at which it was opened', async () => {
+    const [ada, bob] = await twoFunded();
+    for (let time = 0; time < 3; time++) await ledger.post(transfer(ada, bob, 10n));
+    const { entries, closing } = await openStatement(db, {
+      account: userAccount(ada, 'USDC'),
+      ...always,
+      chunkSize: 2,
+    });
+    const seen: HistoryEntry[] = [];
+    for await (const chunk of entries()) {
+      seen.push(...chunk);
+      await ledger.post(transfer(ada, bob, 1_000n));
+    }
+    expect(seen.map(({ change }) => change.atomic)).toEqual([10_000n, -10n, -10n, -10n]);
+    expect(seen.at(-1)?.balanceAfter).toEqual(closing);
+  });
+
+  it('fails on the way when its entries do not lead where they say', async () => {
+    const [ada, bob] = await twoFunded();
+    const account = userAccount(ada, 'USDC');
+    for (let time = 0; time < 4; time++) await ledger.post(transfer(ada, bob, 10n));
+    await tamper(`DELETE FROM ledger.entries e WHERE account_id = ${account} AND balance_after = 9970`);
+    const seen: HistoryEntry[] = [];
+    const read = async () => {
+      const { entries } = await openStatement(db, { account, ...always, chunkSize: 2 });
+      for await (const chunk of entries()) seen.push(...chunk);
+    };
+    await expect(read()).rejects.toThrow(`the entries of account ${account} lead to 9970, but it recorded 9960`);
+    expect(seen.map(({ balanceAfter }) => balanceAfter.atomic)).toEqual([10_000n, 9_990n]);
+  });
+
+  it('tells what is small and many by the hour, also where an hour is read in several bits', async () => {
+    const [ada, bob] = await twoFunded();
+    for (let time = 0; time < 5; time++) await ledger.post(transfer(ada, bob, 10n, { type: 'nano' }));
+    await ledger.post(transfer(ada, bob, 100n));
+    const query = { account: userAccount(ada, 'USDC'), ...always };
+    const told = async (chunkSize: number) => all((await openStatement(db, { ...query, chunkSize })).lines());
+    const whole = await told(100);
+    // An hour may have ended in between: then there are two lines of calls.
+    const calls = whole.filter(({ posting }) => posting.type === 'nano');
+    expect(calls.reduce((sum, { gathered = 0 }) => sum + gathered, 0)).toBe(5);
+    expect(calls.length).toBeLessThanOrEqual(2);
+    expect(whole.at(-1)?.balanceAfter.atomic).toBe(9_850n);
+    for (const chunkSize of [1, 2, 3]) expect(await told(chunkSize)).toEqual(whole);
+  });
 });
+
+/** Does what the database otherwise refuses. */
+async function tamper(sql: string): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.query('ALTER TABLE ledger.entries DISABLE TRIGGER USER');
+    await tx.query(sql);
+    await tx.query('ALTER TABLE ledger.entries ENABLE TRIGGER USER');
+  });
+}
 
 async function twoFunded(): Promise<[bigint, bigint]> {
   const [ada, bob] = await createOwners(db, 2);

@@ -7,7 +7,6 @@ import { LedgerUnavailable } from '../../src/ledger/errors.ts';
 import { eventsWait, takeEvents } from '../../src/ledger/events.ts';
 import { listHistory } from '../../src/ledger/history.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
-import { statementOf } from '../../src/ledger/statement.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { createLogger } from '../../src/logger.ts';
 import { amountOf } from '../../src/money/amount.ts';
@@ -20,6 +19,7 @@ import { listTransfers } from '../../src/transfers/list-transfers.ts';
 import { useDatabase } from '../support/database.ts';
 import { createOwners, fund, transfer } from '../support/ledger.ts';
 import { verifyProof } from '../support/proofs.ts';
+import { statementOf } from '../support/statement.ts';
 
 /** A newer release has been here: it brought an asset, a chain, kinds of account, and posted in all of them. */
 const { db } = useDatabase();

@@ -168,6 +168,16 @@ describe('the operator', () => {
   });
 });
 
+test('the list names every domain once, however many there are', async () => {
+  await db.query(
+    `INSERT INTO merchants (domain, state, enabled_by)
+     SELECT 'many-' || i || '.com', 'enabled', 'operator' FROM generate_series(1, 1200) i`,
+  );
+  const { rows } = await db.query<{ domain: string }>('SELECT domain FROM merchants ORDER BY domain');
+  const lines = (await paywright('list')).split('\n');
+  expect(lines.map((line) => line.slice(23))).toEqual(rows.map(({ domain }) => domain));
+});
+
 test('whatever the code does, the database keeps one owner for each domain, and no open gate without a reason', async () => {
   const insert = (fields: string, values: string) => db.query(`INSERT INTO merchants (${fields}) VALUES (${values})`);
   await expect(insert('domain, state', "'x.com', 'enabled'")).rejects.toMatchObject({ code: '23514' });

@@ -9,6 +9,7 @@ import { declareSagas } from '../../src/sagas/declare-sagas.ts';
 import { defineSaga, isEnd, type Saga } from '../../src/sagas/define-saga.ts';
 import { resumeAllSagas, resumeSagasSchedule } from '../../src/sagas/resume-sagas.ts';
 import { createSagaRunner, handleSaga, type SagaStep } from '../../src/sagas/run-saga.ts';
+import { sagaMetrics } from '../../src/sagas/saga-metrics.ts';
 import { wakeSaga } from '../../src/sagas/wake-saga.ts';
 import { useDatabase } from '../support/database.ts';
 import { createTestLog } from '../support/deposits.ts';
@@ -619,6 +620,17 @@ describe('errands', () => {
       );
       expect(lines[1]).toBe(`errand ${held}   held for 3 d   milk at shop   waits for: a person decides`);
       expect(await paywright('list', '--stuck')).toEqual([lines[0]]);
+    });
+
+    test('and counted for whoever watches, the stuck ones apart', async () => {
+      const [stuck] = [await errandIn('planned'), await errandIn('planned'), await errandIn('held')];
+      await errandIn('done');
+      await age(stuck, '2 minutes');
+      const told = await sagaMetrics(db, [...listed, errand]).read();
+      const labels = { saga: 'errand' };
+      expect(told['paywright_sagas_open']).toContainEqual({ labels, value: 3 });
+      expect(told['paywright_sagas_stuck']).toContainEqual({ labels, value: 1 });
+      expect(told['paywright_sagas_open']).toContainEqual({ labels: { saga: 'withdrawal' }, value: 0 });
     });
 
     test('one of them with its steps, finished or not', async () => {

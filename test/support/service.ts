@@ -20,16 +20,19 @@ const unlimited = {
 export interface Service {
   readonly url: string;
   readonly client: Client;
+  /** Only where OPERATOR_PORT is set. */
+  readonly operatorPort: number | undefined;
   stop(): Promise<void>;
 }
 
 export interface StartOptions {
+  /** Both, if not said otherwise. */
+  readonly roles?: Roles;
   readonly env?: Readonly<Record<string, string>>;
   readonly logger?: Logger;
   readonly say?: (line: string) => void;
   readonly features?: readonly ListedFeature[];
   readonly checkpoint?: Checkpoint;
-  readonly roles?: Roles;
 }
 
 /** Starts the whole service in this process, on a port of its own. */
@@ -46,7 +49,7 @@ export async function startService(database: Pick<TestDatabase, 'url'>, options:
     ...(options.checkpoint && { checkpoint: options.checkpoint }),
   });
   const url = running.publicUrl ?? '';
-  return { url, client: createClient(url), stop: () => running.stop() };
+  return { url, client: createClient(url), operatorPort: running.operatorPort, stop: () => running.stop() };
 }
 
 /** A service on a database of its own for a test file. Its fields may be read from the first test on. */
@@ -68,6 +71,9 @@ export function useService(options: StartOptions = {}): Service & { readonly dat
     },
     get client() {
       return started().client;
+    },
+    get operatorPort() {
+      return started().operatorPort;
     },
     stop: () => started().stop(),
   };

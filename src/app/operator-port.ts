@@ -1,0 +1,45 @@
+import { monotonicClock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { refuseTakenPort } from '../http/listen.ts';
+import { jobMetrics } from '../jobs/job-metrics.ts';
+import { createCollector } from '../metrics/collect.ts';
+import { metrics } from '../metrics/feature.ts';
+import { startOperatorServer } from '../metrics/operator-server.ts';
+import { poolMetrics } from '../metrics/pool-metrics.ts';
+import { processMetrics } from '../metrics/process-metrics.ts';
+import type { Foundation } from './foundation.ts';
+import { gather, settingsOf } from './listed-feature.ts';
+
+/** Finds out early that the operator's port cannot be had. */
+export async function refuseTakenOperatorPort(config: Config): Promise<void> {
+  const address = settingsOf(config, metrics);
+  if (address === undefined) return;
+  await refuseTakenPort({ ...address, names: { host: 'OPERATOR_HOST', port: 'OPERATOR_PORT' } });
+}
+
+/** Opens the operator's port, in whichever role. Answers the port, or undefined where it is off. */
+export async function startOperatorPort(foundation: Foundation): Promise<number | undefined> {
+  const { config, features, db, logger, closers, meters } = foundation;
+  const address = settingsOf(config, metrics);
+  if (address === undefined || meters === undefined) return undefined;
+  const ownProcess = processMetrics();
+  closers.push(async () => ownProcess.stop());
+  const collector = createCollector({
+    sources: [
+      ownProcess,
+      meters.requests.source,
+      meters.batches.source,
+      poolMetrics(meters.pools),
+      jobMetrics(db),
+      ...meters.more,
+      ...gather(features, config, (feature, settings) => feature.metrics?.(foundation, settings)),
+    ],
+    clock: monotonicClock,
+    logger,
+  });
+  closers.push(async () => collector.stop());
+  const server = await startOperatorServer(address, () => collector.scrape());
+  closers.push(() => server.stop());
+  meters.ports.push(server.port);
+  return server.port;
+}

@@ -1,0 +1,51 @@
+import type { Queryable } from '../db/database.ts';
+import { defineMetrics, type MetricSource, mostCounted } from '../metrics/metric.ts';
+
+/** The queues of jobs. A job that advances sagas has its lane in its name: `saga_MATIC`. */
+export function jobMetrics(db: Queryable): MetricSource {
+  return defineMetrics({
+    name: 'jobs',
+    metrics: {
+      paywright_jobs_ready: { type: 'gauge', help: 'Jobs that could run now and wait for a slot.' },
+      paywright_jobs_oldest_ready_seconds: { type: 'gauge', help: 'How long the oldest of them has waited.' },
+      paywright_jobs_running: { type: 'gauge', help: 'Jobs that some process is at.' },
+      paywright_jobs_failing: { type: 'gauge', help: 'Jobs that have failed and will be tried again.' },
+      paywright_jobs_given_up: { type: 'gauge', help: 'Jobs that have failed for the last time and are still kept.' },
+    },
+    maxAgeMs: 10_000,
+    async read() {
+      const { rows } = await db.query<JobsRow>(
+        `SELECT t.identifier AS task,
+                count(*) FILTER (WHERE j.ready)::int AS ready, count(*) FILTER (WHERE j.running)::int AS running,
+                count(*) FILTER (WHERE j.failed AND NOT j.over)::int AS failing,
+                count(*) FILTER (WHERE j.failed AND j.over)::int AS given_up,
+                coalesce(extract(epoch FROM now() - min(j.run_at) FILTER (WHERE j.ready)), 0)::float8 AS oldest
+           FROM (SELECT task_id, run_at, locked_at IS NOT NULL AS running, last_error IS NOT NULL AS failed,
+                        attempts >= max_attempts AS over,
+                        locked_at IS NULL AND attempts < max_attempts AND run_at <= now() AS ready
+                   FROM graphile_worker._private_jobs LIMIT $1) j
+           JOIN graphile_worker._private_tasks t ON t.id = j.task_id
+          GROUP BY 1 ORDER BY 1`,
+        [mostCounted],
+      );
+      const each = (count: (row: JobsRow) => number) =>
+        rows.map((row) => ({ labels: { task: row.task }, value: count(row) }));
+      return {
+        paywright_jobs_ready: each(({ ready }) => ready),
+        paywright_jobs_oldest_ready_seconds: each(({ oldest }) => oldest),
+        paywright_jobs_running: each(({ running }) => running),
+        paywright_jobs_failing: each(({ failing }) => failing),
+        paywright_jobs_given_up: each(({ given_up }) => given_up),
+      };
+    },
+  });
+}
+
+interface JobsRow {
+  readonly task: string;
+  readonly ready: number;
+  readonly running: number;
+  readonly failing: number;
+  readonly given_up: number;
+  readonly oldest: number;
+}
