@@ -2,6 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { type ChainId, chainIds } from './chains/chains.ts';
+import { isPlainHttp } from './chains/plain-http.ts';
 import { type HostAndPort, parsePrivateHosts } from './outgoing/private-hosts.ts';
 import { parseUrl } from './parse-url.ts';
 import { Refusal } from './refusal.ts';
@@ -192,6 +193,12 @@ function unsafeGround(env: Environment, given: Given): string[] {
     problems.push('PAYWRIGHT_SECRET is missing: it protects API keys and the wallet seed (or PAYWRIGHT_SECRET_FILE)');
   }
   if (env.PUBLIC_URL?.startsWith('http:')) problems.push('PUBLIC_URL is unsafe: it must begin with https://');
+  for (const id of chainIds) {
+    // The addresses are not repeated: they often hold a key.
+    if (env[`RPC_URLS_${id}`]?.some(isPlainHttp)) {
+      problems.push(`RPC_URLS_${id} is unsafe: every address must begin with https://, unless it is on this machine`);
+    }
+  }
   if (given['ALLOW_PRIVATE_HOSTS'] !== undefined) {
     problems.push('ALLOW_PRIVATE_HOSTS is unsafe: it belongs to the sandbox');
   }

@@ -105,6 +105,15 @@ describe('live mode', () => {
     }
   });
 
+  test('asks nodes over https only, and never repeats their addresses', () => {
+    const refusal = (urls: string) => () => readConfig({ ...live, RPC_URLS_ETH: urls });
+    for (const urls of ['http://eth.example.com/hunter2', 'https://eth.example.com,http://10.0.0.7/hunter2']) {
+      expect(refusal(urls)).toThrow(/^ {2}- RPC_URLS_ETH is unsafe: /m);
+      expect(refusal(urls)).toThrow(/^(?![^]*hunter2)/);
+    }
+    expect(readConfig({ ...live, RPC_URLS_ETH: 'http://127.0.0.1:8545,http://localhost:1' }).rpcUrls.has('ETH')).toBe(true);
+  });
+
   test('a secret may come from a file instead', () => {
     const { PAYWRIGHT_SECRET: _, ...rest } = live;
     expect(readConfig({ ...rest, PAYWRIGHT_SECRET_FILE: '/run/secret' }).secretFile).toBe('/run/secret');

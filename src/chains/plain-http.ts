@@ -1,0 +1,14 @@
+import { isIP } from 'node:net';
+
+/**
+ * Whether a node is asked in the clear over a network: then anybody on the way can answer in its place. To this machine itself
+ * nobody is on the way.
+ */
+export function isPlainHttp(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'http:' && !isThisMachine(hostname);
+}
+
+function isThisMachine(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'));
+}
