@@ -5,46 +5,45 @@ import { type ChainFacts, chains } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import { type ChainNode, type Network, tokenOf } from '../chains/network.ts';
 import type { Arrival } from './arrival.ts';
-import type { Testimony } from './judge-testimony.ts';
+import type { Shown, Testimony } from './judge-testimony.ts';
 
-/** A transfer of a token to an address of ours, at its place within a transaction; and, if that matters, what its receipt proves. */
-export type Asserted = Pick<Arrival, 'txHash' | 'position' | 'sender' | 'recipient' | 'asset' | 'atomic'> &
-  Partial<Pick<Arrival, 'proofs'>>;
+/** Where a transfer of a token to an address of ours is said to be. */
+export type Place = Pick<Arrival, 'txHash' | 'position' | 'recipient' | 'asset'>;
 
-/** Asks every node by itself whether it shows this on the chain. */
-export function askNodes(network: Network, asserted: Asserted): Promise<Testimony[]> {
-  return Promise.all(network.nodes.map((node) => ask(network, node, asserted)));
+/** Asks every node by itself what it shows there. */
+export function askNodes(network: Network, place: Place): Promise<Testimony[]> {
+  return Promise.all(network.nodes.map((node) => ask(network, node, place)));
 }
 
-async function ask(network: Network, node: ChainNode, asserted: Asserted): Promise<Testimony> {
+async function ask(network: Network, node: ChainNode, place: Place): Promise<Testimony> {
   const { host, client } = node;
   try {
-    const receipt = await findReceipt(client, asserted.txHash);
-    if (receipt === undefined || !shows(network, receipt, asserted)) return { host, says: 'otherwise' };
-    const { blockNumber: number, blockHash: hash } = receipt;
+    const receipt = await findReceipt(client, place.txHash);
+    const found = receipt && findTransfer(network, receipt, place);
+    if (found === undefined || receipt === undefined) return { host, says: 'otherwise' };
+    const { blockNumber, blockHash } = receipt;
     // A receipt names any block it likes: it counts only if the node has that block in its chain.
-    if ((await client.getBlock({ blockNumber: number })).hash !== hash) return { host, says: 'otherwise' };
-    return { host, says: 'shown', block: { number, hash, isFinal: number <= (await lastFinal(network, node)) } };
+    if ((await client.getBlock({ blockNumber })).hash !== blockHash) return { host, says: 'otherwise' };
+    const isFinal = blockNumber <= (await lastFinal(network, node));
+    return { host, says: 'shown', shown: { ...found, blockNumber, blockHash, isFinal } };
   } catch {
     // Whatever keeps it from answering, it says nothing for or against.
     return { host, says: 'silent' };
   }
 }
 
-function shows(network: Network, { status, logs }: TransactionReceipt, asserted: Asserted): boolean {
-  const { position, sender, recipient, asset, atomic, proofs } = asserted;
+function findTransfer(
+  network: Network,
+  { status, logs }: TransactionReceipt,
+  { position, recipient, asset }: Place,
+): Pick<Shown, 'atomic' | 'sender' | 'proofs'> | undefined {
   const token = tokenOf(network, asset);
   const log = logs[position];
-  if (status !== 'success' || token === undefined || log === undefined) return false;
-  if (!isAddressEqual(log.address, token.address)) return false;
+  if (status !== 'success' || token === undefined || log === undefined) return undefined;
+  if (!isAddressEqual(log.address, token.address)) return undefined;
   const moved = transferIn(log);
-  return (
-    moved !== undefined &&
-    moved.value === atomic &&
-    isAddressEqual(moved.from, sender) &&
-    isAddressEqual(moved.to, recipient) &&
-    (proofs === undefined || proofsOf(logs, position).join() === proofs.join())
-  );
+  if (moved === undefined || moved.value === 0n || !isAddressEqual(moved.to, recipient)) return undefined;
+  return { atomic: moved.value, sender: moved.from, proofs: proofsOf(logs, position) };
 }
 
 function transferIn({ data, topics }: TransactionReceipt['logs'][number]) {

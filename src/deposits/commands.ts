@@ -6,8 +6,8 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
 import { Refusal } from '../refusal.ts';
 import { type BookedDeposit, findBooked, listLost } from './booked-deposit.ts';
-import { findHeld, type HeldDeposit, listHeld } from './held-deposit.ts';
 import { rejectHeld, releaseHeld } from './decide-held.ts';
+import { findHeld, type HeldDeposit, listHeld } from './held-deposit.ts';
 import { refuseIfShown, reverseBooked } from './reverse-deposit.ts';
 
 interface DepositParts {
@@ -51,17 +51,20 @@ export function addDepositCommands(program: Command, withMoney: WithMoney, say: 
 async function list({ db }: DepositParts, say: Say, { onlyHeld }: { readonly onlyHeld: boolean }): Promise<void> {
   const held = (await listHeld(db)).filter(({ rejectedAt }) => !onlyHeld || rejectedAt === null);
   const lost = onlyHeld ? [] : await listLost(db);
-  const names = await namesOf(
-    db,
-    [...held.map(({ arrival }) => arrival.accountId), ...lost.map(({ accountId }) => accountId)],
-  );
+  const names = await namesOf(db, [
+    ...held.map(({ arrival }) => arrival.accountId),
+    ...lost.map(({ accountId }) => accountId),
+  ]);
   const owner = (id: bigint | null) => (id === null ? 'the house' : (names.get(id)?.handle ?? `account ${id}`));
   for (const one of held) say(describeHeld(one, owner(one.arrival.accountId)));
   for (const one of lost) say(describeLost(one, owner(one.accountId)));
   if (held.length + lost.length === 0) say(onlyHeld ? 'No deposit is held.' : 'No deposit is held or lost.');
 }
 
-function describeHeld({ id, chain, arrival, because, seenAt, releasedAt, rejectedAt }: HeldDeposit, owner: string): string {
+function describeHeld(
+  { id, chain, arrival, because, seenAt, releasedAt, rejectedAt }: HeldDeposit,
+  owner: string,
+): string {
   const { asset, atomic, txHash, position } = arrival;
   const state = rejectedAt !== null ? 'rejected' : releasedAt !== null ? 'released' : 'held';
   const reason = state === 'held' ? `   ${because}` : '';

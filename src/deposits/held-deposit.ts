@@ -31,7 +31,11 @@ export async function listDue(db: Queryable, chain: ChainId, limit: number): Pro
   return rows.map(toHeld);
 }
 
-export async function findHeld(db: Queryable, id: string, lock: 'lock' | 'look' = 'look'): Promise<HeldDeposit | undefined> {
+export async function findHeld(
+  db: Queryable,
+  id: string,
+  lock: 'lock' | 'look' = 'look',
+): Promise<HeldDeposit | undefined> {
   const { rows } = await db.query<HeldRow>(
     `SELECT ${columns} FROM held_deposits WHERE id = $1${lock === 'lock' ? ' FOR UPDATE' : ''}`,
     [id],

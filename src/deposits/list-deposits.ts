@@ -13,7 +13,10 @@ export const depositRecord = z.object({
   amount: z.string().meta({ description: 'Decimal text, exact to the last digit.' }),
   txHash: z.string(),
   from: z.string().meta({ description: 'The address that sent it.' }),
-  transferId: z.string().nullable().meta({ description: 'How it is known in your history. Null while it is `pending`.' }),
+  transferId: z
+    .string()
+    .nullable()
+    .meta({ description: 'How it is known in your history. Null while it is `pending`.' }),
   status: z.enum(['pending', 'credited', 'waiting', 'on_its_way', 'carried_home', 'reversed']).meta({
     description:
       '`pending`: seen on the chain and being checked, which large deposits are. `reversed`: the chain has lost it, and it was taken back. `credited`: in your balance on its chain. On a chain where you have no wallet USDC is carried to Polygon: it is `waiting` until that is worth the gas, then `on_its_way`, and `carried_home` when you can spend it.',

@@ -54,27 +54,33 @@ export async function lookAtHeld(parts: HeldParts, network: Network): Promise<vo
       return;
     }
     checkpoint('deposits.proven');
-    await believe(parts, held, verdict.blockNumber);
+    await believe(parts, held, verdict.shown);
     checkpoint('deposits.believed');
   });
 }
 
+type Proven = Pick<Arrival, 'atomic' | 'sender' | 'proofs' | 'blockNumber'>;
+
 /** What the operator has released is asked of nobody. */
-async function judge(network: Network, { arrival, releasedAt }: HeldDeposit): Promise<Verdict> {
-  if (releasedAt !== null) return { is: 'proven', blockNumber: arrival.blockNumber };
+async function judge(
+  network: Network,
+  { arrival, releasedAt }: HeldDeposit,
+): Promise<{ readonly is: 'proven'; readonly shown: Proven } | Extract<Verdict, { is: 'doubtful' }>> {
+  if (releasedAt !== null) return { is: 'proven', shown: arrival };
   return judgeTestimony(await askNodes(network, arrival));
 }
 
 /**
- * One commit: it is held no more, and in the books. Under the lock of its row, and only if it is still what was proven; should
- * it be in the books already, they only recognise it.
+ * One commit: it is held no more, and in the books as it was proven. Under the lock of its row, so that it is not rejected in the
+ * same moment; should it be in the books already, they only recognise it.
  */
-async function believe(parts: HeldParts, { id, chain, arrival }: HeldDeposit, blockNumber: bigint): Promise<void> {
+async function believe(parts: HeldParts, { id, chain, arrival }: HeldDeposit, proven: Proven): Promise<void> {
+  const { atomic, sender, proofs, blockNumber } = proven;
   await parts.db.transaction(async (tx) => {
     const now = await findHeld(tx, id, 'lock');
-    if (now === undefined || now.rejectedAt !== null || !isSame(now.arrival, arrival)) return;
+    if (now === undefined || now.rejectedAt !== null || !isSamePlace(now.arrival, arrival)) return;
     await tx.query('DELETE FROM held_deposits WHERE id = $1', [id]);
-    await enter(tx, parts, chain, { ...arrival, blockNumber }, now.seenAt);
+    await enter(tx, parts, chain, { ...arrival, atomic, sender, proofs, blockNumber }, now.seenAt);
   });
 }
 
@@ -83,15 +89,9 @@ async function enter(tx: Transaction, parts: HeldParts, chain: ChainId, arrival:
   else await creditWithin(tx, parts, chain, [arrival]);
 }
 
-function isSame(one: Arrival, other: Arrival): boolean {
-  return (
-    one.accountId === other.accountId &&
-    one.recipient === other.recipient &&
-    one.sender === other.sender &&
-    one.asset === other.asset &&
-    one.atomic === other.atomic &&
-    one.proofs.join() === other.proofs.join()
-  );
+/** It was read again meanwhile, and is said to be somebody else's now, or something else. */
+function isSamePlace(one: Arrival, other: Arrival): boolean {
+  return one.accountId === other.accountId && one.recipient === other.recipient && one.asset === other.asset;
 }
 
 /** Looked at again soon while it is new, and ever more rarely: what waits for the operator costs few questions. */

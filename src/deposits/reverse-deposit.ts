@@ -8,7 +8,7 @@ import { postSurely } from '../ledger/post-surely.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import { Refusal } from '../refusal.ts';
-import { askNodes } from './ask-nodes.ts';
+import { askNodes, type Place } from './ask-nodes.ts';
 import { type BookedDeposit, findBooked } from './booked-deposit.ts';
 import { hostsOf } from './judge-testimony.ts';
 
@@ -48,7 +48,8 @@ export function reverseBooked({ db, ledger }: ReverseParts, id: string): Promise
     );
     await postSurely(tx, ledger, [reversal(deposit, { ...source, taken })]);
     // Frozen as before: nobody has seen the moment in between.
-    if (frozenAt !== null) await tx.query('UPDATE accounts SET frozen_at = $2 WHERE id = $1', [deposit.accountId, frozenAt]);
+    if (frozenAt !== null)
+      await tx.query('UPDATE accounts SET frozen_at = $2 WHERE id = $1', [deposit.accountId, frozenAt]);
     const { asset } = deposit.amount;
     return { taken: amountOf(asset, taken), owed: amountOf(asset, owed) };
   });
@@ -57,7 +58,8 @@ export function reverseBooked({ db, ledger }: ReverseParts, id: string): Promise
 function refuseUnlessAtRest({ id, reversedAt, sagaId, claimId, sweep, bridge }: BookedDeposit): void {
   if (reversedAt !== null) throw new Refusal(`${id} was taken back already, at ${reversedAt.toISOString()}.`);
   if (sagaId !== null) throw new Refusal(`${id} is what ${sagaId} has brought, which sends it again if it is gone.`);
-  if (claimId !== null) throw new Refusal(`${id} is the payment ${claimId} for a call: nobody else was credited with it.`);
+  if (claimId !== null)
+    throw new Refusal(`${id} is the payment ${claimId} for a call: nobody else was credited with it.`);
   if (sweep !== null) throw new Refusal(`${id} is being swept by ${sweep}: try again when that has ended.`);
   if (bridge?.isOpen) throw new Refusal(`${id} is being carried home by ${bridge.id}: try again when that has ended.`);
 }
@@ -68,7 +70,9 @@ function refuseUnlessAtRest({ id, reversedAt, sagaId, claimId, sweep, bridge }: 
  */
 async function holdOwner(tx: Transaction, accountId: bigint): Promise<Date | null> {
   await lockOwner(tx, accountId);
-  const { rows } = await tx.query<{ frozen_at: Date | null }>('SELECT frozen_at FROM accounts WHERE id = $1', [accountId]);
+  const { rows } = await tx.query<{ frozen_at: Date | null }>('SELECT frozen_at FROM accounts WHERE id = $1', [
+    accountId,
+  ]);
   const frozenAt = rows[0]?.frozen_at ?? null;
   if (frozenAt !== null) await tx.query('UPDATE accounts SET frozen_at = NULL WHERE id = $1', [accountId]);
   return frozenAt;
@@ -106,7 +110,10 @@ function reversal(deposit: BookedDeposit, { account, chain, taken }: Source & { 
     reference: `deposit:${deposit.chain}:${txHash}:${position}:reversed`,
     entries: [
       { account: houseAccount('custody', asset, deposit.chain), atomic },
-      { account: houseAccount('reversals_in_transit', asset, deposit.chain), atomic: isElsewhere ? -atomic : taken - atomic },
+      {
+        account: houseAccount('reversals_in_transit', asset, deposit.chain),
+        atomic: isElsewhere ? -atomic : taken - atomic,
+      },
       { account, atomic: -taken },
       ...(isElsewhere ? [{ account: houseAccount('reversals_in_transit', asset, chain), atomic: taken }] : []),
     ],
@@ -121,14 +128,18 @@ function smaller(one: bigint, other: bigint): bigint {
 }
 
 /** Two looks decide: what nodes of two hosts show, or the only one there is, is not taken back by mistake. */
-export async function refuseIfShown(network: Network | undefined, deposit: Parameters<typeof askNodes>[1]): Promise<void> {
-  if (network === undefined) throw new Refusal('Its chain is off, so nobody can be asked. --force does it all the same.');
+export async function refuseIfShown(
+  network: Network | undefined,
+  deposit: Place & { readonly atomic: bigint },
+): Promise<void> {
+  if (network === undefined)
+    throw new Refusal('Its chain is off, so nobody can be asked. --force does it all the same.');
   const testimony = await askNodes(network, deposit);
   if (testimony.every(({ says }) => says === 'silent')) {
     throw new Refusal('No node answers, so nobody knows whether it is on the chain. --force does it all the same.');
   }
-  const showing = hostsOf(testimony.filter(({ says }) => says === 'shown'));
+  const showing = hostsOf(testimony.filter(({ shown }) => shown?.atomic === deposit.atomic));
   if (showing.size >= Math.min(2, hostsOf(testimony).size)) {
-    throw new Refusal(`It is on the chain: ${[...showing].join(' and ')} shows it. --force does it all the same.`);
+    throw new Refusal(`It is on the chain, says ${[...showing].join(' and ')}. --force does it all the same.`);
   }
 }

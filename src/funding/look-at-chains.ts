@@ -96,7 +96,13 @@ async function readHeld(
   chain: ChainId,
   { accountIds, head }: { readonly accountIds: readonly bigint[]; readonly head: bigint },
 ): Promise<Arriving[]> {
-  const { rows } = await db.query<{ account_id: bigint; asset: Asset; atomic: string; tx_hash: Hex; block_number: bigint }>(
+  const { rows } = await db.query<{
+    account_id: bigint;
+    asset: Asset;
+    atomic: string;
+    tx_hash: Hex;
+    block_number: bigint;
+  }>(
     `SELECT account_id, asset, atomic, tx_hash, block_number FROM held_deposits
       WHERE chain = $1 AND account_id = ANY ($2) AND rejected_at IS NULL ORDER BY id`,
     [chain, accountIds],

@@ -64,7 +64,11 @@ export async function reconcileWallets(
     const taken = await readTaken(network, token, open, blockNumber);
     const onChain = total(balances);
     const shown = await readShown(network, token, position.doubted, blockNumber);
-    const { inFlight, difference } = compare(book, { onChain, taken, unowed: total(shown.map(({ atomic }) => atomic)) });
+    const { inFlight, difference } = compare(book, {
+      onChain,
+      taken,
+      unowed: total(shown.map(({ atomic }) => atomic)),
+    });
     const text = (atomic: bigint) => amountText(asset, atomic);
     if (difference !== 0n) {
       findings.push(

@@ -45,7 +45,9 @@ export interface ReportParts {
  */
 export async function reportReserves(parts: ReportParts): Promise<ReservesReport> {
   const position = await atOneMoment(parts.db, readPosition);
-  const rows = await Promise.all([...parts.networks.values()].map((network) => reportChain(parts, reviewed(network), position)));
+  const rows = await Promise.all(
+    [...parts.networks.values()].map((network) => reportChain(parts, reviewed(network), position)),
+  );
   return { reserves: rows.flat(), at: position.at.toISOString() };
 }
 
