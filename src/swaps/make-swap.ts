@@ -5,6 +5,7 @@ import { planStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import { type StepEnd, takeStep, wasRead } from '../chain-steps/take-step.ts';
 import { whatArrived } from '../chain-steps/what-arrived.ts';
+import { doNodesAgree, isUndone } from '../chains/agree.ts';
 import { homeChain } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import { findRevertReason } from '../chains/find-revert-reason.ts';
@@ -87,7 +88,8 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
     }),
   }));
   if (progress.state === 'waiting') return progress;
-  const { client, pollMs } = homeNetwork(networks);
+  const network = homeNetwork(networks);
+  const { client, pollMs } = network;
   if (progress.state === 'failed') {
     await failSwap(parts, swap, await withReason(client, progress));
     return 'go_on';
@@ -106,6 +108,9 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
   }
   if (status !== 'success') {
     const { hash, gasCost } = progress;
+    if (!(await doNodesAgree(network, isUndone(hash)))) {
+      return { lookAgainInMs: pollMs, waitsFor: 'a second node to say that it was undone', isTrouble: true };
+    }
     const undone = { state: 'failed', reason: 'The transaction was undone by the contract.', hash, gasCost } as const;
     await failSwap(parts, swap, await withReason(client, undone));
     return 'go_on';
