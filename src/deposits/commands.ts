@@ -8,6 +8,7 @@ import { Refusal } from '../refusal.ts';
 import { type BookedDeposit, findBooked, listLost } from './booked-deposit.ts';
 import { rejectHeld, releaseHeld } from './decide-held.ts';
 import { findHeld, type HeldDeposit, listHeld } from './held-deposit.ts';
+import { restoreBooked } from './restore-deposit.ts';
 import { refuseIfShown, reverseBooked } from './reverse-deposit.ts';
 
 interface DepositParts {
@@ -31,13 +32,10 @@ export function addDepositCommands(program: Command, withMoney: WithMoney, say: 
 
   deposits
     .command('release <id>')
-    .description('credit a held deposit, because you have seen by yourself that it is on the chain')
-    .action((id: string) =>
-      withMoney(async ({ db }) => {
-        await releaseHeld(db, id);
-        say(`${id} is released: the running service credits it with its next look.`);
-      }),
-    );
+    .description(
+      'credit a held deposit, or one that was taken back, because you have seen by yourself that it is on the chain',
+    )
+    .action((id: string) => withMoney((parts) => release(parts, id, say)));
 
   deposits
     .command('reverse <id>')
@@ -77,6 +75,16 @@ function describeLost({ id, chain, amount, reversedAt, owed, txHash }: BookedDep
   const state = reversedAt === null ? 'lost' : 'reversed';
   const rest = reversedAt === null ? '   the chain does not have it any more' : debt;
   return `${id}   ${state.padEnd(9)} ${text(amount)} on ${chain} of ${owner} (${txHash})${rest}`;
+}
+
+async function release({ db, ledger }: DepositParts, id: string, say: Say): Promise<void> {
+  if ((await findHeld(db, id)) === undefined) {
+    await restoreBooked({ db, ledger }, id);
+    say(`${id} is credited again.`);
+    return;
+  }
+  await releaseHeld(db, id);
+  say(`${id} is released: the running service credits it with its next look.`);
 }
 
 async function reverse(

@@ -101,13 +101,13 @@ async function balanceOf(tx: Transaction, account: AccountId): Promise<bigint> {
  * as ours against what is missing here: every chain balances by itself.
  */
 function reversal(deposit: BookedDeposit, { account, chain, taken }: Source & { readonly taken: bigint }): Posting {
-  const { id, accountId, amount, txHash, position } = deposit;
+  const { id, accountId, amount, txHash } = deposit;
   const { asset, atomic } = amount;
   const isElsewhere = chain !== deposit.chain;
   return {
     type: 'deposit_reversed',
     amount,
-    reference: `deposit:${deposit.chain}:${txHash}:${position}:reversed`,
+    reference: reversalOf(deposit),
     entries: [
       { account: houseAccount('custody', asset, deposit.chain), atomic },
       {
@@ -121,6 +121,11 @@ function reversal(deposit: BookedDeposit, { account, chain, taken }: Source & { 
     description: 'A deposit that the chain does not have was taken back.',
     details: { depositId: id, chain: deposit.chain, txHash },
   };
+}
+
+/** How the posting is known that takes a deposit back. */
+export function reversalOf({ chain, txHash, position }: Pick<BookedDeposit, 'chain' | 'txHash' | 'position'>): string {
+  return `deposit:${chain}:${txHash}:${position}:reversed`;
 }
 
 function smaller(one: bigint, other: bigint): bigint {

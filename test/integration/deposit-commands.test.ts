@@ -67,7 +67,7 @@ test('what is held is listed with its reason, and credited by the service when t
   await expect(run('release', id)).rejects.toThrow(Refusal);
   await look();
   expect(await world.balance(user)).toBe(5_000_000n);
-  await expect(run('release', id)).rejects.toThrow(`${id} is not held.`);
+  await expect(run('release', id)).rejects.toThrow(`${id} is neither held nor taken back.`);
 });
 
 test('what is held is rejected, but not by mistake', async () => {

@@ -7,6 +7,7 @@ import { releaseHeld } from '../../src/deposits/decide-held.ts';
 import { listHeld } from '../../src/deposits/held-deposit.ts';
 import { lookAtHeld } from '../../src/deposits/look-at-held.ts';
 import { oneNodeLimit } from '../../src/deposits/one-node-limit.ts';
+import { restoreBooked } from '../../src/deposits/restore-deposit.ts';
 import { refuseIfShown, reverseBooked } from '../../src/deposits/reverse-deposit.ts';
 import { heldAccount, houseAccount, userAccount } from '../../src/ledger/account-id.ts';
 import { houseBalance } from '../../src/ledger/balances.ts';
@@ -160,8 +161,10 @@ describe('a deposit that the chain has lost', () => {
     await fits();
   });
 
-  test('that comes back afterwards is not credited again: a person is told', async () => {
+  test('that comes back afterwards is not credited again by itself: a person is told, and decides', async () => {
     const { id, raw } = await loseDeposit(500n);
+    await pay(user, other, 300n);
+    const before = await owedOn(homeChain);
     await reverse(id);
     await send(raw);
     await read();
@@ -169,6 +172,12 @@ describe('a deposit that the chain has lost', () => {
     expect(world.log.lines('error')).toContainEqual(
       expect.objectContaining({ deposit: id, msg: 'a deposit that was taken back is on the chain' }),
     );
+    await fits();
+    const restore = () => restoreBooked({ db, ledger: world.ledger }, id);
+    const tries = await Promise.allSettled([restore(), restore()]);
+    expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect([await world.balance(user), await owedOn(homeChain)]).toEqual([200n, before]);
+    expect((await findBooked(db, id))?.reversedAt).toBeNull();
     await fits();
   });
 
@@ -246,12 +255,8 @@ describe('a deposit on another chain, of somebody who keeps nothing there', () =
     return onlyDeposit();
   }
 
-  /** As if the chain had lost it: the wallet has nothing of it. */
-  const lose = () => chains.rpc(chain, 'hardhat_mine', ['0x1']);
-
   test('is taken back from what waits to be carried home, and is not carried any more', async () => {
     const id = await depositThere();
-    await lose();
     await reverse(id);
     const { rows } = await db.query<{ balance: string }>('SELECT balance FROM ledger.accounts WHERE id = $1', [
       heldAccount(user.id, 'USDC', chain),
@@ -263,6 +268,9 @@ describe('a deposit on another chain, of somebody who keeps nothing there', () =
     );
     expect(due.rows).toEqual([]);
     // It is on the chain all the same, and counted as nobody's.
+    await fits(chain);
+    await restoreBooked({ db, ledger: world.ledger }, id);
+    expect(await findBooked(db, id)).toMatchObject({ isHomeBound: true, isKept: false, reversedAt: null });
     await fits(chain);
   });
 
