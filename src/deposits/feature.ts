@@ -4,6 +4,7 @@ import { coinSweepHandler } from './advance-coin-sweep.ts';
 import { sweepHandler } from './advance-sweep.ts';
 import { coinSweepSaga } from './coin-sweep-saga.ts';
 import { addDepositCommands } from './commands.ts';
+import { hostsOf } from './judge-testimony.ts';
 import { startLookingAtHeld } from './look-at-held.ts';
 import { type OneNodeLimit, oneNodeLimit } from './one-node-limit.ts';
 import { depositRoutes } from './routes.ts';
@@ -57,6 +58,10 @@ export const deposits: Feature<DepositSettings> = {
   checks: ({ db, networks }) => ({ chains: () => checkChains(db, networks) }),
   loops({ mode, db, ledger, networks, provider, market, logger, checkpoint, onDeposits }, { oneNodeLimit: limit }) {
     const parts = { db, ledger, networks, logger, checkpoint };
+    for (const { id: chain, nodes } of networks.values()) {
+      if (limit !== undefined && hostsOf(nodes).size < 2)
+        logger.warn({ chain }, 'only one host is named for this chain: what is large waits for the operator');
+    }
     // A process that was killed leaves its lease behind; in the sandbox the next one should not wait for it.
     const watchers = startWatchers({
       ...parts,

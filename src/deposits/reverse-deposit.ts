@@ -32,6 +32,7 @@ export function reverseBooked({ db, ledger }: ReverseParts, id: string): Promise
     const deposit = await findBooked(tx, id, 'lock');
     if (deposit === undefined) throw new Refusal(`There is no deposit ${id}.`);
     refuseUnlessAtRest(deposit);
+    await refuseSecondTime(tx, deposit);
     const frozenAt = deposit.accountId === null ? null : await holdOwner(tx, deposit.accountId);
     const source = sourceOf(deposit);
     const taken = smaller(await balanceOf(tx, source.account), deposit.amount.atomic);
@@ -62,6 +63,12 @@ function refuseUnlessAtRest({ id, reversedAt, sagaId, claimId, sweep, bridge }: 
     throw new Refusal(`${id} is the payment ${claimId} for a call: nobody else was credited with it.`);
   if (sweep !== null) throw new Refusal(`${id} is being swept by ${sweep}: try again when that has ended.`);
   if (bridge?.isOpen) throw new Refusal(`${id} is being carried home by ${bridge.id}: try again when that has ended.`);
+}
+
+/** Also when it was credited again meanwhile: a deposit that comes and goes is for a person to book by hand. */
+async function refuseSecondTime(tx: Transaction, deposit: BookedDeposit): Promise<void> {
+  const { rows } = await tx.query('SELECT FROM ledger.postings WHERE reference = $1', [reversalOf(deposit)]);
+  if (rows.length > 0) throw new Refusal(`${deposit.id} was taken back once and credited again: not a second time.`);
 }
 
 /**

@@ -178,6 +178,7 @@ describe('a deposit that the chain has lost', () => {
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect([await world.balance(user), await owedOn(homeChain)]).toEqual([200n, before]);
     expect((await findBooked(db, id))?.reversedAt).toBeNull();
+    await expect(reverse(id)).rejects.toThrow('not a second time');
     await fits();
   });
 
