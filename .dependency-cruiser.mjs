@@ -37,7 +37,7 @@ export default {
       name: 'chains-know-money-only',
       severity: 'error',
       from: { path: '^src/chains/' },
-      to: { path: '^src/', pathNot: '^src/(chains|money)/|^src/ledger/account-id' },
+      to: { path: '^src/', pathNot: '^src/(chains|money)/|^src/(ledger/account-id|loopback)' },
     },
     {
       name: 'the-guard-of-outgoing-requests-stands-alone',

@@ -1,3 +1,4 @@
+import { isPlainHttp } from './chains/plain-http.ts';
 import { isInTheClear } from './db/in-the-clear.ts';
 import { whyGuessable } from './guessable.ts';
 import { parseRanges, trustsEverybody } from './http/trusted-proxies.ts';
@@ -27,6 +28,7 @@ export interface Machine {
 export function unsafeGround(env: Ground, given: Given, machine: Machine): readonly string[] {
   return [
     ...missingGround(env),
+    ...unsafeNodes(env),
     ...unsafePlaces(env),
     ...unsafeSecret(env, machine),
     ...unsafeDoors(env, given, machine),
@@ -39,6 +41,15 @@ function missingGround(env: Ground): string[] {
     PUBLIC_URL: 'the https address that people and agents reach the service at',
     RPC_URLS_MATIC: 'where to reach Polygon: a comma-separated list of RPC addresses',
   });
+}
+
+/** The addresses are not repeated: they often hold a key. */
+function unsafeNodes(env: Ground): string[] {
+  return Object.entries(env).flatMap(([name, urls]) =>
+    /^RPC_URLS_/.test(name) && Array.isArray(urls) && urls.some(isPlainHttp)
+      ? [`${name} is unsafe: every address must begin with https://, unless it is on this machine`]
+      : [],
+  );
 }
 
 /** What we tell them is worth money to whoever reads it on the way, and what they tell us to whoever changes it. */

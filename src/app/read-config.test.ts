@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { accounts } from '../accounts/feature.ts';
+import { deposits } from '../deposits/feature.ts';
 import { Refusal } from '../refusal.ts';
 import type { Given } from '../settings.ts';
 import { webhooks } from '../webhooks/feature.ts';
@@ -163,6 +164,26 @@ describe('live mode', () => {
     expect(() => readLive({}, { isRoot: true })).toThrow(
       '\n  - The user is unsafe: run it as one of its own, not as root',
     );
+  });
+
+  test('asks nodes over https only, and never repeats their addresses', () => {
+    const refusal = (urls: string) => () => readLive({ RPC_URLS_ETH: urls });
+    for (const urls of ['http://eth.example.com/hunter2', 'https://eth.example.com,http://10.0.0.7/hunter2']) {
+      expect(refusal(urls)).toThrow(/^ {2}- RPC_URLS_ETH is unsafe: /m);
+      expect(refusal(urls)).not.toThrow(/hunter2/);
+    }
+    expect(readLive({ RPC_URLS_ETH: 'http://127.0.0.1:8545,http://localhost:1' }).rpcUrls.has('ETH')).toBe(true);
+  });
+
+  test('believes one node up to a limit that is not absurd', () => {
+    const limitOf = (env: Given) => settingsOf(readConfig(env, features, machine), deposits).oneNodeLimit?.atOnce;
+    expect(limitOf({})).toBeUndefined();
+    expect(limitOf({ DEPOSIT_ONE_NODE_LIMIT: '7' })).toBe(7_000_000n);
+    expect(limitOf(live)).toBe(1_000_000_000n);
+    expect(limitOf({ ...live, DEPOSIT_ONE_NODE_LIMIT: '0' })).toBe(0n);
+    expect(limitOf({ ...live, DEPOSIT_ONE_NODE_LIMIT: '100000' })).toBe(100_000_000_000n);
+    expect(() => readLive({ DEPOSIT_ONE_NODE_LIMIT: '100001' })).toThrow(/^ {2}- DEPOSIT_ONE_NODE_LIMIT is unsafe: /m);
+    expect(() => readConfig({ DEPOSIT_ONE_NODE_LIMIT: '-1' })).toThrow('DEPOSIT_ONE_NODE_LIMIT must');
   });
 
   test('a secret may come from a file instead, and is looked at all the same', () => {

@@ -15,6 +15,8 @@ export interface ChainFacts {
   readonly native: Asset;
   /** Blocks, counting its own, after which we call a transaction final. */
   readonly confirmations: number;
+  /** Its blocks are final only when another chain has them: until then whoever orders them may take them back. */
+  readonly isRollup?: true;
   /** Circle's own USDC and EURC, never a bridged one. Circle issues no EURC on Polygon, Arbitrum and Optimism. */
   readonly tokens: { readonly USDC: `0x${string}`; readonly EURC?: `0x${string}` };
 }
@@ -48,6 +50,7 @@ export const chains = {
     explorer: 'https://arbiscan.io',
     native: 'ETH',
     confirmations: 20,
+    isRollup: true,
     tokens: { USDC: '0xaf88d065e77c8cC2239327C5EDb3A432268e5831' },
   },
   BASE: {
@@ -57,6 +60,7 @@ export const chains = {
     explorer: 'https://basescan.org',
     native: 'ETH',
     confirmations: 20,
+    isRollup: true,
     tokens: {
       USDC: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
       EURC: '0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42',
@@ -81,6 +85,7 @@ export const chains = {
     explorer: 'https://optimistic.etherscan.io',
     native: 'ETH',
     confirmations: 20,
+    isRollup: true,
     tokens: { USDC: '0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85' },
   },
 } as const satisfies Record<ChainId, ChainFacts>;

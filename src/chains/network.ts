@@ -1,4 +1,4 @@
-import { createPublicClient, defineChain, fallback, type PublicClient } from 'viem';
+import { createPublicClient, defineChain, fallback, type PublicClient, type Transport } from 'viem';
 import type { Asset } from '../money/asset.ts';
 import { multicallAddress } from './abi.ts';
 import { type ChainId, chainIds, chains, homeChain } from './chains.ts';
@@ -11,10 +11,21 @@ export interface Token {
   readonly address: `0x${string}`;
 }
 
+/** One of the addresses that a chain is reached at, and asked alone: nobody answers in its place. */
+export interface ChainNode {
+  /** Nodes of one host are one witness, because whoever runs it runs them all. */
+  readonly host: string;
+  readonly client: PublicClient;
+}
+
 /** One chain as this service reaches it. */
 export interface Network {
   readonly id: ChainId;
+  /** Asks the first node that answers. */
   readonly client: PublicClient;
+  readonly nodes: readonly ChainNode[];
+  /** The same chain in the same way, but of another host first. Only where there is more than one. */
+  readonly reviewer?: PublicClient | undefined;
   /** Blocks, counting its own, after which a transaction is final. */
   readonly confirmations: number;
   /** How often to look for something new. */
@@ -68,23 +79,48 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
     rpcUrls: { default: { http: urls } },
     contracts: { multicall3: { address: multicallAddress } },
   });
-  const transport = fallback(
-    urls.map((url) => discreetHttp(url, requestTimeoutMs)),
-    { retryCount: 1, retryDelay: 150 },
-  );
-  const client = createPublicClient({ chain, transport, pollingInterval: pollMs, cacheTime: 0 }) as PublicClient;
+  const connect = (transport: Transport) =>
+    createPublicClient({ chain, transport, pollingInterval: pollMs, cacheTime: 0 }) as PublicClient;
+  const inOrder = (some: readonly string[]) =>
+    connect(
+      fallback(
+        some.map((url) => discreetHttp(url, requestTimeoutMs)),
+        { retryCount: 1, retryDelay: 150 },
+      ),
+    );
+  const client = inOrder(urls);
+  const review = reviewOrder(urls);
   const listed = (addresses: Readonly<Record<string, `0x${string}`>>): Token[] =>
     Object.entries(addresses).map(([asset, address]) => ({ asset: asset as Asset, address }));
   const known = listed(own).filter(({ asset }) => !tokens.some((token) => token.asset === asset));
   return {
     id,
     client,
+    nodes: urls.map((url) => ({ host: hostOf(url), client: connect(discreetHttp(url, requestTimeoutMs)) })),
+    reviewer: review && inOrder(review),
     confirmations,
     pollMs,
     tokens: [...known, ...tokens, ...(id === homeChain ? listed(coinTokens) : [])],
     feeCeiling,
     letTimePass: async (until) => letTimePass?.(client, until),
   };
+}
+
+function hostOf(url: string): string {
+  return new URL(url).hostname.toLowerCase();
+}
+
+/** Nodes of other hosts than the first one's, from the last on; then the others. Undefined when one host runs them all. */
+function reviewOrder(urls: readonly string[]): readonly string[] | undefined {
+  const [first = ''] = urls;
+  const isOther = (url: string) => hostOf(url) !== hostOf(first);
+  if (!urls.some(isOther)) return undefined;
+  return [...urls.filter(isOther).toReversed(), ...urls.filter((url) => !isOther(url))];
+}
+
+/** For whoever checks what the first node has said: asks another one first, where there is one. */
+export function reviewed(network: Network): Network {
+  return network.reviewer === undefined ? network : { ...network, client: network.reviewer };
 }
 
 export function tokenOf(network: Network, asset: Asset): Token | undefined {

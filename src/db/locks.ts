@@ -29,6 +29,8 @@ export const lockKinds = {
   /** A chain and an asset. */
   liquidity: 'liquidity',
   unsweptWallets: 'unswept wallets',
+  /** What was credited on a chain by the word of one node. */
+  oneNode: 'one node',
   /** A chain other than the home chain. */
   crossChainWallets: 'cross-chain wallets',
   /** The operator's secret that a process seals with, by its fingerprint. */

@@ -2,22 +2,17 @@ import { getAddress } from 'viem';
 import { type ChainId, homeChain } from '../chains/chains.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
-import { type AccountId, heldAccount, houseAccount, userAccount } from '../ledger/account-id.ts';
+import { heldAccount, houseAccount, userAccount } from '../ledger/account-id.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { newPostingId } from '../ledger/posting-id.ts';
 import type { Logger } from '../logger.ts';
 import { amountOf } from '../money/amount.ts';
 import { keepersUntilCommit } from '../wallets/kept-chains.ts';
+import type { Arrival } from './arrival.ts';
+import { believeOneNode } from './believe-one-node.ts';
 import type { CreditedDeposit, OnDeposits } from './on-deposits.ts';
-import type { LocatedTransfer } from './read-transfers.ts';
-
-/** A transfer that came to us, and who it is for; the house when it is for nobody. */
-export interface Arrival extends Omit<LocatedTransfer, 'blockHash' | 'logIndex' | 'log'> {
-  readonly accountId: bigint | null;
-  /** A step has expected it at a house wallet, or somebody has paid with it: then it is known which account it is for. */
-  readonly expected?: { readonly stepId?: string; readonly claimId?: string; readonly account: AccountId };
-}
+import type { OneNodeLimit } from './one-node-limit.ts';
 
 export interface CreditParts {
   readonly db: Database;
@@ -25,12 +20,14 @@ export interface CreditParts {
   readonly logger: Logger;
   /** Told of what is new and somebody's, in the commit that credits it. */
   readonly onDeposits?: OnDeposits | undefined;
+  /** Beyond it a second node has to show what arrives. Without one, one node is believed whatever it says. */
+  readonly oneNodeLimit?: OneNodeLimit | undefined;
 }
 
 const depositsPerCommit = 200;
 
 /**
- * Credits every arrival that was not credited before. The deposit's row and its posting are one commit, and the row is
+ * Credits every arrival that was not credited before, as far as one node is believed; the rest is held. The deposit's row and its posting are one commit, and the row is
  * unique by (chain, transaction, place within it): whoever comes second finds it there and posts nothing. Answers how many
  * were new.
  */
@@ -44,7 +41,10 @@ export async function creditDeposits(
   let credited = 0;
   for (let start = 0; start < sorted.length; start += depositsPerCommit) {
     const some = sorted.slice(start, start + depositsPerCommit);
-    credited += await parts.db.transaction((tx) => creditWithin(tx, parts, chain, some));
+    credited += await parts.db.transaction(async (tx) => {
+      const believed = await believeOneNode(tx, chain, some, parts.oneNodeLimit);
+      return believed.length === 0 ? 0 : creditWithin(tx, parts, chain, believed);
+    });
   }
   return credited;
 }
@@ -52,7 +52,7 @@ export async function creditDeposits(
 /** Part of a commit that does more than that. Answers how many were new. */
 export async function creditWithin(
   tx: Transaction,
-  { ledger, logger, onDeposits }: Omit<CreditParts, 'db'>,
+  { ledger, logger, onDeposits }: Pick<CreditParts, 'ledger' | 'logger' | 'onDeposits'>,
   chain: ChainId,
   arrivals: readonly Arrival[],
 ): Promise<number> {
@@ -60,8 +60,9 @@ export async function creditWithin(
   const keepers = owners.length === 0 ? new Set<bigint>() : await keepersUntilCommit(tx, chain, owners);
   const deposits = arrivals.map((arrival) => toDeposit(chain, arrival, { isKept: isKept(arrival, keepers) }));
   const { fresh, earlier } = await insertDeposits(tx, chain, deposits);
-  for (const { id, changed } of earlier) {
+  for (const { id, changed, reversed } of earlier) {
     if (changed) logger.error({ chain, deposit: id }, 'a deposit that was credited reads otherwise on the chain now');
+    if (reversed) logger.error({ chain, deposit: id }, 'a deposit that was taken back is on the chain');
   }
   const somebodys = fresh.flatMap((deposit) => toCredited(deposit) ?? []);
   if (somebodys.length > 0) await onDeposits?.(tx, chain, somebodys);
@@ -84,7 +85,7 @@ interface Deposit {
 
 function toDeposit(chain: ChainId, arrival: Arrival, { isKept: kept }: { readonly isKept: boolean }): Deposit {
   const { accountId, asset, atomic, txHash, position, sender, expected } = arrival;
-  const id = newId('dep');
+  const id = arrival.depositId ?? newId('dep');
   const ownAccount = kept ? userAccount : heldAccount;
   const account = accountId === null ? houseAccount('surplus', asset, chain) : ownAccount(accountId, asset, chain);
   return {
@@ -123,6 +124,8 @@ interface EarlierDeposit {
   readonly id: string;
   /** The chain has put something else in its place: only a reorganisation does that, and a person must look. */
   readonly changed: boolean;
+  /** The operator has taken it back, and stays the one who decides. */
+  readonly reversed: boolean;
 }
 
 async function insertDeposits(
@@ -144,27 +147,29 @@ async function insertDeposits(
     deposits.map(({ arrival }) => arrival.expected?.stepId ?? null),
     deposits.map(({ isHomeBound }) => isHomeBound),
     deposits.map(({ arrival }) => arrival.expected?.claimId ?? null),
+    deposits.map(({ arrival }) => arrival.oneNode ?? false),
   ];
   const given = `unnest($2::text[], $3::text[], $4::integer[], $5::bigint[], $6::bigint[], $7::text[], $8::text[],
-      $9::text[], $10::numeric[], $11::text[], $12::uuid[], $13::boolean[], $14::text[])
+      $9::text[], $10::numeric[], $11::text[], $12::uuid[], $13::boolean[], $14::text[], $15::boolean[])
     WITH ORDINALITY g (id, tx_hash, position, block_number, account_id, address, sender, asset, atomic, transfer_id, step_id,
-      home_bound, claim_id, place)`;
+      home_bound, claim_id, one_node, place)`;
   const { rows } = await tx.query<{ id: string }>(
     `INSERT INTO deposits (id, chain, tx_hash, position, block_number, account_id, address, sender, asset, atomic,
-        transfer_id, step_id, home_bound, claim_id)
+        transfer_id, step_id, home_bound, claim_id, one_node)
      SELECT id, $1, tx_hash, position, block_number, account_id, address, sender, asset, atomic, transfer_id, step_id,
-            home_bound, claim_id
+            home_bound, claim_id, one_node
        FROM ${given} ORDER BY place
      ON CONFLICT (chain, tx_hash, position) DO NOTHING RETURNING id`,
     [chain, ...columns],
   );
   const inserted = new Set(rows.map(({ id }) => id));
   if (inserted.size === deposits.length) return { fresh: deposits, earlier: [] };
-  // The block may be another one than when it was credited.
+  // The block may be another one than when it was credited, and it may have been gone meanwhile.
   const earlier = await tx.query<EarlierDeposit>(
-    `UPDATE deposits d SET block_number = g.block_number FROM ${given}
+    `UPDATE deposits d SET block_number = g.block_number, vanished_at = NULL FROM ${given}
       WHERE d.chain = $1 AND d.tx_hash = g.tx_hash AND d.position = g.position AND d.id <> g.id
-      RETURNING d.id, (d.address, d.asset, d.atomic) <> (g.address, g.asset, g.atomic) AS changed`,
+      RETURNING d.id, (d.address, d.asset, d.atomic) <> (g.address, g.asset, g.atomic) AS changed,
+                EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id) AS reversed`,
     [chain, ...columns],
   );
   return { fresh: deposits.filter(({ id }) => inserted.has(id)), earlier: earlier.rows };

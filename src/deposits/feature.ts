@@ -1,15 +1,47 @@
 import type { Feature } from '../feature.ts';
+import { defineSettings, wholeNumber } from '../settings.ts';
 import { coinSweepHandler } from './advance-coin-sweep.ts';
 import { sweepHandler } from './advance-sweep.ts';
 import { chainMetrics } from './chain-metrics.ts';
 import { coinSweepSaga } from './coin-sweep-saga.ts';
+import { addDepositCommands } from './commands.ts';
+import { hostsOf } from './judge-testimony.ts';
+import { startLookingAtHeld } from './look-at-held.ts';
+import { type OneNodeLimit, oneNodeLimit } from './one-node-limit.ts';
 import { depositRoutes } from './routes.ts';
 import { startSweeps } from './sweep.ts';
 import { sweepSaga } from './sweep-saga.ts';
 import { startWatchers } from './watch-chains.ts';
 
-export const deposits: Feature = {
+interface DepositSettings {
+  /** How much one node is believed; without it, everything. */
+  readonly oneNodeLimit: OneNodeLimit | undefined;
+}
+
+/** Below every limit that can be set. */
+const notGiven = -1;
+
+/** In live mode: whoever sets more means that one node is believed whatever it says. */
+const mostOnOneNode = 100_000;
+
+export const deposits: Feature<DepositSettings> = {
   name: 'deposits',
+  settings: defineSettings({
+    variables: { DEPOSIT_ONE_NODE_LIMIT: wholeNumber(0, 1_000_000_000, notGiven) },
+    readme: [
+      '| `DEPOSIT_ONE_NODE_LIMIT` | live `1000`, sandbox none | what arrives on a chain above this (in USDC, EURC or DAI; 0.1 ETH or 333 MATIC count as 1000), or beyond ten times as much in an hour, is credited only when nodes of two hosts in `RPC_URLS_…` show it, on rollups in a finalized block; otherwise it is held for `paywright deposits`. Live takes 100000 at most |',
+    ],
+    harmless: ['DEPOSIT_ONE_NODE_LIMIT'],
+    read({ DEPOSIT_ONE_NODE_LIMIT: given }, mode) {
+      if (given !== notGiven) return { oneNodeLimit: oneNodeLimit(given) };
+      return { oneNodeLimit: mode === 'live' ? oneNodeLimit(1_000) : undefined };
+    },
+    refuseLive: ({ DEPOSIT_ONE_NODE_LIMIT: given }) =>
+      given > mostOnOneNode
+        ? [`DEPOSIT_ONE_NODE_LIMIT is unsafe: one node could invent that much; at most ${mostOnOneNode}`]
+        : [],
+  }),
+  commands: (program, { withMoney, say }) => addDepositCommands(program, withMoney, say),
   events: [{ name: 'deposit.received' }],
   sagas: [
     {
@@ -26,10 +58,20 @@ export const deposits: Feature = {
   routes: ({ db }) => depositRoutes(db),
   metrics: ({ db, networks }) => [chainMetrics(db, networks)],
   checks: ({ silentChains }) => ({ chains: silentChains }),
-  loops({ mode, db, ledger, networks, provider, market, logger, checkpoint, onDeposits }) {
+  loops({ mode, db, ledger, networks, provider, market, logger, checkpoint, onDeposits }, { oneNodeLimit: limit }) {
     const parts = { db, ledger, networks, logger, checkpoint };
+    for (const { id: chain, nodes } of networks.values()) {
+      if (limit !== undefined && hostsOf(nodes).size < 2)
+        logger.warn({ chain }, 'only one host is named for this chain: what is large waits for the operator');
+    }
     // A process that was killed leaves its lease behind; in the sandbox the next one should not wait for it.
-    const watchers = startWatchers({ ...parts, onDeposits, ...(mode === 'sandbox' && { leaseMs: 3_000 }) });
+    const watchers = startWatchers({
+      ...parts,
+      onDeposits,
+      oneNodeLimit: limit,
+      ...(mode === 'sandbox' && { leaseMs: 3_000 }),
+    });
+    const looks = startLookingAtHeld({ ...parts, onDeposits }, networks, (chain) => watchers.holds(chain));
     const sweeps = startSweeps({
       ...parts,
       provider,
@@ -38,6 +80,6 @@ export const deposits: Feature = {
       ...(mode === 'sandbox' && { threshold: 1n, gatherMs: 0, pollMs: 1_000 }),
       ...(mode === 'live' && { worth: { market, timesGas: 10n } }),
     });
-    return [watchers, sweeps];
+    return [watchers, sweeps, ...looks];
   },
 };

@@ -5,10 +5,12 @@ import { wasRefused, wasTooSlow } from '../jobs/trouble.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import type { AddressBook } from './address-book.ts';
+import type { Arrival } from './arrival.ts';
 import { beginChain, checkChain, confirmedBlock } from './begin-chains.ts';
 import { type ChainCursor, findCursor, holdChain, listCheckpoints, moveCursor, releaseChain } from './chain-cursor.ts';
-import { type Arrival, creditDeposits } from './credit-deposits.ts';
+import { creditDeposits } from './credit-deposits.ts';
 import type { OnDeposits } from './on-deposits.ts';
+import type { OneNodeLimit } from './one-node-limit.ts';
 import {
   type BlockRange,
   type LocatedTransfer,
@@ -36,6 +38,7 @@ export interface ReaderParts {
   readonly startBlock?: bigint | undefined;
   readonly checkpoint?: Checkpoint | undefined;
   readonly onDeposits?: OnDeposits | undefined;
+  readonly oneNodeLimit?: OneNodeLimit | undefined;
 }
 
 /** What a step found: more blocks to read at once, nothing new, or that another process reads this chain. */

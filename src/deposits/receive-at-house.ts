@@ -6,7 +6,9 @@ import { findReceipt } from '../chains/find-receipt.ts';
 import type { Network } from '../chains/network.ts';
 import type { Database, Queryable, Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
-import { type Arrival, type CreditParts, creditWithin } from './credit-deposits.ts';
+import type { Arrival } from './arrival.ts';
+import { believeOneNode } from './believe-one-node.ts';
+import { type CreditParts, creditWithin } from './credit-deposits.ts';
 import type { LocatedTransfer } from './read-transfers.ts';
 
 /**
@@ -21,31 +23,46 @@ export async function receiveAtHouse(
 ): Promise<void> {
   for (const transfer of transfers) {
     await parts.db.transaction(async (tx) => {
-      const { rows } = await tx.query<{ seen_at: Date }>(
-        `INSERT INTO undecided_arrivals AS known (chain, tx_hash, position, block_number, address, sender, asset, atomic, proofs)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-         ON CONFLICT (chain, tx_hash, position) DO UPDATE SET block_number = excluded.block_number
-         RETURNING seen_at`,
-        [
-          chain,
-          transfer.txHash,
-          transfer.position,
-          transfer.blockNumber,
-          transfer.recipient,
-          transfer.sender,
-          transfer.asset,
-          transfer.atomic,
-          transfer.proofs,
-        ],
-      );
-      // Only now: whoever reads the same at the same time was waited for, and may have decided.
-      if (await isDecided(tx, chain, transfer)) {
-        await forget(tx, chain, transfer);
-        await creditWithin(tx, parts, chain, [{ ...transfer, accountId: null }]);
-      } else {
-        await decide(tx, parts, chain, transfer, rows[0]?.seen_at ?? new Date());
-      }
+      const [believed] = await believeOneNode(tx, chain, [{ ...transfer, accountId: null }], parts.oneNodeLimit);
+      if (believed !== undefined) await receiveWithin(tx, parts, chain, believed);
     });
+  }
+}
+
+/** Part of a commit that does more than that. */
+export async function receiveWithin(
+  tx: Transaction,
+  parts: CreditParts,
+  chain: ChainId,
+  { accountId: _, ...transfer }: Arrival,
+  { seenAt }: { readonly seenAt?: Date } = {},
+): Promise<void> {
+  const { rows } = await tx.query<{ seen_at: Date }>(
+    `INSERT INTO undecided_arrivals AS known (chain, tx_hash, position, block_number, address, sender, asset, atomic, proofs,
+        one_node, seen_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce($11, now()))
+     ON CONFLICT (chain, tx_hash, position) DO UPDATE SET block_number = excluded.block_number
+     RETURNING seen_at`,
+    [
+      chain,
+      transfer.txHash,
+      transfer.position,
+      transfer.blockNumber,
+      transfer.recipient,
+      transfer.sender,
+      transfer.asset,
+      transfer.atomic,
+      transfer.proofs,
+      transfer.oneNode ?? false,
+      seenAt ?? null,
+    ],
+  );
+  // Only now: whoever reads the same at the same time was waited for, and may have decided.
+  if (await isDecided(tx, chain, transfer)) {
+    await forget(tx, chain, transfer);
+    await creditWithin(tx, parts, chain, [{ ...transfer, accountId: null }]);
+  } else {
+    await decide(tx, parts, chain, transfer, rows[0]?.seen_at ?? new Date());
   }
 }
 
@@ -78,7 +95,7 @@ export async function decideArrivals(parts: CreditParts, network: Network): Prom
 }
 
 async function nextUndecided(db: Database, chain: ChainId): Promise<UndecidedRow[]> {
-  const columns = 'tx_hash, position, block_number, address, sender, asset, atomic, proofs, seen_at';
+  const columns = 'tx_hash, position, block_number, address, sender, asset, atomic, proofs, one_node, seen_at';
   const { rows } = await db.query<UndecidedRow>(
     `SELECT ${columns} FROM undecided_arrivals u
       WHERE chain = $1 AND block_number <= (SELECT c.block_number FROM chain_cursors c WHERE c.chain = u.chain)
@@ -117,7 +134,7 @@ export async function doubtUndecidedAfter(parts: CreditParts, network: Network, 
   }
 }
 
-type UndecidedTransfer = Omit<LocatedTransfer, 'blockHash' | 'logIndex' | 'log'>;
+type UndecidedTransfer = Omit<Arrival, 'accountId' | 'expected'>;
 
 /** One commit: the row, its posting, and that the step has got it. */
 async function decide(
@@ -149,7 +166,7 @@ async function forget(db: Queryable, chain: ChainId, { txHash, position }: Undec
   ]);
 }
 
-async function isDecided(tx: Transaction, chain: ChainId, { txHash, position }: LocatedTransfer): Promise<boolean> {
+async function isDecided(tx: Transaction, chain: ChainId, { txHash, position }: UndecidedTransfer): Promise<boolean> {
   const { rows } = await tx.query('SELECT FROM deposits WHERE chain = $1 AND tx_hash = $2 AND position = $3', [
     chain,
     txHash,
@@ -167,6 +184,7 @@ interface UndecidedRow {
   readonly asset: Asset;
   readonly atomic: string;
   readonly proofs: string[];
+  readonly one_node: boolean;
   readonly seen_at: Date;
 }
 
@@ -180,6 +198,7 @@ function toArrival(row: UndecidedRow): UndecidedTransfer {
     asset: row.asset,
     atomic: BigInt(row.atomic),
     proofs: row.proofs,
+    ...(row.one_node && { oneNode: true }),
   };
 }
 

@@ -34,7 +34,8 @@ export async function findForkPoint(db: Database, { id, client }: Network): Prom
 
 /**
  * Names the deposits that were credited and whose transaction is on the chain no more. Their credit stays: it may be
- * mined again, and then it is recognised; if it never is, money was given that is not there, and a person must decide.
+ * mined again, and then it is recognised; if it never is, money was given that is not there, and a person must decide
+ * (`paywright deposits reverse`).
  */
 export async function nameVanished(
   { db, logger }: { readonly db: Database; readonly logger: Logger },
@@ -42,11 +43,13 @@ export async function nameVanished(
   after: ChainCursor,
 ): Promise<void> {
   const { rows } = await db.query<{ id: string; tx_hash: `0x${string}` }>(
-    'SELECT id, tx_hash FROM deposits WHERE chain = $1 AND block_number > $2 ORDER BY id',
+    `SELECT id, tx_hash FROM deposits d WHERE chain = $1 AND block_number > $2
+        AND NOT EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id) ORDER BY id`,
     [chain, after.number],
   );
   for (const { id, tx_hash: hash } of rows) {
     if ((await findReceipt(client, hash)) !== undefined) continue;
+    await db.query('UPDATE deposits SET vanished_at = now() WHERE id = $1', [id]);
     logger.error({ chain, deposit: id, txHash: hash }, 'a deposit that was credited is not on the chain any more');
   }
 }

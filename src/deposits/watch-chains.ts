@@ -8,6 +8,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { createAddressBook } from './address-book.ts';
 import type { OnDeposits } from './on-deposits.ts';
+import type { OneNodeLimit } from './one-node-limit.ts';
 import { type ChainReader, createChainReader } from './read-chain.ts';
 
 export interface WatcherOptions {
@@ -22,6 +23,7 @@ export interface WatcherOptions {
   readonly startBlocks?: ReadonlyMap<ChainId, bigint>;
   readonly checkpoint?: Checkpoint;
   readonly onDeposits?: OnDeposits;
+  readonly oneNodeLimit?: OneNodeLimit | undefined;
 }
 
 export interface Watchers {

@@ -73,7 +73,8 @@ async function readArriving(db: Queryable, network: Network, links: readonly Ope
   const owners = await ownersOf(db, network.id, [...new Set(links.map(({ accountId }) => accountId))]);
   const cursor = await findCursor(db, network.id);
   const head = await network.client.getBlockNumber({ cacheTime: 0 });
-  if (cursor === undefined || head <= cursor.number) return [];
+  const held = await readHeld(db, network.id, { accountIds: [...new Set(owners.values())], head });
+  if (cursor === undefined || head <= cursor.number) return held;
   const from = head - cursor.number > mostBlocks ? head - mostBlocks : cursor.number;
   const book = {
     addresses: [...owners.keys()],
@@ -82,12 +83,41 @@ async function readArriving(db: Queryable, network: Network, links: readonly Ope
   };
   const transfers = await readTransfers(network, { from: from + 1n, to: head }, book);
   const credited = await creditedAmong(db, network.id, [...new Set(transfers.map(({ txHash }) => txHash))]);
-  return transfers.flatMap(({ recipient, asset, atomic, txHash, blockNumber }) => {
+  const arriving = transfers.flatMap(({ recipient, asset, atomic, txHash, blockNumber }) => {
     const accountId = owners.get(recipient.toLowerCase() as Hex);
     if (accountId === undefined || credited.has(txHash)) return [];
     const confirmations = Number(head - blockNumber) + 1;
     return [{ accountId, asset, atomic, txHash, confirmations, final: confirmations >= network.confirmations }];
   });
+  const isHeld = ({ txHash }: Arriving) => held.some((other) => other.txHash === txHash);
+  return [...held, ...arriving.filter((payment) => !isHeld(payment))];
+}
+
+/** What the watcher has come to and does not believe yet is as final as it will be, and still on its way. */
+async function readHeld(
+  db: Queryable,
+  chain: ChainId,
+  { accountIds, head }: { readonly accountIds: readonly bigint[]; readonly head: bigint },
+): Promise<Arriving[]> {
+  const { rows } = await db.query<{
+    account_id: bigint;
+    asset: Asset;
+    atomic: string;
+    tx_hash: Hex;
+    block_number: bigint;
+  }>(
+    `SELECT account_id, asset, atomic, tx_hash, block_number FROM held_deposits
+      WHERE chain = $1 AND account_id = ANY ($2) AND rejected_at IS NULL ORDER BY id`,
+    [chain, accountIds],
+  );
+  return rows.map(({ account_id: accountId, asset, atomic, tx_hash: txHash, block_number }) => ({
+    accountId,
+    asset,
+    atomic: BigInt(atomic),
+    txHash,
+    confirmations: Math.max(1, Number(head - block_number) + 1),
+    final: true,
+  }));
 }
 
 /** The cursor moves after the credit: without this a payment that has completed one link would be seen at the next. */

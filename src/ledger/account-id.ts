@@ -35,6 +35,8 @@ const kindCodes = {
   unwrapped_in_transit: 37,
   /** Native coin that was lent to users' wallets for gas: the operator's too. */
   gas_lent: 38,
+  /** What was credited for deposits that the chain has lost, and was spent before it was taken back: owed to us. */
+  reversals_in_transit: 39,
 } as const;
 
 export type Chain = keyof typeof chainCodes;

@@ -1,5 +1,6 @@
 import type { Hex } from 'viem';
 import type { ChainStepParts } from '../chain-steps/parts.ts';
+import { authorizationProof } from '../chain-steps/receipt-proofs.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
 import { multicallAddress } from '../chains/abi.ts';
@@ -8,6 +9,7 @@ import { type Network, tokenOf } from '../chains/network.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { findCursor } from '../deposits/chain-cursor.ts';
+import { isHeldFor } from '../deposits/held-deposit.ts';
 import { isOnChain } from '../deposits/reorganisation.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { postSurely } from '../ledger/post-surely.ts';
@@ -26,6 +28,9 @@ export interface SettlingParts extends ChainStepParts {
 
 /** A payment that did not move is tried again: soon at first, because somebody may just have filled the wallet, then rarely. */
 const retrySeconds = { first: 15, most: 120 };
+
+/** How often to look again while something that has arrived is held. */
+const heldMs = 5_000;
 
 export function settlementHandler(parts: SettlingParts): SagaHandler {
   return handleSaga(settlementSaga, (id) => findSettlement(parts.db, id), {
@@ -59,6 +64,9 @@ async function settle(parts: SettlingParts, network: Network, settlement: Settle
     return { lookAgainInMs: network.pollMs, waitsFor: 'the chain to be read' };
   }
   const missing = settlement.claims.filter(({ arrivedAt }) => arrivedAt === null);
+  if (await isHeldFor(db, network.id, missing.map(proofOf))) {
+    return { lookAgainInMs: heldMs, waitsFor: 'a second node to show what has arrived' };
+  }
   const fates = await judgeAll(network, settlement, missing, cursor.number);
   checkpoint('settlement.judged');
   await db.transaction(async (tx) => {
@@ -87,6 +95,11 @@ async function settle(parts: SettlingParts, network: Network, settlement: Settle
   if (end.state === 'failed')
     logger.warn({ settlement: settlement.id, reason: end.reason }, 'payments were not settled');
   return 'rest';
+}
+
+/** What the receipt of its arrival proves. */
+function proofOf({ token, authorization: { from, nonce } }: Claim): string {
+  return authorizationProof(token, from, nonce);
 }
 
 async function judgeAll(

@@ -34,9 +34,11 @@ export async function endLapsed(
   });
 }
 
-/** What can still arrive and no settlement has under way. */
+/** What can still arrive and no settlement has under way. What waits for a second node to show it has arrived, perhaps. */
 const waiting = `chain = $1 AND asset = 'USDC' AND arrived_at IS NULL AND written_off_at IS NULL AND lapsed_at IS NULL
-  AND settlement_id IS NULL AND (served_at IS NOT NULL OR prepaid)`;
+  AND settlement_id IS NULL AND (served_at IS NOT NULL OR prepaid)
+  AND NOT EXISTS (SELECT FROM held_deposits h WHERE h.chain = payment_claims.chain AND h.rejected_at IS NULL
+    AND 'eip3009:' || token || ':' || payer || ':' || nonce = ANY (h.proofs))`;
 
 async function firstEnd(db: Database, { id: chain }: Network): Promise<bigint | undefined> {
   const { rows } = await db.query<{ valid_before: string }>(

@@ -1,4 +1,6 @@
+import type { PublicClient } from 'viem';
 import { settleStep } from '../chain-steps/settle-step.ts';
+import { doNodesAgree } from '../chains/agree.ts';
 import { judge, readUsed } from '../chains/authorization.ts';
 import { findUse, type Use } from '../chains/find-use.ts';
 import { noCheckpoint } from '../checkpoint.ts';
@@ -45,6 +47,13 @@ export async function settlePurchase(parts: PurchaseParts, purchase: Purchase): 
     };
   }
   if (fate === 'lapsed') {
+    const isUnused = async (alone: PublicClient) => {
+      const [usedThere] = await readUsed({ ...network, client: alone }, token.address, [authorization], cursor.number);
+      return usedThere === false;
+    };
+    if (!(await doNodesAgree(network, isUnused))) {
+      return { lookAgainInMs: pollMs, waitsFor: 'a second node to say that it was not taken', isTrouble: true };
+    }
     await giveBackLapsed(parts, purchase);
     return 'rest';
   }

@@ -3,6 +3,7 @@ import type { ChainId } from '../chains/chains.ts';
 import { type Database, longStatements, type Queryable, type Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
 import type { Cursor } from './ask-chain.ts';
+import { type DoubtedArrival, readDoubted } from './doubted-arrivals.ts';
 import { isUndone, type OpenStep, readOpenSteps } from './open-steps.ts';
 
 /** What the ledger says of one asset on one chain. */
@@ -28,6 +29,8 @@ export interface Position {
   readonly cursors: ReadonlyMap<ChainId, Cursor>;
   readonly books: readonly Book[];
   readonly openSteps: readonly OpenStep[];
+  /** What nobody was credited with: the chain is asked what of it is there. */
+  readonly doubted: readonly DoubtedArrival[];
   /** Wallets of the house on each chain, in lower case. They may hold anything. */
   readonly houseAddresses: ReadonlyMap<ChainId, readonly Hex[]>;
   /** Wallets of users with deposits that were not swept, in lower case, by `chain/asset`: they hold just that. */
@@ -48,6 +51,7 @@ export async function readPosition(tx: Transaction): Promise<Position> {
     cursors: await readCursors(tx),
     books: await readBooks(tx),
     openSteps: await readOpenSteps(tx),
+    doubted: await readDoubted(tx),
     houseAddresses: await readHouseAddresses(tx),
     unsweptAddresses: await readUnsweptAddresses(tx),
   };
@@ -83,6 +87,7 @@ export async function readBooks(tx: Queryable): Promise<Book[]> {
      ), ahead AS (
        SELECT d.chain, d.asset, -d.atomic AS atomic
          FROM chain_cursors c JOIN deposits d ON d.chain = c.chain AND d.block_number > c.block_number
+          AND NOT EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id)
        UNION ALL
        SELECT s.chain, l.asset, l.atomic
          FROM chain_cursors c JOIN chain_steps s

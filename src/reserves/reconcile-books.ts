@@ -19,6 +19,7 @@ export async function reconcileBooks(db: Queryable, sagas: readonly Saga[]): Pro
     ...(await creditAgainstClaims(db)),
     ...(await withdrawalsAgainstSteps(db)),
     ...(await lentAgainstWallets(db)),
+    ...(await debtsAgainstReversals(db)),
     ...(await withdrawalsWithoutPostings(db)),
     ...(await depositPostingsWithoutRows(db)),
     ...(await paymentsCountedTwice(db)),
@@ -154,6 +155,23 @@ async function lentAgainstWallets(db: Queryable): Promise<string[]> {
   return rows.map(
     ({ chain, asset, expected, found }) =>
       `${chain}: the ledger has lent ${amountText(asset, found)} for gas, but the wallets' loans come to ${amountText(asset, expected)}.`,
+  );
+}
+
+/** What the ledger says that owners owe for deposits that were taken back is what each of those has left. On all chains together. */
+async function debtsAgainstReversals(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ asset: Asset; expected: string; found: string }>(
+    `WITH booked AS (
+       SELECT a.symbol AS asset, -sum(l.balance) AS atomic FROM ledger.accounts l
+         JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
+        WHERE ledger.kind_of(l.id) = (SELECT code FROM ledger.kinds WHERE name = 'reversals_in_transit') GROUP BY 1
+     ), owed AS (SELECT asset, sum(owed) AS atomic FROM deposit_reversals GROUP BY 1)
+     SELECT asset, coalesce(owed.atomic, 0) AS expected, coalesce(booked.atomic, 0) AS found
+       FROM booked FULL JOIN owed USING (asset) WHERE coalesce(owed.atomic, 0) <> coalesce(booked.atomic, 0) ORDER BY 1`,
+  );
+  return rows.map(
+    ({ asset, expected, found }) =>
+      `${amountText(asset, found)} is owed for deposits that were taken back, but these come to ${amountText(asset, expected)}.`,
   );
 }
 

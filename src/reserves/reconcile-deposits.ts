@@ -24,6 +24,8 @@ interface DepositRow {
   readonly posting_id: string | null;
   /** What the posting gave to whom it should have. */
   readonly credited: string | null;
+  /** The operator has taken it back. */
+  readonly reversed: boolean;
 }
 
 /** Every deposit on a chain: was it credited with exactly what it says, and is it still on the chain where it was? */
@@ -36,7 +38,8 @@ export async function reconcileDeposits(db: Database, network: Network): Promise
     if (last === undefined) return findings;
     const checked = await inParallel(rows, receiptsAtOnce, async (row) => [
       ...checkPosting(row),
-      ...(await checkReceipt(network, row)),
+      // What was taken back may well be gone.
+      ...(row.reversed ? [] : await checkReceipt(network, row)),
     ]);
     findings.push(...checked.flat());
     after = last.id;
@@ -46,7 +49,7 @@ export async function reconcileDeposits(db: Database, network: Network): Promise
 async function readDeposits(db: Database, chain: ChainId, after: string): Promise<DepositRow[]> {
   const { rows } = await db.query<DepositRow>(
     `SELECT d.id, d.chain, d.tx_hash, d.position, d.address, d.asset, d.atomic, d.transfer_id, p.id AS posting_id,
-            e.amount AS credited
+            e.amount AS credited, EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id) AS reversed
        FROM deposits d JOIN ledger.chains c ON c.id = d.chain JOIN ledger.assets a ON a.symbol = d.asset
        JOIN ledger.kinds k ON k.name = CASE WHEN d.account_id IS NULL THEN 'surplus'
                                         WHEN d.home_bound THEN 'held' ELSE 'available' END

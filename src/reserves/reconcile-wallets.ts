@@ -4,6 +4,7 @@ import type { Network } from '../chains/network.ts';
 import type { Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
 import type { Cursor } from './ask-chain.ts';
+import { readShown } from './doubted-arrivals.ts';
 import { readTaken } from './open-steps.ts';
 import { readBalances } from './read-balances.ts';
 import type { Position } from './read-position.ts';
@@ -62,7 +63,12 @@ export async function reconcileWallets(
     const open = position.openSteps.filter((one) => one.chain === network.id && one.asset === asset);
     const taken = await readTaken(network, token, open, blockNumber);
     const onChain = total(balances);
-    const { inFlight, difference } = compare(book, { onChain, taken });
+    const shown = await readShown(network, token, position.doubted, blockNumber);
+    const { inFlight, difference } = compare(book, {
+      onChain,
+      taken,
+      unowed: total(shown.map(({ atomic }) => atomic)),
+    });
     const text = (atomic: bigint) => amountText(asset, atomic);
     if (difference !== 0n) {
       findings.push(
@@ -75,7 +81,8 @@ export async function reconcileWallets(
     for (const [index, address] of wallets.users.entries()) {
       const held = balances[index] as bigint;
       const { atomic = 0n, carried = 0n } = expected.get(address) ?? {};
-      if (held <= atomic && held >= atomic - carried) continue;
+      const unowed = total(shown.filter((one) => one.address === address).map((one) => one.atomic));
+      if (held - unowed <= atomic && held - unowed >= atomic - carried) continue;
       findings.push(
         `${network.id}: wallet ${address} holds ${text(held)}, but its deposits that were not swept come to ${text(atomic)}.`,
       );

@@ -1,4 +1,4 @@
-import type { Network, Networks } from '../chains/network.ts';
+import { type Network, type Networks, reviewed } from '../chains/network.ts';
 import { type Database, longStatements } from '../db/database.ts';
 import { verifyLedger } from '../ledger/verify.ts';
 import type { Saga } from '../sagas/define-saga.ts';
@@ -33,7 +33,9 @@ export async function reconcile(parts: ReconcileParts): Promise<string[]> {
     ...(await db.transaction((tx) => reconcileBooks(tx, parts.sagas), longStatements)),
     ...(await findStuck(parts)),
   ];
-  for (const network of networks.values()) findings.push(...(await reconcileChain(parts, network, position, wallets)));
+  for (const network of networks.values()) {
+    findings.push(...(await reconcileChain(parts, reviewed(network), position, wallets)));
+  }
   for (const { chain, asset, owed, inTransit } of position.books) {
     const network = networks.get(chain);
     if (network?.tokens.some((token) => token.asset === asset) || (owed === 0n && inTransit === 0n)) continue;

@@ -1,11 +1,12 @@
 import type { ChainId } from '../chains/chains.ts';
-import type { Network, Networks, Token } from '../chains/network.ts';
+import { type Network, type Networks, reviewed, type Token } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import type { Asset } from '../money/asset.ts';
 import { depositTokens } from '../wallets/deposit-tokens.ts';
 import { BlockIsGone, requireBlock } from './ask-chain.ts';
+import { readShown } from './doubted-arrivals.ts';
 import { readTaken } from './open-steps.ts';
 import { type BalancesAt, readBalances } from './read-balances.ts';
 import { atOneMoment, type Book, type Position, readPosition } from './read-position.ts';
@@ -39,11 +40,14 @@ export interface ReportParts {
 
 /**
  * Compares the ledger with the chains. The ledger, how far each chain was read, and what is under way are read at one
- * moment; then each chain is asked what our wallets held at exactly the block that it was read up to.
+ * moment; then each chain is asked what our wallets held at exactly the block that it was read up to, and of another node than
+ * the one that told of the deposits, where there is one.
  */
 export async function reportReserves(parts: ReportParts): Promise<ReservesReport> {
   const position = await atOneMoment(parts.db, readPosition);
-  const rows = await Promise.all([...parts.networks.values()].map((network) => reportChain(parts, network, position)));
+  const rows = await Promise.all(
+    [...parts.networks.values()].map((network) => reportChain(parts, reviewed(network), position)),
+  );
   return { reserves: rows.flat(), at: position.at.toISOString() };
 }
 
@@ -100,31 +104,40 @@ export interface Holding {
   readonly onChain: bigint;
   /** What steps have taken from us on the chain, and the books do not say yet. */
   readonly taken: bigint;
+  /** What has come to our wallets and is nobody's in the books: held, rejected or taken back. */
+  readonly unowed: bigint;
 }
 
 async function readHoldings(
   network: Network,
   books: readonly HeldToken[],
-  { houseAddresses, unsweptAddresses, openSteps }: Position,
+  { houseAddresses, unsweptAddresses, openSteps, doubted }: Position,
   at: BalancesAt,
 ): Promise<Holding[]> {
   const { blockNumber, signal } = at;
   const holdings: Holding[] = [];
   for (const { token } of books) {
     signal?.throwIfAborted();
+    const unowed = await readShown(network, token, doubted, blockNumber);
     const wallets = new Set([
       ...(houseAddresses.get(network.id) ?? []),
+      ...unowed.map(({ address }) => address),
       ...(unsweptAddresses.get(`${network.id}/${token.asset}`) ?? []),
     ]);
     const balances = await readBalances(network, token, [...wallets], at);
     const open = openSteps.filter(({ chain, asset }) => chain === network.id && asset === token.asset);
-    holdings.push({ onChain: total(balances), taken: await readTaken(network, token, open, blockNumber) });
+    holdings.push({
+      onChain: total(balances),
+      taken: await readTaken(network, token, open, blockNumber),
+      unowed: total(unowed.map(({ atomic }) => atomic)),
+    });
   }
   return holdings;
 }
 
-function toRow({ token: { asset }, book }: HeldToken, { onChain, taken }: Holding, blockNumber: number): ReserveRow {
-  const { inFlight, difference } = compare(book, { onChain, taken });
+function toRow({ token: { asset }, book }: HeldToken, holding: Holding, blockNumber: number): ReserveRow {
+  const { onChain } = holding;
+  const { inFlight, difference } = compare(book, holding);
   const text = (atomic: bigint) => toDecimalText(amountOf(asset, atomic));
   return {
     chain: book.chain,
@@ -140,9 +153,9 @@ function toRow({ token: { asset }, book }: HeldToken, { onChain, taken }: Holdin
 /** What we hold is what we owe and what is in flight; the rest is the difference, and should be nothing. */
 export function compare(
   { owed, inTransit, ahead }: Book,
-  { onChain, taken }: Holding,
+  { onChain, taken, unowed }: Holding,
 ): { readonly inFlight: bigint; readonly difference: bigint } {
-  const inFlight = inTransit - taken + ahead;
+  const inFlight = inTransit - taken + ahead + unowed;
   return { inFlight, difference: onChain - owed - inFlight };
 }
 

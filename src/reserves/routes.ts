@@ -22,7 +22,7 @@ const reserveRow = z.object({
   owed: z.string().meta({ description: 'What the ledger owes: to users, merchants and the house itself.' }),
   inFlight: z.string().nullable().meta({
     description:
-      'What has left a balance and not yet our wallets; below zero what was credited in blocks after this one.',
+      'What has left a balance and not yet our wallets, and what has come and is not credited yet; below zero what was credited in blocks after this one, or is owed to us.',
   }),
   difference: z.string().nullable().meta({ description: 'onChain less owed and inFlight: 0.' }),
   blockNumber: z.number().int().nullable(),
@@ -47,7 +47,7 @@ function reservesRoute(reserves: Reserves): Route {
       tag: 'Reserves',
       summary: 'What we hold and what we owe',
       description:
-        'For each chain and asset, at one block and one moment of the ledger. The roots under `proof` hold everybody’s balance; GET /account/proof shows you yours.',
+        'For each chain and asset, at one block and one moment of the ledger; where there is more than one, the chain is asked at another node than the one that deposits are read from. The roots under `proof` hold everybody’s balance; GET /account/proof shows you yours.',
       auth: 'none',
       query: z.strictObject({
         snapshotId: snapshotId.meta({

@@ -4,10 +4,13 @@ import { dropArrival } from '../chain-steps/match-arrival.ts';
 import { planStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import { type StepEnd, takeStep, wasRead } from '../chain-steps/take-step.ts';
+import { whatArrived } from '../chain-steps/what-arrived.ts';
+import { doNodesAgree, isUndone } from '../chains/agree.ts';
 import { homeChain } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import { findRevertReason } from '../chains/find-revert-reason.ts';
 import { noCheckpoint } from '../checkpoint.ts';
+import type { Queryable } from '../db/database.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import { postSurely } from '../ledger/post-surely.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
@@ -85,7 +88,8 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
     }),
   }));
   if (progress.state === 'waiting') return progress;
-  const { client, pollMs } = homeNetwork(networks);
+  const network = homeNetwork(networks);
+  const { client, pollMs } = network;
   if (progress.state === 'failed') {
     await failSwap(parts, swap, await withReason(client, progress));
     return 'go_on';
@@ -104,11 +108,19 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
   }
   if (status !== 'success') {
     const { hash, gasCost } = progress;
+    if (!(await doNodesAgree(network, isUndone(hash)))) {
+      return { lookAgainInMs: pollMs, waitsFor: 'a second node to say that it was undone', isTrouble: true };
+    }
     const undone = { state: 'failed', reason: 'The transaction was undone by the contract.', hash, gasCost } as const;
     await failSwap(parts, swap, await withReason(client, undone));
     return 'go_on';
   }
-  await completeSwap(parts, swap, { ...progress, blockNumber }, readOutcome(parts, swap, receipt, recipient));
+  const outcome = readOutcome(parts, swap, receipt, recipient);
+  // One node could say of a receipt whatever it likes: what counts is that as much has come into the books.
+  if (!(await isInTheBooks(db, id, outcome))) {
+    return { lookAgainInMs: pollMs, waitsFor: 'what it has brought to come into the books' };
+  }
+  await completeSwap(parts, swap, { ...progress, blockNumber }, outcome);
   checkpoint('swap.completed');
   return 'rest';
 }
@@ -132,6 +144,15 @@ function readOutcome(
       movedIn(logs, tokenAddress(networks, asset), ({ to }) => isAddressEqual(to, recipient)),
     );
   return { amountOut: arrived(quoted), unspent: arrived(net) };
+}
+
+async function isInTheBooks(db: Queryable, id: string, { amountOut, unspent }: SwapOutcome): Promise<boolean> {
+  const step = await findStep(db, swapStep(id));
+  if (step === undefined) throw new Error(`swap ${id} was not asked for`);
+  for (const { asset, atomic } of [amountOut, unspent]) {
+    if (((await whatArrived(db, step, asset)) ?? 0n) < atomic) return false;
+  }
+  return true;
 }
 
 async function completeSwap(

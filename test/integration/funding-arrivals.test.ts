@@ -2,6 +2,10 @@ import { type Hex, toHex } from 'viem';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { ChainId } from '../../src/chains/chains.ts';
 import { Ended } from '../../src/checkpoint.ts';
+import { releaseHeld } from '../../src/deposits/decide-held.ts';
+import { listHeld } from '../../src/deposits/held-deposit.ts';
+import { lookAtHeld } from '../../src/deposits/look-at-held.ts';
+import { oneNodeLimit } from '../../src/deposits/one-node-limit.ts';
 import type { ChainReader } from '../../src/deposits/read-chain.ts';
 import { completeLinks } from '../../src/funding/complete-links.ts';
 import { createLink } from '../../src/funding/create-link.ts';
@@ -69,6 +73,25 @@ describe('what the chain shows before it is final', () => {
     // A look that began before the end changes nothing any more.
     await lookNow();
     expect(await statusOf(link)).toBe('completed');
+  });
+
+  test("stays confirmed while it is held, also beyond the link's time, and completes it when it is believed", async () => {
+    await reader.release();
+    reader = world.reader(chain, { onDeposits: completeLinks, oneNodeLimit: oneNodeLimit(0) });
+    const link = await ask(50n);
+    const txHash = await pay(50n);
+    await settle();
+    await lookNow();
+    await endLink(db, link);
+    await lookNow();
+    expect(await statusOf(link)).toBe('confirmed');
+    expect((await pageOf(link)).arriving).toEqual([{ txHash, amount: amountOf('USDC', 50n), confirmations: 4 }]);
+    const [held] = await listHeld(db);
+    await releaseHeld(db, held?.id ?? '');
+    const { ledger, log } = world;
+    await lookAtHeld({ db, ledger, logger: log.logger, onDeposits: completeLinks }, chains.network(chain));
+    expect(await statusOf(link)).toBe('completed');
+    expect(await pageOf(link)).toMatchObject({ arriving: [], completion: { txHash } });
   });
 
   test('is forgotten when a reorganisation takes it back', async () => {

@@ -6,6 +6,7 @@ import { forgetKeysOlderThan } from '../../src/ledger/forget-keys.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import type { Bought } from '../../src/purchases/buy.ts';
 import { forgetAnswers } from '../../src/purchases/forget-answers.ts';
+import { networkOf, startNode } from '../support/lying-node.ts';
 import { usePurchaseWorld } from '../support/purchases.ts';
 import { type Facilitator, openFacilitator, receiptHeader, sells, startSeller, termsOf } from '../support/seller.ts';
 
@@ -265,4 +266,27 @@ test('what a seller has sent is forgotten when its time is over', async () => {
   await db.query("UPDATE purchase_answers SET kept_at = now() - interval '49 hours' WHERE purchase_id = $1", [id]);
   await forgetAnswers(db);
   expect(await kept()).toBe(0);
+});
+
+test('what a seller has taken is not given back because one node says that it was not', async () => {
+  const { chains } = world.deposits;
+  await world.fillFloat();
+  const ada = await world.newRich(500_000n);
+  const id = idOf(await world.buy(ada));
+  // From here on its time is over, so that what was not taken never will be.
+  await chains.rpc('MATIC', 'evm_increaseTime', [3_600]);
+  await chains.mine('MATIC');
+  await world.read();
+  const [liar, honest] = [await startNode(chains, 'MATIC', 2), await startNode(chains, 'MATIC', 3)];
+  const networks = new Map([['MATIC', networkOf(chains, 'MATIC', [liar.url, honest.url])] as const]);
+  // The last word of what it is asked for is whether the signature was used.
+  const deny = (result: string) => `${result.slice(0, -1)}0`;
+  liar.misbehave(({ method }) => (method === 'eth_call' ? deny : undefined));
+  await world.advance(id, { networks });
+  expect((await world.look(id)).status).toBe('settling');
+  expect(await world.balance(ada)).toBe(400_000n);
+  liar.misbehave(() => undefined);
+  await world.advance(id, { networks });
+  expect((await world.look(id)).status).toBe('paid');
+  expect(await world.reconciled()).toEqual([]);
 });

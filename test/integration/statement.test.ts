@@ -20,6 +20,7 @@ const app = createServer({
   routes: balanceRoutes(db),
   authenticate: (token) => ({ accountId: BigInt(token), keyId: '', handle: '', tier: 'free', bucket: token }),
   limiter: { take: () => ({ allowed: true, remaining: 1, resetMs: 1, giveBack: () => {} }), close: async () => {} },
+  secrets: createSecrets('s'.repeat(32)),
   logger,
 });
 let url: string;

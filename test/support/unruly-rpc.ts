@@ -14,14 +14,21 @@ export interface UnrulyRpc {
   readonly network: Network;
   /** How often each method was asked for. */
   readonly asked: ReadonlyMap<string, number>;
-  /** From now on: an answer instead of the chain's, `down` for a lost connection, `silent` for none, undefined for its own. */
+  /**
+   * From now on: an answer instead of the chain's, a function for what to make of the chain's, `down` for a lost connection,
+   * `silent` for none, undefined for its own.
+   */
   misbehave(how: (call: RpcCall) => unknown | 'down' | 'silent' | undefined): void;
   /** For `misbehave`: the newest block, at another price. */
   dearBlocks(call: RpcCall, baseFee: bigint): unknown;
 }
 
 /** Stands before a local chain and behaves as other people's nodes do. */
-export async function startUnrulyRpc(chain: ChainId, settings: NetworkSettings): Promise<UnrulyRpc> {
+export async function startUnrulyRpc(
+  chain: ChainId,
+  settings: NetworkSettings,
+  { host = '127.0.0.1' }: { readonly host?: `127.0.0.${number}` } = {},
+): Promise<UnrulyRpc> {
   const [url = ''] = settings.urls;
   const asked = new Map<string, number>();
   let behaviour: (call: RpcCall) => unknown = () => undefined;
@@ -36,24 +43,26 @@ export async function startUnrulyRpc(chain: ChainId, settings: NetworkSettings):
     }
     if (instead === 'silent') return;
     response.setHeader('content-type', 'application/json');
-    if (instead !== undefined) {
+    if (instead !== undefined && typeof instead !== 'function') {
       response.end(JSON.stringify({ jsonrpc: '2.0', id: call.id, ...(instead as object) }));
       return;
     }
     const reply = await fetch(url, { method: 'POST', body: text, headers: { 'content-type': 'application/json' } });
-    response.end(await reply.text());
+    const answered = await reply.text();
+    if (instead === undefined) response.end(answered);
+    else response.end(JSON.stringify({ jsonrpc: '2.0', id: call.id, result: instead(JSON.parse(answered).result) }));
   }
   const server = createServer((request, response) => {
     answer(request, response).catch(() => request.socket.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });
   const { port } = server.address() as AddressInfo;
   const block = await newestBlock(url);
-  const ownUrl = `http://127.0.0.1:${port}/secret-path-key`;
+  const ownUrl = `http://${host}:${port}/secret-path-key`;
   const network = createNetworks(new Map([[chain, { ...settings, urls: [ownUrl] }]])).get(chain);
   if (network === undefined) throw new Error(`${chain} is not running`);
   return {

@@ -1,4 +1,5 @@
 import { type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
+import { doNodesAgree, isUndone } from '../../chains/agree.ts';
 import { FeesAboveCeiling, type GasFees } from '../../chains/fee-ceiling.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import type { Network } from '../../chains/network.ts';
@@ -64,6 +65,8 @@ async function reportMined(
   if (confirmed < BigInt(network.confirmations)) return { state: 'pending', hash };
   const gasCost = receipt.gasUsed * receipt.effectiveGasPrice + l1FeeOf(receipt);
   const succeeded = receipt.status === 'success';
+  // What is undone is given back, so one node alone is not believed that it is.
+  if (!succeeded && !(await doNodesAgree(network, isUndone(hash)))) return { state: 'pending', hash };
   const reason = succeeded ? null : 'The transaction was undone by the contract.';
   await settle(db, transaction.id, { state: succeeded ? 'confirmed' : 'failed', hash, blockNumber, gasCost, reason });
   if (reason !== null) return { state: 'failed', reason, hash, gasCost };

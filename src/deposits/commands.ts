@@ -1,0 +1,115 @@
+import type { Command } from 'commander';
+import { namesOf } from '../accounts/find-account.ts';
+import type { Networks } from '../chains/network.ts';
+import type { Database } from '../db/database.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
+import { Refusal } from '../refusal.ts';
+import { type BookedDeposit, findBooked, listLost } from './booked-deposit.ts';
+import { rejectHeld, releaseHeld } from './decide-held.ts';
+import { findHeld, type HeldDeposit, listHeld } from './held-deposit.ts';
+import { restoreBooked } from './restore-deposit.ts';
+import { refuseIfShown, reverseBooked } from './reverse-deposit.ts';
+
+interface DepositParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+}
+
+type WithMoney = (work: (parts: DepositParts) => Promise<void>) => Promise<void>;
+type Say = (line: string) => void;
+
+/** `paywright deposits …`: what one node alone has told of, and what a chain has lost. */
+export function addDepositCommands(program: Command, withMoney: WithMoney, say: Say): void {
+  const deposits = program.command('deposits').description('decide about deposits that are held or lost');
+
+  deposits
+    .command('list')
+    .description('what is held and why, what was rejected, what a chain has lost, and what was taken back and is owed')
+    .option('--held', 'only what waits for a second node or for you')
+    .action(({ held: onlyHeld = false }: { held?: boolean }) => withMoney((parts) => list(parts, say, { onlyHeld })));
+
+  deposits
+    .command('release <id>')
+    .description(
+      'credit a held deposit, or one that was taken back, because you have seen by yourself that it is on the chain',
+    )
+    .action((id: string) => withMoney((parts) => release(parts, id, say)));
+
+  deposits
+    .command('reverse <id>')
+    .description('reject a held deposit for good, or take back a credited one that the chain has lost')
+    .option('--force', 'although the chain shows it, or nobody can be asked')
+    .action((id: string, { force = false }: { force?: boolean }) =>
+      withMoney((parts) => reverse(parts, id, say, { force })),
+    );
+}
+
+async function list({ db }: DepositParts, say: Say, { onlyHeld }: { readonly onlyHeld: boolean }): Promise<void> {
+  const held = (await listHeld(db)).filter(({ rejectedAt }) => !onlyHeld || rejectedAt === null);
+  const lost = onlyHeld ? [] : await listLost(db);
+  const names = await namesOf(db, [
+    ...held.map(({ arrival }) => arrival.accountId),
+    ...lost.map(({ accountId }) => accountId),
+  ]);
+  const owner = (id: bigint | null) => (id === null ? 'the house' : (names.get(id)?.handle ?? `account ${id}`));
+  for (const one of held) say(describeHeld(one, owner(one.arrival.accountId)));
+  for (const one of lost) say(describeLost(one, owner(one.accountId)));
+  if (held.length + lost.length === 0) say(onlyHeld ? 'No deposit is held.' : 'No deposit is held or lost.');
+}
+
+function describeHeld(
+  { id, chain, arrival, because, seenAt, releasedAt, rejectedAt }: HeldDeposit,
+  owner: string,
+): string {
+  const { asset, atomic, txHash, position } = arrival;
+  const state = rejectedAt !== null ? 'rejected' : releasedAt !== null ? 'released' : 'held';
+  const reason = state === 'held' ? `   ${because}` : '';
+  const place = `${txHash}, log ${position}`;
+  return `${id}   ${state.padEnd(9)} ${text(amountOf(asset, atomic))} on ${chain} for ${owner} since ${seenAt.toISOString()} (${place})${reason}`;
+}
+
+function describeLost({ id, chain, amount, reversedAt, owed, txHash }: BookedDeposit, owner: string): string {
+  const debt = owed.atomic > 0n ? `   ${owner} owes ${text(owed)}` : '';
+  const state = reversedAt === null ? 'lost' : 'reversed';
+  const rest = reversedAt === null ? '   the chain does not have it any more' : debt;
+  return `${id}   ${state.padEnd(9)} ${text(amount)} on ${chain} of ${owner} (${txHash})${rest}`;
+}
+
+async function release({ db, ledger }: DepositParts, id: string, say: Say): Promise<void> {
+  if ((await findHeld(db, id)) === undefined) {
+    await restoreBooked({ db, ledger }, id);
+    say(`${id} is credited again.`);
+    return;
+  }
+  await releaseHeld(db, id);
+  say(`${id} is released: the running service credits it with its next look.`);
+}
+
+async function reverse(
+  { db, ledger, networks }: DepositParts,
+  id: string,
+  say: Say,
+  { force }: { readonly force: boolean },
+): Promise<void> {
+  const held = await findHeld(db, id);
+  const deposit = held ?? (await findBooked(db, id));
+  if (deposit === undefined) throw new Refusal(`There is no deposit ${id}.`);
+  const isDecided = 'reversedAt' in deposit ? deposit.reversedAt !== null : deposit.rejectedAt !== null;
+  if (!force && !isDecided) {
+    const asserted = 'arrival' in deposit ? deposit.arrival : { ...deposit, ...deposit.amount };
+    await refuseIfShown(networks.get(deposit.chain), asserted);
+  }
+  if (held !== undefined) {
+    await rejectHeld(db, id);
+    say(`${id} is rejected: it is never credited.`);
+    return;
+  }
+  const { taken, owed } = await reverseBooked({ db, ledger }, id);
+  say(`${id} is taken back: ${text(taken)} from the balance, ${text(owed)} is owed.`);
+}
+
+function text(amount: Amount): string {
+  return `${toDecimalText(amount)} ${amount.asset}`;
+}

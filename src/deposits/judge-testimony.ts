@@ -1,0 +1,70 @@
+import type { Hex } from 'viem';
+
+/** A transfer as a node shows it, in the block that the node itself has at that height. */
+export interface Shown {
+  readonly atomic: bigint;
+  readonly sender: Hex;
+  /** What its receipt proves about it. */
+  readonly proofs: readonly string[];
+  readonly blockNumber: bigint;
+  readonly blockHash: Hex;
+  /** Nothing takes that block back any more. */
+  readonly isFinal: boolean;
+}
+
+/** What one node says of a transfer to us, when it is asked alone. */
+export interface Testimony {
+  readonly host: string;
+  /** `otherwise`: it answers, but shows no such thing there. */
+  readonly says: 'shown' | 'otherwise' | 'silent';
+  readonly shown?: Shown;
+}
+
+export type Verdict =
+  | { readonly is: 'proven'; readonly shown: Omit<Shown, 'isFinal'> }
+  | {
+      readonly is: 'doubtful';
+      readonly because: string;
+      /** Nobody contradicts it: time alone will prove it. */
+      readonly onlyTime?: true;
+    };
+
+/**
+ * Two independent nodes that show the same in the same block prove it, and prove it as they show it, whatever a third one has
+ * said before. However many of one host there are, they are one.
+ */
+export function judgeTestimony(testimony: readonly Testimony[]): Verdict {
+  const all = testimony.flatMap(({ host, shown }) => (shown === undefined ? [] : [{ host, ...shown }]));
+  for (const { host: _, isFinal: __, ...shown } of all) {
+    const agreeing = all.filter((other) => isSame(other, shown));
+    if (hostsOf(agreeing).size < 2) continue;
+    if (hostsOf(agreeing.filter(({ isFinal }) => isFinal)).size >= 2) return { is: 'proven', shown };
+    return { is: 'doubtful', because: 'its block is not final yet', onlyTime: true };
+  }
+  return { is: 'doubtful', because: whyNot(testimony) };
+}
+
+function isSame(one: Omit<Shown, 'isFinal'>, other: Omit<Shown, 'isFinal'>): boolean {
+  return (
+    one.atomic === other.atomic &&
+    one.sender === other.sender &&
+    one.proofs.join() === other.proofs.join() &&
+    one.blockNumber === other.blockNumber &&
+    one.blockHash === other.blockHash
+  );
+}
+
+function whyNot(testimony: readonly Testimony[]): string {
+  if (hostsOf(testimony).size < 2) return 'only one node can be asked: the operator has to decide';
+  const shown = testimony.filter(({ says }) => says === 'shown');
+  if (testimony.every(({ says }) => says === 'silent')) return 'no node answers';
+  if (shown.length === 0) return 'no node shows it any more';
+  if (hostsOf(shown).size > 1) return 'the nodes show it differently';
+  return testimony.some(({ says }) => says === 'otherwise')
+    ? `${[...hostsOf(shown)].join(' and ')} shows it alone: the others do not`
+    : 'no second node answers';
+}
+
+export function hostsOf(some: readonly Pick<Testimony, 'host'>[]): ReadonlySet<string> {
+  return new Set(some.map(({ host }) => host));
+}

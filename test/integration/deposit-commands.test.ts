@@ -1,0 +1,103 @@
+import { Command } from 'commander';
+import { beforeEach, expect, test } from 'vitest';
+import { homeChain } from '../../src/chains/chains.ts';
+import { addDepositCommands } from '../../src/deposits/commands.ts';
+import { listHeld } from '../../src/deposits/held-deposit.ts';
+import { lookAtHeld } from '../../src/deposits/look-at-held.ts';
+import { oneNodeLimit } from '../../src/deposits/one-node-limit.ts';
+import { Refusal } from '../../src/refusal.ts';
+import { endLeases, readUp, type User, useDepositWorld } from '../support/deposits.ts';
+import { transfer } from '../support/ledger.ts';
+
+const world = useDepositWorld({ pollMs: 10 });
+const { chains, database } = world;
+const { db } = database;
+
+let user: User;
+
+/** What the command says, line by line. */
+async function run(...words: readonly string[]): Promise<string[]> {
+  const said: string[] = [];
+  const program = new Command('paywright').exitOverride();
+  const { ledger } = world;
+  addDepositCommands(
+    program,
+    (work) => work({ db, ledger, networks: chains.networks }),
+    (line) => void said.push(line),
+  );
+  await program.parseAsync(['node', 'paywright', 'deposits', ...words]);
+  return said;
+}
+
+/** One node, which is believed nothing. */
+async function holdDeposit(atomic: bigint): Promise<string> {
+  await chains.mint(homeChain, 'USDC', user.address, atomic);
+  await endLeases(database);
+  const reader = world.reader(homeChain, { oneNodeLimit: oneNodeLimit(0) });
+  await readUp(reader);
+  await reader.release();
+  const held = (await listHeld(db)).find(({ arrival }) => arrival.accountId === user.id);
+  if (held === undefined) throw new Error('nothing is held');
+  return held.id;
+}
+
+async function look(): Promise<void> {
+  const { ledger, log } = world;
+  await lookAtHeld({ db, ledger, logger: log.logger }, chains.network(homeChain));
+}
+
+beforeEach(async () => {
+  user = await world.newUser();
+  if ((await db.query('SELECT FROM chain_cursors')).rows.length > 0) return;
+  expect(await run('list')).toEqual(['No deposit is held or lost.']);
+  expect(await run('list', '--held')).toEqual(['No deposit is held.']);
+  await readUp(world.reader(homeChain));
+});
+
+test('what is held is listed with its reason, and credited by the service when the operator releases it', async () => {
+  const id = await holdDeposit(5_000_000n);
+  await look();
+  const [line = ''] = await run('list', '--held');
+  expect(line).toMatch(
+    new RegExp(`^${id} {3}held +5 USDC on MATIC for PA-[0-9A-Z]{8} since .* only one node can be asked`),
+  );
+  expect(await run('release', id)).toEqual([expect.stringContaining('the running service credits it')]);
+  expect(await world.balance(user)).toBe(0n);
+  expect((await run('list', '--held'))[0]).toMatch(/ released +5 USDC/);
+  await expect(run('release', id)).rejects.toThrow(Refusal);
+  await look();
+  expect(await world.balance(user)).toBe(5_000_000n);
+  await expect(run('release', id)).rejects.toThrow(`${id} is neither held nor taken back.`);
+});
+
+test('what is held is rejected, but not by mistake', async () => {
+  const id = await holdDeposit(6_000_000n);
+  await expect(run('reverse', id)).rejects.toThrow('It is on the chain, says 127.0.0.1. --force');
+  expect(await run('reverse', id, '--force')).toEqual([`${id} is rejected: it is never credited.`]);
+  await expect(run('reverse', id, '--force')).rejects.toThrow('rejected already');
+  await expect(run('reverse', id)).rejects.toThrow('rejected already');
+  expect(await run('list')).toContainEqual(expect.stringMatching(new RegExp(`^${id} {3}rejected +6 USDC`)));
+  expect(await run('list', '--held')).not.toContainEqual(expect.stringContaining(id));
+  await look();
+  expect(await world.balance(user)).toBe(0n);
+});
+
+test('what was credited is taken back, and the list says who owes the rest', async () => {
+  const id = await holdDeposit(7_000_000n);
+  await run('release', id);
+  await look();
+  await expect(run('reverse', id)).rejects.toThrow('It is on the chain');
+  await expect(run('reverse', 'dep_unknown')).rejects.toThrow('There is no deposit dep_unknown.');
+  // As if it had been spent.
+  const [thief] = await world.newUsers(1);
+  const { ledger } = world;
+  const { outcome } = await ledger.post(transfer(user.id, thief?.id ?? 0n, 3_000_000n));
+  expect(outcome).toBe('posted');
+  expect(await run('reverse', id, '--force')).toEqual([
+    `${id} is taken back: 4 USDC from the balance, 3 USDC is owed.`,
+  ]);
+  expect(await run('list')).toContainEqual(
+    expect.stringMatching(new RegExp(`^${id} {3}reversed +7 USDC on MATIC of (PA-\\w+) .* \\1 owes 3 USDC$`)),
+  );
+  await expect(run('reverse', id)).rejects.toThrow('taken back already');
+});

@@ -1,0 +1,314 @@
+import type { Hex } from 'viem';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type ChainId, homeChain } from '../../src/chains/chains.ts';
+import type { Network } from '../../src/chains/network.ts';
+import type { Checkpoint } from '../../src/checkpoint.ts';
+import { rejectHeld, releaseHeld } from '../../src/deposits/decide-held.ts';
+import { listHeld } from '../../src/deposits/held-deposit.ts';
+import { listDeposits } from '../../src/deposits/list-deposits.ts';
+import { heldCheckpoints, lookAtHeld } from '../../src/deposits/look-at-held.ts';
+import { oneNodeLimit } from '../../src/deposits/one-node-limit.ts';
+import { houseBalance } from '../../src/ledger/balances.ts';
+import { reconcile } from '../../src/reserves/reconcile.ts';
+import { reportReserves } from '../../src/reserves/report.ts';
+import { houseWallet } from '../../src/wallets/house-wallets.ts';
+import { endAt, endLeases, readUp, type User, useDepositWorld } from '../support/deposits.ts';
+import { forgeTransfer, networkOf, startNode } from '../support/lying-node.ts';
+import type { UnrulyRpc } from '../support/unruly-rpc.ts';
+
+const world = useDepositWorld({ pollMs: 10 });
+const { chains, database } = world;
+const { db } = database;
+const limit = oneNodeLimit(1_000);
+const million = 1_000_000_000_000n;
+const large = 2_000_000_000n;
+const small = 1_000_000_000n;
+
+let user: User;
+let first: UnrulyRpc;
+let second: UnrulyRpc;
+let network: Network;
+
+/** Two nodes of two hosts, of which the first is asked first, before a chain that was read up to its end. */
+async function begin(chain: ChainId = homeChain): Promise<void> {
+  [first, second] = [await startNode(chains, chain, 2), await startNode(chains, chain, 3)];
+  network = networkOf(chains, chain, [first.url, second.url]);
+  user = await world.newUser();
+  // What earlier tests have credited on the word of one node is an hour ago, and what they have held is decided.
+  await db.query("UPDATE deposits SET created_at = created_at - interval '2 hours' WHERE one_node");
+  await db.query('UPDATE held_deposits SET rejected_at = now() WHERE rejected_at IS NULL AND released_at IS NULL');
+  await read();
+  world.log.clear();
+}
+
+/** A process that has just started reads the chain up to its end: the last block once more. */
+async function read(through: Network = network): Promise<void> {
+  await endLeases(database);
+  const reader = world.reader(through.id, { network: through, oneNodeLimit: limit });
+  await readUp(reader);
+  await reader.release();
+}
+
+async function look({
+  checkpoint,
+  through = network,
+}: {
+  checkpoint?: Checkpoint;
+  through?: Network;
+} = {}): Promise<void> {
+  await db.query('UPDATE held_deposits SET look_after = now() WHERE rejected_at IS NULL');
+  await lookAtHeld({ db, ledger: world.ledger, logger: world.log.logger, checkpoint }, through);
+}
+
+const mint = (atomic: bigint, chain: ChainId = homeChain) => chains.mint(chain, 'USDC', user.address, atomic);
+const open = async () => (await listHeld(db)).filter(({ rejectedAt }) => rejectedAt === null);
+
+async function onlyHeld() {
+  const [held, ...others] = await open();
+  if (held === undefined || others.length > 0) throw new Error(`${others.length + 1} are held`);
+  return held;
+}
+
+async function fits(through: Network = network): Promise<void> {
+  const networks = new Map([[through.id, through]]);
+  const { reserves } = await reportReserves({ db, networks, logger: world.log.logger, chainTimeoutMs: 30_000 });
+  expect(reserves.filter(({ difference }) => difference !== '0')).toEqual([]);
+  expect((await reconcile({ db, networks, sagas: [] })).filter((line) => line.startsWith(through.id))).toEqual([]);
+}
+
+beforeEach(() => begin());
+
+describe('a million that one node invents', () => {
+  test('is held and keeps nobody waiting: not the cursor, not another deposit', async () => {
+    const [other] = await world.newUsers(1);
+    const hash = await forgeTransfer(chains, homeChain, first, { to: user.address, atomic: million });
+    await read();
+    expect(await world.balance(user)).toBe(0n);
+    await chains.mint(homeChain, 'USDC', other?.address as Hex, small);
+    await read();
+    expect(await world.balance(other as User)).toBe(small);
+    for (let time = 0; time < 3; time++) await look();
+    expect(await world.balance(user)).toBe(0n);
+    const { because, arrival } = await onlyHeld();
+    expect(because).toBe('127.0.0.2 shows it alone: the others do not');
+    expect(arrival).toMatchObject({ txHash: hash, atomic: million });
+    // The log tells of it once, however often it is looked at.
+    expect(world.log.lines('warn')).toEqual([expect.objectContaining({ txHash: hash, because })]);
+    await fits();
+  });
+
+  test('is seen by its owner as pending, and never by anybody as money', async () => {
+    await forgeTransfer(chains, homeChain, first, { to: user.address, atomic: million });
+    await read();
+    const { deposits } = await listDeposits(db, { accountId: user.id, limit: 10, cursor: undefined });
+    expect(deposits).toEqual([expect.objectContaining({ status: 'pending', amount: '1000000', transferId: null })]);
+  });
+
+  test('is not believed because the same host is asked twice', async () => {
+    await forgeTransfer(chains, homeChain, first, { to: user.address, atomic: million });
+    const alone = networkOf(chains, homeChain, [first.url, `${first.url}/another-key`]);
+    await read(alone);
+    await look({ through: alone });
+    expect((await onlyHeld()).because).toBe('only one node can be asked: the operator has to decide');
+    expect(await world.balance(user)).toBe(0n);
+  });
+
+  test('is not believed when it is invented for a real transaction, with more than it has moved', async () => {
+    const hash = await mint(large);
+    const inflate = (log: { data: Hex; transactionHash: Hex }) =>
+      log.transactionHash === hash ? { ...log, data: `0x${'0'.repeat(54)}ffffffffff` } : log;
+    first.misbehave(({ method, params }) => {
+      if (method === 'eth_getLogs') return (logs: never[]) => logs.map(inflate);
+      if (method !== 'eth_getTransactionReceipt' || params[0] !== hash) return undefined;
+      return (receipt: { logs: never[] }) => ({ ...receipt, logs: receipt.logs.map(inflate) });
+    });
+    await read();
+    await look();
+    const { arrival, because } = await onlyHeld();
+    expect(arrival.atomic).toBe(0xffffffffffn);
+    expect(because).toBe('the nodes show it differently');
+    expect(await world.balance(user)).toBe(0n);
+    await fits();
+    // When it tells the truth again, two nodes show what has come, and that is credited.
+    first.misbehave(() => undefined);
+    await look();
+    expect(await world.balance(user)).toBe(large);
+    await fits();
+  });
+
+  test('at a house wallet is not surplus either', async () => {
+    const { address } = await houseWallet(db, 'treasury', homeChain);
+    const before = await houseBalance(db, 'surplus', 'USDC', homeChain);
+    await forgeTransfer(chains, homeChain, first, { to: address, atomic: million });
+    await read();
+    await look();
+    expect(await houseBalance(db, 'surplus', 'USDC', homeChain)).toEqual(before);
+    expect((await db.query('SELECT FROM undecided_arrivals')).rows).toEqual([]);
+    await fits();
+  });
+
+  test('that the operator rejects is named, and not credited by reading it again or by two nodes that lie', async () => {
+    const hash = await forgeTransfer(chains, homeChain, first, { to: user.address, atomic: million });
+    await read();
+    const { id } = await onlyHeld();
+    await rejectHeld(db, id);
+    await read();
+    await look();
+    expect(await open()).toEqual([]);
+    expect((await listHeld(db)).find((held) => held.id === id)?.arrival.txHash).toBe(hash);
+    await expect(releaseHeld(db, id)).rejects.toThrow('rejected already');
+    await expect(db.query('UPDATE held_deposits SET rejected_at = NULL WHERE id = $1', [id])).rejects.toThrow(
+      'rejected',
+    );
+    await expect(db.query('DELETE FROM held_deposits WHERE id = $1', [id])).rejects.toThrow('rejected');
+    expect(await world.balance(user)).toBe(0n);
+    await fits();
+  });
+});
+
+describe('a large deposit', () => {
+  test('is credited by two nodes in the first look, under the name that it had', async () => {
+    await mint(large);
+    await read();
+    await fits();
+    const { id } = await onlyHeld();
+    await look();
+    expect(await world.balance(user)).toBe(large);
+    expect(await open()).toEqual([]);
+    const { rows } = await db.query('SELECT id, one_node FROM deposits WHERE account_id = $1', [user.id]);
+    expect(rows).toEqual([{ id, one_node: false }]);
+    expect(world.log.lines('warn')).toEqual([]);
+    await read();
+    await look();
+    expect(await world.balance(user)).toBe(large);
+    await fits();
+  });
+
+  test('waits for a second node that is silent, beside one that is not, and then goes on by itself', async () => {
+    await mint(small);
+    await mint(large);
+    second.misbehave(() => 'down');
+    await read();
+    await look();
+    expect(await world.balance(user)).toBe(small);
+    expect((await onlyHeld()).because).toBe('no second node answers');
+    await fits();
+    second.misbehave(() => undefined);
+    await look();
+    expect(await world.balance(user)).toBe(small + large);
+    await fits();
+  });
+
+  test('is not proven by a receipt in a block that the node itself does not have', async () => {
+    await mint(large);
+    await read();
+    const elsewhere = (result: { hash: Hex }) => ({ ...result, hash: `0x${'ab'.repeat(32)}` });
+    second.misbehave(({ method }) => (method === 'eth_getBlockByNumber' ? elsewhere : undefined));
+    await look();
+    expect((await onlyHeld()).because).toMatch(/127\.0\.0\.2 shows it alone/);
+    second.misbehave(() => undefined);
+    await look();
+    expect(await world.balance(user)).toBe(large);
+  });
+
+  test.each(heldCheckpoints)('is credited once when the process ends at %s', async (place) => {
+    await mint(large);
+    await read();
+    await expect(look({ checkpoint: endAt(place) })).rejects.toThrow();
+    await read();
+    await look();
+    await look();
+    expect(await world.balance(user)).toBe(large);
+    await fits();
+  });
+
+  test('that the operator releases is credited once, though it is read and looked at by many at once', async () => {
+    second.misbehave(() => 'down');
+    await mint(large);
+    await read();
+    const { id } = await onlyHeld();
+    await releaseHeld(db, id);
+    await expect(releaseHeld(db, id)).rejects.toThrow('released already');
+    await endLeases(database);
+    const readers = Array.from({ length: 3 }, () =>
+      world.reader(homeChain, { network, oneNodeLimit: limit, leaseMs: 1 }),
+    );
+    await Promise.allSettled([...readers.map((reader) => reader.step()), look(), look(), look()]);
+    await read();
+    await look();
+    expect(await world.balance(user)).toBe(large);
+    expect(await open()).toEqual([]);
+    second.misbehave(() => undefined);
+    await fits();
+  });
+
+  test('of a coin is one that counts as much at more than it was ever worth', async () => {
+    const tenth = 10n ** 17n;
+    await chains.mint(homeChain, 'ETH', user.address, tenth);
+    await chains.mint(homeChain, 'ETH', user.address, tenth + 1n);
+    await read();
+    expect(await world.balance(user, 'ETH')).toBe(tenth);
+    expect((await onlyHeld()).arrival.atomic).toBe(tenth + 1n);
+  });
+});
+
+test('small deposits that one node alone tells of count together within the hour', async () => {
+  for (let time = 0; time < 12; time++) await mint(small - 1n);
+  await read();
+  expect(await world.balance(user)).toBe(10n * (small - 1n));
+  expect(await open()).toHaveLength(2);
+  await fits();
+  await look();
+  expect(await world.balance(user)).toBe(12n * (small - 1n));
+  // What two nodes have shown counts for nothing: there is no more room, and no less.
+  await mint(10n);
+  await mint(11n);
+  await read();
+  expect(await world.balance(user)).toBe(12n * (small - 1n) + 10n);
+  await db.query("UPDATE deposits SET created_at = created_at - interval '61 minutes' WHERE one_node");
+  await mint(small);
+  await read();
+  // What is read once more finds room now. It is in the books, and held no more when it is looked at.
+  await look();
+  expect(await world.balance(user)).toBe(12n * (small - 1n) + 10n + 11n + small);
+  expect(await open()).toEqual([]);
+  await fits();
+});
+
+test('on a rollup what is large waits for a finalized block on both nodes, and what is small does not', async () => {
+  const chain = 'BASE';
+  await begin(chain);
+  await world.keepOn(chain, [user]);
+  const { number: before } = await chains.network(chain).client.getBlock();
+  await mint(small, chain);
+  await mint(large, chain);
+  const lagging = ({ method, params }: { method: string; params: readonly unknown[] }) =>
+    method === 'eth_getBlockByNumber' && params[0] === 'finalized'
+      ? (result: object) => ({ ...result, number: `0x${before.toString(16)}` })
+      : undefined;
+  second.misbehave(lagging);
+  await read();
+  await look();
+  expect(await world.balance(user, 'USDC', chain)).toBe(small);
+  expect((await onlyHeld()).because).toBe('its block is not final yet');
+  expect(world.log.lines('warn')).toEqual([]);
+  await fits();
+  second.misbehave(() => undefined);
+  await look();
+  expect(await world.balance(user, 'USDC', chain)).toBe(small + large);
+  await fits();
+});
+
+test('reserves are asked of another node than the deposits, where there is one', async () => {
+  await mint(small);
+  await read();
+  const asked = ({ asked: counts }: UnrulyRpc) => counts.get('eth_call') ?? 0;
+  const [ofFirst, ofSecond] = [asked(first), asked(second)];
+  await fits();
+  expect(asked(first)).toBe(ofFirst);
+  expect(asked(second)).toBeGreaterThan(ofSecond);
+  // Where it does not answer, whoever does is better than nobody.
+  second.misbehave(() => 'down');
+  await fits();
+  expect(asked(first)).toBeGreaterThan(ofFirst);
+});
