@@ -5,7 +5,7 @@ import { networksOf } from './client-address.ts';
 import type { Caller } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 
-export const limitWindowMs = 60_000;
+const limitWindowMs = 60_000;
 
 /** Requests a minute for this tier; 0 is unlimited. */
 export function limitOfTier(limits: RateLimitConfig, tier: Caller['tier']): number {
