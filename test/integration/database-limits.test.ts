@@ -163,6 +163,8 @@ describe('the limits', () => {
         'paywright-ledger',
         'paywright-listener',
         'paywright-migrate',
+        'paywright-schema',
+        'paywright-secret',
         'paywright-worker',
       ]),
     );

@@ -274,6 +274,6 @@ describe('robots.txt', () => {
   });
 });
 
-test('a name that leads inside is refused when it is dialled, as the guard refuses it', async () => {
-  expect(await inside.find('mug', 'inside.example.com')).toBe('400 invalid_request');
+test('a name that leads inside is told like one that leads nowhere', async () => {
+  expect(await inside.find('mug', 'inside.example.com')).toBe('502 merchant_unreachable');
 });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { TestAccount } from '../support/client.ts';
+import { freePort } from '../support/process.ts';
 import { startService, useService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -90,8 +91,12 @@ describe('the metrics', () => {
   });
 
   test('cannot be reached by what a user asks us to reach', async () => {
-    const webhook = { url: `https://example.com:${service.operatorPort}/metrics`, events: ['payment.sent'] };
-    const { status, body } = await service.client.post('/webhooks', webhook, ada.key);
+    const port = String(await freePort());
+    const env = { OPERATOR_PORT: port, ALLOW_PRIVATE_HOSTS: `127.0.0.1:${port}` };
+    const open = await startService(service.database, { env, roles: { serve: true, work: false } });
+    onTestFinished(() => open.stop());
+    const webhook = { url: `http://127.0.0.1:${port}/metrics`, events: ['payment.sent'] };
+    const { status, body } = await open.client.post('/webhooks', webhook, ada.key);
     expect([status, body.detail]).toEqual([400, expect.stringContaining('is not open to requests')]);
   });
 });

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { type Hex, toEventSelector } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -27,6 +28,7 @@ import { startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 // Everything here is done as the release before did it: its rows, its postings, and its requests to the provider.
+const unknownTransactions = new URL('../../src/db/migrations/023_unknown_transactions.sql', import.meta.url);
 const database = useOlderDatabase({ without: '_sagas.sql' });
 const { db } = database;
 const chains = useChains(database);
@@ -42,6 +44,8 @@ let provider: WalletProvider;
 
 beforeAll(async () => {
   const { networks, faucet } = chains;
+  // The provider that stands in for the older one keeps a book that came later.
+  await db.query(await readFile(unknownTransactions, 'utf8'));
   provider = await createKeysProvider({ db, networks, logger, secrets: createSecrets(secret) });
   ledger = createLedger({ db, logger });
   await openOlderHouseWallets();
@@ -79,6 +83,7 @@ test('what was under way when a database was upgraded comes to its end, and is p
   const sentBefore = await sent();
   expect(sentBefore).toHaveLength(6);
 
+  await db.query('DROP TABLE held_key_transactions, unknown_transactions');
   await database.upgrade();
   const service = await startService(database, { env: { PAYWRIGHT_SECRET: secret } });
   onTestFinished(() => service.stop());
