@@ -41,7 +41,7 @@ export function createApiDoor({ config, authenticate, limiter }: DoorOptions): o
       return;
     }
     const token = bearerToken(request);
-    const mayAsk = () => invented.admit(addressOf(request));
+    const mayAsk = () => invented.admit(limitsOfAddress(rateLimits, addressOf(request)));
     // Callbacks and not promises: for a known key without Redis the whole hook runs in one go.
     whenSettled(
       () => (token === undefined ? undefined : authenticate(token, mayAsk)),
@@ -59,7 +59,7 @@ export function createApiDoor({ config, authenticate, limiter }: DoorOptions): o
           done,
           (counted) => {
             if (counted !== undefined && caller === undefined && token !== undefined) {
-              invented.note(addressOf(request), counted);
+              invented.note(counted);
             }
             letIn(reply, counted, done);
           },
@@ -105,10 +105,15 @@ export function countLate(
   };
 }
 
-/** Whether a route counts this request by itself: nobody has a key, and somebody says that they pay. */
-function countsItself({ caller, headers, routeOptions }: FastifyRequest): boolean {
-  const { countsPayers } = routeOptions.config as { readonly countsPayers?: readonly string[] };
-  return caller === undefined && countsPayers?.some((name) => headers[name] !== undefined) === true;
+/**
+ * Whether a route counts this request by itself: nobody shows a key, and somebody says that they pay. Who shows a key that is
+ * nobody's is counted at the door: by then it has been looked for.
+ */
+function countsItself(request: FastifyRequest): boolean {
+  const { countsPayers } = request.routeOptions.config as { readonly countsPayers?: readonly string[] };
+  return (
+    countsPayers?.some((name) => request.headers[name] !== undefined) === true && bearerToken(request) === undefined
+  );
 }
 
 function bearerToken({ headers: { authorization } }: FastifyRequest): string | undefined {
