@@ -44,9 +44,12 @@ function open(proxies = '127.0.0.1', known: readonly string[] = []) {
     pages: (pages) => pages.get('/', async () => 'a page'),
     authenticate(token, mayAsk) {
       if (known.includes(token)) return ada;
-      mayAsk();
-      lookups++;
-      return Promise.resolve(token === 'real' ? ada : undefined);
+      const lookUp = async () => {
+        await mayAsk();
+        lookups++;
+        return token === 'real' ? ada : undefined;
+      };
+      return lookUp();
     },
   });
   const ask = async (url: string, { ip = '192.0.2.1', key = '', payment = '' } = {}) => {
@@ -75,6 +78,18 @@ test('an invented key is looked up only as long as the network around its addres
   for (let net = 0; net < 30; net++) await ask('/api/nothing', { ip: `2001:db8:1:${net + 1}::1`, key: 'invented' });
   expect(lookups()).toBe(8);
   expect(await ask('/api/nothing', { ip: '2001:db8:2:1::1', key: 'invented' })).toBe(404);
+});
+
+test('however many invented keys come at once, few are looked up, and real ones among them wait their turn', async () => {
+  const { ask, lookups } = open();
+  const all = await Promise.all(
+    Array.from({ length: 200 }, (_, time) => ask('/api/nothing', { key: `invented${time}` })),
+  );
+  expect(all.filter((status) => status === 404)).toHaveLength(3);
+  expect(lookups()).toBeLessThanOrEqual(6);
+  const other = { ip: '192.0.2.7', key: 'real' };
+  const real = await Promise.all(Array.from({ length: 20 }, () => ask('/api/nothing', other)));
+  expect(real).toEqual(Array(20).fill(404));
 });
 
 test('who shows an invented key is counted at the door, also when they say that they pay', async () => {
