@@ -10,7 +10,7 @@ export interface Places {
   enter(owner: string): Place;
 }
 
-export interface Place {
+interface Place {
   /** It turns out to be long. Throws the refusal when there is no room in all. */
   stay(): void;
   /** May be done more than once. */
