@@ -170,7 +170,7 @@ describe('live mode', () => {
   );
 
   test.each(['REDISS://cache.internal', ' rediss://cache.internal'])(
-    'takes no "%s", which connects in the clear',
+    'takes no "%s", which its driver takes for something else',
     (text) => {
       expect(() => readLive({ REDIS_URL: text })).toThrow(
         'REDIS_URL must be a URL that begins with redis:// or rediss://',
