@@ -3,7 +3,7 @@ const keyboardRows = ['qwertyuiop', 'asdfghjkl', 'zxcvbnm', '1234567890'];
 
 /** What people write where a secret should stand. Long enough that chance does not spell any of them. */
 const placeholders =
-  /change.?me|password|passw0rd|secret|example|paywright|replace|placeholder|default|letmein|insert/i;
+  /change.?me|password|passw0rd|secret|example|paywright|replace|placeholder|default|letmein|insert|production|character|goes.?here|fill.?this|correct.?horse/i;
 
 /**
  * Why somebody could guess this secret, or undefined. It finds what was made up by hand or copied from a page, and lets
@@ -12,17 +12,20 @@ const placeholders =
 export function whyGuessable(secret: string): string | undefined {
   if (placeholders.test(secret)) return 'it contains a word that is the first to be tried';
   if (new Set(secret).size < fewestDifferent) return `it has fewer than ${fewestDifferent} different characters`;
-  if (hasPeriod(secret)) return 'it repeats itself';
+  if (shareRepeated(secret) > 1 / 2) return 'it repeats itself';
   if (shareOfSteps(secret) > 1 / 2) return 'it follows the alphabet or the keyboard';
   return undefined;
 }
 
-/** Whether it is one piece over and over, the last time perhaps not to its end. */
-function hasPeriod(text: string): boolean {
-  for (let period = 1; period <= text.length / 2; period++) {
-    if (text.slice(period) === text.slice(0, -period)) return true;
+/** Which part of it, at most, is what stands a certain distance before it: all of it where one piece comes over and over. */
+function shareRepeated(text: string): number {
+  let most = 0;
+  for (let distance = 1; distance <= text.length / 2; distance++) {
+    let same = 0;
+    for (let place = distance; place < text.length; place++) if (text[place] === text[place - distance]) same++;
+    most = Math.max(most, same / (text.length - distance));
   }
-  return false;
+  return most;
 }
 
 /** Which part of all neighbours is the same character twice, or one step further in the alphabet or on the keyboard. */

@@ -48,7 +48,13 @@ export const wholeNumber = (from: number, to: number, fallback: number) =>
     .refine((value) => value >= from && value <= to, `must be a whole number from ${from} to ${to}`)
     .default(fallback);
 
-export const url = (...protocols: string[]) =>
-  z.string().refine((text) => protocols.includes(parseUrl(text)?.protocol ?? ''), {
-    error: `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+/**
+ * To the letter: blanks before it and capitals are the same URL to some who read it and another to others, one of whom may look
+ * whether it is encrypted and the other one connect.
+ */
+export const url = (...protocols: string[]) => {
+  const beginnings = protocols.map((protocol) => `${protocol}//`);
+  return z.string().refine((text) => beginnings.some((one) => text.startsWith(one)) && parseUrl(text) !== undefined, {
+    error: `must be a URL that begins with ${beginnings.join(' or ')}`,
   });
+};

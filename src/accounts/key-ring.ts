@@ -8,7 +8,7 @@ const mostRemembered = 50_000;
 /** Finds out who a key belongs to, and remembers it until the account changes. */
 export interface KeyRing {
   /** At once when the key is remembered or cannot be one; otherwise it asks the database, if `mayAsk` does not throw. */
-  find(apiKey: string, mayAsk: () => void): Caller | undefined | Promise<Caller | undefined>;
+  find(apiKey: string, mayAsk: () => void | Promise<void>): Caller | undefined | Promise<Caller | undefined>;
   forget(accountId: bigint): void;
   forgetAll(): void;
 }
@@ -72,8 +72,8 @@ export function createKeyRing(db: Database, secrets: Secrets, mayRemember: () =>
       const known = callers.get(apiKey);
       if (known !== undefined) return known;
       if (!looksLikeApiKey(apiKey)) return undefined;
-      mayAsk();
-      return load(apiKey);
+      const turn = mayAsk();
+      return turn instanceof Promise ? turn.then(() => load(apiKey)) : load(apiKey);
     },
     forget(accountId) {
       changes++;

@@ -160,6 +160,24 @@ describe('live mode', () => {
     expect(readLive(env).mode).toBe('live');
   });
 
+  test.each(['PUBLIC_URL', 'X402_FACILITATOR_URL', 'CCTP_ATTESTATION_URL', 'CIRCLE_BASE_URL', 'MOONPAY_URL'])(
+    'is not led past the scheme of %s by how it is written',
+    (name) => {
+      for (const text of ['HTTP://pay.example', ' http://pay.example', '\thttp://pay.example', 'http:pay.example']) {
+        expect(() => readLive({ [name]: text }), text).toThrow(`${name} must be a URL that begins with http`);
+      }
+    },
+  );
+
+  test.each(['REDISS://cache.internal', ' rediss://cache.internal'])(
+    'takes no "%s", which its driver takes for something else',
+    (text) => {
+      expect(() => readLive({ REDIS_URL: text })).toThrow(
+        'REDIS_URL must be a URL that begins with redis:// or rediss://',
+      );
+    },
+  );
+
   test('does not run as root', () => {
     expect(() => readLive({}, { isRoot: true })).toThrow(
       '\n  - The user is unsafe: run it as one of its own, not as root',

@@ -48,13 +48,17 @@ async function readRole(client: pg.Client): Promise<Role> {
 
 async function refuseOwner(client: pg.Client, role: string): Promise<void> {
   const { rows } = await client.query<{ owner: boolean }>(
-    `SELECT service.rolsuper OR service.rolbypassrls OR pg_has_role(service.oid, owner.oid, 'MEMBER') AS owner
+    `SELECT service.rolsuper OR service.rolbypassrls OR pg_has_role(service.oid, owner.oid, 'MEMBER')
+            -- Whoever owns the database or a schema can drop what is in it, and make more.
+            OR pg_has_role(service.oid, (SELECT datdba FROM pg_database WHERE datname = current_database()), 'MEMBER')
+            OR EXISTS (SELECT FROM pg_namespace WHERE nspname = ANY ($2) AND pg_has_role(service.oid, nspowner, 'MEMBER'))
+            AS owner
        FROM pg_roles service, pg_roles owner WHERE service.rolname = $1 AND owner.rolname = current_user`,
-    [role],
+    [role, schemas],
   );
   if (rows[0]?.owner !== false) {
     throw new Refusal(
-      `The role ${role} in DATABASE_URL can do whatever the one in MIGRATION_DATABASE_URL can: give the service a role of its own, which is no superuser and no member of the other.`,
+      `The role ${role} in DATABASE_URL can do whatever the one in MIGRATION_DATABASE_URL can: give the service a role of its own, which is no superuser, no member of the other, and owns neither the database nor a schema in it.`,
     );
   }
 }

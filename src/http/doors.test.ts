@@ -1,9 +1,10 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { monotonicClock } from '../clock.ts';
 import { createMemoryLimiter } from '../rate-limit/memory-limiter.ts';
 import { createSecrets } from '../secrets.ts';
-import type { Caller } from './define-route.ts';
+import { type Caller, defineRoute, ok } from './define-route.ts';
 import { createReadiness } from './health.ts';
 import { createServer } from './server.ts';
 import { parseRanges, toBlockList } from './trusted-proxies.ts';
@@ -11,26 +12,52 @@ import { parseRanges, toBlockList } from './trusted-proxies.ts';
 const ada: Caller = { accountId: 1n, keyId: 'key_1', handle: 'PA-AAAAAAAA', tier: 'free', bucket: 'account:1' };
 const limits = { free: 60, pro: 300, anonymous: 3, network: 7, pages: 5 };
 
+/** Who says that they pay is counted by the route, as soon as it knows who pays. */
+const sold = defineRoute(
+  {
+    id: 'sold',
+    method: 'GET',
+    path: '/sold',
+    tag: 'Sold',
+    summary: 'Sold',
+    auth: 'none',
+    query: z.strictObject({}),
+    countsPayers: ['x-payment'],
+    returns: { 200: { description: 'Sold', schema: z.object({}), example: {} } },
+  },
+  async ({ count }) => {
+    await count.payer('0xA', 2);
+    return ok({});
+  },
+);
+
 function open(proxies = '127.0.0.1', known: readonly string[] = []) {
   let lookups = 0;
   const lines: string[] = [];
   const app = createServer({
     config: { rateLimits: limits, trustedProxies: toBlockList(parseRanges(proxies) ?? []) },
     publicUrl: () => 'http://pay.example',
-    routes: [],
+    routes: [sold],
     limiter: createMemoryLimiter(monotonicClock),
     secrets: createSecrets('s'.repeat(32)),
     logger: pino({}, { write: (line: string) => void lines.push(line) }),
     pages: (pages) => pages.get('/', async () => 'a page'),
     authenticate(token, mayAsk) {
       if (known.includes(token)) return ada;
-      mayAsk();
-      lookups++;
-      return Promise.resolve(token === 'real' ? ada : undefined);
+      const lookUp = async () => {
+        await mayAsk();
+        lookups++;
+        return token === 'real' ? ada : undefined;
+      };
+      return lookUp();
     },
   });
-  const ask = async (url: string, { ip = '192.0.2.1', key = '' } = {}) => {
-    const headers = { 'x-forwarded-for': ip, ...(key !== '' && { authorization: `Bearer ${key}` }) };
+  const ask = async (url: string, { ip = '192.0.2.1', key = '', payment = '' } = {}) => {
+    const headers = {
+      'x-forwarded-for': ip,
+      ...(key !== '' && { authorization: `Bearer ${key}` }),
+      ...(payment !== '' && { 'x-payment': payment }),
+    };
     return (await app.inject({ url, headers })).statusCode;
   };
   return { app, ask, lookups: () => lookups, lines };
@@ -44,6 +71,39 @@ test('an invented key is looked up only as long as its address has room', async 
   expect(await ask('/api/nothing', { key: 'another' })).toBe(429);
   expect(await ask('/api/nothing', { ip: '192.0.2.2', key: 'another' })).toBe(404);
   expect(lookups()).toBe(5);
+});
+
+test('an invented key is looked up only as long as the network around its address has room', async () => {
+  const { ask, lookups } = open();
+  for (let net = 0; net < 30; net++) await ask('/api/nothing', { ip: `2001:db8:1:${net + 1}::1`, key: 'invented' });
+  expect(lookups()).toBe(8);
+  expect(await ask('/api/nothing', { ip: '2001:db8:2:1::1', key: 'invented' })).toBe(404);
+});
+
+test('however many invented keys come at once, few are looked up, and real ones among them wait their turn', async () => {
+  const { ask, lookups } = open();
+  const all = await Promise.all(
+    Array.from({ length: 200 }, (_, time) => ask('/api/nothing', { key: `invented${time}` })),
+  );
+  expect(all.filter((status) => status === 404)).toHaveLength(3);
+  expect(lookups()).toBeLessThanOrEqual(6);
+  const other = { ip: '192.0.2.7', key: 'real' };
+  const real = await Promise.all(Array.from({ length: 20 }, () => ask('/api/nothing', other)));
+  expect(real).toEqual(Array(20).fill(404));
+});
+
+test('who shows an invented key is counted at the door, also when they say that they pay', async () => {
+  const { ask, lookups } = open();
+  for (let time = 0; time < 20; time++) await ask('/api/sold', { key: `invented${time}`, payment: 'some' });
+  expect(lookups()).toBe(4);
+  expect(await ask('/api/sold', { payment: 'some' })).toBe(200);
+});
+
+test('who says that they pay, and asks for what has no right form, is counted by their address', async () => {
+  const { ask } = open();
+  const statuses = [];
+  for (let time = 0; time < 5; time++) statuses.push(await ask('/api/sold?more=1', { payment: 'some' }));
+  expect(statuses).toEqual([400, 400, 400, 429, 429]);
 });
 
 test('who has no key and no room keeps nobody from using a real one', async () => {
@@ -77,6 +137,14 @@ test('pages have a limit of their own, and whether the process lives has none', 
   expect(await ask('/api/nothing')).toBe(404);
   expect(await ask('/', { ip: '192.0.2.9' })).toBe(200);
   for (let time = 0; time < 7; time++) expect(await ask('/health')).toBe(404);
+});
+
+test('pages are counted by the /48 too', async () => {
+  const { ask } = open();
+  const statuses = [];
+  for (let net = 0; net < 25; net++) statuses.push(await ask('/', { ip: `2001:db8:1:${net}::1` }));
+  expect(statuses.filter((status) => status === 200)).toHaveLength(20);
+  expect(await ask('/', { ip: '2001:db8:2::1' })).toBe(200);
 });
 
 test('a proxy that nobody has named is noticed, once', async () => {

@@ -18,9 +18,12 @@ import {
 
 /**
  * Finds out who a bearer token belongs to: at once when it is known already or cannot be a key, otherwise by asking the
- * database, unless `mayAsk` throws.
+ * database when `mayAsk` comes back, unless it throws.
  */
-export type Authenticate = (token: string, mayAsk: () => void) => Caller | undefined | Promise<Caller | undefined>;
+export type Authenticate = (
+  token: string,
+  mayAsk: () => void | Promise<void>,
+) => Caller | undefined | Promise<Caller | undefined>;
 
 interface DoorOptions {
   readonly config: { readonly rateLimits: RateLimitConfig };
@@ -35,13 +38,26 @@ export function createApiDoor({ config, authenticate, limiter }: DoorOptions): o
   const { rateLimits } = config;
   const invented = createInventedKeys(monotonicClock);
 
-  return (request, reply, done) => {
+  return (request, reply, next) => {
     if (request.method === 'OPTIONS') {
-      done();
+      next();
       return;
     }
     const token = bearerToken(request);
-    const mayAsk = () => invented.admit(addressOf(request));
+    let asking: readonly Limited[] | undefined;
+    const mayAsk = () => {
+      const limited = limitsOfAddress(rateLimits, addressOf(request));
+      const admitted = () => {
+        asking = limited;
+      };
+      const turn = invented.admit(limited);
+      return turn instanceof Promise ? turn.then(admitted) : admitted();
+    };
+    const done: Next = (error) => {
+      if (asking !== undefined) invented.leave(asking);
+      asking = undefined;
+      next(error);
+    };
     // Callbacks and not promises: for a known key without Redis the whole hook runs in one go.
     whenSettled(
       () => (token === undefined ? undefined : authenticate(token, mayAsk)),
@@ -59,7 +75,7 @@ export function createApiDoor({ config, authenticate, limiter }: DoorOptions): o
           done,
           (counted) => {
             if (counted !== undefined && caller === undefined && token !== undefined) {
-              invented.note(addressOf(request), counted);
+              invented.note(counted);
             }
             letIn(reply, counted, done);
           },
@@ -105,10 +121,15 @@ export function countLate(
   };
 }
 
-/** Whether a route counts this request by itself: nobody has a key, and somebody says that they pay. */
-function countsItself({ caller, headers, routeOptions }: FastifyRequest): boolean {
-  const { countsPayers } = routeOptions.config as { readonly countsPayers?: readonly string[] };
-  return caller === undefined && countsPayers?.some((name) => headers[name] !== undefined) === true;
+/**
+ * Whether a route counts this request by itself: nobody shows a key, and somebody says that they pay. Who shows a key that is
+ * nobody's is counted at the door: by then it has been looked for.
+ */
+function countsItself(request: FastifyRequest): boolean {
+  const { countsPayers } = request.routeOptions.config as { readonly countsPayers?: readonly string[] };
+  return (
+    countsPayers?.some((name) => request.headers[name] !== undefined) === true && bearerToken(request) === undefined
+  );
 }
 
 function bearerToken({ headers: { authorization } }: FastifyRequest): string | undefined {

@@ -236,9 +236,20 @@ describe('a long answer', () => {
     await untilStill(state, 3);
     const others = await ask(url, 3);
     expect([others.status, await codeOf(others)]).toEqual([503, 'unavailable']);
+    expect(state.ended).toBe(1);
     for (const socket of sockets) socket.destroy();
-    await vi.waitFor(() => expect(state.ended).toBe(3));
+    await vi.waitFor(() => expect(state.ended).toBe(4));
     expect((await ask(url, 1, 'HEAD')).status).toBe(200);
+  });
+
+  it('keeps nobody from a short one, however slowly it is read', async () => {
+    const { state, items } = endless();
+    let isShort = false;
+    const url = await serve(wordsRoute(() => (isShort ? chunks(1) : items())));
+    for (const account of [1, 1, 2]) await askWithoutReading(url, account);
+    await untilStill(state, 3);
+    isShort = true;
+    expect((await ask(url, 3)).status).toBe(200);
   });
 
   it('is described like any other', () => {

@@ -60,11 +60,11 @@ export function createLongAnswers({ logger, limits = usualLongAnswerLimits }: Lo
 
   return {
     async send(route, answer, request, reply) {
-      const leave = places.enter(ownerOf(request));
+      const place = places.enter(ownerOf(request));
       const { type, text } = longText(route, answer);
       const pieces = text[Symbol.asyncIterator]();
       const finish = () => {
-        leave();
+        place.leave();
         // Whoever makes the pieces learns that no more are wanted, and gives up what it holds.
         pieces.return?.()?.catch(() => {});
       };
@@ -80,13 +80,14 @@ export function createLongAnswers({ logger, limits = usualLongAnswerLimits }: Lo
           beginning += value;
           if (beginning.length >= shortCharacters) break;
         }
+        if (request.method === 'HEAD') {
+          finish();
+          return reply.send('');
+        }
+        place.stay();
       } catch (error) {
         finish();
         throw error;
-      }
-      if (request.method === 'HEAD') {
-        finish();
-        return reply.send('');
       }
       const body = new PassThrough();
       body.on('error', () => {});

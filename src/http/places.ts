@@ -6,13 +6,23 @@ export interface PlaceLimits {
 }
 
 export interface Places {
-  /** Throws the refusal when there is no room. Answers how to leave, which may be done more than once. */
-  enter(owner: string): () => void;
+  /** Throws the refusal when the owner has no room. */
+  enter(owner: string): Place;
+}
+
+interface Place {
+  /** It turns out to be long. Throws the refusal when there is no room in all. */
+  stay(): void;
+  /** May be done more than once. */
+  leave(): void;
 }
 
 const askAgainSeconds = 5;
 
-/** How many long answers are under way: of nobody so many that others find no room. */
+/**
+ * How many long answers are under way: of nobody so many that others find no room. What turns out to be short takes no room from
+ * anybody but its owner, so those who read slowly keep nobody from it.
+ */
 export function createPlaces({ atOnce, perAccount }: PlaceLimits): Places {
   const taken = new Map<string, number>();
   let inAll = 0;
@@ -27,19 +37,25 @@ export function createPlaces({ atOnce, perAccount }: PlaceLimits): Places {
           { headers },
         );
       }
-      if (inAll >= atOnce) {
-        throw httpErrors.unavailable('Too many long answers are under way. Ask again in a moment.', { headers });
-      }
       taken.set(owner, own + 1);
-      inAll++;
       let isThere = true;
-      return () => {
-        if (!isThere) return;
-        isThere = false;
-        inAll--;
-        const left = (taken.get(owner) ?? 1) - 1;
-        if (left === 0) taken.delete(owner);
-        else taken.set(owner, left);
+      let stays = false;
+      return {
+        stay() {
+          if (inAll >= atOnce) {
+            throw httpErrors.unavailable('Too many long answers are under way. Ask again in a moment.', { headers });
+          }
+          stays = true;
+          inAll++;
+        },
+        leave() {
+          if (!isThere) return;
+          isThere = false;
+          if (stays) inAll--;
+          const left = (taken.get(owner) ?? 1) - 1;
+          if (left === 0) taken.delete(owner);
+          else taken.set(owner, left);
+        },
       };
     },
   };

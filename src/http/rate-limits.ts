@@ -26,8 +26,7 @@ export interface Limited {
 }
 
 /** How a request was counted: by which limit, and with which result. */
-export interface Counted {
-  readonly limit: number;
+export interface Counted extends Limited {
   readonly decision: RateLimitDecision;
 }
 
@@ -38,9 +37,14 @@ export function limitsOfAddress(limits: RateLimitConfig, ip: string): readonly L
   return wider === undefined ? [own] : [own, { bucket: `ip:${wider}`, limit: limits.network }];
 }
 
-/** What requests for pages are counted under. One person's pages are no other's, so there is nothing to say of networks. */
-export function limitsOfPages(limits: RateLimitConfig, ip: string): readonly Limited[] {
-  return [{ bucket: `pages:${networksOf(ip).nearest}`, limit: limits.pages }];
+/** How many of its addresses a network may be as busy as, when it comes to pages. */
+const busyAddresses = 4;
+
+/** What requests for pages are counted under, likewise. */
+export function limitsOfPages({ pages }: RateLimitConfig, ip: string): readonly Limited[] {
+  const { nearest, wider } = networksOf(ip);
+  const own = { bucket: `pages:${nearest}`, limit: pages };
+  return wider === undefined ? [own] : [own, { bucket: `pages:${wider}`, limit: busyAddresses * pages }];
 }
 
 export function limitsOfCaller(limits: RateLimitConfig, { bucket, tier }: Caller): readonly Limited[] {
@@ -61,9 +65,11 @@ export function countRequest(
   return counting.length === 1 ? take(limiter, first) : takeAll(limiter, counting);
 }
 
-function take(limiter: RateLimiter, { bucket, limit }: Limited): Counted | Promise<Counted> {
-  const decision = limiter.take(bucket, { limit, windowMs: limitWindowMs });
-  return decision instanceof Promise ? decision.then((late) => ({ limit, decision: late })) : { limit, decision };
+function take(limiter: RateLimiter, limited: Limited): Counted | Promise<Counted> {
+  const decision = limiter.take(limited.bucket, { limit: limited.limit, windowMs: limitWindowMs });
+  return decision instanceof Promise
+    ? decision.then((late) => ({ ...limited, decision: late }))
+    : { ...limited, decision };
 }
 
 async function takeAll(limiter: RateLimiter, counting: readonly Limited[]): Promise<Counted | undefined> {
@@ -80,11 +86,12 @@ async function takeAll(limiter: RateLimiter, counting: readonly Limited[]): Prom
 }
 
 /** Writes the RateLimit headers, and refuses what does not pass. */
-export function applyDecision(reply: FastifyReply, { limit, decision }: Counted): void {
+export function applyDecision(reply: FastifyReply, counted: Counted): void {
+  const { limit, decision } = counted;
   const seconds = Math.max(1, Math.ceil(decision.resetMs / 1000));
   reply.header('RateLimit-Policy', `"default";q=${limit};w=${limitWindowMs / 1000}`);
   reply.header('RateLimit', `"default";r=${decision.remaining};t=${seconds}`);
-  applyRefusal({ limit, decision });
+  applyRefusal(counted);
 }
 
 /** Throws the 429 when the request does not pass. */

@@ -32,13 +32,10 @@ export async function runRoute(
     throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
   }
 
-  const body = validate('body', spec.body, request.body);
+  const asked = await readOrCount(count, () => readRequest(spec, request, secrets));
   const answer = await route.handle({
-    body,
-    query: spec.query && validate('query', spec.query, parseQuery(request.url)),
-    params: spec.params && validate('params', spec.params, storable(request.params)),
+    ...asked,
     caller: request.caller,
-    idempotency: spec.idempotent && readClaim(spec.id, request, body, secrets),
     requestId: request.id,
     accept: request.headers.accept ?? '',
     ip: clientAddress(request.ip, request.socket.remoteAddress),
@@ -57,6 +54,26 @@ export async function runRoute(
   if ('stream' in answer) return streams.send(route, answer, request, reply);
   if ('text' in answer || 'long' in answer) return longAnswers.send(route, answer, request, reply);
   return reply.code(answer.status).type('application/json; charset=utf-8').send(checkedJson(route, answer));
+}
+
+/** What has no right form reaches no route: whoever would have counted it by itself cannot. */
+async function readOrCount<Asked>({ address }: RequestCount, read: () => Asked): Promise<Asked> {
+  try {
+    return read();
+  } catch (error) {
+    await address();
+    throw error;
+  }
+}
+
+function readRequest(spec: Route['spec'], request: FastifyRequest, secrets: RequestHashes) {
+  const body = validate('body', spec.body, request.body);
+  return {
+    body,
+    query: spec.query && validate('query', spec.query, parseQuery(request.url)),
+    params: spec.params && validate('params', spec.params, storable(request.params)),
+    idempotency: spec.idempotent && readClaim(spec.id, request, body, secrets),
+  };
 }
 
 function asReceived({ method, originalUrl, headers, bytes }: FastifyRequest): ReceivedRequest {

@@ -10,6 +10,9 @@ test.each([
   '10.0.0.0/4',
   '2000::/3',
   '::ffff:0:0/96',
+  '::ffff:0:0/100',
+  '::/80',
+  '::/16',
 ])('%s trusts everybody', (text) => {
   expect(trustsEverybody(parseRanges(text) ?? [])).toBe(true);
 });

@@ -60,7 +60,10 @@ export function isOwnNetwork(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   return ownNetworks.includes(address.range());
 }
 
-/** All of IPv4, or a part of it, in the clothes of IPv6. */
+const mapped = ipaddr.IPv6.parse('::ffff:0:0');
+
+/** All of IPv4, or a part of it, in the clothes of IPv6: also as a part of something wider. */
 function isMapped({ address, prefix }: AddressRange): boolean {
-  return address.range() === 'ipv4Mapped' && prefix < 128;
+  if (address.kind() === 'ipv4') return false;
+  return prefix < 128 && mapped.match(address as ipaddr.IPv6, Math.min(prefix, 96));
 }

@@ -40,17 +40,21 @@ export async function holdSecret({
   let stopped = false;
   let retired = false;
 
+  /** False when somebody has it alone, who puts another one in its place. Nothing is left open that is not held. */
   async function connect(): Promise<boolean> {
     const fresh = new pg.Client(connectionSettings({ url, applicationName: sealerName }));
     fresh.on('error', () => drop(fresh));
     fresh.on('end', () => drop(fresh));
-    await fresh.connect();
-    if (await tryShareLock(fresh, lockOfSecret(fingerprint))) {
-      client = fresh;
-      return true;
+    try {
+      await fresh.connect();
+      const isShared = await tryShareLock(fresh, lockOfSecret(fingerprint));
+      if (isShared) retired = await isRetired(fresh);
+      // Meanwhile we may have been stopped.
+      if (isShared && !stopped && client === undefined) client = fresh;
+      return isShared;
+    } finally {
+      if (client !== fresh) await fresh.end().catch(() => {});
     }
-    await fresh.end();
-    return false;
   }
 
   function drop(dead: pg.Client): void {
@@ -60,16 +64,16 @@ export async function holdSecret({
     void hold();
   }
 
-  async function isRetired(): Promise<boolean> {
-    const known = client && (await client.query(retiredSql, [fingerprint]));
-    return (known?.rows.length ?? 0) > 0;
+  async function isRetired(session: pg.Client): Promise<boolean> {
+    const { rows } = await session.query(retiredSql, [fingerprint]);
+    return rows.length > 0;
   }
 
   async function hold(): Promise<void> {
     while (!stopped && !retired && client === undefined) {
-      const held = await connect().catch(() => undefined);
-      if (held === undefined) await sleep(retryMs);
-      else retired = !held || (await isRetired().catch(() => false));
+      const isShared = await connect().catch(() => undefined);
+      if (isShared === undefined) await sleep(retryMs);
+      else if (!isShared) retired = true;
     }
     if (retired) logger.error('the secret of this process was replaced: start it again with the new one');
   }

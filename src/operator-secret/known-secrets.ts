@@ -8,6 +8,11 @@ export interface KnownSecret {
   readonly sealedHashKeys: Buffer | null;
 }
 
+/** Whether something may be left that only it opens. */
+export function isBeingReplaced({ retiredAt, resealedAt }: KnownSecret): boolean {
+  return retiredAt !== null && resealedAt === null;
+}
+
 /** Newest first. */
 export async function listSecrets(db: Queryable): Promise<readonly KnownSecret[]> {
   const { rows } = await db.query<KnownSecret>(

@@ -3,7 +3,7 @@ import type { Logger } from '../logger.ts';
 import { Refusal } from '../refusal.ts';
 import { createSecrets, fingerprintOf, type HashKeys, type Secrets } from '../secrets.ts';
 import { holdSecret } from './hold-secret.ts';
-import { type KnownSecret, listSecrets } from './known-secrets.ts';
+import { isBeingReplaced, type KnownSecret, listSecrets } from './known-secrets.ts';
 import type { Sealed } from './sealed.ts';
 
 /** The secrets that the operator has given. Everything new is sealed with the first; what the others sealed can be opened. */
@@ -79,7 +79,7 @@ function refuseWrong(known: readonly KnownSecret[], given: GivenSecrets): void {
   }
   const inUse = known.find(({ retiredAt }) => retiredAt === null);
   if (inUse !== undefined && !isGiven(inUse)) throw wrongSecret();
-  if (known.some((secret) => secret.retiredAt !== null && secret.resealedAt === null && !isGiven(secret))) {
+  if (known.some((secret) => isBeingReplaced(secret) && !isGiven(secret))) {
     throw new Refusal(
       'Not everything is sealed with the new secret yet: give the one from before as PAYWRIGHT_SECRET_OLD, and run "paywright rotate-secret" to the end.',
     );

@@ -5,7 +5,7 @@ import { holdersOf, tryHoldLock } from '../db/locks.ts';
 import { Refusal } from '../refusal.ts';
 import { createSecrets, fingerprintOf, hashKeysOf } from '../secrets.ts';
 import { lockOfSecret } from './hold-secret.ts';
-import { listSecrets } from './known-secrets.ts';
+import { isBeingReplaced, listSecrets } from './known-secrets.ts';
 import { resealColumn } from './reseal.ts';
 import type { Sealed } from './sealed.ts';
 
@@ -67,6 +67,11 @@ async function retire(db: Database, { old, fresh }: { readonly old: string; read
     const find = (secret: string) => known.find(({ fingerprint }) => fingerprintOf(secret).equals(fingerprint));
     if (find(fresh)?.retiredAt != null)
       throw new Refusal('PAYWRIGHT_SECRET was in use before, and was replaced: make a new one.');
+    if (known.some((secret) => isBeingReplaced(secret) && !fingerprintOf(old).equals(secret.fingerprint))) {
+      throw new Refusal(
+        'The secret before PAYWRIGHT_SECRET_OLD is not replaced to the end yet: run this with those two first, and then again.',
+      );
+    }
     const before = find(old);
     // It was begun already.
     if (before?.retiredAt != null && find(fresh) !== undefined) return;

@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { features } from '../../src/app/features.ts';
 import { sealedOf } from '../../src/app/listed-feature.ts';
 import type { Database } from '../../src/db/database.ts';
 import { createLogger } from '../../src/logger.ts';
+import { holdSecret } from '../../src/operator-secret/hold-secret.ts';
 import { type GivenSecrets, type OpenedSecrets, openSecrets } from '../../src/operator-secret/open-secrets.ts';
 import { rotateSecret } from '../../src/operator-secret/rotate-secret.ts';
 import { createSecrets, fingerprintOf, type SealPurpose } from '../../src/secrets.ts';
@@ -161,6 +163,17 @@ describe('a new secret', () => {
     expect(ended).toBeGreaterThan(15);
   });
 
+  test('waits until the one before it has taken its place to the end', async () => {
+    await sealSome(first);
+    await (await start({ current: first })).close();
+    await expect(rotate(first, second, endingAt(12))).rejects.toThrow('ended here');
+    await expect(rotate(second, third)).rejects.toThrow('is not replaced to the end yet');
+    await rotate(first, second);
+    await rotate(second, third);
+    expect(await openable(third)).toEqual(kept);
+    await start({ current: third });
+  });
+
   test('does not take what somebody has changed meanwhile', async () => {
     await sealSome(first);
     await (await start({ current: first })).close();
@@ -226,6 +239,27 @@ describe('with several processes', () => {
       )
       .toContain('was replaced');
   });
+});
+
+test('a process that stops while it finds its connection again leaves none behind', async () => {
+  await start({ current: first });
+  for (let ms = 0; ms < 24; ms += 2) {
+    const held = await holdSecret({ url, logger, fingerprint: fingerprintOf(first) });
+    await db.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'paywright-secret' AND datname = current_database()",
+    );
+    await sleep(ms);
+    await held.close();
+  }
+  for (const opened of processes.splice(0)) await opened.close();
+  await expect
+    .poll(async () => {
+      const { rows } = await db.query(
+        "SELECT FROM pg_stat_activity WHERE application_name = 'paywright-secret' AND datname = current_database()",
+      );
+      return rows.length;
+    })
+    .toBe(0);
 });
 
 describe('a secret that is not the one', () => {

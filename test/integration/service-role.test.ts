@@ -83,6 +83,20 @@ describe('a service whose role owns nothing', () => {
     );
   });
 
+  test('is not given to a role that could drop everything and make more', async () => {
+    const asAdmin = (sql: string) => as(adminUrl.replace(/\/[^/]+$/, `/${database}`), (admin) => admin.query(sql));
+    const give = (what: string, to: string) => asAdmin(`ALTER ${what} OWNER TO "${to}"`);
+    for (const what of [`DATABASE ${database}`, 'SCHEMA ledger']) {
+      await give(what, service);
+      await asAdmin(
+        `GRANT CREATE ON DATABASE ${database} TO "${owner}"; GRANT ALL ON SCHEMA public, ledger TO "${owner}"`,
+      );
+      const migrated = migrateAs(urlOf(service), { MIGRATION_DATABASE_URL: urlOf(owner) });
+      await expect(migrated).rejects.toThrow('owns neither the database nor a schema in it');
+      await give(what, owner);
+    }
+  });
+
   test('runs, takes money in and moves it', async () => {
     const said: string[] = [];
     await migrateAs(urlOf(service), { MIGRATION_DATABASE_URL: urlOf(owner) }, said);

@@ -24,6 +24,9 @@ export function createDenyList(file: string | undefined): Screening {
 
   try {
     refresh(file);
+    // Somebody is in the middle of writing it here as well, or has lost it. Who wants nobody screened can say so.
+    if (denied.size === 0)
+      throw new Refusal('DENY_LIST_FILE holds no address: set DENY_LIST_FILE=none if there are none.');
   } catch (error) {
     if (error instanceof Refusal) throw error;
     throw new Refusal(`DENY_LIST_FILE cannot be read: ${(error as Error).message}.`);

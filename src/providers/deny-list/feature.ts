@@ -12,7 +12,7 @@ export const denyList: Feature<DenyListSettings> = {
   settings: defineSettings({
     variables: { DENY_LIST_FILE: z.string().optional() },
     readme: [
-      '| `DENY_LIST_FILE` | `none`; live: must be said | addresses that no money goes to, one a line, `#` for comments; read again when it changes. `none`: nobody is screened |',
+      '| `DENY_LIST_FILE` | `none`; live: must be said | addresses that no money goes to, one a line, `#` for comments; read again when it changes; one without an address is refused. `none`: nobody is screened |',
     ],
     read: ({ DENY_LIST_FILE }) => ({ file: DENY_LIST_FILE === 'none' ? undefined : DENY_LIST_FILE }),
     refuseLive: (env) =>

@@ -27,12 +27,11 @@ export function limitCall(call: RpcCall): RpcCall {
   const [request, ...rest] = call.params;
   if (most === undefined || typeof request !== 'object' || request === null) return call;
   const { gas } = request as { gas?: unknown };
-  if (gas !== undefined && !isQuantity(gas)) return call;
-  if ((gas === undefined ? usualGas : BigInt(gas)) <= most) return call;
+  if ((isQuantity(gas) ? BigInt(gas) : usualGas) <= most) return call;
   return { ...call, params: [{ ...request, gas: toHex(most) }, ...rest] };
 }
 
-/** Anything else the node refuses by itself. */
+/** The node reads much more than that as a number, plain ones, `0X…` and `0b…` among it: whatever it is, it gets what is allowed. */
 function isQuantity(value: unknown): value is Hex {
   return isHex(value) && value.length > 2;
 }
