@@ -51,7 +51,6 @@ export async function keepUnknown(
   { chain, sender, nonce }: { readonly chain: ChainId; readonly sender: Hex; readonly nonce: number },
   sent: SentTransaction | undefined,
 ): Promise<void> {
-  const isUndone = sent?.succeeded === false;
   await tx.query(
     `INSERT INTO unknown_transactions (chain, sender, nonce, hash, recipient, data, value, gas_limit, max_fee, priority_fee,
         block_number, raw, decision, decided_at)
@@ -70,7 +69,7 @@ export async function keepUnknown(
       sent?.priorityFee ?? null,
       sent?.blockNumber ?? null,
       sent === undefined ? null : toBytes(sent.raw),
-      isUndone ? 'undone' : null,
+      sent?.wasUndone === true ? 'undone' : null,
     ],
   );
 }
