@@ -242,6 +242,36 @@ describe('nonces that were never drawn here', () => {
 
   test('hold everything from there when nobody can say what they were used for', async () => {
     const { rpc, provider, from, to, send, received } = await begin();
+  test('are not proven by what our key has signed for another chain', async () => {
+    const { rpc, from, send, received } = await begin();
+    const networks = new Map([['BASE', chains.network('BASE')] as const]);
+    const elsewhere = await createKeysProvider({ db, secrets, networks, logger });
+    await chains.rpc('BASE', 'hardhat_setBalance', [from.address, toHex(10n ** 18n)]);
+    const ref = await elsewhere.execute({
+      idempotencyKey: randomUUID(),
+      from: { ...from, chain: 'BASE' },
+      contract: from.address,
+      data: '0x',
+    });
+    const { hash } = (await elsewhere.lookUp('BASE', ref)) as { hash: string };
+    const [sent, receipt] = [
+      await chains.rpc('BASE', 'eth_getTransactionByHash', [hash]),
+      await chains.rpc('BASE', 'eth_getTransactionReceipt', [hash]),
+    ];
+    const key = randomUUID();
+    rpc.misbehave(({ method, params }) => {
+      if (method === 'eth_getTransactionCount') return { result: params[1] === '0x0' ? '0x0' : '0x1' };
+      if (method === 'eth_getBlockByNumber' && params[1] === true)
+        return (block: object) => ({ ...block, transactions: [sent] });
+      if (method === 'eth_getTransactionByHash') return { result: sent };
+      return method === 'eth_getTransactionReceipt' ? { result: receipt } : undefined;
+    });
+    await expect(send(5n, key)).rejects.toMatchObject({ code: 'chain_is_ahead', retryable: true });
+    rpc.misbehave(() => undefined);
+    await send(5n, key);
+    expect(await received()).toBe(5n);
+  });
+
     await provider.execute({ idempotencyKey: randomUUID(), from, contract: to, data: '0x', value: 1n });
     await send(5n);
     await forget(from);
