@@ -180,6 +180,21 @@ describe('a node that lies about the price', () => {
     }
   });
 
+  test('is not believed that a payment has cost more than it offers', async () => {
+    const { rpc, provider, send } = await begin();
+    const ref = await send(5n);
+    const dear = { gasUsed: toHex(10n ** 9n), effectiveGasPrice: toHex(10n ** 18n), l1Fee: toHex(10n ** 24n) };
+    rpc.misbehave(({ method }) =>
+      method === 'eth_getTransactionReceipt' ? (receipt: object) => ({ ...receipt, ...dear }) : undefined,
+    );
+    const [offered] = await fees(ref);
+    const { rows } = await db.query<{ gas_limit: bigint }>('SELECT gas_limit FROM key_transactions WHERE id = $1', [
+      ref,
+    ]);
+    const gasCost = (rows[0]?.gas_limit ?? 0n) * (offered?.maxFee ?? 0n);
+    expect(await provider.lookUp('MATIC', ref)).toMatchObject({ state: 'confirmed', gasCost });
+  });
+
   test('is not believed that a payment takes more gas than any of ours', async () => {
     const { rpc, send } = await begin();
     rpc.misbehave((call) => (call.method === 'eth_estimateGas' ? { result: toHex(10_000_001n) } : undefined));
@@ -227,21 +242,6 @@ describe('nonces that were never drawn here', () => {
     expect(await received()).toBe(5n);
   });
 
-  test('are waited for while they may still be undone', async () => {
-    const { provider, from, send, received } = await begin();
-    await chains.rpc('MATIC', 'evm_setAutomine', [false]);
-    await send(5n);
-    await forget(from);
-    await expect(send(6n)).rejects.toMatchObject({ code: 'chain_is_ahead', retryable: true });
-    await chains.rpc('MATIC', 'evm_setAutomine', [true]);
-    await chains.mine('MATIC');
-    await send(6n);
-    expect(await received()).toBe(11n);
-    expect(ofSender(await provider.unknown.list(), from)).toMatchObject([{ nonce: 0, holds: [] }]);
-  });
-
-  test('hold everything from there when nobody can say what they were used for', async () => {
-    const { rpc, provider, from, to, send, received } = await begin();
   test('are not proven by what our key has signed for another chain', async () => {
     const { rpc, from, send, received } = await begin();
     const networks = new Map([['BASE', chains.network('BASE')] as const]);
@@ -272,6 +272,21 @@ describe('nonces that were never drawn here', () => {
     expect(await received()).toBe(5n);
   });
 
+  test('are waited for while they may still be undone', async () => {
+    const { provider, from, send, received } = await begin();
+    await chains.rpc('MATIC', 'evm_setAutomine', [false]);
+    await send(5n);
+    await forget(from);
+    await expect(send(6n)).rejects.toMatchObject({ code: 'chain_is_ahead', retryable: true });
+    await chains.rpc('MATIC', 'evm_setAutomine', [true]);
+    await chains.mine('MATIC');
+    await send(6n);
+    expect(await received()).toBe(11n);
+    expect(ofSender(await provider.unknown.list(), from)).toMatchObject([{ nonce: 0, holds: [] }]);
+  });
+
+  test('hold everything from there when nobody can say what they were used for', async () => {
+    const { rpc, provider, from, to, send, received } = await begin();
     await provider.execute({ idempotencyKey: randomUUID(), from, contract: to, data: '0x', value: 1n });
     await send(5n);
     await forget(from);
