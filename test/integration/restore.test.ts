@@ -13,6 +13,7 @@ import { listOpenSagas } from '../../src/sagas/list-sagas.ts';
 import { createSagaRunner } from '../../src/sagas/run-saga.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import { addTreasuryCommands } from '../../src/treasury/commands.ts';
+import { showUnknown } from '../../src/treasury/explain-unknown.ts';
 import { houseWallet, openHouseWallets } from '../../src/wallets/house-wallets.ts';
 import { withdrawalHandler } from '../../src/withdrawals/advance-withdrawal.ts';
 import { openWithdrawal } from '../../src/withdrawals/open-withdrawal.ts';
@@ -217,6 +218,27 @@ describe('after a restore from a backup', () => {
     expect(await treasury()).not.toBe(restored.treasury);
     await db.close();
     await restored.end();
+  });
+
+  test('nobody is told that everything is known while a chain was not asked', async () => {
+    const { database, life } = await begin();
+    const db = open(database);
+    const show = async (change: Partial<Parameters<typeof showUnknown>[0]> = {}) => {
+      const said: string[] = [];
+      const networks = new Map([['MATIC', chains.network('MATIC')] as const]);
+      const parts = { db, networks, unknownTransactions: life.provider.unknown, ...change };
+      await showUnknown(parts, (line) => void said.push(line));
+      return said;
+    };
+    const everything = 'Everything that the house wallets have sent is in this database.';
+    expect(await show()).toEqual([everything]);
+    const look = () => Promise.reject(new Error('it does not answer'));
+    const silent = await show({ unknownTransactions: { ...life.provider.unknown, look } });
+    expect(silent).toContainEqual(expect.stringMatching(/^MATIC 0x.*it does not answer/));
+    expect(silent).not.toContain(everything);
+    expect(await show({ networks: new Map() })).not.toContain(everything);
+    await db.close();
+    await life.end();
   });
 
   test('a payment that only looks like it is made once a person says so', async () => {
