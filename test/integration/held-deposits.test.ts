@@ -242,6 +242,25 @@ describe('a large deposit', () => {
     await fits();
   });
 
+  test('that the operator has seen is not released as something else that one node has made of it since', async () => {
+    const txHash = await mint(large);
+    await read();
+    const { id, arrival } = await onlyHeld();
+    await chains.mine(homeChain);
+    await read();
+    await forgeTransfer(chains, homeChain, first, { to: user.address, atomic: million, instead: arrival });
+    await read();
+    expect((await onlyHeld()).arrival).toMatchObject({ txHash, atomic: million });
+    await releaseHeld(db, id).catch(() => undefined);
+    await look();
+    expect(await world.balance(user)).toBe(0n);
+    await expect(releaseHeld(db, id)).rejects.toThrow(`${id} is not held.`);
+    first.misbehave(() => undefined);
+    await look();
+    expect(await world.balance(user)).toBe(large);
+    await fits();
+  });
+
   test('of a coin is one that counts as much at more than it was ever worth', async () => {
     const tenth = 10n ** 17n;
     await chains.mint(homeChain, 'ETH', user.address, tenth);
