@@ -9,7 +9,7 @@ import { type OneNodeLimit, type Worth, worthAtMost } from './one-node-limit.ts'
 /**
  * Of what was read from one node, that which may go on: small enough, and not too much of it within the hour. The rest is
  * written down as held, in the same commit. What the operator has rejected is left out; what is in the books already goes on,
- * because it is only recognised there.
+ * because it is only recognised there, and so does what nobody could decide yet, as it was believed.
  */
 export async function believeOneNode(
   tx: Transaction,
@@ -48,7 +48,8 @@ async function findStanding(tx: Transaction, chain: ChainId, arrivals: readonly 
     `SELECT CASE
               WHEN EXISTS (SELECT FROM deposits d WHERE (d.chain, d.tx_hash, d.position) = ($1, g.tx_hash, g.position))
                 OR EXISTS (SELECT FROM undecided_arrivals u
-                            WHERE (u.chain, u.tx_hash, u.position) = ($1, g.tx_hash, g.position)) THEN 'known'
+                            WHERE (u.chain, u.tx_hash, u.position, lower(u.address), u.asset, u.atomic) =
+                                  ($1, g.tx_hash, g.position, lower(g.address), g.asset, g.atomic)) THEN 'known'
               WHEN EXISTS (SELECT FROM held_deposits h WHERE h.rejected_at IS NOT NULL
                             AND (h.chain, h.tx_hash, h.position, h.address, h.asset, h.atomic) =
                                 ($1, g.tx_hash, g.position, g.address, g.asset, g.atomic)) THEN 'rejected'

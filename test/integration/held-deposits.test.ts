@@ -1,13 +1,20 @@
-import type { Hex } from 'viem';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { type Hex, toHex } from 'viem';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { planStep } from '../../src/chain-steps/plan-step.ts';
+import { messageProof } from '../../src/chain-steps/receipt-proofs.ts';
 import { type ChainId, homeChain } from '../../src/chains/chains.ts';
 import type { Network } from '../../src/chains/network.ts';
 import type { Checkpoint } from '../../src/checkpoint.ts';
+import type { Arrival } from '../../src/deposits/arrival.ts';
 import { rejectHeld, releaseHeld } from '../../src/deposits/decide-held.ts';
 import { listHeld } from '../../src/deposits/held-deposit.ts';
 import { listDeposits } from '../../src/deposits/list-deposits.ts';
 import { heldCheckpoints, lookAtHeld } from '../../src/deposits/look-at-held.ts';
 import { oneNodeLimit } from '../../src/deposits/one-node-limit.ts';
+import type { LocatedTransfer } from '../../src/deposits/read-transfers.ts';
+import { receiveAtHouse } from '../../src/deposits/receive-at-house.ts';
+import { houseAccount } from '../../src/ledger/account-id.ts';
 import { houseBalance } from '../../src/ledger/balances.ts';
 import { reconcile } from '../../src/reserves/reconcile.ts';
 import { reportReserves } from '../../src/reserves/report.ts';
@@ -67,6 +74,18 @@ async function onlyHeld() {
   const [held, ...others] = await open();
   if (held === undefined || others.length > 0) throw new Error(`${others.length + 1} are held`);
   return held;
+}
+
+/** A step that expects something at the treasury, with what proves it if that is known already. */
+async function expectFromStep(proof: string | null): Promise<void> {
+  const { address } = await houseWallet(db, 'treasury', homeChain);
+  const wallet = await houseWallet(db, 'gas', homeChain);
+  const account = houseAccount('bridges_in_transit', 'USDC', homeChain);
+  const arrives = [{ chain: homeChain, address, asset: 'USDC', account, knownBy: { proof } } as const];
+  const sagaId = `brg_${randomUUID()}`;
+  await db.transaction((tx) =>
+    planStep(tx, { saga: 'bridge', sagaId, step: 'burn', chain: homeChain, wallet, arrives }),
+  );
 }
 
 async function fits(through: Network = network): Promise<void> {
@@ -330,4 +349,46 @@ test('reserves are asked of another node than the deposits, where there is one',
   second.misbehave(() => 'down');
   await fits();
   expect(asked(first)).toBeGreaterThan(ofFirst);
+});
+
+// Last, because what is believed here was never on the chain.
+describe('what nobody could decide yet, because one node has not told yet what proves it,', () => {
+  let proof: string;
+  const bridged = () => houseBalance(db, 'bridges_in_transit', 'USDC', homeChain);
+
+  let txHash: Hex;
+
+  /** As the node tells of it, before it tells what proves it and then. */
+  async function tell({ atomic, proofs }: Pick<Arrival, 'atomic' | 'proofs'>): Promise<void> {
+    const { address: recipient } = await houseWallet(db, 'treasury', homeChain);
+    const { number: blockNumber } = await chains.network(homeChain).client.getBlock();
+    const place = { txHash, position: 0, blockNumber, recipient, sender: user.address };
+    const transfer = { ...place, asset: 'USDC', atomic, proofs } as LocatedTransfer;
+    const parts = { db, ledger: world.ledger, logger: world.log.logger, oneNodeLimit: limit };
+    await receiveAtHouse(parts, homeChain, [transfer]);
+  }
+
+  /** Two steps expect something, and of one it is known what proves it. */
+  beforeEach(async () => {
+    txHash = toHex(randomBytes(32));
+    proof = messageProof(1, toHex(randomBytes(32)));
+    await db.query('UPDATE chain_step_arrivals SET ended_at = now()');
+    await db.query('DELETE FROM undecided_arrivals');
+    for (const proofOfStep of [proof, null]) await expectFromStep(proofOfStep);
+  });
+
+  test('is not a million because it was little before', async () => {
+    const before = await bridged();
+    await tell({ atomic: 10n, proofs: [] });
+    await tell({ atomic: million, proofs: [proof] });
+    expect(await bridged()).toEqual(before);
+    expect((await onlyHeld()).arrival).toMatchObject({ atomic: million });
+  });
+
+  test('counts within the hour when it is decided as well', async () => {
+    await tell({ atomic: small, proofs: [] });
+    await tell({ atomic: small, proofs: [proof] });
+    const { rows } = await db.query('SELECT one_node FROM deposits WHERE tx_hash = $1', [txHash]);
+    expect(rows).toEqual([{ one_node: true }]);
+  });
 });
