@@ -18,6 +18,8 @@ export async function believeOneNode(
   limit: OneNodeLimit | undefined,
 ): Promise<readonly Arrival[]> {
   if (arrivals.length === 0) return [];
+  // Before anything is looked up: what somebody else is crediting at this moment is in the books then, and not new.
+  if (limit !== undefined) await lockOneNode(tx, chain);
   const standing = await findStanding(tx, chain, arrivals);
   const known = arrivals.filter((_, index) => standing[index] === 'known');
   const candidates = arrivals.filter((_, index) => standing[index] === 'new');
@@ -68,9 +70,15 @@ async function findStanding(tx: Transaction, chain: ChainId, arrivals: readonly 
   return rows.map(({ standing }) => standing);
 }
 
-/** Counted by one at a time, so that two who credit at once do not both find room for the last of it. */
+/**
+ * Whoever believes something on a chain is alone with it until the commit: two who credit at once do not both find room for the last
+ * of the hour, and nobody holds what another has just credited.
+ */
+export function lockOneNode(tx: Transaction, chain: ChainId): Promise<void> {
+  return lockUntilCommit(tx, { kind: 'oneNode', of: chain });
+}
+
 async function believedThisHour(tx: Transaction, chain: ChainId): Promise<Worth> {
-  await lockUntilCommit(tx, { kind: 'oneNode', of: chain });
   const { rows } = await tx.query<{ asset: Arrival['asset']; atomic: string }>(
     `SELECT asset, sum(atomic) AS atomic FROM (
        SELECT asset, atomic FROM deposits

@@ -7,11 +7,12 @@ import { type ChainId, homeChain } from '../../src/chains/chains.ts';
 import type { Network } from '../../src/chains/network.ts';
 import type { Checkpoint } from '../../src/checkpoint.ts';
 import type { Arrival } from '../../src/deposits/arrival.ts';
+import { creditDeposits } from '../../src/deposits/credit-deposits.ts';
 import { rejectHeld, releaseHeld } from '../../src/deposits/decide-held.ts';
 import { listHeld } from '../../src/deposits/held-deposit.ts';
 import { listDeposits } from '../../src/deposits/list-deposits.ts';
 import { heldCheckpoints, lookAtHeld } from '../../src/deposits/look-at-held.ts';
-import { oneNodeLimit } from '../../src/deposits/one-node-limit.ts';
+import { type OneNodeLimit, oneNodeLimit } from '../../src/deposits/one-node-limit.ts';
 import type { LocatedTransfer } from '../../src/deposits/read-transfers.ts';
 import { receiveAtHouse } from '../../src/deposits/receive-at-house.ts';
 import { houseAccount } from '../../src/ledger/account-id.ts';
@@ -22,6 +23,7 @@ import { houseWallet } from '../../src/wallets/house-wallets.ts';
 import { endAt, endLeases, readUp, type User, useDepositWorld } from '../support/deposits.ts';
 import { forgeTransfer, networkOf, startNode } from '../support/lying-node.ts';
 import type { UnrulyRpc } from '../support/unruly-rpc.ts';
+import { until } from '../support/until.ts';
 
 const world = useDepositWorld({ pollMs: 10 });
 const { chains, database } = world;
@@ -182,6 +184,59 @@ describe('a million that one node invents', () => {
     await expect(db.query('DELETE FROM held_deposits WHERE id = $1', [id])).rejects.toThrow('rejected');
     expect(await world.balance(user)).toBe(0n);
     await fits();
+  });
+});
+
+describe('while it is being credited, whoever reads it does not hold it a second time,', () => {
+  /** Inside a commit that credits: begins to read the same, and goes on when that waits for this commit. */
+  function readMeanwhile(arrival: Arrival, oneNodeLimit: OneNodeLimit) {
+    let reading: Promise<number> | undefined;
+    return {
+      onDeposits: async () => {
+        reading = creditDeposits({ db, ledger: world.ledger, logger: world.log.logger, oneNodeLimit }, homeChain, [
+          arrival,
+        ]);
+        await until('the reader to wait', async () => {
+          const { rows } = await db.query(
+            "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+          );
+          return rows.length > 0;
+        });
+      },
+      ended: () => reading,
+    };
+  }
+
+  async function creditedOnce(): Promise<void> {
+    expect(await world.balance(user)).toBe(large);
+    expect(await open()).toEqual([]);
+  }
+
+  const arrivalOf = async (): Promise<Arrival> => {
+    const { depositId: _, ...arrival } = (await onlyHeld()).arrival;
+    return arrival;
+  };
+
+  test('after two nodes have shown it', async () => {
+    await mint(large);
+    await read();
+    const { onDeposits, ended } = readMeanwhile(await arrivalOf(), limit);
+    await lookAtHeld({ db, ledger: world.ledger, logger: world.log.logger, onDeposits }, network);
+    await ended();
+    await creditedOnce();
+  });
+
+  test('because it was the last that there was room for', async () => {
+    await mint(large);
+    await read();
+    const arrival = await arrivalOf();
+    await db.query('DELETE FROM held_deposits WHERE rejected_at IS NULL');
+    const justEnough = { atOnce: large, perHour: large };
+    const { onDeposits, ended } = readMeanwhile(arrival, justEnough);
+    const parts = { db, ledger: world.ledger, logger: world.log.logger, oneNodeLimit: justEnough, onDeposits };
+    await creditDeposits(parts, homeChain, [arrival]);
+    await ended();
+    await creditedOnce();
   });
 });
 
