@@ -27,17 +27,12 @@ export async function askProvider(
   parts: ChainStepParts,
   step: ChainStep,
   request: ProviderRequest,
-  beforeFirst?: (tx: Transaction) => Promise<void>,
+  beforeAsking?: (tx: Transaction) => Promise<void>,
 ): Promise<Asked> {
-  const { db, provider, checkpoint = noCheckpoint } = parts;
-  const mark = await (beforeFirst === undefined || step.askedAt !== null
-    ? markAsked(db, step)
-    : db.transaction(async (tx) => {
-        await beforeFirst(tx);
-        return markAsked(tx, step);
-      }));
-  checkpoint(`${step.saga}.${step.step}.asked`);
-  const asked = await ask(provider, step, request).catch((error: unknown) => judge(parts, step, request, mark, error));
+  const { db, checkpoint = noCheckpoint } = parts;
+  const asked = await (beforeAsking === undefined
+    ? askAndJudge(parts, step, request, await markAsked(db, step))
+    : askUnlessStopped(parts, step, request, beforeAsking));
   if ('ref' in asked) {
     await db.query(
       `UPDATE chain_steps SET provider_ref = $2, state = 'taken', unanswered_at = NULL
@@ -47,6 +42,48 @@ export async function askProvider(
     checkpoint(`${step.saga}.${step.step}.taken`);
   }
   return asked;
+}
+
+async function askAndJudge(
+  parts: ChainStepParts,
+  step: ChainStep,
+  request: ProviderRequest,
+  mark: Mark,
+): Promise<Asked> {
+  const { provider, checkpoint = noCheckpoint } = parts;
+  checkpoint(`${step.saga}.${step.step}.asked`);
+  return ask(provider, step, request).catch((error: unknown) => judge(parts, step, request, mark, error));
+}
+
+/** What the provider has taken already is followed, whatever stands against asking again. */
+async function askUnlessStopped(
+  parts: ChainStepParts,
+  step: ChainStep,
+  request: ProviderRequest,
+  beforeAsking: (tx: Transaction) => Promise<void>,
+): Promise<Asked> {
+  const { db, provider } = parts;
+  let mark: Mark;
+  try {
+    mark = await db.transaction(async (tx) => {
+      await beforeAsking(tx);
+      return markAsked(tx, step);
+    });
+  } catch (error) {
+    const { id, askedAt, unansweredAt } = step;
+    if (askedAt === null) throw error;
+    const ref = await provider.findTaken(
+      { ...request, idempotencyKey: id },
+      {
+        askedAt,
+        quietMs: Date.now() - (unansweredAt ?? askedAt).getTime(),
+        belongsToAnother: (other) => isOfAnother(db, step, other),
+      },
+    );
+    if (ref === undefined) throw error;
+    return { ref };
+  }
+  return askAndJudge(parts, step, request, mark);
 }
 
 /** What this time of asking has found, and what it has left for others to see. */

@@ -35,14 +35,14 @@ const patienceMs = 2_000;
 /**
  * Takes a step on a chain as far as it goes now: asks the provider under the step's key, follows the transaction, and calls
  * it confirmed only when the chain has been read that far, so that the books and the chain agree at every block. May be
- * called any number of times, by any process. `beforeFirst` is part of the commit after which the provider is asked for the
- * first time: what it throws leaves the step as it was.
+ * called any number of times, by any process. `beforeAsking` is part of the commit after which the provider is asked, each
+ * time: what it throws leaves the step as it was, unless the provider has taken it already.
  */
 export async function takeStep(
   parts: ChainStepParts,
   which: Pick<ChainStep, 'sagaId' | 'step'>,
   request: (wallet: HouseWallet | UserWallet) => ProviderRequest,
-  beforeFirst?: (tx: Transaction) => Promise<void>,
+  beforeAsking?: (tx: Transaction) => Promise<void>,
 ): Promise<StepProgress> {
   const { db, networks, provider, checkpoint = noCheckpoint } = parts;
   const step = await findStep(db, which);
@@ -50,7 +50,7 @@ export async function takeStep(
   if (step.state === 'confirmed' || step.state === 'failed') return asItEnded(step);
   let ref = step.providerRef;
   if (ref === null) {
-    const asked = await askProvider(parts, step, request(await walletOf(db, step, provider)), beforeFirst);
+    const asked = await askProvider(parts, step, request(await walletOf(db, step, provider)), beforeAsking);
     if ('refused' in asked) return { state: 'failed', reason: asked.refused, gasCost: 0n, refusal: asked };
     ref = asked.ref;
   }

@@ -9,7 +9,7 @@ import { type OneNodeLimit, type Worth, worthAtMost } from './one-node-limit.ts'
 /**
  * Of what was read from one node, that which may go on: small enough, and not too much of it within the hour. The rest is
  * written down as held, in the same commit. What the operator has rejected is left out; what is in the books already goes on,
- * because it is only recognised there.
+ * because it is only recognised there, and so does what nobody could decide yet, as it was believed.
  */
 export async function believeOneNode(
   tx: Transaction,
@@ -18,6 +18,8 @@ export async function believeOneNode(
   limit: OneNodeLimit | undefined,
 ): Promise<readonly Arrival[]> {
   if (arrivals.length === 0) return [];
+  // Before anything is looked up: what somebody else is crediting at this moment is in the books then, and not new.
+  if (limit !== undefined) await lockOneNode(tx, chain);
   const standing = await findStanding(tx, chain, arrivals);
   const known = arrivals.filter((_, index) => standing[index] === 'known');
   const candidates = arrivals.filter((_, index) => standing[index] === 'new');
@@ -48,7 +50,8 @@ async function findStanding(tx: Transaction, chain: ChainId, arrivals: readonly 
     `SELECT CASE
               WHEN EXISTS (SELECT FROM deposits d WHERE (d.chain, d.tx_hash, d.position) = ($1, g.tx_hash, g.position))
                 OR EXISTS (SELECT FROM undecided_arrivals u
-                            WHERE (u.chain, u.tx_hash, u.position) = ($1, g.tx_hash, g.position)) THEN 'known'
+                            WHERE (u.chain, u.tx_hash, u.position, lower(u.address), u.asset, u.atomic) =
+                                  ($1, g.tx_hash, g.position, lower(g.address), g.asset, g.atomic)) THEN 'known'
               WHEN EXISTS (SELECT FROM held_deposits h WHERE h.rejected_at IS NOT NULL
                             AND (h.chain, h.tx_hash, h.position, h.address, h.asset, h.atomic) =
                                 ($1, g.tx_hash, g.position, g.address, g.asset, g.atomic)) THEN 'rejected'
@@ -67,9 +70,15 @@ async function findStanding(tx: Transaction, chain: ChainId, arrivals: readonly 
   return rows.map(({ standing }) => standing);
 }
 
-/** Counted by one at a time, so that two who credit at once do not both find room for the last of it. */
+/**
+ * Whoever believes something on a chain is alone with it until the commit: two who credit at once do not both find room for the last
+ * of the hour, and nobody holds what another has just credited.
+ */
+export function lockOneNode(tx: Transaction, chain: ChainId): Promise<void> {
+  return lockUntilCommit(tx, { kind: 'oneNode', of: chain });
+}
+
 async function believedThisHour(tx: Transaction, chain: ChainId): Promise<Worth> {
-  await lockUntilCommit(tx, { kind: 'oneNode', of: chain });
   const { rows } = await tx.query<{ asset: Arrival['asset']; atomic: string }>(
     `SELECT asset, sum(atomic) AS atomic FROM (
        SELECT asset, atomic FROM deposits

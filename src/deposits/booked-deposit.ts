@@ -46,11 +46,11 @@ export async function findBooked(
   return rows[0] && toBooked(rows[0]);
 }
 
-/** What the chain has lost, and what was taken back. Oldest first. */
+/** What the chain has lost, and then what was taken back. Oldest first. */
 export async function listLost(db: Queryable): Promise<BookedDeposit[]> {
   const { rows } = await db.query<Row>(
     `${select} WHERE d.id IN (SELECT id FROM deposits WHERE vanished_at IS NOT NULL
-        UNION SELECT deposit_id FROM deposit_reversals) ORDER BY d.id LIMIT 1000`,
+        UNION SELECT deposit_id FROM deposit_reversals) ORDER BY d.vanished_at IS NULL, d.id LIMIT 1000`,
   );
   return rows.map(toBooked);
 }

@@ -43,9 +43,11 @@ export async function findHeld(
   return rows[0] && toHeld(rows[0]);
 }
 
-/** Oldest first. */
+/** Oldest first, and before those that were rejected: however many those are, they hide nothing that waits. */
 export async function listHeld(db: Queryable): Promise<HeldDeposit[]> {
-  const { rows } = await db.query<HeldRow>(`SELECT ${columns} FROM held_deposits ORDER BY id LIMIT 1000`);
+  const { rows } = await db.query<HeldRow>(
+    `SELECT ${columns} FROM held_deposits ORDER BY rejected_at IS NOT NULL, id LIMIT 1000`,
+  );
   return rows.map(toHeld);
 }
 

@@ -6,6 +6,7 @@ import { inParallel } from '../in-parallel.ts';
 import { type Loop, startLoop } from '../jobs/loop.ts';
 import type { Arrival } from './arrival.ts';
 import { askNodes } from './ask-nodes.ts';
+import { lockOneNode } from './believe-one-node.ts';
 import { type CreditParts, creditWithin } from './credit-deposits.ts';
 import { findHeld, type HeldDeposit, listDue } from './held-deposit.ts';
 import { judgeTestimony, type Verdict } from './judge-testimony.ts';
@@ -77,6 +78,7 @@ async function judge(
 async function believe(parts: HeldParts, { id, chain, arrival }: HeldDeposit, proven: Proven): Promise<void> {
   const { atomic, sender, proofs, blockNumber } = proven;
   await parts.db.transaction(async (tx) => {
+    await lockOneNode(tx, chain);
     const now = await findHeld(tx, id, 'lock');
     if (now === undefined || now.rejectedAt !== null || !isSamePlace(now.arrival, arrival)) return;
     await tx.query('DELETE FROM held_deposits WHERE id = $1', [id]);

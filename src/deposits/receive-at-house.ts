@@ -4,7 +4,7 @@ import { notePaid } from '../chain-steps/match-claim.ts';
 import type { ChainId } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import type { Network } from '../chains/network.ts';
-import type { Database, Queryable, Transaction } from '../db/database.ts';
+import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
 import type { Arrival } from './arrival.ts';
 import { believeOneNode } from './believe-one-node.ts';
@@ -37,12 +37,15 @@ export async function receiveWithin(
   { accountId: _, ...transfer }: Arrival,
   { seenAt }: { readonly seenAt?: Date } = {},
 ): Promise<void> {
-  const { rows } = await tx.query<{ seen_at: Date }>(
+  // Whoever reads it again counts it no second time: that one node was believed is still true of it.
+  const kept = await tx.query<{ seen_at: Date; one_node: boolean }>(
     `INSERT INTO undecided_arrivals AS known (chain, tx_hash, position, block_number, address, sender, asset, atomic, proofs,
         one_node, seen_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce($11, now()))
-     ON CONFLICT (chain, tx_hash, position) DO UPDATE SET block_number = excluded.block_number
-     RETURNING seen_at`,
+     ON CONFLICT (chain, tx_hash, position) DO UPDATE SET block_number = excluded.block_number, address = excluded.address,
+        sender = excluded.sender, asset = excluded.asset, atomic = excluded.atomic, proofs = excluded.proofs,
+        one_node = known.one_node OR excluded.one_node
+     RETURNING seen_at, one_node`,
     [
       chain,
       transfer.txHash,
@@ -62,7 +65,8 @@ export async function receiveWithin(
     await forget(tx, chain, transfer);
     await creditWithin(tx, parts, chain, [{ ...transfer, accountId: null }]);
   } else {
-    await decide(tx, parts, chain, transfer, rows[0]?.seen_at ?? new Date());
+    const { seen_at, one_node } = onlyRow(kept);
+    await decide(tx, parts, chain, { ...transfer, ...(one_node && { oneNode: true }) }, seen_at);
   }
 }
 

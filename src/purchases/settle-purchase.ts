@@ -47,12 +47,17 @@ export async function settlePurchase(parts: PurchaseParts, purchase: Purchase): 
     };
   }
   if (fate === 'lapsed') {
-    const isUnused = async (alone: PublicClient) => {
-      const [usedThere] = await readUsed({ ...network, client: alone }, token.address, [authorization], cursor.number);
-      return usedThere === false;
+    // Both: what is unused and whose time is not over can still be taken.
+    const hasLapsed = async (alone: PublicClient) => {
+      const [{ hash, timestamp }, [usedThere]] = await Promise.all([
+        alone.getBlock({ blockNumber: cursor.number }),
+        readUsed({ ...network, client: alone }, token.address, [authorization], cursor.number),
+      ]);
+      const at = { used: usedThere !== false, blockTime: timestamp };
+      return hash === cursor.hash && judge(authorization, at) === 'lapsed';
     };
-    if (!(await doNodesAgree(network, isUnused))) {
-      return { lookAgainInMs: pollMs, waitsFor: 'a second node to say that it was not taken', isTrouble: true };
+    if (!(await doNodesAgree(network, hasLapsed))) {
+      return { lookAgainInMs: pollMs, waitsFor: 'a second node to say that it was not taken in time', isTrouble: true };
     }
     await giveBackLapsed(parts, purchase);
     return 'rest';

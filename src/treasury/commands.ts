@@ -167,8 +167,12 @@ async function rotate(parts: TreasuryParts, say: Say): Promise<void> {
   const { addSeed } = parts;
   if (addSeed === undefined) throw new Refusal('The wallet provider holds the keys: there is no seed here to rotate.');
   const onProgress = (accounts: number) => say(`${accounts} accounts …`);
-  const { seedId, accounts, houseWallets } = await rotateSeed({ ...parts, addSeed, onProgress });
+  const { seedId, accounts, houseWallets, kept } = await rotateSeed({ ...parts, addSeed, onProgress });
   say(`Seed ${seedId} is in use: ${accounts} accounts and ${houseWallets} house wallets have new addresses.`);
+  for (const { purpose, chain, address } of kept)
+    say(
+      `${chain} ${purpose} ${address} stays: decide with "paywright treasury unknown" what it has sent, and run this again.`,
+    );
   say('The running service moves what the old house wallets hold, and sweeps and watches the old addresses.');
   say('New house wallets need native coin for gas: see "paywright treasury show".');
 }

@@ -23,19 +23,28 @@ type Say = (line: string) => void;
 export async function showUnknown(parts: UnknownParts, say: Say): Promise<void> {
   const { db, networks } = parts;
   const unknown = ownOrRefuse(parts);
+  let unseen = 0;
   for (const wallet of await listHouseWallets(db)) {
-    if (!networks.has(wallet.chain)) continue;
+    const { chain, address } = wallet;
     // One chain's silence is no reason to say nothing of the others.
-    await unknown
-      .look(wallet)
-      .catch((error: unknown) => say(`${wallet.chain} ${wallet.address}: ${describeTrouble(error)}`));
+    const trouble = networks.has(chain)
+      ? await unknown.look(wallet).then(() => undefined, describeTrouble)
+      : 'its chain is off';
+    if (trouble === undefined) continue;
+    unseen++;
+    say(`${chain} ${address}: ${trouble}`);
   }
   const found = await unknown.list();
   for (const one of found) {
     say(`${one.id}   ${describeUnknown(networks, one)}`);
     for (const { saga, sagaId, step } of await stepsHeldBy(db, one)) say(`    holds ${saga} ${sagaId}: ${step}`);
   }
-  if (found.length === 0) say('Everything that the house wallets have sent is in this database.');
+  if (found.length > 0) return;
+  say(
+    unseen === 0
+      ? 'Everything that the house wallets have sent is in this database.'
+      : 'Nothing unknown was found, but not every wallet could be looked at.',
+  );
 }
 
 interface Explanation {

@@ -1,13 +1,16 @@
 import type { Database, Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
-import { addHouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
-import type { ChainId, NewWallet, WalletProvider } from '../wallets/provider.ts';
+import { addHouseWallet, type HouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
+import { type ChainId, type NewWallet, ProviderError, type WalletProvider } from '../wallets/provider.ts';
+import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
 
 export interface RotationParts {
   readonly db: Database;
   readonly provider: WalletProvider;
   /** Adds a seed, from which new wallets come from now on. */
   readonly addSeed: (tx: Transaction) => Promise<number>;
+  /** What the wallets have sent that nobody here remembers. */
+  readonly unknownTransactions?: UnknownTransactions | undefined;
   /** How many accounts have a new wallet so far. */
   readonly onProgress?: (accounts: number) => void;
 }
@@ -16,6 +19,8 @@ export interface Rotation {
   readonly seedId: number;
   readonly accounts: number;
   readonly houseWallets: number;
+  /** House wallets that stay in use until somebody has said what they have sent. */
+  readonly kept: readonly HouseWallet[];
 }
 
 /**
@@ -34,7 +39,7 @@ export async function rotateSeed(parts: RotationParts): Promise<Rotation> {
     accounts += next.length;
     parts.onProgress?.(accounts);
   }
-  return { seedId, accounts, houseWallets: await renewHouseWallets(parts, seedId) };
+  return { seedId, accounts, ...(await renewHouseWallets(parts, seedId)) };
 }
 
 /** The newest seed, when it is not the first and something in use is still on an older one. */
@@ -84,9 +89,19 @@ async function insertWallet(
   );
 }
 
-async function renewHouseWallets({ db, provider }: RotationParts, seedId: number): Promise<number> {
+async function renewHouseWallets(
+  parts: RotationParts,
+  seedId: number,
+): Promise<Pick<Rotation, 'houseWallets' | 'kept'>> {
+  const { db, provider } = parts;
   const old = (await listHouseWallets(db)).filter(({ retired, ref }) => !retired && Number(ref.split('/')[0]) < seedId);
-  for (const { id, purpose, chain } of old) {
+  const kept: HouseWallet[] = [];
+  for (const wallet of old) {
+    if (await mayHavePaid(parts, wallet)) {
+      kept.push(wallet);
+      continue;
+    }
+    const { id, purpose, chain } = wallet;
     await db.transaction(async (tx) => {
       const { rowCount } = await tx.query(
         'UPDATE house_wallets SET retired_at = now() WHERE id = $1 AND retired_at IS NULL',
@@ -95,5 +110,20 @@ async function renewHouseWallets({ db, provider }: RotationParts, seedId: number
       if (rowCount === 1) await addHouseWallet(tx, provider, purpose, chain);
     });
   }
-  return old.length;
+  return { houseWallets: old.length - kept.length, kept };
+}
+
+/**
+ * After a restore from a backup a wallet may have paid what is still to be paid here. What is alike waits as long as it is to be paid from
+ * that wallet; from another one in its place it would be paid again.
+ */
+async function mayHavePaid({ unknownTransactions }: RotationParts, wallet: HouseWallet): Promise<boolean> {
+  if (unknownTransactions === undefined) return false;
+  try {
+    await unknownTransactions.look(wallet);
+  } catch (error) {
+    // Where a chain is off nothing is sent; of one that is silent nobody knows.
+    return !(error instanceof ProviderError) || error.code !== 'chain_not_available';
+  }
+  return unknownTransactions.hasOpen(wallet);
 }

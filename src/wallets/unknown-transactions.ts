@@ -21,6 +21,8 @@ export interface UnknownTransaction {
 export interface UnknownTransactions {
   /** Asks the chain what a wallet has sent. */
   look(wallet: HeldWallet): Promise<void>;
+  /** Whether nobody has decided yet about something that the wallet has sent. */
+  hasOpen(wallet: HeldWallet): Promise<boolean>;
   /** Those that nobody has decided about. */
   list(): Promise<readonly UnknownTransaction[]>;
   /** It was the transaction of the step with this key, which goes on from there. Refused when it did something else. */

@@ -1,4 +1,5 @@
 import { isFrozen } from '../accounts/is-frozen.ts';
+import type { StepProgress } from '../chain-steps/take-step.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { holdWithdrawal } from './hold-withdrawal.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
@@ -31,7 +32,7 @@ export async function goOnUnlessFrozen(db: Database, withdrawal: Withdrawal, goi
   return false;
 }
 
-/** Its account was frozen before the provider was asked for anything. */
+/** Its account was frozen before the provider has taken anything. */
 class AccountFrozen extends Error {
   override readonly name = 'AccountFrozen';
 }
@@ -44,14 +45,23 @@ export async function requireNotFrozen(tx: Transaction, { id, accountId }: Withd
   if (accountId !== null && (await isFrozen(tx, accountId))) throw new AccountFrozen(`the account of ${id} is frozen`);
 }
 
-/** For what a step throws: what was stopped by a freeze waits for a person. */
-export async function holdIfFrozen(db: Database, withdrawal: Withdrawal, error: unknown): Promise<'held'> {
+const frozenMs = 60_000;
+
+/**
+ * For what a step throws: what was stopped by a freeze waits for a person. What was asked for before and not taken, for want of gas
+ * as a rule, is not asked for again until the account is let go; whether a request is still on its way nobody knows for certain.
+ */
+export async function holdIfFrozen(
+  db: Database,
+  withdrawal: Withdrawal,
+  error: unknown,
+): Promise<'held' | Extract<StepProgress, { state: 'waiting' }>> {
   if (!(error instanceof AccountFrozen)) throw error;
-  await holdFrozen(db, withdrawal);
-  return 'held';
+  if (await holdFrozen(db, withdrawal)) return 'held';
+  return { state: 'waiting', waitsFor: 'its account to be unfrozen', lookAgainInMs: frozenMs };
 }
 
-function holdFrozen(db: Database, withdrawal: Withdrawal): Promise<void> {
+function holdFrozen(db: Database, withdrawal: Withdrawal): Promise<boolean> {
   return holdWithdrawal(db, withdrawal, { reason: 'the account is frozen', freeze: false });
 }
 

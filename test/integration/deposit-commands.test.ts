@@ -2,7 +2,6 @@ import { Command } from 'commander';
 import { beforeEach, expect, test } from 'vitest';
 import { homeChain } from '../../src/chains/chains.ts';
 import { addDepositCommands } from '../../src/deposits/commands.ts';
-import { listHeld } from '../../src/deposits/held-deposit.ts';
 import { lookAtHeld } from '../../src/deposits/look-at-held.ts';
 import { oneNodeLimit } from '../../src/deposits/one-node-limit.ts';
 import { Refusal } from '../../src/refusal.ts';
@@ -36,9 +35,9 @@ async function holdDeposit(atomic: bigint): Promise<string> {
   const reader = world.reader(homeChain, { oneNodeLimit: oneNodeLimit(0) });
   await readUp(reader);
   await reader.release();
-  const held = (await listHeld(db)).find(({ arrival }) => arrival.accountId === user.id);
-  if (held === undefined) throw new Error('nothing is held');
-  return held.id;
+  const { rows } = await db.query<{ id: string }>('SELECT id FROM held_deposits WHERE account_id = $1', [user.id]);
+  expect(rows).toHaveLength(1);
+  return rows[0]?.id ?? '';
 }
 
 async function look(): Promise<void> {
@@ -100,4 +99,16 @@ test('what was credited is taken back, and the list says who owes the rest', asy
     expect.stringMatching(new RegExp(`^${id} {3}reversed +7 USDC on MATIC of (PA-\\w+) .* \\1 owes 3 USDC$`)),
   );
   await expect(run('reverse', id)).rejects.toThrow('taken back already');
+});
+
+test('what is held is listed however much was rejected before it', async () => {
+  await db.query(
+    `INSERT INTO held_deposits (id, chain, tx_hash, position, block_number, address, sender, asset, atomic, proofs, because,
+        rejected_at)
+     SELECT 'dep_00' || n, 'MATIC', '0x' || n, 0, 1, '0x1', '0x2', 'USDC', 1, '{}', 'it was invented', now()
+       FROM generate_series(1, 1000) n`,
+  );
+  const id = await holdDeposit(8_000_000n);
+  expect(await run('list', '--held')).toContainEqual(expect.stringContaining(id));
+  expect(await run('list')).toContainEqual(expect.stringContaining(id));
 });

@@ -182,3 +182,34 @@ test('a release and a freeze at the same time: the freeze is answered after the 
   await expect(operator(['withdrawals', 'release', id])).rejects.toThrow('frozen');
   expect(await paid()).toBe(0n);
 });
+
+test('what waits for gas when its account is frozen is not sent when there is gas again, but when the account is let go', async () => {
+  const { id, handle, paid } = await newWithdrawal();
+  const { address } = await houseWallet(db, 'treasury', 'MATIC');
+  const fillTank = (atomic: bigint) => chains.rpc('MATIC', 'hardhat_setBalance', [address, toHex(atomic)]);
+  await fillTank(1n);
+  await advance(id).catch(() => undefined);
+  expect(await wasAsked(id)).toBe(true);
+  await operator(['account', 'freeze', handle]);
+  await fillTank(parseEther('10'));
+  for (let round = 0; round < 3; round++) await advance(id);
+  expect([await statusOf(id), await paid()]).toEqual(['sending', 0n]);
+  await operator(['account', 'unfreeze', handle]);
+  for (let round = 0; round < 3; round++) await advance(id);
+  expect([await statusOf(id), await paid()]).toEqual(['complete', 49_000_000n]);
+});
+
+test('what was signed when its account is frozen is followed to its end', async () => {
+  const { id, handle, paid } = await newWithdrawal();
+  // It ends before it has written down how the provider knows it.
+  const ends: Database = {
+    ...db,
+    transaction: db.transaction,
+    query: (text, values) =>
+      text.includes('SET provider_ref = $2') ? Promise.reject(new Error('the process ends')) : db.query(text, values),
+  };
+  await advance(id, ends).catch(() => undefined);
+  await operator(['account', 'freeze', handle]);
+  for (let round = 0; round < 3; round++) await advance(id);
+  expect([await statusOf(id), await paid()]).toEqual(['complete', 49_000_000n]);
+});

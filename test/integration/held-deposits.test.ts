@@ -1,13 +1,21 @@
-import type { Hex } from 'viem';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { type Hex, toHex } from 'viem';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { planStep } from '../../src/chain-steps/plan-step.ts';
+import { messageProof } from '../../src/chain-steps/receipt-proofs.ts';
 import { type ChainId, homeChain } from '../../src/chains/chains.ts';
 import type { Network } from '../../src/chains/network.ts';
 import type { Checkpoint } from '../../src/checkpoint.ts';
+import type { Arrival } from '../../src/deposits/arrival.ts';
+import { creditDeposits } from '../../src/deposits/credit-deposits.ts';
 import { rejectHeld, releaseHeld } from '../../src/deposits/decide-held.ts';
 import { listHeld } from '../../src/deposits/held-deposit.ts';
 import { listDeposits } from '../../src/deposits/list-deposits.ts';
 import { heldCheckpoints, lookAtHeld } from '../../src/deposits/look-at-held.ts';
-import { oneNodeLimit } from '../../src/deposits/one-node-limit.ts';
+import { type OneNodeLimit, oneNodeLimit } from '../../src/deposits/one-node-limit.ts';
+import type { LocatedTransfer } from '../../src/deposits/read-transfers.ts';
+import { receiveAtHouse } from '../../src/deposits/receive-at-house.ts';
+import { houseAccount } from '../../src/ledger/account-id.ts';
 import { houseBalance } from '../../src/ledger/balances.ts';
 import { reconcile } from '../../src/reserves/reconcile.ts';
 import { reportReserves } from '../../src/reserves/report.ts';
@@ -15,6 +23,7 @@ import { houseWallet } from '../../src/wallets/house-wallets.ts';
 import { endAt, endLeases, readUp, type User, useDepositWorld } from '../support/deposits.ts';
 import { forgeTransfer, networkOf, startNode } from '../support/lying-node.ts';
 import type { UnrulyRpc } from '../support/unruly-rpc.ts';
+import { until } from '../support/until.ts';
 
 const world = useDepositWorld({ pollMs: 10 });
 const { chains, database } = world;
@@ -67,6 +76,18 @@ async function onlyHeld() {
   const [held, ...others] = await open();
   if (held === undefined || others.length > 0) throw new Error(`${others.length + 1} are held`);
   return held;
+}
+
+/** A step that expects something at the treasury, with what proves it if that is known already. */
+async function expectFromStep(proof: string | null): Promise<void> {
+  const { address } = await houseWallet(db, 'treasury', homeChain);
+  const wallet = await houseWallet(db, 'gas', homeChain);
+  const account = houseAccount('bridges_in_transit', 'USDC', homeChain);
+  const arrives = [{ chain: homeChain, address, asset: 'USDC', account, knownBy: { proof } } as const];
+  const sagaId = `brg_${randomUUID()}`;
+  await db.transaction((tx) =>
+    planStep(tx, { saga: 'bridge', sagaId, step: 'burn', chain: homeChain, wallet, arrives }),
+  );
 }
 
 async function fits(through: Network = network): Promise<void> {
@@ -166,6 +187,59 @@ describe('a million that one node invents', () => {
   });
 });
 
+describe('while it is being credited, whoever reads it does not hold it a second time,', () => {
+  /** Inside a commit that credits: begins to read the same, and goes on when that waits for this commit. */
+  function readMeanwhile(arrival: Arrival, oneNodeLimit: OneNodeLimit) {
+    let reading: Promise<number> | undefined;
+    return {
+      onDeposits: async () => {
+        reading = creditDeposits({ db, ledger: world.ledger, logger: world.log.logger, oneNodeLimit }, homeChain, [
+          arrival,
+        ]);
+        await until('the reader to wait', async () => {
+          const { rows } = await db.query(
+            "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+          );
+          return rows.length > 0;
+        });
+      },
+      ended: () => reading,
+    };
+  }
+
+  async function creditedOnce(): Promise<void> {
+    expect(await world.balance(user)).toBe(large);
+    expect(await open()).toEqual([]);
+  }
+
+  const arrivalOf = async (): Promise<Arrival> => {
+    const { depositId: _, ...arrival } = (await onlyHeld()).arrival;
+    return arrival;
+  };
+
+  test('after two nodes have shown it', async () => {
+    await mint(large);
+    await read();
+    const { onDeposits, ended } = readMeanwhile(await arrivalOf(), limit);
+    await lookAtHeld({ db, ledger: world.ledger, logger: world.log.logger, onDeposits }, network);
+    await ended();
+    await creditedOnce();
+  });
+
+  test('because it was the last that there was room for', async () => {
+    await mint(large);
+    await read();
+    const arrival = await arrivalOf();
+    await db.query('DELETE FROM held_deposits WHERE rejected_at IS NULL');
+    const justEnough = { atOnce: large, perHour: large };
+    const { onDeposits, ended } = readMeanwhile(arrival, justEnough);
+    const parts = { db, ledger: world.ledger, logger: world.log.logger, oneNodeLimit: justEnough, onDeposits };
+    await creditDeposits(parts, homeChain, [arrival]);
+    await ended();
+    await creditedOnce();
+  });
+});
+
 describe('a large deposit', () => {
   test('is credited by two nodes in the first look, under the name that it had', async () => {
     await mint(large);
@@ -242,6 +316,25 @@ describe('a large deposit', () => {
     await fits();
   });
 
+  test('that the operator has seen is not released as something else that one node has made of it since', async () => {
+    const txHash = await mint(large);
+    await read();
+    const { id, arrival } = await onlyHeld();
+    await chains.mine(homeChain);
+    await read();
+    await forgeTransfer(chains, homeChain, first, { to: user.address, atomic: million, instead: arrival });
+    await read();
+    expect((await onlyHeld()).arrival).toMatchObject({ txHash, atomic: million });
+    await releaseHeld(db, id).catch(() => undefined);
+    await look();
+    expect(await world.balance(user)).toBe(0n);
+    await expect(releaseHeld(db, id)).rejects.toThrow(`${id} is not held.`);
+    first.misbehave(() => undefined);
+    await look();
+    expect(await world.balance(user)).toBe(large);
+    await fits();
+  });
+
   test('of a coin is one that counts as much at more than it was ever worth', async () => {
     const tenth = 10n ** 17n;
     await chains.mint(homeChain, 'ETH', user.address, tenth);
@@ -311,4 +404,46 @@ test('reserves are asked of another node than the deposits, where there is one',
   second.misbehave(() => 'down');
   await fits();
   expect(asked(first)).toBeGreaterThan(ofFirst);
+});
+
+// Last, because what is believed here was never on the chain.
+describe('what nobody could decide yet, because one node has not told yet what proves it,', () => {
+  let proof: string;
+  const bridged = () => houseBalance(db, 'bridges_in_transit', 'USDC', homeChain);
+
+  let txHash: Hex;
+
+  /** As the node tells of it, before it tells what proves it and then. */
+  async function tell({ atomic, proofs }: Pick<Arrival, 'atomic' | 'proofs'>): Promise<void> {
+    const { address: recipient } = await houseWallet(db, 'treasury', homeChain);
+    const { number: blockNumber } = await chains.network(homeChain).client.getBlock();
+    const place = { txHash, position: 0, blockNumber, recipient, sender: user.address };
+    const transfer = { ...place, asset: 'USDC', atomic, proofs } as LocatedTransfer;
+    const parts = { db, ledger: world.ledger, logger: world.log.logger, oneNodeLimit: limit };
+    await receiveAtHouse(parts, homeChain, [transfer]);
+  }
+
+  /** Two steps expect something, and of one it is known what proves it. */
+  beforeEach(async () => {
+    txHash = toHex(randomBytes(32));
+    proof = messageProof(1, toHex(randomBytes(32)));
+    await db.query('UPDATE chain_step_arrivals SET ended_at = now()');
+    await db.query('DELETE FROM undecided_arrivals');
+    for (const proofOfStep of [proof, null]) await expectFromStep(proofOfStep);
+  });
+
+  test('is not a million because it was little before', async () => {
+    const before = await bridged();
+    await tell({ atomic: 10n, proofs: [] });
+    await tell({ atomic: million, proofs: [proof] });
+    expect(await bridged()).toEqual(before);
+    expect((await onlyHeld()).arrival).toMatchObject({ atomic: million });
+  });
+
+  test('counts within the hour when it is decided as well', async () => {
+    await tell({ atomic: small, proofs: [] });
+    await tell({ atomic: small, proofs: [proof] });
+    const { rows } = await db.query('SELECT one_node FROM deposits WHERE tx_hash = $1', [txHash]);
+    expect(rows).toEqual([{ one_node: true }]);
+  });
 });

@@ -180,6 +180,21 @@ describe('a node that lies about the price', () => {
     }
   });
 
+  test('is not believed that a payment has cost more than it offers', async () => {
+    const { rpc, provider, send } = await begin();
+    const ref = await send(5n);
+    const dear = { gasUsed: toHex(10n ** 9n), effectiveGasPrice: toHex(10n ** 18n), l1Fee: toHex(10n ** 24n) };
+    rpc.misbehave(({ method }) =>
+      method === 'eth_getTransactionReceipt' ? (receipt: object) => ({ ...receipt, ...dear }) : undefined,
+    );
+    const [offered] = await fees(ref);
+    const { rows } = await db.query<{ gas_limit: bigint }>('SELECT gas_limit FROM key_transactions WHERE id = $1', [
+      ref,
+    ]);
+    const gasCost = (rows[0]?.gas_limit ?? 0n) * (offered?.maxFee ?? 0n);
+    expect(await provider.lookUp('MATIC', ref)).toMatchObject({ state: 'confirmed', gasCost });
+  });
+
   test('is not believed that a payment takes more gas than any of ours', async () => {
     const { rpc, send } = await begin();
     rpc.misbehave((call) => (call.method === 'eth_estimateGas' ? { result: toHex(10_000_001n) } : undefined));
@@ -222,6 +237,36 @@ describe('nonces that were never drawn here', () => {
       retryable: true,
       message: expect.stringContaining('nonce 0'),
     });
+    rpc.misbehave(() => undefined);
+    await send(5n, key);
+    expect(await received()).toBe(5n);
+  });
+
+  test('are not proven by what our key has signed for another chain', async () => {
+    const { rpc, from, send, received } = await begin();
+    const networks = new Map([['BASE', chains.network('BASE')] as const]);
+    const elsewhere = await createKeysProvider({ db, secrets, networks, logger });
+    await chains.rpc('BASE', 'hardhat_setBalance', [from.address, toHex(10n ** 18n)]);
+    const ref = await elsewhere.execute({
+      idempotencyKey: randomUUID(),
+      from: { ...from, chain: 'BASE' },
+      contract: from.address,
+      data: '0x',
+    });
+    const { hash } = (await elsewhere.lookUp('BASE', ref)) as { hash: string };
+    const [sent, receipt] = [
+      await chains.rpc('BASE', 'eth_getTransactionByHash', [hash]),
+      await chains.rpc('BASE', 'eth_getTransactionReceipt', [hash]),
+    ];
+    const key = randomUUID();
+    rpc.misbehave(({ method, params }) => {
+      if (method === 'eth_getTransactionCount') return { result: params[1] === '0x0' ? '0x0' : '0x1' };
+      if (method === 'eth_getBlockByNumber' && params[1] === true)
+        return (block: object) => ({ ...block, transactions: [sent] });
+      if (method === 'eth_getTransactionByHash') return { result: sent };
+      return method === 'eth_getTransactionReceipt' ? { result: receipt } : undefined;
+    });
+    await expect(send(5n, key)).rejects.toMatchObject({ code: 'chain_is_ahead', retryable: true });
     rpc.misbehave(() => undefined);
     await send(5n, key);
     expect(await received()).toBe(5n);

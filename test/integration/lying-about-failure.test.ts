@@ -13,7 +13,7 @@ const world = useDepositWorld({ pollMs: 10 });
 const { chains, database } = world;
 const { db } = database;
 
-test('a payment that was made is not given back because one node says that it was undone', async () => {
+async function begin() {
   const [liar, honest] = [await startNode(chains, homeChain, 2), await startNode(chains, homeChain, 3)];
   const network = networkOf(chains, homeChain, [liar.url, honest.url]);
   const provider = await createKeysProvider({
@@ -24,24 +24,44 @@ test('a payment that was made is not given back because one node says that it wa
   });
   const treasury = await houseWallet(db, 'treasury', homeChain);
   await chains.rpc(homeChain, 'hardhat_setBalance', [treasury.address, toHex(10n ** 20n)]);
-  await chains.mint(homeChain, 'USDC', treasury.address, 500n);
+  await chains.mint(homeChain, 'USDC', treasury.address, 1_000n);
   const { address: to } = await chains.outsider();
-  liar.misbehave(({ method }) =>
-    method === 'eth_getTransactionReceipt'
-      ? (receipt: object | null) => receipt && { ...receipt, status: '0x0', logs: [] }
-      : undefined,
-  );
-  const ref = await provider.sendToken({
-    from: treasury,
-    token: usdcOn(chains),
-    to,
-    atomic: 500n,
-    idempotencyKey: randomUUID(),
-  });
-  expect(await chains.balanceOf(homeChain, 'USDC', to)).toBe(500n);
+  const send = () =>
+    provider.sendToken({ from: treasury, token: usdcOn(chains), to, atomic: 500n, idempotencyKey: randomUUID() });
+  const received = () => chains.balanceOf(homeChain, 'USDC', to);
+  const lie = () =>
+    liar.misbehave(({ method }) =>
+      method === 'eth_getTransactionReceipt'
+        ? (receipt: object | null) => receipt && { ...receipt, status: '0x0', logs: [] }
+        : undefined,
+    );
+  return { liar, honest, provider, treasury, send, received, lie };
+}
+
+test('a payment that was made is not given back because one node says that it was undone', async () => {
+  const { liar, honest, provider, send, received, lie } = await begin();
+  lie();
+  const ref = await send();
+  expect(await received()).toBe(500n);
   expect((await provider.lookUp(homeChain, ref)).state).toBe('pending');
   honest.misbehave(() => 'down');
   expect((await provider.lookUp(homeChain, ref)).state).toBe('pending');
   liar.misbehave(() => undefined);
   expect((await provider.lookUp(homeChain, ref)).state).toBe('confirmed');
+});
+
+test('a payment that nobody remembers is not made again because one node says that it was undone', async () => {
+  const { provider, treasury, send, received, lie } = await begin();
+  await send();
+  // As if the database were put back to before the wallet has sent anything.
+  await db.query('DELETE FROM key_transaction_attempts');
+  await db.query('DELETE FROM key_transactions');
+  await db.query('DELETE FROM key_nonces');
+  lie();
+  await expect(send()).rejects.toMatchObject({ code: 'perhaps_paid' });
+  expect(await received()).toBe(500n);
+  const unknown = await provider.unknown.list();
+  expect(unknown.filter(({ sender }) => sender === treasury.address).at(-1)).toMatchObject({
+    holds: [expect.any(String)],
+  });
 });

@@ -1,3 +1,4 @@
+import { type Hex, toHex } from 'viem';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { planStep } from '../../src/chain-steps/plan-step.ts';
 import { Ended } from '../../src/checkpoint.ts';
@@ -8,7 +9,15 @@ import type { Bought } from '../../src/purchases/buy.ts';
 import { forgetAnswers } from '../../src/purchases/forget-answers.ts';
 import { networkOf, startNode } from '../support/lying-node.ts';
 import { usePurchaseWorld } from '../support/purchases.ts';
-import { type Facilitator, openFacilitator, receiptHeader, sells, startSeller, termsOf } from '../support/seller.ts';
+import {
+  type BroughtPayment,
+  type Facilitator,
+  openFacilitator,
+  receiptHeader,
+  sells,
+  startSeller,
+  termsOf,
+} from '../support/seller.ts';
 
 const seller = await startSeller();
 const world = usePurchaseWorld(seller);
@@ -288,5 +297,31 @@ test('what a seller has taken is not given back because one node says that it wa
   liar.misbehave(() => undefined);
   await world.advance(id, { networks });
   expect((await world.look(id)).status).toBe('paid');
+  expect(await world.reconciled()).toEqual([]);
+});
+
+test('what a seller may still take is not given back because one node says that its time is over', async () => {
+  const { chains } = world.deposits;
+  await world.fillFloat();
+  const ada = await world.newRich(500_000n);
+  let brought: BroughtPayment | undefined;
+  sells(seller, termsOf(seller, { amount: '100000', maxTimeoutSeconds: 600 }), (payment, _asked, response) => {
+    brought = payment;
+    response.end('goods');
+  });
+  await world.buy(ada);
+  const id = await onlyPurchase(ada.id);
+  await world.read();
+  const [liar, honest] = [await startNode(chains, 'MATIC', 2), await startNode(chains, 'MATIC', 3)];
+  const networks = new Map([['MATIC', networkOf(chains, 'MATIC', [liar.url, honest.url])] as const]);
+  const anHourLater = (block: { timestamp: Hex }) => ({ ...block, timestamp: toHex(BigInt(block.timestamp) + 3_600n) });
+  liar.misbehave(({ method }) => (method === 'eth_getBlockByNumber' ? anHourLater : undefined));
+  await world.advance(id, { networks });
+  expect((await world.look(id)).status).toBe('settling');
+  expect(await world.balance(ada)).toBe(400_000n);
+  liar.misbehave(() => undefined);
+  await facilitator.submit(brought as BroughtPayment);
+  await isPaid(id);
+  expect(await world.balance(ada)).toBe(400_000n);
   expect(await world.reconciled()).toEqual([]);
 });

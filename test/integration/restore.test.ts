@@ -2,15 +2,18 @@ import { Writable } from 'node:stream';
 import { Command } from 'commander';
 import { type Hex, parseEther, toHex } from 'viem';
 import { describe, expect, test } from 'vitest';
+import type { Transaction } from '../../src/db/database.ts';
 import { createLedger, type Ledger } from '../../src/ledger/ledger.ts';
 import { createLogger } from '../../src/logger.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import { createKeysProvider, type KeysProvider } from '../../src/providers/keys/keys-provider.ts';
+import { addSeed } from '../../src/providers/keys/seeds.ts';
 import { declareSagas } from '../../src/sagas/declare-sagas.ts';
 import { listOpenSagas } from '../../src/sagas/list-sagas.ts';
 import { createSagaRunner } from '../../src/sagas/run-saga.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import { addTreasuryCommands } from '../../src/treasury/commands.ts';
+import { showUnknown } from '../../src/treasury/explain-unknown.ts';
 import { houseWallet, openHouseWallets } from '../../src/wallets/house-wallets.ts';
 import { withdrawalHandler } from '../../src/withdrawals/advance-withdrawal.ts';
 import { openWithdrawal } from '../../src/withdrawals/open-withdrawal.ts';
@@ -97,7 +100,8 @@ async function live(database: OwnDatabase, stuckAfterMs = 60_000): Promise<Life>
     async operator(...words) {
       const said: string[] = [];
       const program = new Command().exitOverride();
-      const parts = { db, ledger, networks, provider, addSeed: undefined, unknownTransactions: provider.unknown };
+      const seed = (tx: Transaction) => addSeed(tx, secrets);
+      const parts = { db, ledger, networks, provider, addSeed: seed, unknownTransactions: provider.unknown };
       addTreasuryCommands(
         program,
         (work) => work(parts),
@@ -113,12 +117,16 @@ async function live(database: OwnDatabase, stuckAfterMs = 60_000): Promise<Life>
   };
 }
 
+async function fill(treasury: Hex): Promise<void> {
+  await chains.rpc('MATIC', 'hardhat_setBalance', [treasury, toHex(parseEther('10'))]);
+  await chains.mint('MATIC', 'USDC', treasury, 1_000_000_000n);
+}
+
 /** A treasury with money, and a chain that counts as read. */
 async function begin() {
   const database = await copyDatabase();
   const life = await live(database);
-  await chains.rpc('MATIC', 'hardhat_setBalance', [life.treasury, toHex(parseEther('10'))]);
-  await chains.mint('MATIC', 'USDC', life.treasury, 1_000_000_000n);
+  await fill(life.treasury);
   const db = open(database);
   await db.query("INSERT INTO chain_cursors (chain, block_number, block_hash) VALUES ('MATIC', 1000000000, '0x00')");
   await db.close();
@@ -180,6 +188,57 @@ describe('after a restore from a backup', () => {
       'Everything that the house wallets have sent is in this database.',
     ]);
     await restored.end();
+  });
+
+  test('nothing is paid again from new wallets that the old ones may have paid', async () => {
+    const { database, life } = await begin();
+    const to = stranger();
+    const id = await life.withdraw(to);
+    const backup = await backUp(database, life);
+    const gone = await live(database);
+    expect(await gone.advance(id)).toBe('complete');
+    await gone.end();
+
+    const restored = await live(backup);
+    const db = open(backup);
+    const treasury = async () => (await houseWallet(db, 'treasury', 'MATIC')).address;
+    // Nobody has looked yet what the wallets have sent.
+    const said = await restored.operator('rotate-seed');
+    // As the service does with what the old ones hold.
+    await fill(await treasury());
+    expect(await restored.advance(id)).toBe('sending');
+    expect(await paidTo(to)).toBe(49_000_000n);
+    expect(said).toContainEqual(expect.stringMatching(new RegExp(`^MATIC treasury ${restored.treasury} stays`)));
+    expect(await treasury()).toBe(restored.treasury);
+    const [line = ''] = await restored.operator('unknown');
+    await restored.operator('explain', line.split(' ')[0] ?? '', '--paid', id);
+    expect(await restored.advance(id)).toBe('complete');
+    expect(await paidTo(to)).toBe(49_000_000n);
+    expect(await restored.operator('rotate-seed')).not.toContainEqual(expect.stringContaining('stays'));
+    expect(await treasury()).not.toBe(restored.treasury);
+    await db.close();
+    await restored.end();
+  });
+
+  test('nobody is told that everything is known while a chain was not asked', async () => {
+    const { database, life } = await begin();
+    const db = open(database);
+    const show = async (change: Partial<Parameters<typeof showUnknown>[0]> = {}) => {
+      const said: string[] = [];
+      const networks = new Map([['MATIC', chains.network('MATIC')] as const]);
+      const parts = { db, networks, unknownTransactions: life.provider.unknown, ...change };
+      await showUnknown(parts, (line) => void said.push(line));
+      return said;
+    };
+    const everything = 'Everything that the house wallets have sent is in this database.';
+    expect(await show()).toEqual([everything]);
+    const look = () => Promise.reject(new Error('it does not answer'));
+    const silent = await show({ unknownTransactions: { ...life.provider.unknown, look } });
+    expect(silent).toContainEqual(expect.stringMatching(/^MATIC 0x.*it does not answer/));
+    expect(silent).not.toContain(everything);
+    expect(await show({ networks: new Map() })).not.toContain(everything);
+    await db.close();
+    await life.end();
   });
 
   test('a payment that only looks like it is made once a person says so', async () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { encodeEventTopics, type Hex, pad, toHex } from 'viem';
+import { encodeEventTopics, type Hex, pad, toHex, zeroHash } from 'viem';
 import { tokenAbi } from '../../src/chains/abi.ts';
 import type { ChainId } from '../../src/chains/chains.ts';
 import { createNetworks, type Network, tokenOf } from '../../src/chains/network.ts';
@@ -28,6 +28,8 @@ export interface Forgery {
   readonly asset?: Asset;
   readonly to: Hex;
   readonly atomic: bigint;
+  /** Of a transaction that there is, in place of what that has done. */
+  readonly instead?: { readonly txHash: Hex; readonly position: number };
 }
 
 /** From now on the node tells of a transfer that never was, in a new block, with a receipt to show for it. */
@@ -35,14 +37,14 @@ export async function forgeTransfer(
   chains: TestChains,
   chain: ChainId,
   node: UnrulyRpc,
-  { asset = 'USDC', to, atomic }: Forgery,
+  { asset = 'USDC', to, atomic, instead = { txHash: toHex(randomBytes(32)), position: 0 } }: Forgery,
 ): Promise<Hex> {
+  const { txHash, position } = instead;
   const network = chains.network(chain);
   const token = tokenOf(network, asset);
   if (token === undefined) throw new Error(`there is no ${asset} on ${chain}`);
   await chains.mine(chain);
   const { number, hash: blockHash } = await network.client.getBlock();
-  const txHash = toHex(randomBytes(32));
   const sender = toHex(randomBytes(20));
   const log = {
     address: token.address.toLowerCase(),
@@ -66,7 +68,7 @@ export async function forgeTransfer(
     gasUsed: '0x5208',
     effectiveGasPrice: '0x1',
     contractAddress: null,
-    logs: [log],
+    logs: [...Array.from({ length: position }, () => ({ ...log, logIndex: '0x62', topics: [zeroHash] })), log],
     logsBloom: `0x${'00'.repeat(256)}`,
     status: '0x1',
     type: '0x2',

@@ -9,6 +9,8 @@ import {
   type Transaction,
   type TransactionSerializedEIP1559,
 } from 'viem';
+import { doNodesAgree, isUndone } from '../../chains/agree.ts';
+import { type ChainId, chains } from '../../chains/chains.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { findSpender } from '../../chains/find-spender.ts';
 import type { Network } from '../../chains/network.ts';
@@ -31,7 +33,8 @@ export interface SentTransaction {
   readonly blockNumber: bigint;
   /** With its signature. */
   readonly raw: Hex;
-  readonly succeeded: boolean;
+  /** It has moved nothing, and not one node alone says so: whatever it was for would be paid again. */
+  readonly wasUndone: boolean;
 }
 
 export interface SentQuestion {
@@ -90,18 +93,25 @@ async function findByLogs(
   return found;
 }
 
-async function readSent({ client }: Network, sender: Hex, hash: Hex): Promise<SentTransaction | undefined> {
+async function readSent(network: Network, sender: Hex, hash: Hex): Promise<SentTransaction | undefined> {
+  const { client } = network;
   const [transaction, receipt] = await Promise.all([client.getTransaction({ hash }), findReceipt(client, hash)]);
   if (receipt === undefined || !isAddressEqual(transaction.from, sender)) return undefined;
-  return toSent(transaction, { blockNumber: receipt.blockNumber, succeeded: receipt.status === 'success' });
+  const wasUndone = receipt.status !== 'success' && (await doNodesAgree(network, isUndone(hash)));
+  return toSent(network.id, transaction, { blockNumber: receipt.blockNumber, wasUndone });
 }
 
-/** Undefined when our key has not signed it: that is the one thing about it that no node can invent. */
+/**
+ * Undefined when our key has not signed it, and for this chain: that is the one thing about it that no node can invent. The same key
+ * signs on every chain, and whoever shows here what it has sent there proves nothing.
+ */
 async function toSent(
+  chain: ChainId,
   transaction: Transaction,
-  mined: Pick<SentTransaction, 'blockNumber' | 'succeeded'>,
+  mined: Pick<SentTransaction, 'blockNumber' | 'wasUndone'>,
 ): Promise<SentTransaction | undefined> {
   if (transaction.type !== 'eip1559' || transaction.to === null) return undefined;
+  if (transaction.chainId !== chains[chain].chainId) return undefined;
   const to = getAddress(transaction.to);
   const { hash, nonce, input: data, value, gas, chainId, accessList, r, s } = transaction;
   const { maxFeePerGas, maxPriorityFeePerGas, yParity } = transaction;

@@ -1,6 +1,7 @@
 import { type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
 import { doNodesAgree, isUndone } from '../../chains/agree.ts';
-import { FeesAboveCeiling, type GasFees } from '../../chains/fee-ceiling.ts';
+import { type ChainFacts, chains } from '../../chains/chains.ts';
+import { FeesAboveCeiling, type GasFees, smaller } from '../../chains/fee-ceiling.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import type { Network } from '../../chains/network.ts';
 import type { Database } from '../../db/database.ts';
@@ -43,9 +44,9 @@ export async function followTransaction(
 ): Promise<TransactionReport> {
   if (transaction.state !== 'pending') return finalReport(transaction);
   const attempts = await listAttempts(parts.db, transaction.id);
-  for (const { hash } of attempts) {
-    const receipt = await findReceipt(network.client, hash);
-    if (receipt !== undefined) return reportMined(parts, network, transaction, receipt);
+  for (const attempt of attempts) {
+    const receipt = await findReceipt(network.client, attempt.hash);
+    if (receipt !== undefined) return reportMined(parts, network, transaction, { attempt, receipt });
   }
   const [newest] = attempts;
   if (newest === undefined) throw new Error(`transaction ${transaction.id} was never signed`);
@@ -57,13 +58,13 @@ async function reportMined(
   { db }: FollowParts,
   network: Network,
   transaction: KeyTransaction,
-  receipt: TransactionReceipt,
+  { attempt, receipt }: { readonly attempt: Attempt; readonly receipt: TransactionReceipt },
 ): Promise<TransactionReport> {
   const { transactionHash: hash, blockNumber } = receipt;
   // Its own block is the first confirmation: where that is enough, nobody need be asked how many came after it.
   const confirmed = network.confirmations <= 1 ? 1n : (await network.client.getBlockNumber()) - blockNumber + 1n;
   if (confirmed < BigInt(network.confirmations)) return { state: 'pending', hash };
-  const gasCost = receipt.gasUsed * receipt.effectiveGasPrice + l1FeeOf(receipt);
+  const gasCost = costOf(network, transaction, attempt, receipt);
   const succeeded = receipt.status === 'success';
   // What is undone is given back, so one node alone is not believed that it is.
   if (!succeeded && !(await doNodesAgree(network, isUndone(hash)))) return { state: 'pending', hash };
@@ -182,8 +183,26 @@ export async function broadcast(network: Network, raw: Hex, logger: Logger): Pro
   }
 }
 
-/** On Optimism and Base a transaction also pays for its place on Ethereum, which its receipt tells apart. */
-function l1FeeOf(receipt: TransactionReceipt & { readonly l1Fee?: unknown }): bigint {
-  const { l1Fee } = receipt;
-  return typeof l1Fee === 'string' || typeof l1Fee === 'bigint' ? BigInt(l1Fee) : 0n;
+/**
+ * What it has cost, and whatever a node says of that, no more than it has offered: what a user's wallet has spent is lent to it
+ * anew, so a lie about it would empty the gas wallet.
+ */
+function costOf(
+  network: Network,
+  { gasLimit }: KeyTransaction,
+  { maxFee }: Attempt,
+  receipt: TransactionReceipt,
+): bigint {
+  const gasUsed = gasLimit === null ? receipt.gasUsed : smaller(receipt.gasUsed, gasLimit);
+  return gasUsed * smaller(receipt.effectiveGasPrice, maxFee) + l1FeeOf(network, receipt);
+}
+
+/**
+ * On Optimism and Base a transaction also pays for its place on Ethereum, which its receipt tells apart. No transaction offers a price
+ * for it, so it counts up to what the dearest of ours could cost.
+ */
+function l1FeeOf({ id, feeCeiling }: Network, { l1Fee }: TransactionReceipt & { readonly l1Fee?: unknown }): bigint {
+  const facts: ChainFacts = chains[id];
+  if (facts.isRollup !== true || (typeof l1Fee !== 'string' && typeof l1Fee !== 'bigint')) return 0n;
+  return smaller(BigInt(l1Fee), feeCeiling.gasLimit * feeCeiling.maxFee);
 }

@@ -17,7 +17,7 @@ import type { KeyTransaction, NewKeyTransaction } from './key-transaction.ts';
 import { ChainIsAhead, findTransaction, listAttempts, lockNonces, type Signing, signAndKeep } from './outbox.ts';
 import { aboveCeiling, gasTankEmpty, toProviderError } from './rpc-trouble.ts';
 import { openSeeds } from './seeds.ts';
-import { adoptUnknown, dismissUnknown, listUnknown, noteHeld, PerhapsPaid } from './unknown-book.ts';
+import { adoptUnknown, dismissUnknown, hasOpenUnknown, listUnknown, noteHeld, PerhapsPaid } from './unknown-book.ts';
 
 export interface KeysProviderParts {
   readonly db: Database;
@@ -163,6 +163,7 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
     },
     unknown: {
       look,
+      hasOpen: (wallet) => hasOpenUnknown(db, wallet),
       list: () => listUnknown(db),
       adopt: (id, key) => adoptUnknown(db, id, key),
       dismiss: (id) => dismissUnknown(db, id),

@@ -2,6 +2,7 @@ import type { Hex } from 'viem';
 import type { ChainId } from '../../chains/chains.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../../db/database.ts';
 import { Refusal } from '../../refusal.ts';
+import type { HeldWallet } from '../../wallets/provider.ts';
 import type { UnknownTransaction } from '../../wallets/unknown-transactions.ts';
 import { toBytes, toHex } from './bytes.ts';
 import type { SentTransaction } from './find-sent.ts';
@@ -51,7 +52,6 @@ export async function keepUnknown(
   { chain, sender, nonce }: { readonly chain: ChainId; readonly sender: Hex; readonly nonce: number },
   sent: SentTransaction | undefined,
 ): Promise<void> {
-  const isUndone = sent?.succeeded === false;
   await tx.query(
     `INSERT INTO unknown_transactions (chain, sender, nonce, hash, recipient, data, value, gas_limit, max_fee, priority_fee,
         block_number, raw, decision, decided_at)
@@ -70,7 +70,7 @@ export async function keepUnknown(
       sent?.priorityFee ?? null,
       sent?.blockNumber ?? null,
       sent === undefined ? null : toBytes(sent.raw),
-      isUndone ? 'undone' : null,
+      sent?.wasUndone === true ? 'undone' : null,
     ],
   );
 }
@@ -84,6 +84,17 @@ export async function noteHeld(db: Queryable, unknownId: bigint, wanted: NewKeyT
      ON CONFLICT (id) DO UPDATE SET unknown_id = excluded.unknown_id`,
     [id, unknownId, chain, sender, walletRef, to, toBytes(data), value],
   );
+}
+
+export async function hasOpenUnknown(
+  db: Queryable,
+  { chain, address }: Pick<HeldWallet, 'chain' | 'address'>,
+): Promise<boolean> {
+  const { rows } = await db.query(
+    'SELECT FROM unknown_transactions WHERE chain = $1 AND sender = $2 AND decided_at IS NULL LIMIT 1',
+    [chain, address],
+  );
+  return rows.length > 0;
 }
 
 export async function listUnknown(db: Queryable): Promise<readonly UnknownTransaction[]> {
