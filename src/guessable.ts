@@ -12,8 +12,8 @@ const placeholders =
 export function whyGuessable(secret: string): string | undefined {
   if (placeholders.test(secret)) return 'it contains a word that is the first to be tried';
   if (new Set(secret).size < fewestDifferent) return `it has fewer than ${fewestDifferent} different characters`;
-  if (shareRepeated(secret) > 1 / 2) return 'it repeats itself';
-  if (shareOfSteps(secret) > 1 / 2) return 'it follows the alphabet or the keyboard';
+  if (shareRepeated(secret) > 3 / 5) return 'it repeats itself';
+  if (shareOfSteps(secret) > 2 / 3) return 'it follows the alphabet or the keyboard';
   return undefined;
 }
 

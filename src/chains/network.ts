@@ -107,7 +107,7 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
 }
 
 function hostOf(url: string): string {
-  return new URL(url).hostname.toLowerCase();
+  return new URL(url).hostname.toLowerCase().replace(/\.$/, '');
 }
 
 /** Nodes of other hosts than the first one's, from the last on; then the others. Undefined when one host runs them all. */
@@ -116,6 +116,12 @@ function reviewOrder(urls: readonly string[]): readonly string[] | undefined {
   const isOther = (url: string) => hostOf(url) !== hostOf(first);
   if (!urls.some(isOther)) return undefined;
   return [...urls.filter(isOther).toReversed(), ...urls.filter((url) => !isOther(url))];
+}
+
+/** The same chain as each host shows it, asked alone. */
+export function eachHost(network: Network): readonly Network[] {
+  const hosts = new Map(network.nodes.toReversed().map(({ host, client }) => [host, client]));
+  return hosts.size < 2 ? [network] : Array.from(hosts.values(), (client) => ({ ...network, client }));
 }
 
 /** For whoever checks what the first node has said: asks another one first, where there is one. */

@@ -1,5 +1,5 @@
 import type { ChainId } from '../chains/chains.ts';
-import { type Network, type Networks, reviewed, type Token } from '../chains/network.ts';
+import { eachHost, type Network, type Networks, type Token } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
@@ -40,15 +40,32 @@ export interface ReportParts {
 
 /**
  * Compares the ledger with the chains. The ledger, how far each chain was read, and what is under way are read at one
- * moment; then each chain is asked what our wallets held at exactly the block that it was read up to, and of another node than
- * the one that told of the deposits, where there is one.
+ * moment; then each chain is asked what our wallets held at exactly the block that it was read up to. Where a chain has
+ * nodes of several hosts each is asked: whichever has told of the deposits, another one has to bear it out.
  */
 export async function reportReserves(parts: ReportParts): Promise<ReservesReport> {
   const position = await atOneMoment(parts.db, readPosition);
   const rows = await Promise.all(
-    [...parts.networks.values()].map((network) => reportChain(parts, reviewed(network), position)),
+    [...parts.networks.values()].map(async (network) =>
+      leastShown(parts.logger, await Promise.all(eachHost(network).map((host) => reportChain(parts, host, position)))),
+    ),
   );
   return { reserves: rows.flat(), at: position.at.toISOString() };
+}
+
+/** Of what several hosts show the least, so that none of them can hide what is missing; who does not answer hides nothing. */
+function leastShown(logger: Logger, reports: readonly ReserveRow[][]): ReserveRow[] {
+  const [first = [], ...others] = reports;
+  return first.map((row, index) => {
+    const shown = [row, ...others.flatMap((other) => other[index] ?? [])].filter(
+      ({ difference }) => difference !== null,
+    );
+    const [least = row] = shown.toSorted((a, b) => Number(a.onChain) - Number(b.onChain));
+    if (shown.some(({ onChain }) => onChain !== least.onChain)) {
+      logger.error({ chain: row.chain, asset: row.asset }, 'the nodes of a chain disagree about what we hold there');
+    }
+    return least;
+  });
 }
 
 async function reportChain(

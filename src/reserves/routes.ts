@@ -47,7 +47,7 @@ function reservesRoute(reserves: Reserves): Route {
       tag: 'Reserves',
       summary: 'What we hold and what we owe',
       description:
-        'For each chain and asset, at one block and one moment of the ledger; where there is more than one, the chain is asked at another node than the one that deposits are read from. The roots under `proof` hold everybody’s balance; GET /account/proof shows you yours.',
+        'For each chain and asset, at one block and one moment of the ledger; where a chain is reached through several hosts each is asked, and the least that one of them shows is told. The roots under `proof` hold everybody’s balance; GET /account/proof shows you yours.',
       auth: 'none',
       query: z.strictObject({
         snapshotId: snapshotId.meta({
