@@ -25,7 +25,7 @@ export interface Statement {
   lines(): AsyncIterable<readonly HistoryEntry[]>;
 }
 
-const usualChunk = 250;
+const usualChunk = 75;
 
 /**
  * What an account had at the beginning of a period, everything that happened in it, and what was left. It is all of the moment
