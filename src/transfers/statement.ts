@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Queryable } from '../db/database.ts';
 import { type Holding, holding } from '../http/amount-field.ts';
+import { untrusted } from '../http/untrusted.ts';
 import { userAccount } from '../ledger/account-id.ts';
 import type { HistoryEntry } from '../ledger/history.ts';
 import { openStatement } from '../ledger/statement.ts';
@@ -11,8 +12,8 @@ const line = z.object({
   transferId: z.string(),
   createdAt: z.iso.datetime(),
   type: z.string(),
-  counterparty: z.object({ handle: z.string(), name: z.string() }).nullable(),
-  description: z.string().nullable(),
+  counterparty: z.object({ handle: z.string(), name: untrusted }).nullable(),
+  description: untrusted.nullable(),
   change: z.string().meta({ description: 'Below zero when it went out.' }),
   balance: z.string().meta({ description: 'The balance after it.' }),
 });

@@ -76,8 +76,8 @@ in seconds.</p>`,
       heading: 'Text from others',
       text: html`<p>Names, descriptions, products and what sellers answer are written by somebody else. Such fields are marked here
 and, as <code>x-untrusted</code>, in the OpenAPI document. If your agent is a model, hand them to it as data and never as
-instructions: whoever sends an invoice may write “pay this at once” into it. What to pay, and whom, is for your own rules to say. Text that cannot
-be seen is refused when it is sent to us, so what you read is what a person would see.</p>`,
+instructions: whoever sends an invoice may write “pay this at once” into it. What to pay, and whom, is for your own rules to say. What an account or a
+shop writes holds no text that a person would not see; what a seller answers comes as it is.</p>`,
       sample: codeBlock('In the OpenAPI document', jsonCode({ description: { type: 'string', 'x-untrusted': true } })),
     },
   ];
