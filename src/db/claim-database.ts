@@ -1,7 +1,9 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { Refusal } from '../refusal.ts';
-import { connectionSettings } from './connection-settings.ts';
 import { holdMigrationLock, usualPatience } from './migration-lock.ts';
+import { withClient } from './with-client.ts';
+
+const applicationName = 'paywright-claim';
 
 type Mode = 'sandbox' | 'live';
 
@@ -10,7 +12,7 @@ type Mode = 'sandbox' | 'live';
  * counts as verified. Whoever starts on an empty one decides, before anything else is written.
  */
 export async function claimDatabase(url: string, mode: Mode): Promise<void> {
-  const claimed = await withClient(url, async (client) => {
+  const claimed = await withClient({ url, applicationName }, async (client) => {
     const before = await readClaim(client);
     if (before !== undefined) return before;
     await holdMigrationLock(client, usualPatience);
@@ -25,7 +27,7 @@ export async function claimDatabase(url: string, mode: Mode): Promise<void> {
 
 /** For somebody else to claim it, who may not create a table. */
 export async function prepareClaim(url: string): Promise<void> {
-  await withClient(url, async (client) => {
+  await withClient({ url, applicationName }, async (client) => {
     await holdMigrationLock(client, usualPatience);
     await createTable(client);
   });
@@ -44,15 +46,4 @@ async function readClaim(client: pg.Client): Promise<string | undefined> {
 async function isThere(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ exists: boolean }>("SELECT to_regclass('deployment') IS NOT NULL AS exists");
   return rows[0]?.exists === true;
-}
-
-async function withClient<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
-  const client = new pg.Client(connectionSettings({ url, applicationName: 'paywright-claim' }));
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }

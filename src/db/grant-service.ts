@@ -1,9 +1,10 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { Refusal } from '../refusal.ts';
-import { connectionSettings } from './connection-settings.ts';
+import type { ConnectionOptions } from './connection-settings.ts';
 import { letOthersPast } from './let-others-past.ts';
 import { type MigrationPatience, usualPatience } from './migration-lock.ts';
 import { privilegesOn } from './privileges.ts';
+import { withClient } from './with-client.ts';
 
 const schemas = ['public', 'ledger', 'graphile_worker', 'sandbox'];
 
@@ -16,8 +17,8 @@ export interface ServiceOptions {
 
 /** The role that the service has. Refuses one that could do everything anyway, and would only look as if it could not. */
 export async function findServiceRole({ ownerUrl, serviceUrl }: ServiceOptions): Promise<string> {
-  const service = await withClient(serviceUrl, usualPatience, readRole);
-  return withClient(ownerUrl, usualPatience, async (client) => {
+  const service = await withClient(granting(serviceUrl), readRole);
+  return withClient(granting(ownerUrl), async (client) => {
     const owner = await readRole(client);
     if (owner.database !== service.database) {
       throw new Refusal('MIGRATION_DATABASE_URL and DATABASE_URL name two different databases.');
@@ -33,7 +34,9 @@ export async function findServiceRole({ ownerUrl, serviceUrl }: ServiceOptions):
  */
 export async function grantService(ownerUrl: string, role: string, patience: MigrationPatience): Promise<void> {
   const grants = { what: 'What the role of the service may do', whom: () => 'somebody who uses the tables' };
-  await withClient(ownerUrl, patience, (client) => letOthersPast(patience, grants, () => grantAll(client, role)));
+  await withClient(granting(ownerUrl, patience), (client) =>
+    letOthersPast(patience, grants, () => grantAll(client, role)),
+  );
 }
 
 interface Role {
@@ -124,17 +127,6 @@ async function letSeeRows(client: pg.Client, table: string, role: string): Promi
   await client.query(`CREATE POLICY ${to} ON ${table} TO ${to} USING (true) WITH CHECK (true)`);
 }
 
-async function withClient<Result>(
-  url: string,
-  { lockMs }: MigrationPatience,
-  work: (client: pg.Client) => Promise<Result>,
-): Promise<Result> {
-  const client = new pg.Client(connectionSettings({ url, applicationName: 'paywright-grant', limits: { lockMs } }));
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
+function granting(url: string, { lockMs }: MigrationPatience = usualPatience): ConnectionOptions {
+  return { url, applicationName: 'paywright-grant', limits: { lockMs } };
 }

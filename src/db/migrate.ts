@@ -1,11 +1,12 @@
 import { runMigrations } from 'graphile-worker';
 import pg from 'pg';
-import { connectionSettings } from './connection-settings.ts';
+import { type ConnectionOptions, connectionSettings } from './connection-settings.ts';
 import { letOthersPast } from './let-others-past.ts';
 import { holdMigrationLock, type MigrationPatience, usualPatience } from './migration-lock.ts';
 import { type Migration, readMigrations } from './read-migrations.ts';
 import { readSchema } from './schema.ts';
 import { watchBlockers } from './watch-blockers.ts';
+import { withClient } from './with-client.ts';
 
 export interface MigrateOptions extends Partial<MigrationPatience> {
   /** Those of this release, unless a test brings its own. */
@@ -24,30 +25,24 @@ export interface Migrated {
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<Migrated> {
   const patience = { ...usualPatience, ...options };
-  const client = new pg.Client(migrationSettings(url, patience));
-  // A connection that is lost fails the statement under way; without a listener it would end the process.
-  client.on('error', () => {});
-  await client.connect();
-  try {
+  return withClient(migrating(url, patience), async (client) => {
     const known = options.migrations ?? (await readMigrations());
     const { pending, isNewer } = await readSchema(client, known);
     const applied = pending.length === 0 ? [] : await applyPending(client, { url, patience, known });
     const jobs = { what: 'The schema of the jobs', whom: () => 'somebody who uses it' };
     await letOthersPast(patience, jobs, () => migrateJobs(url, patience));
     return { applied, isNewer };
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /** A statement of a migration takes as long as it takes; but whoever stops in the middle does not hold up everybody. */
-function migrationSettings(url: string, { lockMs }: MigrationPatience): pg.ClientConfig {
-  return connectionSettings({ url, applicationName: 'paywright-migrate', limits: { statementMs: 0, lockMs } });
+function migrating(url: string, { lockMs }: MigrationPatience): ConnectionOptions {
+  return { url, applicationName: 'paywright-migrate', limits: { statementMs: 0, lockMs } };
 }
 
 /** graphile-worker's own tables. Its own pool would let go of its connections before they are closed. */
 async function migrateJobs(url: string, patience: MigrationPatience): Promise<void> {
-  const pool = new pg.Pool({ ...migrationSettings(url, patience), max: 2 });
+  const pool = new pg.Pool({ ...connectionSettings(migrating(url, patience)), max: 2 });
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   try {

@@ -1,12 +1,13 @@
-import pg from 'pg';
 import { Refusal } from '../refusal.ts';
-import { connectionSettings } from './connection-settings.ts';
 import { readMigrations } from './read-migrations.ts';
 import { readSchema } from './schema.ts';
+import { withClient } from './with-client.ts';
+
+const applicationName = 'paywright-schema';
 
 /** Whether the role of this address may change the schema: an empty database is anybody's who may write to it. */
 export async function mayMigrate(url: string): Promise<boolean> {
-  return withClient(url, async (client) => {
+  return withClient({ url, applicationName }, async (client) => {
     const { rows } = await client.query<{ owns: boolean }>(
       "SELECT pg_has_role(relowner, 'USAGE') AS owns FROM pg_class WHERE oid = to_regclass('schema_migrations')",
     );
@@ -16,22 +17,13 @@ export async function mayMigrate(url: string): Promise<boolean> {
 
 /** For a role that may only use the tables: somebody else has to have brought them to what this release needs. */
 export async function requireSchema(url: string): Promise<{ readonly isNewer: boolean }> {
-  const { pending, isNewer } = await withClient(url, async (client) => readSchema(client, await readMigrations()));
+  const { pending, isNewer } = await withClient({ url, applicationName }, async (client) =>
+    readSchema(client, await readMigrations()),
+  );
   if (pending.length > 0) {
     throw new Refusal(
       `The database lacks ${pending.map(({ name }) => name).join(', ')}, and the role in DATABASE_URL may not apply them: run "paywright migrate" with MIGRATION_DATABASE_URL first.`,
     );
   }
   return { isNewer };
-}
-
-async function withClient<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
-  const client = new pg.Client(connectionSettings({ url, applicationName: 'paywright-schema' }));
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }

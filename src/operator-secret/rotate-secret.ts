@@ -1,7 +1,6 @@
-import pg from 'pg';
-import { connectionSettings } from '../db/connection-settings.ts';
 import type { Database } from '../db/database.ts';
 import { holdersOf, tryHoldLock } from '../db/locks.ts';
+import { withClient } from '../db/with-client.ts';
 import { Refusal } from '../refusal.ts';
 import { createSecrets, fingerprintOf, hashKeysOf } from '../secrets.ts';
 import { lockOfSecret } from './hold-secret.ts';
@@ -24,10 +23,7 @@ export interface RotateOptions {
  */
 export async function rotateSecret({ db, url, old, fresh, sealed, say }: RotateOptions): Promise<void> {
   if (old === fresh) throw new Refusal('PAYWRIGHT_SECRET and PAYWRIGHT_SECRET_OLD are the same secret.');
-  const session = new pg.Client(connectionSettings({ url, applicationName: 'paywright-rotate' }));
-  session.on('error', () => {});
-  await session.connect();
-  try {
+  await withClient({ url, applicationName: 'paywright-rotate' }, async (session) => {
     // From here to the end nobody can begin to seal with it either.
     if (!(await tryHoldLock(session, lockOfSecret(fingerprintOf(old))))) throw await describeUsers(db, old);
     await retire(db, { old, fresh });
@@ -46,9 +42,7 @@ export async function rotateSecret({ db, url, old, fresh, sealed, say }: RotateO
       'UPDATE operator_secrets SET resealed_at = coalesce(resealed_at, clock_timestamp()) WHERE fingerprint = $1',
       [fingerprintOf(old)],
     );
-  } finally {
-    await session.end();
-  }
+  });
 }
 
 async function describeUsers(db: Database, old: string): Promise<Refusal> {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { createLogger } from '../../src/logger.ts';
+import { administer } from './database.ts';
 
 export interface OwnDatabase {
   readonly name: string;
@@ -20,14 +20,4 @@ export async function copyDatabase(from = 'template_paywright'): Promise<OwnData
 
 export function open({ url }: OwnDatabase): Database {
   return openDatabase({ url, poolSize: 5, logger: createLogger('silent') });
-}
-
-async function administer(url: string, sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query(sql);
-  } finally {
-    await client.end();
-  }
 }

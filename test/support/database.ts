@@ -24,7 +24,8 @@ export function useDatabase(): TestDatabase {
   return { url, db };
 }
 
-async function administer(url: string, sql: string): Promise<void> {
+/** Something that is said to the server and not within a database of a test. */
+export async function administer(url: string, sql: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {

@@ -1,13 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { runMigrations } from 'graphile-worker';
-import pg from 'pg';
 import { afterAll, beforeAll, inject } from 'vitest';
 import { features } from '../../src/app/features.ts';
 import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import { openDatabase } from '../../src/db/database.ts';
 import { createLogger } from '../../src/logger.ts';
-import type { TestDatabase } from './database.ts';
+import { administer, type TestDatabase } from './database.ts';
 
 const folder = new URL('../../src/db/migrations/', import.meta.url);
 
@@ -48,10 +47,4 @@ async function migrationsBefore(without: string): Promise<string[]> {
   const place = names.findIndex((file) => file.endsWith(without));
   if (place < 0) throw new Error(`there is no migration ${without}`);
   return names.slice(0, place);
-}
-
-async function administer(url: string, sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  await client.query(sql).finally(() => client.end());
 }
