@@ -7,6 +7,9 @@ import { readConfig } from './app/read-config.ts';
 import { runRotation } from './app/run-rotation.ts';
 import { openStore, openStoreDatabase } from './app/store.ts';
 import { welcome } from './app/welcome.ts';
+import { type GivenCommand, noteCommand } from './audit/note-command.ts';
+import { operatorName } from './audit/operator-name.ts';
+import { recordAudit } from './audit/record.ts';
 import type { Config } from './config.ts';
 import { type Database, isUnavailable } from './db/database.ts';
 import { OutcomeUnknown } from './db/outcome-unknown.ts';
@@ -56,9 +59,22 @@ export async function main(
     .action(() =>
       withStore(list, async ({ config, db, url }) => {
         await runRotation({ config, db, url, features: list, say });
+        await recordAudit(db, {
+          accountId: null,
+          action: 'secret.rotated',
+          by: { operator: operatorName(process.env) },
+        });
       }),
     );
-  for (const feature of list) feature.commands?.(program, toolsFor(feature, list));
+  let given: GivenCommand = { name: '', words: argv.slice(2) };
+  program.hook('preAction', (_, command) => {
+    given = { ...given, name: command.name() };
+  });
+  for (const feature of list)
+    feature.commands?.(
+      program,
+      toolsFor(feature, list, () => given),
+    );
 
   try {
     await program.parseAsync(argv);
@@ -110,11 +126,25 @@ function stopOnSignal(starting: Promise<RunningPaywright>, logger: Logger, start
 }
 
 /** What the commands of a feature are given. Nothing is opened before a command runs. */
-function toolsFor(feature: ListedFeature, list: readonly ListedFeature[]): CommandTools<unknown> {
+function toolsFor(
+  feature: ListedFeature,
+  list: readonly ListedFeature[],
+  given: () => GivenCommand,
+): CommandTools<unknown> {
+  const operator = operatorName(process.env);
   return {
-    withDatabase: (work) => withStore(list, ({ db, config }) => work(db, settingsOf(config, feature))),
-    withMoney: (work) => withCustody(list, (parts, config) => work(parts, settingsOf(config, feature))),
+    withDatabase: (work) =>
+      withStore(list, async ({ db, config }) => {
+        await noteCommand(db, operator, given());
+        await work(db, settingsOf(config, feature));
+      }),
+    withMoney: (work) =>
+      withCustody(list, async (parts, config) => {
+        await noteCommand(parts.db, operator, given());
+        await work(parts, settingsOf(config, feature));
+      }),
     say,
+    operator,
     sagas: sagasOf(list),
   };
 }

@@ -114,6 +114,8 @@ export interface CommandTools<Own> {
   /** With the ledger, the chains and whoever holds the keys. A sandbox has to be running. */
   withMoney(work: (parts: CommandParts, settings: Own) => Promise<void>): Promise<void>;
   say(line: string): void;
+  /** Who gives the command, for the audit log. */
+  readonly operator: string;
   /** The sagas of all features. */
   readonly sagas: readonly Saga[];
 }

@@ -4,6 +4,7 @@ import { newUuid, toTypeId } from './typeid.ts';
 /** Ids are prefixed and sort by the time they were made (TypeID). */
 export type IdPrefix =
   | 'req'
+  | 'aud'
   | 'key'
   | 'wal'
   | 'msg'

@@ -1,15 +1,21 @@
 import type { Command } from 'commander';
+import { recordAudit } from '../audit/record.ts';
 import { type Database, onlyRow, type Transaction } from '../db/database.ts';
 import { lockOwner } from '../ledger/lock-owner.ts';
+import { printable } from '../printable.ts';
 import { Refusal } from '../refusal.ts';
 import { announceAccountChange } from './account-changes.ts';
 import { readProfile } from './profile.ts';
 import { setTier, tier as tierField } from './tier.ts';
 
-type WithDatabase = (work: (db: Database) => Promise<void>) => Promise<void>;
+interface Tools {
+  withDatabase(work: (db: Database) => Promise<void>): Promise<void>;
+  say(line: string): void;
+  readonly operator: string;
+}
 
 /** `paywright account …`: what the operator does by hand. <who> is a handle or an email, verified or not. */
-export function addAccountCommands(program: Command, withDatabase: WithDatabase, say: (line: string) => void): void {
+export function addAccountCommands(program: Command, { withDatabase, say, operator }: Tools): void {
   const account = program.command('account').description('look at an account, freeze it, change its tier');
 
   account
@@ -31,6 +37,7 @@ export function addAccountCommands(program: Command, withDatabase: WithDatabase,
         change(db, who, async (tx, id) => {
           await lockOwner(tx, id);
           await tx.query('UPDATE accounts SET frozen_at = coalesce(frozen_at, now()) WHERE id = $1', [id]);
+          await recordAudit(tx, { accountId: id, action: 'account.frozen', by: { operator } });
           say(`${who} is frozen.`);
         }),
       ),
@@ -43,6 +50,7 @@ export function addAccountCommands(program: Command, withDatabase: WithDatabase,
       withDatabase((db) =>
         change(db, who, async (tx, id) => {
           await tx.query('UPDATE accounts SET frozen_at = NULL WHERE id = $1', [id]);
+          await recordAudit(tx, { accountId: id, action: 'account.unfrozen', by: { operator } });
           say(`${who} is not frozen.`);
         }),
       ),
@@ -56,16 +64,11 @@ export function addAccountCommands(program: Command, withDatabase: WithDatabase,
         change(db, who, async (tx, id) => {
           const tier = tierField.safeParse(wanted);
           if (!tier.success) throw new Refusal(`The tier must be free, pro or enterprise, not "${wanted}".`);
-          await setTier(tx, id, tier.data);
+          await setTier(tx, { accountId: id, tier: tier.data, by: { operator } });
           say(`${who} is on the ${tier.data} tier.`);
         }),
       ),
     );
-}
-
-/** A name was chosen by its owner: whatever might steer the operator's terminal is shown as an escape. */
-function printable(text: string): string {
-  return text.replaceAll(/[^\P{C}]/gu, (character) => JSON.stringify(character).slice(1, -1));
 }
 
 /** The change and its announcement are one commit, so a running server hears of it exactly when it holds. */

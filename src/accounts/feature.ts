@@ -29,7 +29,7 @@ export const accounts: Feature<AccountSettings> = {
     refuseLive: (_env, given) =>
       given['SANDBOX_AUTO_VERIFY'] === undefined ? [] : ['SANDBOX_AUTO_VERIFY is unsafe: it belongs to the sandbox'],
   }),
-  commands: (program, { withDatabase, say }) => addAccountCommands(program, withDatabase, say),
+  commands: (program, tools) => addAccountCommands(program, tools),
   routes({ db, once, secrets, limiter, rateLimits, provider, accountChanges }, { autoVerify }) {
     const verification = createVerification({ db, secrets, limiter, automatic: autoVerify });
     const register = createRegister({

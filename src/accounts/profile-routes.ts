@@ -109,9 +109,10 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         },
         errors: [httpErrors.forbidden],
       },
-      async ({ caller, body: { tier } }) => {
+      async ({ caller, body: { tier }, ip }) => {
         if (tier === 'enterprise') throw httpErrors.forbidden('The enterprise tier is arranged with the operator.');
-        await changes.everywhere(caller.accountId, (tx) => setTier(tx, caller.accountId, tier));
+        const { accountId, keyId } = caller;
+        await changes.everywhere(accountId, (tx) => setTier(tx, { accountId, tier, by: { keyId, address: ip } }));
         const message = `You are on the ${tier} tier now.`;
         return ok({ tier, rateLimit: describeLimit(rateLimits, tier), message });
       },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type AuditActor, recordAudit } from '../audit/record.ts';
 import type { RateLimitConfig } from '../config.ts';
 import type { Transaction } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
@@ -6,8 +7,16 @@ import { limitOfTier } from '../http/rate-limits.ts';
 
 export const tier = z.enum(['free', 'pro', 'enterprise'], { error: 'must be free, pro or enterprise' });
 
-export async function setTier(tx: Transaction, accountId: bigint, wanted: Caller['tier']): Promise<void> {
+export async function setTier(
+  tx: Transaction,
+  {
+    accountId,
+    tier: wanted,
+    by,
+  }: { readonly accountId: bigint; readonly tier: Caller['tier']; readonly by: AuditActor },
+): Promise<void> {
   await tx.query('UPDATE accounts SET tier = $2 WHERE id = $1', [accountId, wanted]);
+  await recordAudit(tx, { accountId, action: 'tier.changed', by, details: { tier: wanted } });
 }
 
 export function describeLimit(limits: RateLimitConfig, of: Caller['tier']): string {

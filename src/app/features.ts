@@ -1,4 +1,5 @@
 import { accounts } from '../accounts/feature.ts';
+import { audit } from '../audit/feature.ts';
 import { bridge } from '../bridge/feature.ts';
 import { deposits } from '../deposits/feature.ts';
 import { funding } from '../funding/feature.ts';
@@ -34,6 +35,7 @@ import type { ListedFeature } from './listed-feature.ts';
 /** Every feature, once, in the order in which the reference is read. Whatever a feature brings comes from its line here. */
 export const features: readonly ListedFeature[] = [
   accounts,
+  audit,
   transfers,
   invoices,
   wallets,

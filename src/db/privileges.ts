@@ -11,6 +11,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   'ledger.assets': ['SELECT'],
   'ledger.chains': ['SELECT'],
   'ledger.kinds': ['SELECT'],
+  'public.audit_log': ['SELECT', 'INSERT'],
   'public.schema_migrations': ['SELECT'],
   // It may claim an empty database, and never change its mind.
   'public.deployment': ['SELECT', 'INSERT'],

@@ -81,11 +81,7 @@ function advance(id: string, on: Database = db): Promise<void> {
 
 async function operator(words: readonly string[], on: Database = db): Promise<void> {
   const program = new Command().exitOverride();
-  addAccountCommands(
-    program,
-    (work) => work(on),
-    () => {},
-  );
+  addAccountCommands(program, { withDatabase: (work) => work(on), say: () => {}, operator: 'olga' });
   addWithdrawalCommands(
     program,
     (work) => work({ db: on, ledger }),

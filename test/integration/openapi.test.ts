@@ -212,6 +212,11 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.post('/account/tier', { tier: 'enterprise' }, key),
     ];
   },
+  async listAudit() {
+    const key = await newKey();
+    await service.client.post('/account/tier', { tier: 'pro' }, key);
+    return [await service.client.get('/account/audit', key), await service.client.get('/account/audit?action=x', key)];
+  },
   async searchProducts() {
     const key = await newKey();
     const ask = (website: string) => service.client.post('/shopping/search', { website, query: 'mug' }, key);
@@ -808,6 +813,7 @@ describe('the OpenAPI document', () => {
 const allowed: Record<Scope, readonly string[]> = {
   read: [
     'GET /account',
+    'GET /account/audit',
     'GET /account/proof',
     'GET /account/statement',
     'GET /agents/check',

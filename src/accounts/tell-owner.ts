@@ -1,0 +1,32 @@
+import type { Transaction } from '../db/database.ts';
+import { postMessage } from '../messages/outbox.ts';
+import type { Secrets } from '../secrets.ts';
+
+export interface Notice {
+  readonly subject: string;
+  readonly text: string;
+}
+
+const notYou = 'If this was not you, change your password and revoke all keys (POST /account/keys/revoke-all) at once.';
+
+/** Mails the owner about a sensitive change, in its commit. An email that nobody has verified may be somebody else's: it gets none. */
+export async function tellOwner(
+  tx: Transaction,
+  secrets: Secrets,
+  accountId: bigint,
+  { subject, text }: Notice,
+): Promise<void> {
+  const { rows } = await tx.query<{ email: string }>(
+    'SELECT email FROM accounts WHERE id = $1 AND email IS NOT NULL AND email_verified_at IS NOT NULL',
+    [accountId],
+  );
+  const [owner] = rows;
+  if (owner === undefined) return;
+  await postMessage(tx, secrets, {
+    accountId,
+    channel: 'email',
+    to: owner.email,
+    subject,
+    text: `${text}\n\n${notYou}`,
+  });
+}

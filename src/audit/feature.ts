@@ -1,0 +1,9 @@
+import type { Feature } from '../feature.ts';
+import { addAuditCommand } from './commands.ts';
+import { auditRoutes } from './routes.ts';
+
+export const audit: Feature = {
+  name: 'audit',
+  commands: (program, tools) => addAuditCommand(program, tools),
+  routes: ({ db }) => auditRoutes(db),
+};
