@@ -2,7 +2,10 @@ import type { RateLimitConfig } from '../config.ts';
 import type { Database } from '../db/database.ts';
 import type { Once } from '../http/idempotency.ts';
 import type { AccountChanges } from './account-changes.ts';
+import type { PasswordChange } from './change-password.ts';
+import type { ResetConfirmation, ResetConfirmed } from './confirm-reset.ts';
 import type { Registered, Registration } from './register.ts';
+import type { PasswordSet } from './set-password.ts';
 import type { Verification } from './verification.ts';
 
 /** What the account routes are made of. */
@@ -13,4 +16,7 @@ export interface AccountParts {
   readonly changes: AccountChanges;
   readonly verification: Verification;
   readonly rateLimits: RateLimitConfig;
+  readonly changePassword: (change: PasswordChange) => Promise<PasswordSet>;
+  readonly askReset: (asked: { readonly email: string; readonly ip: string }) => Promise<void>;
+  readonly confirmReset: (confirmation: ResetConfirmation) => Promise<ResetConfirmed>;
 }
