@@ -91,11 +91,9 @@ export function passwordRoutes({ changePassword, askReset, confirmReset }: Accou
           token: z.string().max(200),
           newPassword: field.password,
           revokeKeys,
-          name: field.name
-            .optional()
-            .meta({
-              description: 'Of the new account, if there is to be one; otherwise the part of the email before the @.',
-            }),
+          name: field.name.optional().meta({
+            description: 'Of the new account, if there is to be one; otherwise the part of the email before the @.',
+          }),
         }),
         examples: { body: { token: exampleToken, newPassword: 'a longer horse battery', revokeKeys: true } },
         returns: {

@@ -27,7 +27,7 @@ const totals = {
 
 const usualBounds: WaitingRoomBounds = { perLine: 2, perNetwork: 8, inAll: 1_000 };
 
-export interface PasswordAttempt {
+interface PasswordAttempt {
   readonly accountId: bigint;
   readonly ip: string;
   readonly hash: string;

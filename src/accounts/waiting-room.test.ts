@@ -18,7 +18,7 @@ test('a flood waits in bounded numbers, and who comes from elsewhere passes a fu
     for (const wake of wakes.splice(0)) wake();
     await new Promise((resolve) => setImmediate(resolve));
   }
-  expect(await Promise.all(waiting)).toEqual(['a1', 'a1', 'a2', 'b1', 'b2']);
+  expect(await Promise.all(waiting.map(async (one) => one))).toEqual(['a1', 'a1', 'a2', 'b1', 'b2']);
   expect(room.size).toBe(0);
 });
 

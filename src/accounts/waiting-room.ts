@@ -5,7 +5,7 @@ export interface WaitingRoomBounds {
   readonly inAll: number;
 }
 
-export interface Wait {
+interface Wait {
   readonly network: string;
   /** Those in one line wait for each other, so that many at once gain nothing. */
   readonly line: string;

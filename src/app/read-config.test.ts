@@ -35,7 +35,15 @@ describe('the sandbox', () => {
       publicUrl: 'http://127.0.0.1:8402',
       rateLimits: { free: 60, pro: 300, anonymous: 30 },
     });
-    expect(settingsOf(readConfig({}), accounts)).toEqual({ autoVerify: true });
+    expect(settingsOf(readConfig({}), accounts)).toEqual({
+      autoVerify: true,
+      codeLimits: {
+        sms: { inAll: 1_000, perCountry: 200, perTarget: 5, perNetwork: 10 },
+        mails: { inAll: 20_000, perCountry: 0, perTarget: 10, perNetwork: 100 },
+      },
+      resetLimits: { inAll: 5_000, perNetwork: 20, perMailbox: 3 },
+      longestDelayMs: 6_000,
+    });
   });
 
   test('an empty variable is an unset one, and 0 is no limit', () => {

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { askReset } from '../../src/accounts/ask-reset.ts';
+import { mailResetHandler } from '../../src/accounts/mail-reset.ts';
 import { type CodeLimits, createVerification } from '../../src/accounts/verification.ts';
 import { systemClock } from '../../src/clock.ts';
 import { onlyRow } from '../../src/db/database.ts';
@@ -156,5 +158,50 @@ describe('codes by mail', () => {
     expect(await text(process, '+14155550401')).toBe('sent');
     const { rows } = await db.query('SELECT scope FROM message_counts');
     expect(rows).toEqual([{ scope: 'sms:all:' }]);
+  });
+});
+
+describe('tokens for a new password', () => {
+  const logger = createLogger('silent');
+  const waiting = async () => {
+    const { rowCount } = await db.query(
+      "SELECT FROM graphile_worker.jobs WHERE task_identifier = 'mail-password-reset'",
+    );
+    return rowCount;
+  };
+
+  test('are asked for so often from one network and no more, whether the email is somebody’s or not', async () => {
+    await forget();
+    const resetLimits = { perNetwork: 2, perMailbox: 3, inAll: 0 };
+    const ask = (email: string, ip: string) => askReset({ db, logger, resetLimits }, { email, ip });
+    const { email } = await newAccount();
+    await ask('nobody@example.com', '198.51.100.7');
+    await ask(email, '198.51.100.7');
+    for (const refused of ['nobody@example.com', email]) {
+      await expect(ask(refused, '198.51.100.7')).rejects.toMatchObject({ status: 429, code: 'too_many_attempts' });
+    }
+    await ask(email, '203.0.113.9');
+    expect(await waiting()).toBe(3);
+  });
+
+  test('go to so many mailboxes a day and no more, unless the operator asks', async () => {
+    await forget();
+    const { run } = mailResetHandler({
+      db,
+      secrets,
+      logger,
+      publicUrl: () => 'https://pay.example.com',
+      resetLimits: { perNetwork: 0, perMailbox: 3, inAll: 1 },
+    });
+    const [first, second] = [await newAccount(), await newAccount({ verified: false })];
+    await run({ email: first.email, address: '198.51.100.7' });
+    await run({ email: second.email, address: '198.51.100.7' });
+    await run({ email: 'nobody@example.com', address: '198.51.100.7' });
+    expect([await messagesTo(first.email), await messagesTo(second.email)]).toEqual([1, 0]);
+    await run({ email: second.email, operator: 'olga' });
+    expect(await messagesTo(second.email)).toBe(1);
+    // Nobody has proved that mailbox: what is sent there is not the account's to see.
+    const { rows } = await db.query('SELECT account_id FROM messages WHERE recipient = $1', [second.email]);
+    expect(rows).toEqual([{ account_id: null }]);
   });
 });
