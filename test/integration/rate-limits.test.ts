@@ -142,11 +142,12 @@ describe('signing in and registering', () => {
   test('wrong passwords from elsewhere do not lock the owner out', async () => {
     const [email, home] = ['owner@example.com', freshAddress()];
     expect((await signIn(email, 'correct horse', home)).status).toBe(201);
-    for (let i = 0; i < 4; i++) {
+    for (let i = 0; i < 3; i++) {
       const attacker = freshAddress();
-      for (let n = 0; n < 10; n++) expect((await signIn(email, 'wrong horse', attacker)).status).toBe(401);
-      expect((await signIn(email, 'wrong horse', attacker)).body.code).toBe('too_many_attempts');
+      const codes = (await atOnce(12, () => signIn(email, 'wrong horse', attacker))).map(({ body }) => body.code);
+      expect(new Set(codes)).toEqual(new Set(['wrong_password', 'too_many_attempts']));
     }
+    expect((await signIn(email, 'correct horse', freshAddress())).status).toBe(200);
     expect((await signIn(email, 'correct horse', home)).status).toBe(200);
   });
 
