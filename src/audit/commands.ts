@@ -1,9 +1,14 @@
 import type { Command } from 'commander';
-import type { CommandTools } from '../feature.ts';
+import type { Queryable } from '../db/database.ts';
 import { printable } from '../printable.ts';
 import { Refusal } from '../refusal.ts';
 import { auditActions } from './actions.ts';
 import { type OperatorEntry, walkLog } from './read-log.ts';
+
+interface Tools {
+  withDatabase(work: (db: Queryable) => Promise<void>): Promise<void>;
+  say(line: string): void;
+}
 
 interface AuditOptions {
   readonly account?: string;
@@ -14,10 +19,7 @@ interface AuditOptions {
 }
 
 /** `paywright audit`: who did what sensitive thing, and when. */
-export function addAuditCommand(
-  program: Command,
-  { withDatabase, say }: Pick<CommandTools<unknown>, 'withDatabase' | 'say'>,
-): void {
+export function addAuditCommand(program: Command, { withDatabase, say }: Tools): void {
   program
     .command('audit')
     .description('who did what sensitive thing, newest first')
