@@ -244,6 +244,7 @@ function endOwnRoute({ changes, onKeysEnded }: AccountParts): Route {
       auth: 'key',
       scope: 'any',
       body: z.strictObject({ endWebhooks }).optional(),
+      examples: { body: { endWebhooks: true } },
       returns: {
         200: {
           description: 'The key is refused everywhere from now on',

@@ -55,34 +55,34 @@ function registrationRoutes({ register }: AccountParts): Route[] {
             description: 'Signed in to an existing account',
             schema: z.object({
               apiKey: shownKey,
-              keyExpiresAt,
               agentHandle: accountHandle,
               isNewAccount: z.literal(false),
+              keyExpiresAt,
             }),
             example: {
               apiKey: exampleKey,
-              keyExpiresAt: exampleEnd,
               agentHandle: 'PA-7K2M9QXA',
               isNewAccount: false,
+              keyExpiresAt: exampleEnd,
             },
           },
           201: {
             description: 'A new account with its wallet',
             schema: z.object({
               apiKey: shownKey,
-              keyExpiresAt,
               agentHandle: accountHandle,
               circleWalletId: walletId,
               depositAddress: depositTo,
               isNewAccount: z.literal(true),
+              keyExpiresAt,
             }),
             example: {
               apiKey: exampleKey,
-              keyExpiresAt: exampleEnd,
               agentHandle: 'PA-7K2M9QXA',
               circleWalletId: exampleWallet,
               depositAddress: exampleAddress,
               isNewAccount: true,
+              keyExpiresAt: exampleEnd,
             },
           },
         },
@@ -141,17 +141,17 @@ function circleRegistration(description: string) {
     description,
     schema: z.object({
       apiKey: shownKey,
-      keyExpiresAt,
       circleWalletId: walletId,
       handle: accountHandle,
       email: z.string(),
+      keyExpiresAt,
     }),
     example: {
       apiKey: exampleKey,
-      keyExpiresAt: exampleEnd,
       circleWalletId: exampleWallet,
       handle: 'PA-7K2M9QXA',
       email: 'ada@example.com',
+      keyExpiresAt: exampleEnd,
     },
   };
 }
