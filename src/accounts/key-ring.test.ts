@@ -165,7 +165,7 @@ test('uses are noted when a key is looked up and then once a minute, with where 
   await first;
   for (const at of [0, 1_000, 59_999, 60_000, 60_001, 119_999, 120_000]) {
     clock.at = start + at;
-    ring.find(key, { ...anybody, address: () => `203.0.113.${at / 60_000}` });
+    await ring.find(key, { ...anybody, address: () => `203.0.113.${at / 60_000}` });
   }
   expect(noted).toEqual([
     { at: start, address: '203.0.113.7' },

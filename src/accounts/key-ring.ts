@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Database } from '../db/database.ts';
 import type { Caller, Scope } from '../http/define-route.ts';
+import type { Visit } from '../http/doors.ts';
 import type { Secrets } from '../secrets.ts';
 import { looksLikeApiKey } from './api-key.ts';
 import { hashesOfKey } from './key-hash.ts';
@@ -21,13 +22,6 @@ export interface KeyRing {
   find(apiKey: string, visit: Visit): Caller | undefined | Promise<Caller | undefined>;
   forget(accountId: bigint): void;
   forgetAll(): void;
-}
-
-/** Whoever comes with a key. */
-export interface Visit {
-  mayAsk(): void | Promise<void>;
-  /** Where from. */
-  address(): string;
 }
 
 export interface KeyRingOptions {

@@ -17,7 +17,7 @@ import {
 } from './rate-limits.ts';
 
 /** Whoever comes with a bearer token. */
-interface Visit {
+export interface Visit {
   mayAsk(): void | Promise<void>;
   /** Where from. */
   address(): string;
