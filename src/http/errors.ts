@@ -10,7 +10,7 @@ export const httpErrors = defineErrors({
   unauthorized: {
     status: 401,
     title: 'A valid API key is needed',
-    detail: 'Send the header "Authorization: Bearer <API key>" with a key that has not been revoked.',
+    detail: 'Send the header "Authorization: Bearer <API key>" with a key that was neither revoked nor has expired.',
   },
   scope_required: {
     status: 403,
