@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { features } from './app/features.ts';
-import { type ListedFeature, sagasOf, settingsOf } from './app/listed-feature.ts';
+import { type ListedFeature, onKeysEndedOf, sagasOf, settingsOf } from './app/listed-feature.ts';
 import type { Roles, RunningPaywright } from './app/main.ts';
 import { migrateDatabase } from './app/migrate-database.ts';
 import { readConfig } from './app/read-config.ts';
@@ -146,6 +146,7 @@ function toolsFor(
     say,
     operator,
     sagas: sagasOf(list),
+    onKeysEnded: onKeysEndedOf(list),
   };
 }
 

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { recordAudit } from '../audit/record.ts';
-import { type Database, onlyRow, type Transaction } from '../db/database.ts';
+import type { Database, Transaction } from '../db/database.ts';
 import { lockOwner } from '../ledger/lock-owner.ts';
 import { printable } from '../printable.ts';
 import { Refusal } from '../refusal.ts';
 import { announceAccountChange } from './account-changes.ts';
+import { findId } from './find-account.ts';
 import { readProfile } from './profile.ts';
 import { setTier, tier as tierField } from './tier.ts';
 
@@ -14,9 +15,11 @@ interface Tools {
   readonly operator: string;
 }
 
-/** `paywright account …`: what the operator does by hand. <who> is a handle or an email, verified or not. */
-export function addAccountCommands(program: Command, { withDatabase, say, operator }: Tools): void {
-  const account = program.command('account').description('look at an account, freeze it, change its tier');
+/** `paywright account …`: what the operator does by hand. <who> is a handle or an email, verified or not. Answers the group. */
+export function addAccountCommands(program: Command, { withDatabase, say, operator }: Tools): Command {
+  const account = program
+    .command('account')
+    .description('look at an account, freeze it, change its tier, end its keys');
 
   account
     .command('show <who>')
@@ -69,6 +72,7 @@ export function addAccountCommands(program: Command, { withDatabase, say, operat
         }),
       ),
     );
+  return account;
 }
 
 /** The change and its announcement are one commit, so a running server hears of it exactly when it holds. */
@@ -78,13 +82,4 @@ async function change(db: Database, who: string, work: (tx: Transaction, id: big
     await work(tx, id);
     await announceAccountChange(tx, id);
   });
-}
-
-async function findId(db: Database, who: string): Promise<bigint> {
-  const result = await db.query<{ id: bigint }>(
-    'SELECT id FROM accounts WHERE handle = upper($1) OR email = lower($1)',
-    [who],
-  );
-  if (result.rowCount === 0) throw new Refusal(`No account has the handle or email "${who}".`);
-  return onlyRow(result).id;
 }

@@ -1,7 +1,10 @@
+import type { Clock } from '../clock.ts';
 import type { RateLimitConfig } from '../config.ts';
 import type { Database } from '../db/database.ts';
 import type { Once } from '../http/idempotency.ts';
+import type { Secrets } from '../secrets.ts';
 import type { AccountChanges } from './account-changes.ts';
+import type { OnKeysEnded } from './on-keys-ended.ts';
 import type { Registered, Registration } from './register.ts';
 import type { Verification } from './verification.ts';
 
@@ -13,4 +16,9 @@ export interface AccountParts {
   readonly changes: AccountChanges;
   readonly verification: Verification;
   readonly rateLimits: RateLimitConfig;
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+  /** How long a key lives that nobody uses. */
+  readonly idleMs: number;
+  readonly onKeysEnded: OnKeysEnded;
 }

@@ -5,7 +5,6 @@ import { accountErrors } from './errors.ts';
 import * as field from './fields.ts';
 import type { AccountParts } from './parts.ts';
 import { readProfile, updateProfile } from './profile.ts';
-import { revokeKey } from './revoke-key.ts';
 import { describeLimit, setTier, tier as tierField } from './tier.ts';
 
 export const exampleWallet = 'wal_01kp3v2m8rfk2s6y0e6v9q4w1x';
@@ -115,29 +114,6 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         await changes.everywhere(accountId, (tx) => setTier(tx, { accountId, tier, by: { keyId, address: ip } }));
         const message = `You are on the ${tier} tier now.`;
         return ok({ tier, rateLimit: describeLimit(rateLimits, tier), message });
-      },
-    ),
-    defineRoute(
-      {
-        id: 'revokeKey',
-        method: 'POST',
-        path: '/account/revoke-key',
-        tag: 'Accounts',
-        summary: 'Revoke the key that calls',
-        description: 'Wallets and funds are unaffected. Sign in again to get a new key.',
-        auth: 'key',
-        scope: 'manage',
-        returns: {
-          200: {
-            description: 'The key is refused everywhere from now on',
-            schema: z.object({ revoked: z.literal(true) }),
-            example: { revoked: true },
-          },
-        },
-      },
-      async ({ caller }) => {
-        await revokeKey(changes, caller);
-        return ok({ revoked: true });
       },
     ),
   ];

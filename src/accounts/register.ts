@@ -1,13 +1,15 @@
-import { type Database, type Transaction, violates } from '../db/database.ts';
+import { recordAudit } from '../audit/record.ts';
+import { type Database, violates } from '../db/database.ts';
 import { OutcomeUnknown } from '../db/outcome-unknown.ts';
 import { httpErrors } from '../http/errors.ts';
-import { newId, randomHandle } from '../ids.ts';
+import { randomHandle } from '../ids.ts';
 import type { Secrets } from '../secrets.ts';
 import { assignWallet } from '../wallets/assign-wallet.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import type { NewWallet, WalletProvider } from '../wallets/provider.ts';
-import { newApiKey } from './api-key.ts';
 import { accountErrors } from './errors.ts';
+import { type IssuedKey, issueKey } from './issue-key.ts';
+import { tellEndOfKey } from './key-lifetime.ts';
 import type { Passwords } from './passwords.ts';
 import type { SignInThrottle } from './sign-in-throttle.ts';
 import type { Verification } from './verification.ts';
@@ -23,6 +25,8 @@ export interface Registration {
 
 export interface Registered {
   readonly apiKey: string;
+  /** As things stand; null when it does not end by itself. */
+  readonly keyExpiresAt: string | null;
   readonly handle: string;
   readonly email: string;
   readonly walletId: string;
@@ -37,6 +41,8 @@ export interface RegisterParts {
   readonly throttle: SignInThrottle;
   readonly verification: Verification;
   readonly wallets: WalletSource;
+  /** How long a key lives that nobody uses. */
+  readonly idleMs: number;
 }
 
 /** Where new wallets come from. */
@@ -97,7 +103,7 @@ async function findCredentials(db: Database, email: string): Promise<Credentials
 }
 
 async function signIn(
-  { db, secrets, passwords, throttle }: RegisterParts,
+  { db, secrets, passwords, throttle, idleMs }: RegisterParts,
   account: Credentials,
   { password, ip }: Registration,
 ): Promise<Registered> {
@@ -106,9 +112,14 @@ async function signIn(
     if (!(await matches(account.password_hash, password))) throw accountErrors.wrong_password();
     await attempt.succeeded();
   });
-  const apiKey = await db.transaction((tx) => issueKey(tx, secrets, account.id));
+  const key = await db.transaction(async (tx) => {
+    const issued = await issueKey(tx, secrets, { accountId: account.id, name: 'Sign-in' });
+    const by = { keyId: issued.id, address: ip };
+    await recordAudit(tx, { accountId: account.id, action: 'sign_in.succeeded', by });
+    return issued;
+  });
   return {
-    apiKey,
+    ...answerKey(key, idleMs),
     handle: account.handle,
     email: account.email,
     walletId: account.wallet_id,
@@ -125,7 +136,7 @@ interface NewAccount extends Registration {
 
 /** Account, wallet, key and the mail that asks to verify, in one commit. Undefined when the email was just taken. */
 async function createAccount(parts: RegisterParts, account: NewAccount): Promise<Registered | undefined> {
-  const { db, secrets, verification, wallets } = parts;
+  const { db, secrets, verification, wallets, idleMs } = parts;
   try {
     return await db.transaction(async (tx) => {
       const { rows } = await tx.query<{ id: bigint; handle: string }>(
@@ -143,8 +154,17 @@ async function createAccount(parts: RegisterParts, account: NewAccount): Promise
         wallet: account.wallet,
       });
       await verification.begin(tx, { accountId: id, kind: 'email', target: account.email });
-      const apiKey = await issueKey(tx, secrets, id);
-      return { apiKey, handle, email: account.email, walletId, depositAddress: address, isNewAccount: true };
+      const key = await issueKey(tx, secrets, { accountId: id, name: 'Registration' });
+      const by = { keyId: key.id, address: account.ip };
+      await recordAudit(tx, { accountId: id, action: 'account.registered', by });
+      return {
+        ...answerKey(key, idleMs),
+        handle,
+        email: account.email,
+        walletId,
+        depositAddress: address,
+        isNewAccount: true,
+      };
     });
   } catch (error) {
     // One in 36^8 handles: the next draw will be free.
@@ -153,12 +173,7 @@ async function createAccount(parts: RegisterParts, account: NewAccount): Promise
   }
 }
 
-async function issueKey(tx: Transaction, secrets: Secrets, accountId: bigint): Promise<string> {
-  const apiKey = newApiKey();
-  await tx.query('INSERT INTO api_keys (id, account_id, key_hash) VALUES ($1, $2, $3)', [
-    newId('key'),
-    accountId,
-    secrets.hash('api-keys', apiKey),
-  ]);
-  return apiKey;
+function answerKey({ apiKey, createdAt, expiresAt }: IssuedKey, idleMs: number) {
+  const times = { expiresAt, lastUsedAt: null, watchedSince: createdAt };
+  return { apiKey, keyExpiresAt: tellEndOfKey(times, { idleMs }) };
 }

@@ -32,6 +32,7 @@ import {
   eventsOf,
   type ListedFeature,
   onDepositsOf,
+  onKeysEndedOf,
   sagasOf,
   sealedOf,
   settingsOf,
@@ -167,6 +168,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     events,
     sagas: sagasOf(features),
     onDeposits: onDepositsOf(features),
+    onKeysEnded: onKeysEndedOf(features),
     onTransaction: wakeStep,
     publicUrl: () => publicUrl,
     listensOn(port) {

@@ -35,7 +35,7 @@ describe('the sandbox', () => {
       publicUrl: 'http://127.0.0.1:8402',
       rateLimits: { free: 60, pro: 300, anonymous: 30 },
     });
-    expect(settingsOf(readConfig({}), accounts)).toEqual({ autoVerify: true });
+    expect(settingsOf(readConfig({}), accounts)).toEqual({ autoVerify: true, idleMs: 90 * 24 * 60 * 60_000 });
   });
 
   test('an empty variable is an unset one, and 0 is no limit', () => {
@@ -51,6 +51,13 @@ describe('the sandbox', () => {
     for (const text of ['x', '1,', '1,2,3,4', '-1', '1e3', '99999', '1;2']) {
       expect(() => readConfig({ WEBHOOK_RETRY_SECONDS: text }), text).toThrow('WEBHOOK_RETRY_SECONDS must');
     }
+  });
+
+  test('keys that nobody uses end after as many days as the operator says, or never', () => {
+    const idleMs = (days: string) => settingsOf(readConfig({ KEY_IDLE_DAYS: days }), accounts).idleMs;
+    expect(idleMs('1')).toBe(24 * 60 * 60_000);
+    expect(idleMs('0')).toBe(Number.POSITIVE_INFINITY);
+    for (const days of ['-1', '1.5', '4000', 'x']) expect(() => idleMs(days), days).toThrow('KEY_IDLE_DAYS must be');
   });
 
   test('the public address follows the port unless it is given', () => {
@@ -96,7 +103,7 @@ describe('a wrong value', () => {
 describe('live mode', () => {
   test('starts when everything is there, and never verifies by itself', () => {
     expect(readLive({})).toMatchObject({ mode: 'live', publicUrl: 'https://pay.example.com' });
-    expect(settingsOf(readLive({}), accounts)).toEqual({ autoVerify: false });
+    expect(settingsOf(readLive({}), accounts)).toEqual({ autoVerify: false, idleMs: 90 * 24 * 60 * 60_000 });
   });
 
   test('names everything that is missing or unsafe at once', () => {
@@ -120,6 +127,8 @@ describe('live mode', () => {
     [{ RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0' }, 'RATE_LIMIT_ANONYMOUS_PER_MINUTE is unsafe'],
     [{ RATE_LIMIT_NETWORK_PER_MINUTE: '0' }, 'RATE_LIMIT_NETWORK_PER_MINUTE is unsafe'],
     [{ RATE_LIMIT_PAGES_PER_MINUTE: '0' }, 'RATE_LIMIT_PAGES_PER_MINUTE is unsafe'],
+    [{ KEY_IDLE_DAYS: '0' }, 'KEY_IDLE_DAYS is unsafe: keys that everybody has forgotten must end within a year'],
+    [{ KEY_IDLE_DAYS: '366' }, 'KEY_IDLE_DAYS is unsafe'],
     [{ NANO_PAYER_PER_MINUTE: '0' }, 'NANO_PAYER_PER_MINUTE is unsafe'],
     [{ PAYWRIGHT_SECRET: 'x'.repeat(40) }, 'PAYWRIGHT_SECRET is unsafe: it has fewer than 8 different characters'],
     [{ PAYWRIGHT_SECRET: 'change-me-to-something-long-and-random' }, 'PAYWRIGHT_SECRET is unsafe: it contains a word'],

@@ -1,6 +1,10 @@
 /** Everything that is written down, and what it means. A name is never given another meaning: old entries keep theirs. */
 export const auditActions = {
   'account.registered': 'The account was made.',
+  'sign_in.succeeded': 'Somebody signed in with the password, and was given a key.',
+  'key.created': 'A key has made another one.',
+  'key.revoked': 'A key was ended.',
+  'keys.revoked': 'All keys of the account were ended.',
   'account.frozen': 'The account can receive but not send.',
   'account.unfrozen': 'The account can send again.',
   'tier.changed': 'The account has another rate-limit tier.',

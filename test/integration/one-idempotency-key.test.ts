@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/database.ts';
+import { scopes } from '../../src/http/define-route.ts';
 import { createOnce } from '../../src/http/idempotency.ts';
 import { keepAnswer } from '../../src/ledger/kept-answers.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
@@ -124,7 +125,7 @@ describe('while the first use of a key is not committed yet', () => {
       await ledger.postWithin(tx, [transfer(ada, bob, 10n, { idempotency: scope(ada, 'k', 'a transfer') })]);
       await first.promise;
     });
-    const caller = { accountId: ada, keyId: 'key_x', handle: 'PA-X', tier: 'free' as const, bucket: 'x' };
+    const caller = { accountId: ada, keyId: 'key_x', handle: 'PA-X', tier: 'free' as const, scopes, bucket: 'x' };
     const { requestHash } = scope(ada, 'k', 'a change of name');
     const idempotency = { key: 'k', requestHash: Buffer.from(requestHash) };
     const second = once({ caller, idempotency }, async (tx) => {

@@ -269,6 +269,34 @@ const walks: Record<string, () => Promise<Reply[]>> = {
     const remove = () => service.client.request('DELETE', `/shopping/merchants/${domain}`, { key });
     return [await remove(), await remove()];
   },
+  async listKeys() {
+    const key = await newKey();
+    return [await service.client.get('/account/keys', key), await service.client.get('/account/keys?limit=0', key)];
+  },
+  async createKey() {
+    const key = await newKey();
+    const wish = { name: 'Agent', scopes: ['read', 'manage'], expiresAt: new Date(Date.now() + 60_000).toISOString() };
+    const made = await service.client.post('/account/keys', wish, key);
+    const again = (change: object) =>
+      service.client.post('/account/keys', { name: 'Another', ...change }, made.body.apiKey);
+    return [
+      made,
+      await again({ scopes: ['pay'] }),
+      await again({ expiresAt: '2999-01-01T00:00:00Z' }),
+      await again({ name: '' }),
+    ];
+  },
+  async deleteKey() {
+    const key = await newKey();
+    const { id } = (await service.client.post('/account/keys', { name: 'Agent' }, key)).body;
+    const remove = (which: string) => service.client.request('DELETE', `/account/keys/${which}`, { key });
+    return [await remove(id), await remove('key_x'), await remove(`${id}?endWebhooks=x`)];
+  },
+  async revokeAllKeys() {
+    const { key } = await newWebhook();
+    const revoke = () => service.client.post('/account/keys/revoke-all', { endWebhooks: true }, key);
+    return [await revoke(), await revoke()];
+  },
   async revokeKey() {
     const key = await newKey();
     return [
@@ -810,10 +838,12 @@ describe('the OpenAPI document', () => {
 });
 
 /** What a key has to be allowed to do, for every operation that takes one. */
-const allowed: Record<Scope, readonly string[]> = {
+const allowed: Record<Scope | 'any', readonly string[]> = {
+  any: ['POST /account/revoke-key'],
   read: [
     'GET /account',
     'GET /account/audit',
+    'GET /account/keys',
     'GET /account/proof',
     'GET /account/statement',
     'GET /agents/check',
@@ -866,15 +896,17 @@ const allowed: Record<Scope, readonly string[]> = {
   ],
   withdraw: ['POST /circle/withdraw'],
   manage: [
+    'DELETE /account/keys/{id}',
     'DELETE /shopping/merchants/{domain}',
     'DELETE /webhooks/{id}',
     'PATCH /account',
     'PATCH /shopping/merchants/{domain}',
     'POST /account/email/code',
     'POST /account/email/verify',
+    'POST /account/keys',
+    'POST /account/keys/revoke-all',
     'POST /account/phone/code',
     'POST /account/phone/verify',
-    'POST /account/revoke-key',
     'POST /account/tier',
     'POST /circle/wallet',
     'POST /cross-chain/wallet',
