@@ -114,6 +114,8 @@ export interface CommandParts {
 export interface CommandTools<Own> {
   /** Opens the database only. */
   withDatabase(work: (db: Database, settings: Own) => Promise<void>): Promise<void>;
+  /** With what is hashed and sealed by the operator's secret. */
+  withSecrets(work: (parts: Pick<CommandParts, 'db' | 'secrets'>, settings: Own) => Promise<void>): Promise<void>;
   /** With the ledger, the chains and whoever holds the keys. A sandbox has to be running. */
   withMoney(work: (parts: CommandParts, settings: Own) => Promise<void>): Promise<void>;
   say(line: string): void;

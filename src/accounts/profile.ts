@@ -1,11 +1,11 @@
 import { type Database, onlyRow, type Queryable } from '../db/database.ts';
-import { accountErrors } from './errors.ts';
 import type { Verification } from './verification.ts';
 
 /** What an account knows about itself. */
 export interface Profile {
   readonly handle: string;
-  readonly email: string;
+  /** Null once somebody else has proved that the mailbox is theirs. */
+  readonly email: string | null;
   readonly emailVerified: boolean;
   readonly name: string;
   readonly phone: string | null;
@@ -57,7 +57,7 @@ export interface ProfileChange {
 
 export async function updateProfile(
   { db, verification }: { db: Database; verification: Verification },
-  accountId: bigint,
+  { accountId, ip }: { readonly accountId: bigint; readonly ip: string },
   change: ProfileChange,
 ): Promise<Profile> {
   return db.transaction(async (tx) => {
@@ -83,15 +83,9 @@ export async function updateProfile(
       await tx.query('UPDATE accounts SET phone = NULL WHERE id = $1', [accountId]);
       await tx.query("DELETE FROM verification_codes WHERE account_id = $1 AND kind = 'phone'", [accountId]);
     } else if (change.phone !== undefined && change.phone !== current) {
-      await refuseTaken(tx, change.phone);
-      await verification.begin(tx, { accountId, kind: 'phone', target: change.phone });
+      // Whether it is somebody's is told to whoever proves that it is theirs, and to nobody before.
+      await verification.begin(tx, { accountId, kind: 'phone', target: change.phone, ip });
     }
     return readProfile(tx, accountId);
   });
-}
-
-/** Says so before a code is sent; the unique constraint has the last word when the code comes back. */
-async function refuseTaken(tx: Queryable, phone: string): Promise<void> {
-  const { rowCount } = await tx.query('SELECT FROM accounts WHERE phone = $1', [phone]);
-  if (rowCount !== 0) throw accountErrors.phone_taken();
 }

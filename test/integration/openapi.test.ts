@@ -9,6 +9,7 @@ import { freshEmail } from '../support/client.ts';
 import { openShopfront, pay as payFor, paymentHeader, quotePath, receiptsOf, sign, termsOf } from '../support/nano.ts';
 import { useService } from '../support/service.ts';
 import { complete, startUcpMerchant } from '../support/ucp-merchant.ts';
+import { mailedToken, registerVerified } from '../support/verify-email.ts';
 
 const shop = await startUcpMerchant();
 const service = useService({
@@ -168,6 +169,7 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.post('/agent/register', body),
       await service.client.post('/agent/register', body),
       await service.client.post('/agent/register', { ...body, password: 'wrong horse' }),
+      await service.client.post('/agent/register', { ...body, email: freshEmail(), password: 'iloveyou1' }),
       await service.client.post('/agent/register', {}),
     ];
   },
@@ -201,7 +203,8 @@ const walks: Record<string, () => Promise<Reply[]>> = {
   async updateAccount() {
     const key = await newKey();
     return [
-      await service.client.patch('/account', { phone: '+14155550199', shippingAddress: '1 Main St' }, key),
+      await service.client.patch('/account', { phone: '+14155550199' }, key),
+      await service.client.patch('/account', { shippingAddress: '1 Main St' }, key),
       await service.client.patch('/account', { phone: 'x' }, key),
     ];
   },
@@ -320,7 +323,7 @@ const walks: Record<string, () => Promise<Reply[]>> = {
     ];
   },
   async verifyPhone() {
-    const key = await newKey();
+    const { key } = await registerVerified(service.client);
     await service.client.patch('/account', { phone: '+14155550198' }, key);
     const code = await latestCode(key);
     return [
@@ -328,8 +331,33 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.post('/account/phone/verify', { code }, key),
     ];
   },
-  async sendPhoneCode() {
+  async changePassword() {
     const key = await newKey();
+    const change = { currentPassword: password, newPassword: 'another horse' };
+    return [
+      await service.client.post('/account/password', { ...change, currentPassword: 'wrong horse' }, key),
+      await service.client.post('/account/password', { ...change, newPassword: 'iloveyou1' }, key),
+      await service.client.post('/account/password', change, key),
+    ];
+  },
+  async askPasswordReset() {
+    return [
+      await service.client.post('/account/password/reset', { email: freshEmail() }),
+      await service.client.post('/account/password/reset', {}),
+    ];
+  },
+  async confirmPasswordReset() {
+    const { key, email } = await registerVerified(service.client);
+    await service.client.post('/account/password/reset', { email });
+    const confirm = { token: await mailedToken(service.client, key), newPassword: 'another horse' };
+    return [
+      await service.client.post('/account/password/reset/confirm', { ...confirm, newPassword: 'iloveyou1' }),
+      await service.client.post('/account/password/reset/confirm', confirm),
+      await service.client.post('/account/password/reset/confirm', confirm),
+    ];
+  },
+  async sendPhoneCode() {
+    const { key } = await registerVerified(service.client);
     const none = await service.client.post('/account/phone/code', undefined, key);
     await service.client.patch('/account', { phone: '+14155550197' }, key);
     return [none, await service.client.post('/account/phone/code', undefined, key)];
@@ -905,6 +933,7 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'POST /account/email/verify',
     'POST /account/keys',
     'POST /account/keys/revoke-all',
+    'POST /account/password',
     'POST /account/phone/code',
     'POST /account/phone/verify',
     'POST /account/tier',

@@ -1,0 +1,2 @@
+-- serves_from: 22
+SELECT 1;
