@@ -40,6 +40,6 @@ export const accounts: Feature<AccountSettings> = {
       verification,
       wallets: provider,
     });
-    return accountRoutes({ db, once, register, changes: accountChanges, verification, rateLimits });
+    return accountRoutes({ db, once, secrets, register, changes: accountChanges, verification, rateLimits });
   },
 };

@@ -1,6 +1,7 @@
 import type { RateLimitConfig } from '../config.ts';
 import type { Database } from '../db/database.ts';
 import type { Once } from '../http/idempotency.ts';
+import type { Secrets } from '../secrets.ts';
 import type { AccountChanges } from './account-changes.ts';
 import type { Registered, Registration } from './register.ts';
 import type { Verification } from './verification.ts';
@@ -9,6 +10,7 @@ import type { Verification } from './verification.ts';
 export interface AccountParts {
   readonly db: Database;
   readonly once: Once;
+  readonly secrets: Secrets;
   readonly register: (registration: Registration) => Promise<Registered>;
   readonly changes: AccountChanges;
   readonly verification: Verification;

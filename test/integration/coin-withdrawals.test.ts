@@ -259,11 +259,11 @@ describe('what lies unwrapped', () => {
     const said: string[] = [];
     const program = new Command().exitOverride();
     const parts = { db, ledger: world.ledger };
-    addWithdrawalCommands(
-      program,
-      (work) => work(parts),
-      (line) => said.push(line),
-    );
+    addWithdrawalCommands(program, {
+      withMoney: (work) => work(parts),
+      say: (line) => void said.push(line),
+      operator: 'olga',
+    });
     await program.parseAsync(['withdrawals', ...words], { from: 'user' });
     return said;
   }

@@ -1,0 +1,2 @@
+-- serves_from: 23
+SELECT 1;
