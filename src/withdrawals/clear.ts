@@ -92,20 +92,21 @@ async function goOn(
   withdrawal: Withdrawal,
   { to, step }: Going,
 ): Promise<'gone' | 'frozen' | Held> {
-  const { id, accountId, status, limitWaived } = withdrawal;
-  // What the operator pays out, or has let go, is his decision.
-  const limit = accountId === null || limitWaived ? undefined : perHour;
+  const { id, accountId, status } = withdrawal;
+  // What the operator pays out is his own.
+  const limit = accountId === null ? undefined : perHour;
   return db.transaction(async (tx) => {
     if (limit !== undefined) await lockHour(tx);
-    const { isLetGo } = onlyRow(
-      await tx.query<{ isLetGo: boolean }>(
-        'SELECT let_go_at IS NOT NULL AS "isLetGo" FROM withdrawals WHERE id = $1 FOR UPDATE',
+    // What was let go before, to be unwrapped, has its place in the hour already; what the operator has released needs none.
+    const { isLimited } = onlyRow(
+      await tx.query<{ isLimited: boolean }>(
+        `SELECT coalesce(let_go_at, limit_waived_at, released_at) IS NULL AS "isLimited"
+           FROM withdrawals WHERE id = $1 FOR UPDATE`,
         [id],
       ),
     );
     if (accountId !== null && (await isFrozen(tx, accountId))) return 'frozen';
-    // What was let go before, to be unwrapped, has its place in the hour already.
-    if (limit !== undefined && !isLetGo && !(await fitsIntoHour(tx, limit, worthOf(withdrawal)))) {
+    if (limit !== undefined && isLimited && !(await fitsIntoHour(tx, limit, worthOf(withdrawal)))) {
       const reason = `more than ${toDecimalText(amountOf('USDC', limit))} USDC would leave within an hour`;
       const held = await holdWithin(tx, withdrawal, { reason, freeze: false, by: 'hourly_limit' });
       return held ?? 'gone';

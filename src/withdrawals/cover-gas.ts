@@ -10,7 +10,7 @@ import { withdrawalErrors } from './errors.ts';
 import { mostValue } from './value-limits.ts';
 
 /** What a transfer of USDC or EURC takes at most: to an address that has none yet, through the token's proxy. */
-export const transferGas = 65_000n;
+const transferGas = 65_000n;
 
 /** Told amounts are whole cents: nobody types millionths. */
 const cent = 10_000n;

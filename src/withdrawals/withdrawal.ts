@@ -32,8 +32,6 @@ export interface Withdrawal {
   readonly heldBy: Holder | null;
   /** The operator let it go after it was held: the screening is not asked again. */
   readonly released: boolean;
-  /** The operator let it go beyond the hourly limit, or after anything else. */
-  readonly limitWaived: boolean;
   /** What it was worth when it was asked for, in millionths of a USDC; null where nobody kept it. */
   readonly value: bigint | null;
   readonly createdAt: Date;
@@ -80,8 +78,7 @@ export async function findWithdrawal(db: Queryable, id: string): Promise<Withdra
 
 export const selectWithdrawal = `SELECT id, account_id, chain, asset, address, gross, fee, net, status,
     (SELECT s.hash FROM chain_steps s WHERE s.saga_id = withdrawals.id AND s.step = 'pay') AS tx_hash,
-    error, held_because, held_by, released_at IS NOT NULL AS released,
-    coalesce(limit_waived_at, released_at) IS NOT NULL AS limit_waived, value, created_at, finished_at
+    error, held_because, held_by, released_at IS NOT NULL AS released, value, created_at, finished_at
   FROM withdrawals`;
 
 export interface WithdrawalRow {
@@ -99,7 +96,6 @@ export interface WithdrawalRow {
   readonly held_because: string | null;
   readonly held_by: Holder | null;
   readonly released: boolean;
-  readonly limit_waived: boolean;
   readonly value: string | null;
   readonly created_at: Date;
   readonly finished_at: Date | null;
@@ -121,7 +117,6 @@ export function toWithdrawal(row: WithdrawalRow): Withdrawal {
     heldBecause: row.held_because,
     heldBy: row.held_by,
     released: row.released,
-    limitWaived: row.limit_waived,
     value: row.value === null ? null : BigInt(row.value),
     createdAt: row.created_at,
     finishedAt: row.finished_at,
