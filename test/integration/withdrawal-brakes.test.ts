@@ -237,20 +237,6 @@ describe('what leaves within an hour', () => {
     expect(complaints()).toHaveLength(1);
   });
 
-  test('what the operator lets go while somebody is about to hold it is not held again', async () => {
-    const one = await newWithdrawal();
-    await advance(one, { perHour: 1n });
-    await operator('release', one.id);
-    await advance(one, { ...notYet, perHour: 1n });
-    // As somebody has read it who comes to it late.
-    await rewrite('limit_waived_at = NULL', `id = '${one.id}'`);
-    const late = await look(one.id);
-    await rewrite('limit_waived_at = now()', `id = '${one.id}'`);
-    const parts = { db, ledger, networks: chains.networks, provider, screening: clear, logger, perHour: 1n };
-    await withdrawalHandler(parts).steps['awaiting_liquidity']?.(late);
-    expect(await statusOf(one)).toBe('sending');
-  });
-
   test('has room again after an hour, and for what failed at once', async () => {
     const [first, second, third] = [await newWithdrawal(), await newWithdrawal(), await newWithdrawal()];
     await advance(first, { perHour: 50_000_000n });
