@@ -8,6 +8,6 @@ await runOrRefuse(async () => {
   // Where money is real, what runs is what was built on purpose, and nothing is fetched on the way.
   if (process.env.PAYWRIGHT_MODE === 'live') refuseUnprepared();
   else await prepare();
-  const { main } = await import('../dist/cli.js');
+  const { main } = await import('../dist/bundled/cli.mjs');
   await main(process.argv, startedBy);
 });

@@ -62,6 +62,9 @@ export function markInstalled() {
 export async function build() {
   const from = sourceFingerprint();
   await compile('tsconfig.build.json', { output: 'dist', sourcesAt: 'dist' });
+  // Loaded only now: before the dependencies are installed there is nothing to bundle with.
+  const { bundle } = await import('./bundle.mjs');
+  await bundle({ entry: join(root, 'dist', 'cli.js'), outdir: join(root, 'dist', 'bundled') });
   writeFileSync(buildStamp, from);
 }
 
@@ -105,7 +108,8 @@ function installFingerprint() {
 
 function sourceFingerprint() {
   const hash = createHash('sha256');
-  for (const file of [...sources(), join(root, 'tsconfig.json'), join(root, 'tsconfig.build.json')]) {
+  const how = ['tsconfig.json', 'tsconfig.build.json', 'scripts/bundle.mjs'].map((path) => join(root, path));
+  for (const file of [...sources(), ...how]) {
     hash.update(relative(root, file)).update(readFileSync(file));
   }
   return hash.digest('hex');

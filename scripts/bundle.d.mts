@@ -1,0 +1,1 @@
+export function bundle(options: { readonly entry: string; readonly outdir: string }): Promise<void>;
