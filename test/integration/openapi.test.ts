@@ -505,8 +505,7 @@ const walks: Record<string, () => Promise<Reply[]>> = {
   async removeWithdrawalAddress() {
     const key = await newKey();
     await service.client.post('/account/withdrawal-addresses', { address: outsideAddress }, key);
-    const remove = () =>
-      service.client.request('DELETE', `/account/withdrawal-addresses/${outsideAddress}`, { key });
+    const remove = () => service.client.request('DELETE', `/account/withdrawal-addresses/${outsideAddress}`, { key });
     return [await remove(), await remove()];
   },
   async switchAllowList() {
