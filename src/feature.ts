@@ -36,6 +36,7 @@ import type { SigningKey } from './signed-requests/signing-key.ts';
 import type { Market } from './swaps/market.ts';
 import type { WalletProvider } from './wallets/provider.ts';
 import type { UnknownTransactions } from './wallets/unknown-transactions.ts';
+import type { Brakes } from './withdrawals/brakes.ts';
 import type { Screening } from './withdrawals/screening.ts';
 
 /** What every feature may stand on: doors and ports, never an adapter. */
@@ -61,6 +62,8 @@ export interface Parts {
   readonly onRamps: readonly OnRamp[];
   /** The addresses outside that no money goes to or comes from. */
   readonly screening: Screening;
+  /** What slows down money that leaves. */
+  readonly brakes: Brakes;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly checkpoint: Checkpoint;

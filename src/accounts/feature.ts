@@ -79,7 +79,6 @@ export const accounts: Feature<AccountSettings> = {
       provider,
       accountChanges: changes,
       logger,
-      secrets,
       clock,
       onKeysEnded,
     } = parts;
@@ -94,6 +93,7 @@ export const accounts: Feature<AccountSettings> = {
       changes,
       verification,
       rateLimits,
+      secrets,
       clock,
       idleMs,
       onKeysEnded,

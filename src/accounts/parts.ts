@@ -15,6 +15,7 @@ import type { Verification } from './verification.ts';
 export interface AccountParts {
   readonly db: Database;
   readonly once: Once;
+  readonly secrets: Secrets;
   readonly register: (registration: Registration) => Promise<Registered>;
   readonly changes: AccountChanges;
   readonly verification: Verification;
@@ -22,7 +23,6 @@ export interface AccountParts {
   readonly changePassword: (change: PasswordChange) => Promise<PasswordSet>;
   readonly askReset: (asked: { readonly email: string; readonly ip: string }) => Promise<void>;
   readonly confirmReset: (confirmation: ResetConfirmation) => Promise<ResetConfirmed>;
-  readonly secrets: Secrets;
   readonly clock: Clock;
   /** How long a key lives that nobody uses. */
   readonly idleMs: number;

@@ -72,7 +72,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         tag: 'Accounts',
         summary: 'Change your account',
         description:
-          'Send only what should change; null clears a field. A new phone number is sent a code by SMS, once your email is verified, and stands for you when POST /account/phone/verify has had it.',
+          'Send only what should change; null clears a field. A new phone number is sent a code by SMS, once your email is verified, and stands for you when POST /account/phone/verify has had it. You are told by email when your withdrawalAddress changes.',
         auth: 'key',
         scope: 'manage',
         body: z.strictObject({
@@ -85,7 +85,8 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         returns: { 200: { description: 'The account as it is now', schema: profile, example: exampleProfile } },
         errors: [accountErrors.phone_taken, accountErrors.email_not_verified, accountErrors.too_many_attempts],
       },
-      async ({ caller: { accountId }, ip, body }) => ok(await updateProfile(parts, { accountId, ip }, body)),
+      async ({ caller: { accountId, keyId }, body, ip }) =>
+        ok(await updateProfile(parts, { accountId, by: { keyId, address: ip } }, body)),
     ),
     defineRoute(
       {

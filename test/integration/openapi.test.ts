@@ -536,6 +536,40 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.get('/circle/withdrawals/wdr_x', key),
     ];
   },
+  async cancelWithdrawal() {
+    const key = await newFundedKey();
+    const { body } = await service.client.post('/circle/withdraw', { amount: 5, address: outsideAddress }, key);
+    const cancel = (txId: string) => service.client.request('POST', `/circle/withdrawals/${txId}/cancel`, { key });
+    // Whoever is faster: it is called back, or on its way already.
+    return [await cancel(body.txId), await cancel('wdr_x')];
+  },
+  async getWithdrawalLimits() {
+    return [await service.client.get('/account/withdrawal-limits', await newFundedKey())];
+  },
+  async getWithdrawalAddresses() {
+    const key = await newKey();
+    await service.client.post('/account/withdrawal-addresses', { address: outsideAddress }, key);
+    return [await service.client.get('/account/withdrawal-addresses', key)];
+  },
+  async addWithdrawalAddress() {
+    const key = await newKey();
+    return [
+      await service.client.post('/account/withdrawal-addresses', { address: outsideAddress }, key),
+      await service.client.post('/account/withdrawal-addresses', { address: 'mine' }, key),
+    ];
+  },
+  async removeWithdrawalAddress() {
+    const key = await newKey();
+    await service.client.post('/account/withdrawal-addresses', { address: outsideAddress }, key);
+    const remove = () => service.client.request('DELETE', `/account/withdrawal-addresses/${outsideAddress}`, { key });
+    return [await remove(), await remove()];
+  },
+  async switchAllowList() {
+    const key = await newKey();
+    const turn = (enabled: unknown) =>
+      service.client.request('PUT', '/account/withdrawal-addresses/allow-list', { key, body: { enabled } });
+    return [await turn(true), await turn(false), await turn('on')];
+  },
   async listChains() {
     return [await service.client.get('/cross-chain/chains'), await service.client.get('/cross-chain/chains?x=1')];
   },
@@ -874,6 +908,8 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'GET /account/keys',
     'GET /account/proof',
     'GET /account/statement',
+    'GET /account/withdrawal-addresses',
+    'GET /account/withdrawal-limits',
     'GET /agents/check',
     'GET /circle/balance',
     'GET /circle/buy-sessions',
@@ -922,9 +958,10 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'POST /shopping/sales/{orderId}/refund',
     'POST /swap/execute',
   ],
-  withdraw: ['POST /circle/withdraw'],
+  withdraw: ['POST /circle/withdraw', 'POST /circle/withdrawals/{txId}/cancel'],
   manage: [
     'DELETE /account/keys/{id}',
+    'DELETE /account/withdrawal-addresses/{address}',
     'DELETE /shopping/merchants/{domain}',
     'DELETE /webhooks/{id}',
     'PATCH /account',
@@ -937,6 +974,7 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'POST /account/phone/code',
     'POST /account/phone/verify',
     'POST /account/tier',
+    'POST /account/withdrawal-addresses',
     'POST /circle/wallet',
     'POST /cross-chain/wallet',
     'POST /shopping/merchants',
@@ -945,6 +983,7 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'POST /webhooks',
     'POST /webhooks/deliveries/{id}/retry',
     'POST /webhooks/{id}/test',
+    'PUT /account/withdrawal-addresses/allow-list',
   ],
 };
 
