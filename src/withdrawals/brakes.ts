@@ -37,7 +37,7 @@ export const brakeSettings = defineSettings({
     'WITHDRAWAL_ALLOW_LIST_DELAY_HOURS',
   ],
   readme: [
-    '| `WITHDRAWAL_DAILY_LIMIT_FREE`, `…_PRO`, `…_ENTERPRISE` | `25000` each | what an account of that tier may send outside within 24 hours, in USDC: withdrawals and payments to sellers. Everybody can choose `pro`. 0 is none; live refuses that for `FREE` and `PRO` |',
+    '| `WITHDRAWAL_DAILY_LIMIT_FREE`, `WITHDRAWAL_DAILY_LIMIT_PRO`, `WITHDRAWAL_DAILY_LIMIT_ENTERPRISE` | `25000` each | what an account of that tier may send outside within 24 hours, in USDC: withdrawals and payments to sellers. Everybody can choose `pro`. 0 is none; live refuses that for `FREE` and `PRO` |',
     '| `WITHDRAWALS_PER_HOUR` | `100000` | what may leave within an hour, in USDC, of all accounts together; above it withdrawals are held for `paywright withdrawals release`, and sellers are not paid. 0 is none, and refused in live |',
     '| `WITHDRAWAL_ALLOW_LIST_DELAY_HOURS` | `24` | how long a new address of an allow-list waits before it can be used, and the list before it is off. Live takes 12 at least |',
   ],
