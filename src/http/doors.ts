@@ -140,7 +140,7 @@ function bearerToken({ headers: { authorization } }: FastifyRequest): string | u
   return authorization === undefined ? undefined : /^Bearer ([\x21-\x7e]+)$/i.exec(authorization)?.[1];
 }
 
-function addressOf({ ip, socket }: FastifyRequest): string {
+export function addressOf({ ip, socket }: FastifyRequest): string {
   return clientAddress(ip, socket.remoteAddress);
 }
 

@@ -6,7 +6,7 @@ import type { RateLimiter } from '../rate-limit/limiter.ts';
 import { isTrusted, trustsAnybody } from './client-address.ts';
 import { answerClientError } from './client-error.ts';
 import type { Caller, Route } from './define-route.ts';
-import { type Authenticate, countLate, createApiDoor, createPageDoor } from './doors.ts';
+import { type Authenticate, addressOf, countLate, createApiDoor, createPageDoor } from './doors.ts';
 import { httpErrors } from './errors.ts';
 import { createEventStreams, type EventStreams } from './event-streams.ts';
 import { headersFor, preflightHeaders } from './headers.ts';
@@ -22,6 +22,8 @@ declare module 'fastify' {
     caller: Caller | undefined;
     /** The body as it came, for whoever checks a signature over it. */
     bytes: Buffer | undefined;
+    /** The code of the problem that it was answered with. */
+    refusedWith: string | undefined;
   }
 }
 
@@ -84,6 +86,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   });
   app.decorateRequest('caller', undefined);
   app.decorateRequest('bytes', undefined);
+  app.decorateRequest('refusedWith', undefined);
 
   const noticeProxy = createProxyNotice(config, logger);
   app.addHook('onRequest', (request, reply, done) => {
@@ -113,6 +116,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
 
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(error);
+    request.refusedWith = problem.code;
     if (isOurs(problem)) logger.error({ err: error, requestId: request.id }, 'a request failed');
     return sendProblem(reply, problem, request.id, publicUrl());
   });
@@ -192,7 +196,9 @@ function logRequest(logger: Logger, request: FastifyRequest, reply: FastifyReply
       route: routeOf(request),
       status: reply.statusCode,
       ms: Math.round(reply.elapsedTime * 10) / 10,
-      ...(request.caller !== undefined && { account: request.caller.handle }),
+      from: addressOf(request),
+      ...(request.caller !== undefined && { account: request.caller.handle, key: request.caller.keyId }),
+      ...(request.refusedWith !== undefined && { refusedWith: request.refusedWith }),
     },
     'request',
   );

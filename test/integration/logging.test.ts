@@ -36,6 +36,9 @@ test('a log tells what happened and never a key, a password, an email, a phone n
       route: '/api/circle/lookup',
       status: 404,
       account: account.handle,
+      key: expect.stringMatching(/^key_/),
+      from: expect.stringMatching(/^(127\.0\.0\.1|::1)$/),
+      refusedWith: 'account_not_found',
     }),
   );
   expect(entries).toContainEqual(expect.objectContaining({ level: 'error', requestId: failed.body.requestId }));

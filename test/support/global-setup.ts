@@ -20,7 +20,8 @@ declare module 'vitest' {
 /** One real PostgreSQL for the whole run, with one migrated database that every test file clones in milliseconds. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = mkdtempSync(join(tmpdir(), 'paywright-test-'));
-  const postgres = await startEmbeddedPostgres({ dataDir });
+  // What a power cut would lose is lost with the run anyway, and nobody here waits for a disk.
+  const postgres = await startEmbeddedPostgres({ dataDir, settings: { fsync: 'off' } });
   const admin = new pg.Client({ connectionString: postgres.url });
   await admin.connect();
   await admin.query('CREATE DATABASE template_paywright');
