@@ -1,11 +1,8 @@
-import { Command } from 'commander';
-import { describe, expect, test } from 'vitest';
-import { addAccountCommands } from '../../src/accounts/commands.ts';
+import { describe, expect, test, vi } from 'vitest';
 import { createNoteFailure } from '../../src/accounts/note-failure.ts';
-import { addResetCommand } from '../../src/accounts/reset-command.ts';
 import { issueResetToken } from '../../src/accounts/reset-token.ts';
+import { main } from '../../src/cli.ts';
 import { systemClock } from '../../src/clock.ts';
-import type { Database } from '../../src/db/database.ts';
 import { createMemoryLimiter } from '../../src/rate-limit/memory-limiter.ts';
 import { createSecrets, type Secrets } from '../../src/secrets.ts';
 import type { Reply, TestAccount } from '../support/client.ts';
@@ -86,6 +83,24 @@ describe('changing the password', () => {
     expect(body).toEqual({ changed: true, revokedKeys: 2, keysLeft: 0 });
     for (const key of [owner.key, second]) expect((await service.client.get('/account', key)).status).toBe(401);
     expect((await signIn(owner.email, newPassword)).status).toBe(200);
+  });
+
+  test('a sign-in that has looked at the old password by then is refused, not given a key that outlives the others', async () => {
+    const owner = await registerVerified(service.client);
+    const { db } = service.database;
+    const blocked = async () => {
+      const { rowCount } = await db.query(
+        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      );
+      return rowCount;
+    };
+    const signingIn = await db.transaction(async (tx) => {
+      await tx.query("UPDATE accounts SET password_hash = '-' WHERE email = $1", [owner.email]);
+      const reply = signIn(owner.email, owner.password);
+      await expect.poll(blocked, { interval: 20, timeout: 5_000 }).toBe(1);
+      return { reply };
+    });
+    expect(codeOf(await signingIn.reply)).toEqual([401, 'wrong_password']);
   });
 
   test('two at once: one password holds, and no key is made with the old one afterwards', async () => {
@@ -287,17 +302,12 @@ describe('an email that was never verified', () => {
 
 describe('the operator', () => {
   async function paywright(...args: string[]): Promise<string[]> {
-    const lines: string[] = [];
-    const { db } = service.database;
-    const tools = {
-      withDatabase: (work: (db: Database) => Promise<void>) => work(db),
-      withSecrets: (work: (parts: { db: Database; secrets: Secrets }) => Promise<void>) => work({ db, secrets }),
-      say: (line: string) => void lines.push(line),
-      operator: 'olga',
-    };
-    const program = new Command('paywright').exitOverride();
-    addResetCommand(addAccountCommands(program, tools), tools);
-    await program.parseAsync(['node', 'paywright', ...args]);
+    vi.stubEnv('DATABASE_URL', service.database.url);
+    vi.stubEnv('PAYWRIGHT_SECRET', secret);
+    const written = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    await main(['node', 'paywright', ...args], process.ppid);
+    const lines = written.mock.calls.map(([text]) => String(text).trimEnd());
+    written.mockRestore();
     return lines;
   }
 
@@ -313,7 +323,8 @@ describe('the operator', () => {
       { byOperator: true, details: { shownToOperator: true } },
       { byOperator: true, details: {} },
     ]);
-    await expect(paywright('account', 'reset-password', 'PA-00000000')).rejects.toThrow('No account');
+    const { rows } = await service.database.db.query('SELECT a::text AS entry FROM audit_log a');
+    expect(JSON.stringify(rows)).not.toContain('pwr_');
   });
 });
 
@@ -327,8 +338,8 @@ test('failures are written down with their address, twenty an hour of one networ
   for (let i = 0; i < 25; i++) await note({ accountId, by: { address: '198.51.100.7' } });
   await note({ accountId, by: { address: '203.0.113.9' } });
   const { body } = await service.client.get('/account/audit?action=sign_in.failed&limit=100', owner.key);
-  expect(body.entries).toHaveLength(21);
-  expect(body.entries[0]).toMatchObject({ address: '203.0.113.9', details: {} });
-  expect(body.entries[1]).toMatchObject({ address: '198.51.100.7', details: { more: expect.any(String) } });
-  expect(body.entries[2].details).toEqual({});
+  const from = (address: string) => body.entries.filter((entry: { address: string }) => entry.address === address);
+  expect(from('203.0.113.9')).toMatchObject([{ details: {} }]);
+  expect(from('198.51.100.7')).toHaveLength(20);
+  expect(from('198.51.100.7').filter(({ details }: { details: { more?: string } }) => details.more)).toHaveLength(1);
 });
