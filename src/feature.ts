@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { AccountChanges } from './accounts/account-changes.ts';
-import type { OnKeysEnded } from './accounts/on-keys-ended.ts';
+import type { OnKeysEnded } from './accounts/keys/on-keys-ended.ts';
 import type { WalletSource } from './accounts/register.ts';
 import type { Attestations } from './bridge/attestations.ts';
 import type { Networks } from './chains/network.ts';

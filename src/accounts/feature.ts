@@ -1,12 +1,9 @@
 import { z } from 'zod';
 import type { Feature } from '../feature.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
-import { askReset } from './ask-reset.ts';
-import { changePassword } from './change-password.ts';
 import { addAccountCommands } from './commands.ts';
-import { confirmReset } from './confirm-reset.ts';
-import { addKeyCommands } from './key-commands.ts';
-import type { KeyIdleness } from './key-lifetime.ts';
+import { addKeyCommands } from './keys/key-commands.ts';
+import type { KeyIdleness } from './keys/key-lifetime.ts';
 import {
   type AccountLimits,
   limitNames,
@@ -15,13 +12,16 @@ import {
   readLimits,
   unsafeLimits,
 } from './limit-settings.ts';
-import { mailResetHandler } from './mail-reset.ts';
-import { createNoteFailure } from './note-failure.ts';
-import { createPasswords } from './passwords.ts';
+import { askReset } from './passwords/ask-reset.ts';
+import { changePassword } from './passwords/change-password.ts';
+import { confirmReset } from './passwords/confirm-reset.ts';
+import { mailResetHandler } from './passwords/mail-reset.ts';
+import { createNoteFailure } from './passwords/note-failure.ts';
+import { createPasswords } from './passwords/passwords.ts';
+import { addResetCommand } from './passwords/reset-command.ts';
+import { createSignInThrottle } from './passwords/sign-in-throttle.ts';
 import { createRegister } from './register.ts';
-import { addResetCommand } from './reset-command.ts';
 import { accountRoutes } from './routes.ts';
-import { createSignInThrottle } from './sign-in-throttle.ts';
 import { createVerification } from './verification.ts';
 
 const dayMs = 24 * 60 * 60_000;

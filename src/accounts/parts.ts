@@ -4,11 +4,11 @@ import type { Database } from '../db/database.ts';
 import type { Once } from '../http/idempotency.ts';
 import type { Secrets } from '../secrets.ts';
 import type { AccountChanges } from './account-changes.ts';
-import type { PasswordChange } from './change-password.ts';
-import type { ResetConfirmation, ResetConfirmed } from './confirm-reset.ts';
-import type { OnKeysEnded } from './on-keys-ended.ts';
+import type { OnKeysEnded } from './keys/on-keys-ended.ts';
+import type { PasswordChange } from './passwords/change-password.ts';
+import type { ResetConfirmation, ResetConfirmed } from './passwords/confirm-reset.ts';
+import type { PasswordSet } from './passwords/set-password.ts';
 import type { Registered, Registration } from './register.ts';
-import type { PasswordSet } from './set-password.ts';
 import type { Verification } from './verification.ts';
 
 /** What the account routes are made of. */

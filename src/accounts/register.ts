@@ -6,14 +6,14 @@ import { httpErrors } from '../http/errors.ts';
 import type { Secrets } from '../secrets.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import type { NewWallet, WalletProvider } from '../wallets/provider.ts';
-import { isTooCommon } from './common-passwords.ts';
 import { accountErrors } from './errors.ts';
 import { insertAccount } from './insert-account.ts';
-import { type IssuedKey, issueKey } from './issue-key.ts';
-import { tellEndOfKey } from './key-lifetime.ts';
-import type { NoteFailure } from './note-failure.ts';
-import type { Passwords } from './passwords.ts';
-import type { SignInThrottle } from './sign-in-throttle.ts';
+import { type IssuedKey, issueKey } from './keys/issue-key.ts';
+import { tellEndOfKey } from './keys/key-lifetime.ts';
+import { isTooCommon } from './passwords/common-passwords.ts';
+import type { NoteFailure } from './passwords/note-failure.ts';
+import type { Passwords } from './passwords/passwords.ts';
+import type { SignInThrottle } from './passwords/sign-in-throttle.ts';
 import type { Verification } from './verification.ts';
 
 export interface Registration {

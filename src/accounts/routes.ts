@@ -4,9 +4,9 @@ import { untrusted } from '../http/untrusted.ts';
 import { accountErrors } from './errors.ts';
 import * as field from './fields.ts';
 import { findAccount } from './find-account.ts';
-import { keyRoutes } from './key-routes.ts';
+import { keyRoutes } from './keys/key-routes.ts';
 import type { AccountParts } from './parts.ts';
-import { passwordRoutes } from './password-routes.ts';
+import { passwordRoutes } from './passwords/password-routes.ts';
 import { exampleAddress, exampleWallet, profileRoutes } from './profile-routes.ts';
 
 const { exampleKey, shownKey } = field;

@@ -1,4 +1,4 @@
-import type { OnKeysEnded } from '../accounts/on-keys-ended.ts';
+import type { OnKeysEnded } from '../accounts/keys/on-keys-ended.ts';
 import type { Config } from '../config.ts';
 import type { OnDeposits } from '../deposits/on-deposits.ts';
 import type { EventType } from '../event-types.ts';

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { startAccountChanges } from '../accounts/account-changes.ts';
 import { accounts } from '../accounts/feature.ts';
-import { createKeyRing } from '../accounts/key-ring.ts';
-import { createKeyUses } from '../accounts/key-uses.ts';
+import { createKeyRing } from '../accounts/keys/key-ring.ts';
+import { createKeyUses } from '../accounts/keys/key-uses.ts';
 import { monotonicClock } from '../clock.ts';
 import type { ServingParts } from '../feature.ts';
 import { service } from '../http/feature.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createPasswords } from '../../src/accounts/passwords.ts';
+import { createPasswords } from '../../src/accounts/passwords/passwords.ts';
 import { freshEmail } from '../support/client.ts';
 import { useService } from '../support/service.ts';
 

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
-import { newApiKey } from '../../src/accounts/api-key.ts';
-import { createKeyRing } from '../../src/accounts/key-ring.ts';
+import { newApiKey } from '../../src/accounts/keys/api-key.ts';
+import { createKeyRing } from '../../src/accounts/keys/key-ring.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import { useOlderDatabase } from '../support/older-database.ts';
 

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { addAccountCommands } from '../../src/accounts/commands.ts';
-import { addKeyCommands } from '../../src/accounts/key-commands.ts';
-import { createKeyUses } from '../../src/accounts/key-uses.ts';
+import { addKeyCommands } from '../../src/accounts/keys/key-commands.ts';
+import { createKeyUses } from '../../src/accounts/keys/key-uses.ts';
 import { features } from '../../src/app/features.ts';
 import { onKeysEndedOf } from '../../src/app/listed-feature.ts';
 import type { Database } from '../../src/db/database.ts';

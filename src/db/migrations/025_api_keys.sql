@@ -2,7 +2,7 @@
 -- serves_from: 23
 
 -- What a key may do, and until when. A release from before does not look at either: so what is narrowed is hashed in a way that it
--- does not find (accounts/issue-key.ts), and refuses.
+-- does not find (accounts/keys/key-hash.ts), and refuses.
 ALTER TABLE api_keys
   -- As its maker calls it. Null for keys from before they had names.
   ADD COLUMN name           text CHECK (name <> ''),

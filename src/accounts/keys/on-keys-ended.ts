@@ -1,4 +1,4 @@
-import type { Transaction } from '../db/database.ts';
+import type { Transaction } from '../../db/database.ts';
 
 /** Keys that are being ended, in the commit that ends them. */
 export interface EndedKeys {

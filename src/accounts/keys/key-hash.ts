@@ -1,4 +1,4 @@
-import type { Secrets } from '../secrets.ts';
+import type { Secrets } from '../../secrets.ts';
 
 /** Whether a key may do everything, for as long as it is used, or less than that. */
 export type KeyBreadth = 'whole' | 'narrowed';

@@ -1,7 +1,7 @@
-import { type AuditActor, recordAudit } from '../audit/record.ts';
-import type { Database } from '../db/database.ts';
-import { networksOf } from '../http/client-address.ts';
-import type { RateLimiter } from '../rate-limit/limiter.ts';
+import { type AuditActor, recordAudit } from '../../audit/record.ts';
+import type { Database } from '../../db/database.ts';
+import { networksOf } from '../../http/client-address.ts';
+import type { RateLimiter } from '../../rate-limit/limiter.ts';
 
 const written = { limit: 20, windowMs: 3_600_000 };
 

@@ -1,8 +1,8 @@
-import type { Clock } from '../clock.ts';
-import type { Database } from '../db/database.ts';
-import type { Caller, Scope } from '../http/define-route.ts';
-import type { Visit } from '../http/doors.ts';
-import type { Secrets } from '../secrets.ts';
+import type { Clock } from '../../clock.ts';
+import type { Database } from '../../db/database.ts';
+import type { Caller, Scope } from '../../http/define-route.ts';
+import type { Visit } from '../../http/doors.ts';
+import type { Secrets } from '../../secrets.ts';
 import { looksLikeApiKey } from './api-key.ts';
 import { hashesOfKey } from './key-hash.ts';
 import { endOfKey } from './key-lifetime.ts';

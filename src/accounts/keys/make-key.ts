@@ -1,14 +1,14 @@
-import { recordAudit } from '../audit/record.ts';
-import type { Clock } from '../clock.ts';
-import { onlyRow, type Transaction } from '../db/database.ts';
-import type { Caller, Scope } from '../http/define-route.ts';
-import { httpErrors } from '../http/errors.ts';
-import { scopeRequired } from '../http/require-scope.ts';
-import { holdLiveKey } from '../ledger/live-key.ts';
-import type { Secrets } from '../secrets.ts';
-import { accountErrors } from './errors.ts';
+import { recordAudit } from '../../audit/record.ts';
+import type { Clock } from '../../clock.ts';
+import { onlyRow, type Transaction } from '../../db/database.ts';
+import type { Caller, Scope } from '../../http/define-route.ts';
+import { httpErrors } from '../../http/errors.ts';
+import { scopeRequired } from '../../http/require-scope.ts';
+import { holdLiveKey } from '../../ledger/live-key.ts';
+import type { Secrets } from '../../secrets.ts';
+import { accountErrors } from '../errors.ts';
+import { tellOwner } from '../tell-owner.ts';
 import { type IssuedKey, issueKey } from './issue-key.ts';
-import { tellOwner } from './tell-owner.ts';
 
 export interface KeyWish {
   readonly caller: Caller;

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { systemClock } from '../clock.ts';
-import type { Database } from '../db/database.ts';
-import { printable } from '../printable.ts';
-import { announceAccountChange } from './account-changes.ts';
+import { systemClock } from '../../clock.ts';
+import type { Database } from '../../db/database.ts';
+import { printable } from '../../printable.ts';
+import { announceAccountChange } from '../account-changes.ts';
+import { findId } from '../find-account.ts';
 import { endAllKeys } from './end-keys.ts';
-import { findId } from './find-account.ts';
 import { type KeyIdleness, tellEndOfKey } from './key-lifetime.ts';
 import { type ListedKey, listLiveKeys } from './list-keys.ts';
 import type { OnKeysEnded } from './on-keys-ended.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSecrets } from '../secrets.ts';
+import { createSecrets } from '../../secrets.ts';
 import { newApiKey } from './api-key.ts';
 import { hashesOfKey, hashKey } from './key-hash.ts';
 

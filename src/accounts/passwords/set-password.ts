@@ -1,9 +1,9 @@
-import { type AuditActor, recordAudit } from '../audit/record.ts';
-import { onlyRow, type Transaction } from '../db/database.ts';
-import type { Secrets } from '../secrets.ts';
-import { endAllKeys } from './end-keys.ts';
-import type { OnKeysEnded, WebhookOfKey } from './on-keys-ended.ts';
-import { tellOwner } from './tell-owner.ts';
+import { type AuditActor, recordAudit } from '../../audit/record.ts';
+import { onlyRow, type Transaction } from '../../db/database.ts';
+import type { Secrets } from '../../secrets.ts';
+import { endAllKeys } from '../keys/end-keys.ts';
+import type { OnKeysEnded, WebhookOfKey } from '../keys/on-keys-ended.ts';
+import { tellOwner } from '../tell-owner.ts';
 
 export interface NewPassword {
   readonly accountId: bigint;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { defineRoute, ok, type Route } from '../http/define-route.ts';
-import { accountErrors } from './errors.ts';
-import * as field from './fields.ts';
-import { exampleWebhooks, webhooksOfKeys } from './key-routes.ts';
-import type { AccountParts } from './parts.ts';
+import { defineRoute, ok, type Route } from '../../http/define-route.ts';
+import { accountErrors } from '../errors.ts';
+import * as field from '../fields.ts';
+import { exampleWebhooks, webhooksOfKeys } from '../keys/key-routes.ts';
+import type { AccountParts } from '../parts.ts';
 
 const revokeKeys = z
   .boolean()

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { created, defineRoute, ok, type Route, type Scope, scopes } from '../http/define-route.ts';
-import { page, pageQuery, toPage } from '../http/paging.ts';
+import { created, defineRoute, ok, type Route, type Scope, scopes } from '../../http/define-route.ts';
+import { page, pageQuery, toPage } from '../../http/paging.ts';
+import { accountErrors } from '../errors.ts';
+import { exampleKey, shownKey, visibleText } from '../fields.ts';
+import type { AccountParts } from '../parts.ts';
 import { endAllKeys, endKey } from './end-keys.ts';
-import { accountErrors } from './errors.ts';
-import { exampleKey, shownKey, visibleText } from './fields.ts';
 import { tellEndOfKey } from './key-lifetime.ts';
 import { type ListedKey, listLiveKeys } from './list-keys.ts';
 import { makeKey } from './make-key.ts';
-import type { AccountParts } from './parts.ts';
 
 const scope = z.enum(scopes, { error: `must be one of ${scopes.join(', ')}` });
 

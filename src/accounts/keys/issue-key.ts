@@ -1,7 +1,7 @@
-import { onlyRow, type Transaction } from '../db/database.ts';
-import { scopes as allScopes, type Scope } from '../http/define-route.ts';
-import { newId } from '../ids.ts';
-import type { Secrets } from '../secrets.ts';
+import { onlyRow, type Transaction } from '../../db/database.ts';
+import { scopes as allScopes, type Scope } from '../../http/define-route.ts';
+import { newId } from '../../ids.ts';
+import type { Secrets } from '../../secrets.ts';
 import { newApiKey } from './api-key.ts';
 import { hashKey } from './key-hash.ts';
 
