@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { features } from './app/features.ts';
-import { type ListedFeature, onKeysEndedOf, sagasOf, settingsOf } from './app/listed-feature.ts';
+import { readGivenSecrets } from './app/given-secrets.ts';
+import { type ListedFeature, onKeysEndedOf, sagasOf, sealedOf, settingsOf } from './app/listed-feature.ts';
 import type { Roles, RunningPaywright } from './app/main.ts';
 import { migrateDatabase } from './app/migrate-database.ts';
 import { readConfig } from './app/read-config.ts';
@@ -15,6 +16,7 @@ import { type Database, isUnavailable } from './db/database.ts';
 import { OutcomeUnknown } from './db/outcome-unknown.ts';
 import type { CommandParts, CommandTools } from './feature.ts';
 import { createLogger, type Logger } from './logger.ts';
+import { openSecrets } from './operator-secret/open-secrets.ts';
 import { Refusal } from './refusal.ts';
 
 const drainTimeoutMs = 15_000;
@@ -137,6 +139,22 @@ function toolsFor(
       withStore(list, async ({ db, config }) => {
         await noteCommand(db, operator, given());
         await work(db, settingsOf(config, feature));
+      }),
+    withSecrets: (work) =>
+      withStore(list, async ({ db, config, url, logger }) => {
+        const { secrets, close } = await openSecrets({
+          db,
+          url,
+          logger,
+          given: await readGivenSecrets(config, db),
+          sealed: sealedOf(list),
+        });
+        try {
+          await noteCommand(db, operator, given());
+          await work({ db, secrets }, settingsOf(config, feature));
+        } finally {
+          await close();
+        }
       }),
     withMoney: (work) =>
       withCustody(list, async (parts, config) => {

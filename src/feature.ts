@@ -36,6 +36,7 @@ import type { SigningKey } from './signed-requests/signing-key.ts';
 import type { Market } from './swaps/market.ts';
 import type { WalletProvider } from './wallets/provider.ts';
 import type { UnknownTransactions } from './wallets/unknown-transactions.ts';
+import type { Brakes } from './withdrawals/brakes.ts';
 import type { Screening } from './withdrawals/screening.ts';
 
 /** What every feature may stand on: doors and ports, never an adapter. */
@@ -61,6 +62,8 @@ export interface Parts {
   readonly onRamps: readonly OnRamp[];
   /** The addresses outside that no money goes to or comes from. */
   readonly screening: Screening;
+  /** What slows down money that leaves. */
+  readonly brakes: Brakes;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly checkpoint: Checkpoint;
@@ -114,6 +117,8 @@ export interface CommandParts {
 export interface CommandTools<Own> {
   /** Opens the database only. */
   withDatabase(work: (db: Database, settings: Own) => Promise<void>): Promise<void>;
+  /** With what is hashed and sealed by the operator's secret. */
+  withSecrets(work: (parts: Pick<CommandParts, 'db' | 'secrets'>, settings: Own) => Promise<void>): Promise<void>;
   /** With the ledger, the chains and whoever holds the keys. A sandbox has to be running. */
   withMoney(work: (parts: CommandParts, settings: Own) => Promise<void>): Promise<void>;
   say(line: string): void;

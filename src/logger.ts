@@ -7,6 +7,9 @@ export type { Logger } from 'pino';
 const secretFields = [
   'authorization',
   'password',
+  'currentPassword',
+  'newPassword',
+  'token',
   'apiKey',
   'email',
   'phone',

@@ -3,6 +3,7 @@ const secretShapes: readonly (readonly [RegExp, string])[] = [
   [/pa_live_[0-9A-Za-z]+/g, 'pa_live_[redacted]'],
   [/\bBearer\s+[^\s"']+/gi, 'Bearer [redacted]'],
   [/\btoken=[^\s&"'<>]+/gi, 'token=[redacted]'],
+  [/\bpwr_[0-9A-Za-z]+/g, 'pwr_[redacted]'],
   [/whsec_[0-9A-Za-z+/=]+/g, 'whsec_[redacted]'],
   [/[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g, '[email]'],
   [/\b0x[0-9a-fA-F]{64,}\b/g, '0x[redacted]'],

@@ -56,6 +56,13 @@ describe('one secret that takes the place of another', () => {
     expect(() => after.open('messages', older.seal('messages', 'x'))).toThrow();
   });
 
+  test('recognises nothing of a purpose that came after the other was gone, and does not fail over it', () => {
+    const { 'password-resets': _later, ...former } = hashKeysOf('a'.repeat(32));
+    const after = createSecrets('b'.repeat(32), { former: [former] });
+    expect(after.hashes('password-resets', 'x')).toEqual([newer.hash('password-resets', 'x')]);
+    expect(after.hashes('api-keys', 'x')).toEqual([newer.hash('api-keys', 'x'), older.hash('api-keys', 'x')]);
+  });
+
   test('keeps no key that opens anything', () => {
     const kept = Object.keys(hashKeysOf('a'.repeat(32)));
     expect(kept).toEqual([...hashPurposes]);

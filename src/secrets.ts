@@ -18,6 +18,7 @@ export const hashPurposes = [
   'verification-codes',
   'funding-links',
   'payment-credentials',
+  'password-resets',
   /** Of what came with an Idempotency-Key. Every transfer needs one: it is half as long, and several times as fast. */
   'requests',
 ] as const;
@@ -56,8 +57,8 @@ export type HashKeys = Readonly<Record<HashPurpose, string>>;
 export interface OtherSecrets {
   /** Secrets whose seals can be opened and whose hashes are recognised, while one takes the place of another. */
   readonly others?: readonly string[];
-  /** Of secrets that are gone. */
-  readonly former?: readonly HashKeys[];
+  /** Of secrets that are gone. What has become a purpose only after them, none of them has hashed. */
+  readonly former?: readonly Partial<HashKeys>[];
 }
 
 const nonceBytes = 12;
@@ -66,14 +67,14 @@ const tagBytes = 16;
 /** Everything new is hashed and sealed with the first secret alone. */
 export function createSecrets(secret: string, { others = [], former = [] }: OtherSecrets = {}): Secrets {
   const sealing = [secret, ...others].map(sealKeysOf);
-  const hashing = [secret, ...others].map(hashKeysOf).concat(former).map(hashersOf);
   const [sealWith] = sealing;
-  const [hashWith] = hashing;
-  if (sealWith === undefined || hashWith === undefined) throw new Error('there is no secret');
+  if (sealWith === undefined) throw new Error('there is no secret');
+  const hashWith = hashersOf(hashKeysOf(secret)) as Hashers;
+  const earlier = [...others.map(hashKeysOf), ...former].map(hashersOf);
 
   return {
     hash: (purpose, text) => hashWith[purpose](text),
-    hashes: (purpose, text) => hashing.map((hashers) => hashers[purpose](text)),
+    hashes: (purpose, text) => [hashWith, ...earlier].flatMap(({ [purpose]: hasher }) => hasher?.(text) ?? []),
 
     seal(purpose, text) {
       const nonce = randomBytes(nonceBytes);
@@ -117,12 +118,15 @@ function sealKeysOf(secret: string): Readonly<Record<SealPurpose, KeyObject>> {
 
 type Hasher = (text: string) => Buffer;
 
-function hashersOf(keys: HashKeys): Readonly<Record<HashPurpose, Hasher>> {
-  const hashers = hashPurposes.map((purpose) => [
-    purpose,
-    purpose === 'requests' ? quickHasher(keys[purpose]) : hmacHasher(Buffer.from(keys[purpose], 'hex')),
-  ]);
-  return Object.fromEntries(hashers) as Record<HashPurpose, Hasher>;
+type Hashers = Readonly<Record<HashPurpose, Hasher>>;
+
+function hashersOf(keys: Partial<HashKeys>): Partial<Hashers> {
+  const hashers = hashPurposes.flatMap((purpose) => {
+    const key = keys[purpose];
+    if (key === undefined) return [];
+    return [[purpose, purpose === 'requests' ? quickHasher(key) : hmacHasher(Buffer.from(key, 'hex'))]];
+  });
+  return Object.fromEntries(hashers) as Partial<Hashers>;
 }
 
 function hmacHasher(key: Buffer): Hasher {

@@ -19,7 +19,7 @@ interface Tools {
 export function addAccountCommands(program: Command, { withDatabase, say, operator }: Tools): Command {
   const account = program
     .command('account')
-    .description('look at an account, freeze it, change its tier, end its keys');
+    .description('look at an account, freeze it, change its tier, end its keys, let its owner in again');
 
   account
     .command('show <who>')

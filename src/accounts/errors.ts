@@ -17,6 +17,22 @@ export const accountErrors = defineErrors({
     title: 'The key would outlive the one that makes it',
     detail: 'A key makes only keys that end no later than itself.',
   },
+  password_too_common: {
+    status: 400,
+    title: 'Password too common',
+    detail:
+      'This password is known from breaches, or is a name of the account. Others would try it first: choose another one.',
+  },
+  reset_token_invalid: {
+    status: 400,
+    title: 'The token is not valid',
+    detail: 'It was never given out, was used, has expired, or a newer one has taken its place. Ask for a new one.',
+  },
+  email_not_verified: {
+    status: 403,
+    title: 'Verify your email first',
+    detail: 'A text message is sent only for an account whose email is verified (POST /account/email/verify).',
+  },
   account_not_found: { status: 404, title: 'No such account', detail: 'No account matches.' },
   phone_taken: {
     status: 409,

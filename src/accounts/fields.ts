@@ -63,6 +63,12 @@ export function toE164(text: string): string | undefined {
   return e164.test(number.number) ? number.number : undefined;
 }
 
+/** The country of a number, or its calling code where several share one and the number does not tell which. */
+export function countryOf(phone: string): string {
+  const number = loadPhoneNumbers().parsePhoneNumberFromString(phone);
+  return number?.country ?? `+${number?.countryCallingCode ?? '?'}`;
+}
+
 export const withdrawalAddress = z
   .string()
   .regex(/^0x[0-9a-fA-F]{40}$/, { error: 'must be "0x" followed by 40 hexadecimal characters', abort: true })

@@ -44,10 +44,10 @@ const exampleListed = {
   current: false,
 };
 
-const webhooks = z.array(z.object({ id: z.string(), url: z.string() })).meta({
-  description: 'Webhooks that were made with it. They go on telling, unless they were ended too.',
+export const webhooksOfKeys = z.array(z.object({ id: z.string(), url: z.string() })).meta({
+  description: 'Webhooks that were made with what was ended. They go on telling, unless they were ended too.',
 });
-const exampleWebhooks = [{ id: 'whk_01kp3v2m8rfk2s6y0e6v9q4w1x', url: 'https://agent.example.com/paywright' }];
+export const exampleWebhooks = [{ id: 'whk_01kp3v2m8rfk2s6y0e6v9q4w1x', url: 'https://agent.example.com/paywright' }];
 
 const endWebhooks = z.boolean().default(false).meta({ description: 'Ends the webhooks that were made with it too.' });
 
@@ -178,7 +178,7 @@ function endRoute({ changes, onKeysEnded }: AccountParts): Route {
       returns: {
         200: {
           description: 'The key is refused everywhere from now on',
-          schema: z.object({ id: z.string(), revoked: z.literal(true), webhooks }),
+          schema: z.object({ id: z.string(), revoked: z.literal(true), webhooks: webhooksOfKeys }),
           example: { id: exampleListed.id, revoked: true, webhooks: exampleWebhooks },
         },
       },
@@ -214,7 +214,7 @@ function endAllRoute({ changes, onKeysEnded }: AccountParts): Route {
       returns: {
         200: {
           description: 'No key of the account is accepted any more',
-          schema: z.object({ revoked: z.literal(true), webhooks }),
+          schema: z.object({ revoked: z.literal(true), webhooks: webhooksOfKeys }),
           example: { revoked: true, webhooks: exampleWebhooks },
         },
       },
@@ -248,7 +248,7 @@ function endOwnRoute({ changes, onKeysEnded }: AccountParts): Route {
       returns: {
         200: {
           description: 'The key is refused everywhere from now on',
-          schema: z.object({ revoked: z.literal(true), webhooks }),
+          schema: z.object({ revoked: z.literal(true), webhooks: webhooksOfKeys }),
           example: { revoked: true, webhooks: [] },
         },
       },

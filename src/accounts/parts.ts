@@ -4,19 +4,25 @@ import type { Database } from '../db/database.ts';
 import type { Once } from '../http/idempotency.ts';
 import type { Secrets } from '../secrets.ts';
 import type { AccountChanges } from './account-changes.ts';
+import type { PasswordChange } from './change-password.ts';
+import type { ResetConfirmation, ResetConfirmed } from './confirm-reset.ts';
 import type { OnKeysEnded } from './on-keys-ended.ts';
 import type { Registered, Registration } from './register.ts';
+import type { PasswordSet } from './set-password.ts';
 import type { Verification } from './verification.ts';
 
 /** What the account routes are made of. */
 export interface AccountParts {
   readonly db: Database;
   readonly once: Once;
+  readonly secrets: Secrets;
   readonly register: (registration: Registration) => Promise<Registered>;
   readonly changes: AccountChanges;
   readonly verification: Verification;
   readonly rateLimits: RateLimitConfig;
-  readonly secrets: Secrets;
+  readonly changePassword: (change: PasswordChange) => Promise<PasswordSet>;
+  readonly askReset: (asked: { readonly email: string; readonly ip: string }) => Promise<void>;
+  readonly confirmReset: (confirmation: ResetConfirmation) => Promise<ResetConfirmed>;
   readonly clock: Clock;
   /** How long a key lives that nobody uses. */
   readonly idleMs: number;

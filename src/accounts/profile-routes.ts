@@ -12,7 +12,7 @@ export const exampleAddress = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
 
 const profile = z.object({
   handle: z.string(),
-  email: z.string(),
+  email: z.string().nullable().meta({ description: 'Null once somebody else has proved that the mailbox is theirs.' }),
   emailVerified: z.boolean().meta({ description: 'Only a verified email finds this account.' }),
   name: z.string(),
   phone: z.string().nullable().meta({ description: 'E.164.' }),
@@ -72,7 +72,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         tag: 'Accounts',
         summary: 'Change your account',
         description:
-          'Send only what should change; null clears a field. A new phone number is sent a code by SMS and stands for you once POST /account/phone/verify has had it.',
+          'Send only what should change; null clears a field. A new phone number is sent a code by SMS, once your email is verified, and stands for you when POST /account/phone/verify has had it. You are told by email when your withdrawalAddress changes.',
         auth: 'key',
         scope: 'manage',
         body: z.strictObject({
@@ -83,9 +83,10 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         }),
         examples: { body: { phone: '+1 (415) 555-0123' } },
         returns: { 200: { description: 'The account as it is now', schema: profile, example: exampleProfile } },
-        errors: [accountErrors.phone_taken, accountErrors.too_many_attempts],
+        errors: [accountErrors.phone_taken, accountErrors.email_not_verified, accountErrors.too_many_attempts],
       },
-      async ({ caller, body }) => ok(await updateProfile(parts, caller.accountId, body)),
+      async ({ caller: { accountId, keyId }, body, ip }) =>
+        ok(await updateProfile(parts, { accountId, by: { keyId, address: ip } }, body)),
     ),
     defineRoute(
       {
@@ -145,8 +146,8 @@ function contactRoutes(parts: AccountParts): Route[] {
           ...(kind === 'phone' ? [accountErrors.phone_taken] : []),
         ],
       },
-      async ({ caller: { accountId }, body: { code } }) => {
-        await verification.complete({ accountId, kind, code });
+      async ({ caller: { accountId, keyId }, ip, body: { code } }) => {
+        await verification.complete({ accountId, kind, code, by: { keyId, address: ip } });
         return ok(await readProfile(db, accountId));
       },
     ),
@@ -157,7 +158,8 @@ function contactRoutes(parts: AccountParts): Route[] {
         path: `/account/${kind}/code`,
         tag: 'Accounts',
         summary: `Send the code for your ${noun} again`,
-        description: 'A new code replaces the old one. Five an hour.',
+        description:
+          'A new code replaces the old one. Five an hour, and as many a day to one address, from one network, to one country and in all as the operator allows.',
         auth: 'key',
         scope: 'manage',
         idempotent: true,
@@ -168,11 +170,15 @@ function contactRoutes(parts: AccountParts): Route[] {
             example: { sent: true },
           },
         },
-        errors: [accountErrors.no_code_waiting, accountErrors.too_many_attempts],
+        errors: [
+          accountErrors.no_code_waiting,
+          accountErrors.too_many_attempts,
+          ...(kind === 'phone' ? [accountErrors.email_not_verified] : []),
+        ],
       },
       async (request) =>
         once(request, async (tx) => {
-          await verification.resend(tx, { accountId: request.caller.accountId, kind });
+          await verification.resend(tx, { accountId: request.caller.accountId, kind, ip: request.ip });
           return ok({ sent: true });
         }),
     ),

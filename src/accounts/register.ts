@@ -1,15 +1,17 @@
 import { recordAudit } from '../audit/record.ts';
-import { type Database, violates } from '../db/database.ts';
+import { type Database, type Transaction, violates } from '../db/database.ts';
 import { OutcomeUnknown } from '../db/outcome-unknown.ts';
+import { networksOf } from '../http/client-address.ts';
 import { httpErrors } from '../http/errors.ts';
-import { randomHandle } from '../ids.ts';
 import type { Secrets } from '../secrets.ts';
-import { assignWallet } from '../wallets/assign-wallet.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import type { NewWallet, WalletProvider } from '../wallets/provider.ts';
+import { isTooCommon } from './common-passwords.ts';
 import { accountErrors } from './errors.ts';
+import { insertAccount } from './insert-account.ts';
 import { type IssuedKey, issueKey } from './issue-key.ts';
 import { tellEndOfKey } from './key-lifetime.ts';
+import type { NoteFailure } from './note-failure.ts';
 import type { Passwords } from './passwords.ts';
 import type { SignInThrottle } from './sign-in-throttle.ts';
 import type { Verification } from './verification.ts';
@@ -40,6 +42,7 @@ export interface RegisterParts {
   readonly passwords: Passwords;
   readonly throttle: SignInThrottle;
   readonly verification: Verification;
+  readonly noteFailure: NoteFailure;
   readonly wallets: WalletSource;
   /** How long a key lives that nobody uses. */
   readonly idleMs: number;
@@ -66,7 +69,10 @@ export function createRegister(parts: RegisterParts): (registration: Registratio
         errors: [{ path: 'name', message: 'is required for new accounts' }],
       });
     }
-    const passwordHash = await passwords.hash(registration.password);
+    // Only here: a password that was taken once goes on to open its account.
+    if (isTooCommon(registration.password, { email: registration.email, name }))
+      throw accountErrors.password_too_common();
+    const passwordHash = await passwords.hash(registration.password, networksOf(registration.ip).nearest);
     const wallet = await orUnavailable(wallets.createWallet({ chain: 'MATIC' }));
     const created = await createAccount(parts, { ...registration, name, passwordHash, wallet }).catch(async (error) => {
       // Perhaps the account is there and has it: then the wallet is not to be given to anybody else.
@@ -103,16 +109,17 @@ async function findCredentials(db: Database, email: string): Promise<Credentials
 }
 
 async function signIn(
-  { db, secrets, passwords, throttle, idleMs }: RegisterParts,
+  { db, secrets, throttle, noteFailure, idleMs }: RegisterParts,
   account: Credentials,
   { password, ip }: Registration,
 ): Promise<Registered> {
-  await passwords.inTurn(async (matches) => {
-    const attempt = await throttle.begin({ accountId: account.id, ip });
-    if (!(await matches(account.password_hash, password))) throw accountErrors.wrong_password();
-    await attempt.succeeded();
-  });
+  const attempt = { accountId: account.id, ip, hash: account.password_hash, password };
+  if (!(await throttle.matches(attempt))) {
+    await noteFailure({ accountId: account.id, by: { address: ip } });
+    throw accountErrors.wrong_password();
+  }
   const key = await db.transaction(async (tx) => {
+    await refuseStale(tx, account);
     const issued = await issueKey(tx, secrets, { accountId: account.id, name: 'Sign-in' });
     const by = { keyId: issued.id, address: ip };
     await recordAudit(tx, { accountId: account.id, action: 'sign_in.succeeded', by });
@@ -128,6 +135,18 @@ async function signIn(
   };
 }
 
+/**
+ * A password that was changed while we looked at it, or an email that went to somebody else, gives no key any more. Whoever changes
+ * it and ends all keys waits for this commit, and ends its key too.
+ */
+async function refuseStale(tx: Transaction, { id, email, password_hash }: Credentials): Promise<void> {
+  const { rowCount } = await tx.query(
+    'SELECT FROM accounts WHERE id = $1 AND email = $2 AND password_hash = $3 FOR SHARE',
+    [id, email, password_hash],
+  );
+  if (rowCount !== 1) throw accountErrors.wrong_password();
+}
+
 interface NewAccount extends Registration {
   readonly name: string;
   readonly passwordHash: string;
@@ -139,24 +158,14 @@ async function createAccount(parts: RegisterParts, account: NewAccount): Promise
   const { db, secrets, verification, wallets, idleMs } = parts;
   try {
     return await db.transaction(async (tx) => {
-      const { rows } = await tx.query<{ id: bigint; handle: string }>(
-        `INSERT INTO accounts (handle, email, name, password_hash) VALUES ($1, $2, $3, $4)
-         ON CONFLICT ON CONSTRAINT accounts_email_key DO NOTHING RETURNING id, handle`,
-        [randomHandle(), account.email, account.name, account.passwordHash],
-      );
-      const [row] = rows;
-      if (row === undefined) return undefined;
-      const { id, handle } = row;
-      const { walletId, address } = await assignWallet(tx, {
-        accountId: id,
-        chain: 'MATIC',
-        provider: wallets.name,
-        wallet: account.wallet,
-      });
-      await verification.begin(tx, { accountId: id, kind: 'email', target: account.email });
+      const inserted = await insertAccount(tx, { ...account, provider: wallets.name });
+      if (inserted === undefined) return undefined;
+      const { id, handle, walletId, address } = inserted;
       const key = await issueKey(tx, secrets, { accountId: id, name: 'Registration' });
       const by = { keyId: key.id, address: account.ip };
       await recordAudit(tx, { accountId: id, action: 'account.registered', by });
+      // Last, because others may wait for what it counts.
+      await verification.beginIfPossible(tx, { accountId: id, kind: 'email', target: account.email, ip: account.ip });
       return {
         ...answerKey(key, idleMs),
         handle,

@@ -6,6 +6,7 @@ import * as field from './fields.ts';
 import { findAccount } from './find-account.ts';
 import { keyRoutes } from './key-routes.ts';
 import type { AccountParts } from './parts.ts';
+import { passwordRoutes } from './password-routes.ts';
 import { exampleAddress, exampleWallet, profileRoutes } from './profile-routes.ts';
 
 const { exampleKey, shownKey } = field;
@@ -26,18 +27,24 @@ const registration = z.strictObject({
 const exampleRegistration = { email: 'ada@example.com', password: 'correct horse battery', name: 'Ada' };
 
 const registrationNote =
-  'Signs in when the email has an account already. Every call gives a new key, which is shown this once; earlier keys stay valid until they are revoked.';
+  'Signs in when the email has an account already. Every call gives a new key, which is shown this once; earlier keys stay valid until they are revoked. Wrong passwords make the next answers to your network slower; they never keep others out.';
 
 const byEmailOrHandle = z
   .strictObject({ email: field.email.optional(), handle: field.handle.optional() })
   .refine(({ email, handle }) => (email === undefined) !== (handle === undefined), 'must have either email or handle');
 
 export function accountRoutes(parts: AccountParts): Route[] {
-  return [...registrationRoutes(parts), ...lookupRoutes(parts), ...profileRoutes(parts), ...keyRoutes(parts)];
+  return [
+    ...registrationRoutes(parts),
+    ...lookupRoutes(parts),
+    ...profileRoutes(parts),
+    ...passwordRoutes(parts),
+    ...keyRoutes(parts),
+  ];
 }
 
 function registrationRoutes({ register }: AccountParts): Route[] {
-  const errors = [accountErrors.wrong_password, accountErrors.too_many_attempts];
+  const errors = [accountErrors.wrong_password, accountErrors.password_too_common, accountErrors.too_many_attempts];
   return [
     defineRoute(
       {

@@ -1,10 +1,14 @@
 import { timingSafeEqual } from 'node:crypto';
+import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { type Database, type Transaction, violates } from '../db/database.ts';
 import { randomDigits } from '../ids.ts';
+import type { Logger } from '../logger.ts';
+import { countMessage, type DailyLimits } from '../messages/daily-caps.ts';
 import { postMessage } from '../messages/outbox.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import type { Secrets } from '../secrets.ts';
 import { accountErrors } from './errors.ts';
+import { countryOf } from './fields.ts';
 
 type ContactKind = 'email' | 'phone';
 
@@ -13,6 +17,9 @@ interface Contact {
   readonly kind: ContactKind;
   readonly target: string;
 }
+
+/** A code that somebody at an address asks for. */
+type Wanted<Told extends keyof Contact = keyof Contact> = Pick<Contact, Told> & { readonly ip: string };
 
 const codeMinutes = 15;
 const attemptsPerCode = 5;
@@ -24,27 +31,48 @@ const codesPerHour = { limit: 5, windowMs: 60 * 60_000 };
  */
 export interface Verification {
   /** Sends a code in the caller's commit; in a sandbox that verifies by itself the contact is verified instead. */
-  begin(tx: Transaction, contact: Contact): Promise<void>;
+  begin(tx: Transaction, wanted: Wanted): Promise<void>;
+  /** The same for a new account, which is there whether a code can be sent today or not: it can be asked for later. */
+  beginIfPossible(tx: Transaction, wanted: Wanted): Promise<void>;
   /** Sends a new code for what is waiting to be verified. */
-  resend(tx: Transaction, waiting: Pick<Contact, 'accountId' | 'kind'>): Promise<void>;
+  resend(tx: Transaction, wanted: Wanted<'accountId' | 'kind'>): Promise<void>;
   /** Throws unless the code is right; an attempt counts even when it is wrong. */
-  complete(answer: Pick<Contact, 'accountId' | 'kind'> & { readonly code: string }): Promise<void>;
+  complete(
+    answer: Pick<Contact, 'accountId' | 'kind'> & { readonly code: string; readonly by: AuditActor },
+  ): Promise<void>;
 }
+
+/** How many codes go out on a day. */
+export type CodeLimits = Readonly<Record<'mails' | 'sms', DailyLimits>>;
 
 export interface VerificationParts {
   readonly db: Database;
   readonly secrets: Secrets;
   readonly limiter: RateLimiter;
+  readonly logger: Logger;
+  readonly codeLimits: CodeLimits;
   readonly automatic: boolean;
 }
 
-export function createVerification({ db, secrets, limiter, automatic }: VerificationParts): Verification {
-  async function begin(tx: Transaction, contact: Contact): Promise<void> {
-    if (automatic) {
-      await markVerified(tx, contact);
-      return;
-    }
-    await refuseFlood(limiter, contact);
+export function createVerification(parts: VerificationParts): Verification {
+  const { db, secrets, automatic } = parts;
+
+  async function begin(tx: Transaction, wanted: Wanted): Promise<void> {
+    if (automatic) return markVerified(tx, wanted);
+    await refuseUnproved(tx, wanted);
+    const code = await keepCode(tx, wanted);
+    const refusal = await refusalOf(tx, parts, wanted);
+    if (refusal !== undefined) throw refusal;
+    await sendCode(tx, wanted, code);
+  }
+
+  async function beginIfPossible(tx: Transaction, wanted: Wanted): Promise<void> {
+    if (automatic) return markVerified(tx, wanted);
+    const code = await keepCode(tx, wanted);
+    if ((await refusalOf(tx, parts, wanted)) === undefined) await sendCode(tx, wanted, code);
+  }
+
+  async function keepCode(tx: Transaction, contact: Contact): Promise<string> {
     const code = randomDigits(6);
     await tx.query(
       `INSERT INTO verification_codes (account_id, kind, target, code_hash, attempts_left, expires_at)
@@ -61,6 +89,10 @@ export function createVerification({ db, secrets, limiter, automatic }: Verifica
         codeMinutes,
       ],
     );
+    return code;
+  }
+
+  async function sendCode(tx: Transaction, contact: Contact, code: string): Promise<void> {
     await postMessage(tx, secrets, {
       accountId: contact.accountId,
       channel: contact.kind === 'email' ? 'email' : 'sms',
@@ -77,18 +109,19 @@ export function createVerification({ db, secrets, limiter, automatic }: Verifica
 
   return {
     begin,
+    beginIfPossible,
 
-    async resend(tx, { accountId, kind }) {
+    async resend(tx, { accountId, kind, ip }) {
       const { rows } = await tx.query<{ target: string }>(
         'SELECT target FROM verification_codes WHERE account_id = $1 AND kind = $2',
         [accountId, kind],
       );
       const [waiting] = rows;
       if (waiting === undefined) throw accountErrors.no_code_waiting();
-      await begin(tx, { accountId, kind, target: waiting.target });
+      await begin(tx, { accountId, kind, target: waiting.target, ip });
     },
 
-    async complete({ accountId, kind, code }) {
+    async complete({ accountId, kind, code, by }) {
       const { rows } = await db.query<{ target: string; code_hash: Buffer; attempts_left: number }>(
         `UPDATE verification_codes SET attempts_left = attempts_left - 1
           WHERE account_id = $1 AND kind = $2 AND attempts_left > 0 AND expires_at > now()
@@ -115,26 +148,68 @@ export function createVerification({ db, secrets, limiter, automatic }: Verifica
         );
         if (rowCount !== 1) throw accountErrors.no_code_waiting();
         await markVerified(tx, contact);
+        await recordAudit(tx, { accountId, action: `${kind}.verified`, by });
       });
     },
   };
 }
 
-/** Neither may one account order codes without end, nor may many accounts together flood one phone. */
-async function refuseFlood(limiter: RateLimiter, { accountId, kind, target }: Contact): Promise<void> {
+/** The first text message costs somebody money: who has not even proved a mailbox orders none. */
+async function refuseUnproved(tx: Transaction, { accountId, kind }: Contact): Promise<void> {
+  if (kind === 'email') return;
+  const { rowCount } = await tx.query('SELECT FROM accounts WHERE id = $1 AND email_verified_at IS NOT NULL', [
+    accountId,
+  ]);
+  if (rowCount === 0) throw accountErrors.email_not_verified();
+}
+
+/**
+ * Why no code can be sent now. Neither may one account order codes without end, nor may many accounts together flood one phone, or
+ * run up the operator's bill.
+ */
+async function refusalOf(
+  tx: Transaction,
+  { limiter, logger, codeLimits }: VerificationParts,
+  { accountId, kind, target, ip }: Wanted,
+) {
   const byAccount = await limiter.take(`codes:${kind}:${accountId}`, codesPerHour);
   const decision = byAccount.allowed ? await limiter.take(`codes:to:${target}`, codesPerHour) : byAccount;
-  if (decision.allowed) return;
-  const seconds = Math.max(1, Math.ceil(decision.resetMs / 1000));
-  throw accountErrors.too_many_attempts(`Too many codes were asked for. Try again in ${seconds} seconds.`, {
+  if (!decision.allowed) return tooManyCodes('Too many codes were asked for.', Math.ceil(decision.resetMs / 1000));
+  const channel = kind === 'email' ? 'mails' : 'sms';
+  const country = kind === 'phone' ? countryOf(target) : undefined;
+  const over = await countMessage(tx, logger, codeLimits[channel], { kind: channel, ip, target, country });
+  if (over === undefined) return undefined;
+  const whose = {
+    network: 'to your network',
+    target: kind === 'email' ? 'to this email' : 'to this number',
+    country: 'to this country',
+    all: 'by this service',
+  };
+  return tooManyCodes(`As many codes as may be on one day were sent ${whose[over]}.`, 3_600);
+}
+
+function tooManyCodes(why: string, resetSeconds: number) {
+  const seconds = Math.max(1, resetSeconds);
+  return accountErrors.too_many_attempts(`${why} Try again in ${seconds} seconds.`, {
     headers: { 'Retry-After': String(seconds) },
   });
 }
 
 async function markVerified(tx: Transaction, { accountId, kind, target }: Contact): Promise<void> {
+  if (kind === 'phone') return markPhone(tx, accountId, target);
+  // It may be another account's by now, to whoever proved the mailbox first.
+  const { rowCount } = await tx.query('UPDATE accounts SET email_verified_at = now() WHERE id = $1 AND email = $2', [
+    accountId,
+    target,
+  ]);
+  if (rowCount !== 1) throw accountErrors.no_code_waiting();
+  // A token that would take away the email as one that nobody has proved has lost its ground.
+  await tx.query("DELETE FROM password_resets WHERE account_id = $1 AND kind = 'claim'", [accountId]);
+}
+
+async function markPhone(tx: Transaction, accountId: bigint, phone: string): Promise<void> {
   try {
-    if (kind === 'phone') await tx.query('UPDATE accounts SET phone = $2 WHERE id = $1', [accountId, target]);
-    else await tx.query('UPDATE accounts SET email_verified_at = now() WHERE id = $1', [accountId]);
+    await tx.query('UPDATE accounts SET phone = $2 WHERE id = $1', [accountId, phone]);
   } catch (error) {
     if (violates(error, 'accounts_phone_key')) throw accountErrors.phone_taken();
     throw error;

@@ -12,11 +12,11 @@ const sendMessage = defineJob({
   maxAttempts: 8,
 });
 
-/** Writes a message in the caller's commit; a job carries it out afterwards. */
+/** Writes a message in the caller's commit; a job carries it out afterwards. One that concerns no account yet has no `accountId`. */
 export async function postMessage(
   tx: Transaction,
   secrets: Secrets,
-  { accountId, ...message }: Message & { readonly accountId: bigint },
+  { accountId, ...message }: Message & { readonly accountId: bigint | null },
 ): Promise<void> {
   const id = newId('msg');
   await tx.query(

@@ -42,7 +42,7 @@ export async function openSecrets({ db, url, logger, given, sealed }: OpenSecret
     else refuseWrong(known, given);
     const bare = createSecrets(given.current, { others });
     const former = known.flatMap(({ sealedHashKeys }) =>
-      sealedHashKeys === null ? [] : [JSON.parse(bare.open('hash-keys', sealedHashKeys)) as HashKeys],
+      sealedHashKeys === null ? [] : [JSON.parse(bare.open('hash-keys', sealedHashKeys)) as Partial<HashKeys>],
     );
     const secrets = createSecrets(given.current, { others, former });
     return {

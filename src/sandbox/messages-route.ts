@@ -30,7 +30,8 @@ export function messagesRoute({ db, secrets }: { readonly db: Queryable; readonl
       path: '/sandbox/messages',
       tag: 'Sandbox',
       summary: 'Mails and SMS that would have been sent to you',
-      description: 'With SANDBOX_AUTO_VERIFY=false the codes that verify your email and phone number are found here.',
+      description:
+        'With SANDBOX_AUTO_VERIFY=false the codes that verify your email and phone number are found here, and always the tokens for a new password. What is sent to an email that you have not verified is on the console alone.',
       auth: 'key',
       scope: 'read',
       query: pageQuery,

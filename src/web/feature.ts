@@ -11,6 +11,7 @@ import { addInvoicePage } from './invoice-page.ts';
 import { addOnRampPage } from './on-ramp-page.ts';
 import { addPages } from './pages.ts';
 import { addPreviewPage } from './preview-page.ts';
+import { addResetPage } from './reset-page.ts';
 
 interface WebParts {
   readonly sandboxShops: SandboxShops | undefined;
@@ -41,5 +42,6 @@ export const web: Feature<unknown, WebParts> = {
     });
     if (sandboxOnRamp !== undefined) addOnRampPage(app, { context, onRamp: sandboxOnRamp });
     addBotPage(app, context);
+    addResetPage(app, context);
   },
 };

@@ -11,7 +11,7 @@ export interface PageContext {
 interface Page {
   readonly title: string;
   readonly description: string;
-  readonly name: 'home' | 'docs' | 'invoice' | 'preview' | 'buy';
+  readonly name: 'home' | 'docs' | 'invoice' | 'preview' | 'buy' | 'reset';
   /** Only for those who were given its address: no search engine is to list it. */
   readonly unlisted?: true;
   /** Beside the style that all pages share. */

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createLogger } from '../../src/logger.ts';
 import { useDatabase } from '../support/database.ts';
 import { startService } from '../support/service.ts';
+import { mailedToken, verifyEmail } from '../support/verify-email.ts';
 
 const database = useDatabase();
 
@@ -13,11 +14,17 @@ test('a log tells what happened and never a key, a password, an email, a phone n
   });
   const account = await service.client.register({ email: 'very.private@example.com', password: 'a private horse' });
   await service.client.get('/circle/lookup?email=very.private@example.com', account.key);
+  await verifyEmail(service.client, account.key);
   await service.client.patch('/account', { phone: '+14155550155' }, account.key);
   const { body } = await service.client.get('/sandbox/messages', account.key);
   const codes = body.messages.map((message: { text: string }) => message.text.slice(0, 6));
   await service.client.post('/account/phone/verify', { code: '000000' }, account.key);
   await service.client.post('/agent/register', { email: 'very.private@example.com', password: 'wrong private' });
+  await service.client.post('/account/password/reset', { email: 'very.private@example.com' });
+  const token = await mailedToken(service.client, account.key);
+  await service.client.post('/account/password/reset/confirm', { token, newPassword: 'iloveyou1' });
+  const change = { currentPassword: 'wrong private', newPassword: 'a newer private horse' };
+  await service.client.post('/account/password', change, account.key);
   // An unforeseen error whose text quotes a value.
   await database.db.query('ALTER TABLE accounts ADD CONSTRAINT no_ada CHECK (name <> $$ada the second$$)');
   const failed = await service.client.patch('/account', { name: 'ada the second' }, account.key);
@@ -49,6 +56,8 @@ test('a log tells what happened and never a key, a password, an email, a phone n
     'wrong private',
     '4155550155',
     'ada the second',
+    token,
+    'iloveyou1',
     ...codes,
   ]) {
     expect(log).not.toContain(secret);

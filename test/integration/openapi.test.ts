@@ -9,6 +9,7 @@ import { freshEmail } from '../support/client.ts';
 import { openShopfront, pay as payFor, paymentHeader, quotePath, receiptsOf, sign, termsOf } from '../support/nano.ts';
 import { useService } from '../support/service.ts';
 import { complete, startUcpMerchant } from '../support/ucp-merchant.ts';
+import { mailedToken, registerVerified } from '../support/verify-email.ts';
 
 const shop = await startUcpMerchant();
 const service = useService({
@@ -168,6 +169,7 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.post('/agent/register', body),
       await service.client.post('/agent/register', body),
       await service.client.post('/agent/register', { ...body, password: 'wrong horse' }),
+      await service.client.post('/agent/register', { ...body, email: freshEmail(), password: 'iloveyou1' }),
       await service.client.post('/agent/register', {}),
     ];
   },
@@ -201,7 +203,8 @@ const walks: Record<string, () => Promise<Reply[]>> = {
   async updateAccount() {
     const key = await newKey();
     return [
-      await service.client.patch('/account', { phone: '+14155550199', shippingAddress: '1 Main St' }, key),
+      await service.client.patch('/account', { phone: '+14155550199' }, key),
+      await service.client.patch('/account', { shippingAddress: '1 Main St' }, key),
       await service.client.patch('/account', { phone: 'x' }, key),
     ];
   },
@@ -320,7 +323,7 @@ const walks: Record<string, () => Promise<Reply[]>> = {
     ];
   },
   async verifyPhone() {
-    const key = await newKey();
+    const { key } = await registerVerified(service.client);
     await service.client.patch('/account', { phone: '+14155550198' }, key);
     const code = await latestCode(key);
     return [
@@ -328,8 +331,33 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.post('/account/phone/verify', { code }, key),
     ];
   },
-  async sendPhoneCode() {
+  async changePassword() {
     const key = await newKey();
+    const change = { currentPassword: password, newPassword: 'another horse' };
+    return [
+      await service.client.post('/account/password', { ...change, currentPassword: 'wrong horse' }, key),
+      await service.client.post('/account/password', { ...change, newPassword: 'iloveyou1' }, key),
+      await service.client.post('/account/password', change, key),
+    ];
+  },
+  async askPasswordReset() {
+    return [
+      await service.client.post('/account/password/reset', { email: freshEmail() }),
+      await service.client.post('/account/password/reset', {}),
+    ];
+  },
+  async confirmPasswordReset() {
+    const { key, email } = await registerVerified(service.client);
+    await service.client.post('/account/password/reset', { email });
+    const confirm = { token: await mailedToken(service.client, key), newPassword: 'another horse' };
+    return [
+      await service.client.post('/account/password/reset/confirm', { ...confirm, newPassword: 'iloveyou1' }),
+      await service.client.post('/account/password/reset/confirm', confirm),
+      await service.client.post('/account/password/reset/confirm', confirm),
+    ];
+  },
+  async sendPhoneCode() {
+    const { key } = await registerVerified(service.client);
     const none = await service.client.post('/account/phone/code', undefined, key);
     await service.client.patch('/account', { phone: '+14155550197' }, key);
     return [none, await service.client.post('/account/phone/code', undefined, key)];
@@ -507,6 +535,40 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.get(`/circle/withdrawals/${body.txId}`, key),
       await service.client.get('/circle/withdrawals/wdr_x', key),
     ];
+  },
+  async cancelWithdrawal() {
+    const key = await newFundedKey();
+    const { body } = await service.client.post('/circle/withdraw', { amount: 5, address: outsideAddress }, key);
+    const cancel = (txId: string) => service.client.request('POST', `/circle/withdrawals/${txId}/cancel`, { key });
+    // Whoever is faster: it is called back, or on its way already.
+    return [await cancel(body.txId), await cancel('wdr_x')];
+  },
+  async getWithdrawalLimits() {
+    return [await service.client.get('/account/withdrawal-limits', await newFundedKey())];
+  },
+  async getWithdrawalAddresses() {
+    const key = await newKey();
+    await service.client.post('/account/withdrawal-addresses', { address: outsideAddress }, key);
+    return [await service.client.get('/account/withdrawal-addresses', key)];
+  },
+  async addWithdrawalAddress() {
+    const key = await newKey();
+    return [
+      await service.client.post('/account/withdrawal-addresses', { address: outsideAddress }, key),
+      await service.client.post('/account/withdrawal-addresses', { address: 'mine' }, key),
+    ];
+  },
+  async removeWithdrawalAddress() {
+    const key = await newKey();
+    await service.client.post('/account/withdrawal-addresses', { address: outsideAddress }, key);
+    const remove = () => service.client.request('DELETE', `/account/withdrawal-addresses/${outsideAddress}`, { key });
+    return [await remove(), await remove()];
+  },
+  async switchAllowList() {
+    const key = await newKey();
+    const turn = (enabled: unknown) =>
+      service.client.request('PUT', '/account/withdrawal-addresses/allow-list', { key, body: { enabled } });
+    return [await turn(true), await turn(false), await turn('on')];
   },
   async listChains() {
     return [await service.client.get('/cross-chain/chains'), await service.client.get('/cross-chain/chains?x=1')];
@@ -846,6 +908,8 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'GET /account/keys',
     'GET /account/proof',
     'GET /account/statement',
+    'GET /account/withdrawal-addresses',
+    'GET /account/withdrawal-limits',
     'GET /agents/check',
     'GET /circle/balance',
     'GET /circle/buy-sessions',
@@ -894,9 +958,10 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'POST /shopping/sales/{orderId}/refund',
     'POST /swap/execute',
   ],
-  withdraw: ['POST /circle/withdraw'],
+  withdraw: ['POST /circle/withdraw', 'POST /circle/withdrawals/{txId}/cancel'],
   manage: [
     'DELETE /account/keys/{id}',
+    'DELETE /account/withdrawal-addresses/{address}',
     'DELETE /shopping/merchants/{domain}',
     'DELETE /webhooks/{id}',
     'PATCH /account',
@@ -905,9 +970,11 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'POST /account/email/verify',
     'POST /account/keys',
     'POST /account/keys/revoke-all',
+    'POST /account/password',
     'POST /account/phone/code',
     'POST /account/phone/verify',
     'POST /account/tier',
+    'POST /account/withdrawal-addresses',
     'POST /circle/wallet',
     'POST /cross-chain/wallet',
     'POST /shopping/merchants',
@@ -916,6 +983,7 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'POST /webhooks',
     'POST /webhooks/deliveries/{id}/retry',
     'POST /webhooks/{id}/test',
+    'PUT /account/withdrawal-addresses/allow-list',
   ],
 };
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { TestAccount } from '../support/client.ts';
 import { useService } from '../support/service.ts';
+import { registerVerified, verifyEmail } from '../support/verify-email.ts';
 
 const said: string[] = [];
 const service = useService({ env: { SANDBOX_AUTO_VERIFY: 'false' }, say: (line) => said.push(line) });
@@ -42,8 +43,27 @@ describe('an email', () => {
 });
 
 describe('a phone number', () => {
-  test('waits for its code, then stands for the account', async () => {
+  test('is sent no code before the email is verified, and then it is', async () => {
     const owner = await service.client.register();
+    const early = await service.client.patch('/account', { phone: '+14155550100', name: 'Ada L.' }, owner.key);
+    expect([early.status, early.body.code]).toEqual([403, 'email_not_verified']);
+    expect((await service.client.get('/account', owner.key)).body).toMatchObject({ name: 'Ada', pendingPhone: null });
+    await verifyEmail(service.client, owner.key);
+    expect((await service.client.patch('/account', { phone: '+14155550100' }, owner.key)).status).toBe(200);
+  });
+
+  test('that belongs to somebody is not told to who claims it, only to who proves it', async () => {
+    const [owner, other] = [await registerVerified(service.client), await registerVerified(service.client)];
+    await service.client.patch('/account', { phone: '+14155550109' }, owner.key);
+    await service.client.post('/account/phone/verify', { code: await codeFor(owner, 'sms') }, owner.key);
+    const claimed = await service.client.patch('/account', { phone: '+14155550109' }, other.key);
+    expect(claimed.status).toBe(200);
+    const proved = await service.client.post('/account/phone/verify', { code: await codeFor(other, 'sms') }, other.key);
+    expect([proved.status, proved.body.code]).toEqual([409, 'phone_taken']);
+  });
+
+  test('waits for its code, then stands for the account', async () => {
+    const owner = await registerVerified(service.client);
     const claimed = await service.client.patch('/account', { phone: '+14155550101' }, owner.key);
     expect(claimed.body).toMatchObject({ phone: '+14155550101', phoneVerified: false, pendingPhone: '+14155550101' });
 
@@ -57,7 +77,7 @@ describe('a phone number', () => {
   });
 
   test('is not taken by claiming it: whoever proves it first has it, and the other proof fails', async () => {
-    const [squatter, owner] = [await service.client.register(), await service.client.register()];
+    const [squatter, owner] = [await registerVerified(service.client), await registerVerified(service.client)];
     await service.client.patch('/account', { phone: '+14155550102' }, squatter.key);
     const claimed = await service.client.patch('/account', { phone: '+14155550102' }, owner.key);
     expect(claimed.status).toBe(200);
@@ -73,7 +93,7 @@ describe('a phone number', () => {
   });
 
   test('a new number leaves the old one in place until it is proved', async () => {
-    const owner = await service.client.register();
+    const owner = await registerVerified(service.client);
     await service.client.patch('/account', { phone: '+14155550103' }, owner.key);
     await service.client.post('/account/phone/verify', { code: await codeFor(owner, 'sms') }, owner.key);
     const moving = await service.client.patch('/account', { phone: '+14155550104' }, owner.key);
@@ -81,7 +101,7 @@ describe('a phone number', () => {
   });
 
   test('five wrong codes end a code, however many are tried at once', async () => {
-    const owner = await service.client.register();
+    const owner = await registerVerified(service.client);
     await service.client.patch('/account', { phone: '+14155550105' }, owner.key);
     const code = await codeFor(owner, 'sms');
     const replies = await Promise.all(
@@ -98,7 +118,7 @@ describe('a phone number', () => {
   });
 
   test('codes cannot be ordered without end', async () => {
-    const owner = await service.client.register();
+    const owner = await registerVerified(service.client);
     await service.client.patch('/account', { phone: '+14155550106' }, owner.key);
     const statuses: number[] = [];
     for (let i = 0; i < 6; i++)
@@ -109,7 +129,7 @@ describe('a phone number', () => {
   test('many accounts together cannot flood one phone', async () => {
     const statuses: number[] = [];
     for (let i = 0; i < 7; i++) {
-      const { key } = await service.client.register();
+      const { key } = await registerVerified(service.client);
       statuses.push((await service.client.patch('/account', { phone: '+14155550108' }, key)).status);
     }
     expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429]);
@@ -117,7 +137,7 @@ describe('a phone number', () => {
 
   test('verifying one number while another is claimed never loses the other', async () => {
     for (let round = 0; round < 8; round++) {
-      const owner = await service.client.register();
+      const owner = await registerVerified(service.client);
       await service.client.patch('/account', { phone: `+1415556010${round}` }, owner.key);
       const code = await codeFor(owner, 'sms');
       const [verified, claimed] = await Promise.all([
@@ -133,7 +153,7 @@ describe('a phone number', () => {
   });
 
   test('an expired code is worth nothing', async () => {
-    const owner = await service.client.register();
+    const owner = await registerVerified(service.client);
     await service.client.patch('/account', { phone: '+14155550107' }, owner.key);
     const code = await codeFor(owner, 'sms');
     await service.database.db.query(

@@ -20,6 +20,7 @@ import { createSagaRunner } from '../../src/sagas/run-saga.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import { houseMoveHandler, houseMoveSaga } from '../../src/treasury/house-move.ts';
 import { type HousePurpose, houseWallet } from '../../src/wallets/house-wallets.ts';
+import { noBrakes } from './brakes.ts';
 import { readUp, type User, useDepositWorld } from './deposits.ts';
 import type { Seller } from './seller.ts';
 
@@ -49,6 +50,7 @@ export function usePurchaseWorld(seller: Seller) {
       timeoutMs: 10_000,
       mostSeconds: 300,
       float: amountOf('USDC', 10_000_000n),
+      brakes: noBrakes,
       ...changed,
     };
   }

@@ -1,0 +1,36 @@
+import type { Transaction } from '../db/database.ts';
+import { randomHandle } from '../ids.ts';
+import { assignWallet } from '../wallets/assign-wallet.ts';
+import type { NewWallet } from '../wallets/provider.ts';
+
+export interface AccountToInsert {
+  readonly email: string;
+  readonly name: string;
+  readonly passwordHash: string;
+  readonly wallet: NewWallet;
+  /** Whose wallet it is. */
+  readonly provider: string;
+}
+
+export interface InsertedAccount {
+  readonly id: bigint;
+  readonly handle: string;
+  readonly walletId: string;
+  readonly address: string;
+}
+
+/** An account and its wallet, in the caller's commit. Undefined when the email was just taken. */
+export async function insertAccount(
+  tx: Transaction,
+  { email, name, passwordHash, wallet, provider }: AccountToInsert,
+): Promise<InsertedAccount | undefined> {
+  const { rows } = await tx.query<{ id: bigint; handle: string }>(
+    `INSERT INTO accounts (handle, email, name, password_hash) VALUES ($1, $2, $3, $4)
+     ON CONFLICT ON CONSTRAINT accounts_email_key DO NOTHING RETURNING id, handle`,
+    [randomHandle(), email, name, passwordHash],
+  );
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  const { id, handle } = row;
+  return { id, handle, ...(await assignWallet(tx, { accountId: id, chain: 'MATIC', provider, wallet })) };
+}

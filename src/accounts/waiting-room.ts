@@ -1,0 +1,61 @@
+/** Where slowed attempts wait, and by how much their numbers are bounded. */
+export interface WaitingRoomBounds {
+  readonly perLine: number;
+  readonly perNetwork: number;
+  readonly inAll: number;
+}
+
+interface Wait {
+  readonly network: string;
+  /** Those in one line wait for each other, so that many at once gain nothing. */
+  readonly line: string;
+  readonly delayMs: number;
+}
+
+export interface WaitingRoom {
+  /** Runs the work after the delay, and after those who stand before it in its line. Undefined when there is no place left for its network. */
+  wait<T>(wait: Wait, work: () => Promise<T>): Promise<T> | undefined;
+  /** How many wait now. */
+  readonly size: number;
+}
+
+/** A place is a timer and a promise: neither a turn at the passwords nor a connection to the database. */
+export function createWaitingRoom(bounds: WaitingRoomBounds, sleep: (ms: number) => Promise<void>): WaitingRoom {
+  const lines = new Map<string, { length: number; last: Promise<unknown> }>();
+  const perNetwork = new Map<string, number>();
+  let size = 0;
+
+  async function stand<T>({ network, line: name, delayMs }: Wait, work: () => Promise<T>): Promise<T> {
+    const line = lines.get(name) ?? { length: 0, last: Promise.resolve() };
+    lines.set(name, line);
+    const before = line.last;
+    line.length++;
+    size++;
+    perNetwork.set(network, (perNetwork.get(network) ?? 0) + 1);
+    const done = before.then(() => sleep(delayMs)).then(work);
+    line.last = done.catch(() => {});
+    try {
+      return await done;
+    } finally {
+      size--;
+      if (--line.length === 0) lines.delete(name);
+      const left = (perNetwork.get(network) ?? 1) - 1;
+      if (left === 0) perNetwork.delete(network);
+      else perNetwork.set(network, left);
+    }
+  }
+
+  return {
+    get size() {
+      return size;
+    },
+    wait(wait, work) {
+      const here = perNetwork.get(wait.network) ?? 0;
+      // So many networks at once that there is no place left: who has none of them is not made to pay for the others.
+      if (size >= bounds.inAll && here === 0) return work();
+      const length = lines.get(wait.line)?.length ?? 0;
+      if (size >= bounds.inAll || here >= bounds.perNetwork || length >= bounds.perLine) return undefined;
+      return stand(wait, work);
+    },
+  };
+}

@@ -1,0 +1,83 @@
+import type { Transaction } from '../db/database.ts';
+import { networksOf } from '../http/client-address.ts';
+import type { Logger } from '../logger.ts';
+
+/** How many messages of a kind go out on a day (UTC); 0 is without a limit. */
+export interface DailyLimits {
+  /** Asked for from one address network. */
+  readonly perNetwork: number;
+  /** To one number or mailbox. */
+  readonly perTarget: number;
+  /** To the numbers of one country. */
+  readonly perCountry: number;
+  readonly inAll: number;
+}
+
+export interface Posted {
+  /** What is counted together, such as `sms`. */
+  readonly kind: string;
+  /** The address that asked for it; undefined when no stranger can have. */
+  readonly ip: string | undefined;
+  /** A keyed hash or an id will do: it is only ever recognised again. */
+  readonly target: string;
+  readonly country?: string | undefined;
+}
+
+/** How many addresses of a /48 may be as busy as one may. */
+const busyAddresses = 4;
+
+/**
+ * Counts a message in the caller's commit, over all instances. Undefined when it may go; otherwise the first limit that it is over,
+ * and then it is counted nowhere. Call it late in a transaction: whoever sends to the same country waits for the commit.
+ */
+export async function countMessage(
+  tx: Transaction,
+  logger: Logger,
+  limits: DailyLimits,
+  { kind, ip, target, country }: Posted,
+): Promise<'network' | 'target' | 'country' | 'all' | undefined> {
+  const { nearest, wider } = ip === undefined ? { nearest: undefined, wider: undefined } : networksOf(ip);
+  // Always in this order, so that nobody waits for who waits for him.
+  const counted = [
+    { what: 'network', of: nearest, limit: limits.perNetwork },
+    { what: 'network', of: wider, limit: busyAddresses * limits.perNetwork },
+    { what: 'target', of: target, limit: limits.perTarget },
+    { what: 'country', of: country, limit: limits.perCountry },
+    { what: 'all', of: '', limit: limits.inAll },
+  ] as const;
+  await tx.query('SAVEPOINT before_counting');
+  for (const { what, of, limit } of counted) {
+    if (of === undefined || limit === 0) continue;
+    const count = await take(tx, `${kind}:${what}:${of}`, limit);
+    if (count === undefined) {
+      await tx.query('ROLLBACK TO SAVEPOINT before_counting');
+      return what;
+    }
+    if (what === 'all' && count === 1) await forgetOldDays(tx);
+    if (count === limit && what !== 'network' && what !== 'target') {
+      logger.warn({ kind, limit, ...(country !== undefined && what === 'country' && { country }) }, lastOne(what));
+    }
+  }
+  await tx.query('RELEASE SAVEPOINT before_counting');
+  return undefined;
+}
+
+function lastOne(what: 'country' | 'all'): string {
+  const where = what === 'all' ? '' : ' to this country';
+  return `this was the last message of its kind${where} for today: raise the limit, or see who asks for so many`;
+}
+
+async function take(tx: Transaction, scope: string, limit: number): Promise<number | undefined> {
+  const { rows } = await tx.query<{ count: number }>(
+    `INSERT INTO message_counts AS c (day, scope, count) VALUES ((now() AT TIME ZONE 'UTC')::date, $1, 1)
+     ON CONFLICT (day, scope) DO UPDATE SET count = c.count + 1 WHERE c.count < $2
+     RETURNING count`,
+    [scope, limit],
+  );
+  return rows[0]?.count;
+}
+
+/** The first message of a day takes away what was counted before the day before. */
+async function forgetOldDays(tx: Transaction): Promise<void> {
+  await tx.query("DELETE FROM message_counts WHERE day < (now() AT TIME ZONE 'UTC')::date - 1");
+}

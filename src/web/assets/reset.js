@@ -1,0 +1,55 @@
+// Sets a new password with the token that stands behind the # of the address. It is taken out of there at once, so that neither
+// the history nor a picture of the screen keeps it.
+
+const token = location.hash.slice(1);
+history.replaceState(null, '', location.pathname);
+
+const form = document.getElementById('reset');
+const password = document.getElementById('password');
+const wrong = document.getElementById('wrong');
+const button = form.querySelector('button');
+
+document.getElementById(/^pwr_\w+$/.test(token) ? 'reset' : 'missing').hidden = false;
+if (!form.hidden) password.focus();
+
+document.getElementById('show').addEventListener('change', ({ target }) => {
+  password.type = target.checked ? 'text' : 'password';
+});
+
+form.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  wrong.textContent = '';
+  button.disabled = true;
+  try {
+    const answer = await fetch(form.dataset.to, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        token,
+        newPassword: password.value,
+        revokeKeys: document.getElementById('revoke').checked,
+      }),
+    });
+    const body = await answer.json();
+    if (answer.ok) showDone(body);
+    else wrong.textContent = body.detail;
+  } catch {
+    wrong.textContent = 'The service could not be reached. Try again in a moment.';
+  }
+  button.disabled = false;
+});
+
+function showDone({ handle, isNewAccount, revokedKeys, keysLeft }) {
+  const account = isNewAccount ? `Your new account is ${handle}.` : `It is for your account ${handle}.`;
+  const ended = revokedKeys === 0 ? '' : ` ${count(revokedKeys)} ended.`;
+  const left = keysLeft === 0 ? '' : ` ${count(keysLeft)} still valid.`;
+  document.getElementById('what').textContent = `${account}${ended}${left} You can close this page.`;
+  form.remove();
+  const done = document.getElementById('done');
+  done.hidden = false;
+  done.focus();
+}
+
+function count(keys) {
+  return keys === 1 ? 'One API key is' : `${keys} API keys are`;
+}
