@@ -11,7 +11,7 @@ import type { OpenApiDocument } from '../../src/http/openapi.ts';
 import { lockOwner } from '../../src/ledger/lock-owner.ts';
 import { createLogger } from '../../src/logger.ts';
 import type { Reply } from '../support/client.ts';
-import { useService } from '../support/service.ts';
+import { startService, useService } from '../support/service.ts';
 
 const service = useService();
 const db = () => service.database.db;
@@ -375,6 +375,19 @@ describe('where a key was last used', () => {
       lastUsedFrom: '203.0.113.7',
     });
   });
+});
+
+test('a process that stops has written down which keys it saw, and from where', async () => {
+  const other = await startService(service.database, { roles: { serve: true, work: false } });
+  const { key } = await service.client.register();
+  const { id, apiKey } = (await make(key)).body;
+  const before = Date.now();
+  expect((await other.client.get('/account', apiKey)).status).toBe(200);
+  await other.stop();
+  const keys: { id: string; lastUsedAt: string; lastUsedFrom: string }[] = await listed(key);
+  const seen = keys.find((one) => one.id === id);
+  expect(seen?.lastUsedFrom).toBe('127.0.0.1');
+  expect(Date.parse(seen?.lastUsedAt ?? '')).toBeGreaterThanOrEqual(before);
 });
 
 describe('what is written down of keys', () => {
