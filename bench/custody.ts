@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
-import { createPasswords } from '../src/accounts/passwords.ts';
+import { createPasswords } from '../src/accounts/passwords/passwords.ts';
 import { createNetworks } from '../src/chains/network.ts';
 import { openDatabase } from '../src/db/database.ts';
 import { startWatchers } from '../src/deposits/watch-chains.ts';

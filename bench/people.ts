@@ -1,4 +1,4 @@
-import { newApiKey } from '../src/accounts/api-key.ts';
+import { newApiKey } from '../src/accounts/keys/api-key.ts';
 import type { Database } from '../src/db/database.ts';
 import { houseAccount, userAccount } from '../src/ledger/account-id.ts';
 import { createLedger } from '../src/ledger/ledger.ts';

@@ -91,7 +91,10 @@ async function measureFailing(db: Database, receiver: Receiver, count: number) {
 async function register(db: Database, accountId: bigint, url: string): Promise<void> {
   const events = ['payment.sent', 'payment.received'];
   const secret = 'whsec_c2VjcmV0IHNlY3JldCBzZWNyZXQ=';
-  await db.transaction((tx) => createWebhook(tx, createSecrets(benchSecret), { accountId, url, events, secret }));
+  const keyId = `key_${accountId}`;
+  await db.transaction((tx) =>
+    createWebhook(tx, createSecrets(benchSecret), { accountId, keyId, url, events, secret }),
+  );
 }
 
 /** Deliveries as they are written for events, evenly for all webhooks. */

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { AccountChanges } from './accounts/account-changes.ts';
+import type { OnKeysEnded } from './accounts/keys/on-keys-ended.ts';
 import type { WalletSource } from './accounts/register.ts';
 import type { Attestations } from './bridge/attestations.ts';
 import type { Networks } from './chains/network.ts';
@@ -35,6 +36,7 @@ import type { SigningKey } from './signed-requests/signing-key.ts';
 import type { Market } from './swaps/market.ts';
 import type { WalletProvider } from './wallets/provider.ts';
 import type { UnknownTransactions } from './wallets/unknown-transactions.ts';
+import type { Brakes } from './withdrawals/brakes.ts';
 import type { Screening } from './withdrawals/screening.ts';
 
 /** What every feature may stand on: doors and ports, never an adapter. */
@@ -60,6 +62,8 @@ export interface Parts {
   readonly onRamps: readonly OnRamp[];
   /** The addresses outside that no money goes to or comes from. */
   readonly screening: Screening;
+  /** What slows down money that leaves. */
+  readonly brakes: Brakes;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly checkpoint: Checkpoint;
@@ -71,6 +75,8 @@ export interface Parts {
   readonly sagas: readonly Saga[];
   /** What all features do when something is deposited. */
   readonly onDeposits: OnDeposits;
+  /** What all features have to tell, or to end, when API keys end. */
+  readonly onKeysEnded: OnKeysEnded;
 }
 
 /** In a process that answers requests. */
@@ -120,6 +126,8 @@ export interface CommandTools<Own> {
   readonly operator: string;
   /** The sagas of all features. */
   readonly sagas: readonly Saga[];
+  /** What all features have to tell, or to end, when API keys end. */
+  readonly onKeysEnded: OnKeysEnded;
 }
 
 /** A saga and, given what it works with, the code that runs it. */
@@ -158,6 +166,8 @@ export interface Feature<Own = unknown, More = unknown> {
   schedules?(parts: WorkingParts & More, settings: Own): readonly Schedule[];
   /** Part of the commit that credits deposits, before the posting. Everybody's deposits wait for it: nothing slow. */
   onDeposits?: OnDeposits;
+  /** Part of the commit that ends API keys: names what was made with them and outlasts them, or ends it too. */
+  onKeysEnded?: OnKeysEnded;
   /** They run from the call on, until they are stopped. */
   loops?(parts: WorkingParts & More, settings: Own): readonly { stop(): Promise<void> }[];
 }

@@ -5,7 +5,7 @@ import { lockOwner } from '../ledger/lock-owner.ts';
 import { printable } from '../printable.ts';
 import { Refusal } from '../refusal.ts';
 import { announceAccountChange } from './account-changes.ts';
-import { findId } from './find-id.ts';
+import { findId } from './find-account.ts';
 import { readProfile } from './profile.ts';
 import { setTier, tier as tierField } from './tier.ts';
 
@@ -15,11 +15,11 @@ interface Tools {
   readonly operator: string;
 }
 
-/** `paywright account …`: what the operator does by hand. <who> is a handle or an email, verified or not. */
+/** `paywright account …`: what the operator does by hand. <who> is a handle or an email, verified or not. Answers the group. */
 export function addAccountCommands(program: Command, { withDatabase, say, operator }: Tools): Command {
   const account = program
     .command('account')
-    .description('look at an account, freeze it, change its tier, let its owner in again');
+    .description('look at an account, freeze it, change its tier, end its keys, let its owner in again');
 
   account
     .command('show <who>')

@@ -11,6 +11,12 @@ export const accountErrors = defineErrors({
     title: 'Too many attempts',
     detail: 'There were too many wrong attempts. Retry-After says how many seconds to wait.',
   },
+  key_not_found: { status: 404, title: 'No such key', detail: 'You have no key with this id.' },
+  key_outlives_maker: {
+    status: 403,
+    title: 'The key would outlive the one that makes it',
+    detail: 'A key makes only keys that end no later than itself.',
+  },
   password_too_common: {
     status: 400,
     title: 'Password too common',

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { Feature } from '../feature.ts';
-import { defineSettings } from '../settings.ts';
-import { askReset } from './ask-reset.ts';
-import { changePassword } from './change-password.ts';
+import { defineSettings, wholeNumber } from '../settings.ts';
 import { addAccountCommands } from './commands.ts';
-import { confirmReset } from './confirm-reset.ts';
+import { addKeyCommands } from './keys/key-commands.ts';
+import type { KeyIdleness } from './keys/key-lifetime.ts';
 import {
   type AccountLimits,
   limitNames,
@@ -13,16 +12,21 @@ import {
   readLimits,
   unsafeLimits,
 } from './limit-settings.ts';
-import { mailResetHandler } from './mail-reset.ts';
-import { createNoteFailure } from './note-failure.ts';
-import { createPasswords } from './passwords.ts';
+import { askReset } from './passwords/ask-reset.ts';
+import { changePassword } from './passwords/change-password.ts';
+import { confirmReset } from './passwords/confirm-reset.ts';
+import { mailResetHandler } from './passwords/mail-reset.ts';
+import { createNoteFailure } from './passwords/note-failure.ts';
+import { createPasswords } from './passwords/passwords.ts';
+import { addResetCommand } from './passwords/reset-command.ts';
+import { createSignInThrottle } from './passwords/sign-in-throttle.ts';
 import { createRegister } from './register.ts';
-import { addResetCommand } from './reset-command.ts';
 import { accountRoutes } from './routes.ts';
-import { createSignInThrottle } from './sign-in-throttle.ts';
 import { createVerification } from './verification.ts';
 
-interface AccountSettings extends AccountLimits {
+const dayMs = 24 * 60 * 60_000;
+
+interface AccountSettings extends AccountLimits, KeyIdleness {
   /** Emails and phone numbers count as verified at once. Only ever true in the sandbox. */
   readonly autoVerify: boolean;
 }
@@ -36,24 +40,48 @@ export const accounts: Feature<AccountSettings> = {
         .enum(['true', 'false'], { error: 'must be true or false' })
         .default('true')
         .transform((text) => text === 'true'),
+      KEY_IDLE_DAYS: wholeNumber(0, 3_650, 90),
       ...limitVariables,
     },
-    harmless: ['SANDBOX_AUTO_VERIFY', ...limitNames],
+    harmless: ['SANDBOX_AUTO_VERIFY', 'KEY_IDLE_DAYS', ...limitNames],
     readme: [
       '| `SANDBOX_AUTO_VERIFY` | `true` | `false`: codes are needed, and are at `GET /api/sandbox/messages` |',
+      '| `KEY_IDLE_DAYS` | `90` | API keys that nobody has used for so many days are refused; 0 is never. Live takes 1 to 365 |',
       ...limitReadme,
     ],
-    read: (env, mode) => ({ autoVerify: mode === 'sandbox' && env.SANDBOX_AUTO_VERIFY, ...readLimits(env) }),
+    read: (env, mode) => ({
+      autoVerify: mode === 'sandbox' && env.SANDBOX_AUTO_VERIFY,
+      idleMs: env.KEY_IDLE_DAYS === 0 ? Number.POSITIVE_INFINITY : env.KEY_IDLE_DAYS * dayMs,
+      ...readLimits(env),
+    }),
     refuseLive: (env, given) => [
       ...(given['SANDBOX_AUTO_VERIFY'] === undefined
         ? []
         : ['SANDBOX_AUTO_VERIFY is unsafe: it belongs to the sandbox']),
+      ...(env.KEY_IDLE_DAYS >= 1 && env.KEY_IDLE_DAYS <= 365
+        ? []
+        : ['KEY_IDLE_DAYS is unsafe: keys that everybody has forgotten must end within a year']),
       ...unsafeLimits(env),
     ],
   }),
-  commands: (program, tools) => addResetCommand(addAccountCommands(program, tools), tools),
-  routes(parts, { autoVerify, codeLimits, resetLimits, longestDelayMs }) {
-    const { db, once, secrets, limiter, rateLimits, provider, accountChanges: changes, logger, clock } = parts;
+  commands(program, tools) {
+    const account = addAccountCommands(program, tools);
+    addKeyCommands(account, tools);
+    addResetCommand(account, tools);
+  },
+  routes(parts, { autoVerify, codeLimits, resetLimits, longestDelayMs, idleMs }) {
+    const {
+      db,
+      once,
+      secrets,
+      limiter,
+      rateLimits,
+      provider,
+      accountChanges: changes,
+      logger,
+      clock,
+      onKeysEnded,
+    } = parts;
     const verification = createVerification({ db, secrets, limiter, logger, codeLimits, automatic: autoVerify });
     const passwords = createPasswords();
     const throttle = createSignInThrottle({ limiter, rateLimits, passwords, longestDelayMs, clock });
@@ -65,11 +93,15 @@ export const accounts: Feature<AccountSettings> = {
       changes,
       verification,
       rateLimits,
-      register: createRegister({ ...signIn, verification, wallets: provider }),
-      changePassword: (change) => changePassword({ ...signIn, changes }, change),
+      secrets,
+      clock,
+      idleMs,
+      onKeysEnded,
+      register: createRegister({ ...signIn, verification, wallets: provider, idleMs }),
+      changePassword: (change) => changePassword({ ...signIn, changes, onKeysEnded }, change),
       askReset: (asked) => askReset({ db, logger, resetLimits }, asked),
       confirmReset: (confirmation) =>
-        confirmReset({ db, secrets, passwords, changes, wallets: provider }, confirmation),
+        confirmReset({ db, secrets, passwords, changes, onKeysEnded, wallets: provider }, confirmation),
     });
   },
   jobs: ({ db, secrets, logger, publicUrl }, { resetLimits }) => [

@@ -93,4 +93,11 @@ export const shippingAddress = z
     'must hold nothing that cannot be seen, such as zero-width or direction-changing characters',
   );
 
+/** A key as it is given out. */
+export const shownKey = z
+  .string()
+  .meta({ description: 'Begins with pa_live_. Shown this once: keep it like a password.' });
+
+export const exampleKey = 'pa_live_EXAMPLEexampleEXAMPLEexampleEXAMPLEabc';
+
 export const code = z.string().regex(/^\d{6}$/, 'must be the 6 digits of the code');

@@ -1,4 +1,5 @@
-import type { Queryable } from '../db/database.ts';
+import { onlyRow, type Queryable } from '../db/database.ts';
+import { Refusal } from '../refusal.ts';
 
 /** A public identifier of an account. An email or a phone number finds its account only once it is verified. */
 export type AccountIdentifier = { readonly handle: string } | { readonly email: string } | { readonly phone: string };
@@ -23,6 +24,16 @@ export async function findAccount(db: Queryable, by: AccountIdentifier): Promise
         ? await db.query<FoundAccount>(`${select} WHERE email = $1 AND email_verified_at IS NOT NULL`, [by.email])
         : await db.query<FoundAccount>(`${select} WHERE phone = $1`, [by.phone]);
   return rows[0];
+}
+
+/** For a command of the operator: by handle or email, verified or not. */
+export async function findId(db: Queryable, who: string): Promise<bigint> {
+  const result = await db.query<{ id: bigint }>(
+    'SELECT id FROM accounts WHERE handle = upper($1) OR email = lower($1)',
+    [who],
+  );
+  if (result.rowCount === 0) throw new Refusal(`No account has the handle or email "${who}".`);
+  return onlyRow(result).id;
 }
 
 /** Who these accounts are, for somebody who has dealt with them. */

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { wholeNumber } from '../settings.ts';
-import type { ResetLimits } from './reset-limits.ts';
+import type { ResetLimits } from './passwords/reset-limits.ts';
 import type { CodeLimits } from './verification.ts';
 
 const perDay = (fallback: number) => wholeNumber(0, 1_000_000_000, fallback);

@@ -1,17 +1,21 @@
+import type { Clock } from '../clock.ts';
 import type { RateLimitConfig } from '../config.ts';
 import type { Database } from '../db/database.ts';
 import type { Once } from '../http/idempotency.ts';
+import type { Secrets } from '../secrets.ts';
 import type { AccountChanges } from './account-changes.ts';
-import type { PasswordChange } from './change-password.ts';
-import type { ResetConfirmation, ResetConfirmed } from './confirm-reset.ts';
+import type { OnKeysEnded } from './keys/on-keys-ended.ts';
+import type { PasswordChange } from './passwords/change-password.ts';
+import type { ResetConfirmation, ResetConfirmed } from './passwords/confirm-reset.ts';
+import type { PasswordSet } from './passwords/set-password.ts';
 import type { Registered, Registration } from './register.ts';
-import type { PasswordSet } from './set-password.ts';
 import type { Verification } from './verification.ts';
 
 /** What the account routes are made of. */
 export interface AccountParts {
   readonly db: Database;
   readonly once: Once;
+  readonly secrets: Secrets;
   readonly register: (registration: Registration) => Promise<Registered>;
   readonly changes: AccountChanges;
   readonly verification: Verification;
@@ -19,4 +23,8 @@ export interface AccountParts {
   readonly changePassword: (change: PasswordChange) => Promise<PasswordSet>;
   readonly askReset: (asked: { readonly email: string; readonly ip: string }) => Promise<void>;
   readonly confirmReset: (confirmation: ResetConfirmation) => Promise<ResetConfirmed>;
+  readonly clock: Clock;
+  /** How long a key lives that nobody uses. */
+  readonly idleMs: number;
+  readonly onKeysEnded: OnKeysEnded;
 }

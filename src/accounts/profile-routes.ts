@@ -5,7 +5,6 @@ import { accountErrors } from './errors.ts';
 import * as field from './fields.ts';
 import type { AccountParts } from './parts.ts';
 import { readProfile, updateProfile } from './profile.ts';
-import { revokeKey } from './revoke-key.ts';
 import { describeLimit, setTier, tier as tierField } from './tier.ts';
 
 export const exampleWallet = 'wal_01kp3v2m8rfk2s6y0e6v9q4w1x';
@@ -73,7 +72,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         tag: 'Accounts',
         summary: 'Change your account',
         description:
-          'Send only what should change; null clears a field. A new phone number is sent a code by SMS, once your email is verified, and stands for you when POST /account/phone/verify has had it.',
+          'Send only what should change; null clears a field. A new phone number is sent a code by SMS, once your email is verified, and stands for you when POST /account/phone/verify has had it. You are told by email when your withdrawalAddress changes.',
         auth: 'key',
         scope: 'manage',
         body: z.strictObject({
@@ -86,7 +85,8 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         returns: { 200: { description: 'The account as it is now', schema: profile, example: exampleProfile } },
         errors: [accountErrors.phone_taken, accountErrors.email_not_verified, accountErrors.too_many_attempts],
       },
-      async ({ caller: { accountId }, ip, body }) => ok(await updateProfile(parts, { accountId, ip }, body)),
+      async ({ caller: { accountId, keyId }, body, ip }) =>
+        ok(await updateProfile(parts, { accountId, by: { keyId, address: ip } }, body)),
     ),
     defineRoute(
       {
@@ -115,29 +115,6 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         await changes.everywhere(accountId, (tx) => setTier(tx, { accountId, tier, by: { keyId, address: ip } }));
         const message = `You are on the ${tier} tier now.`;
         return ok({ tier, rateLimit: describeLimit(rateLimits, tier), message });
-      },
-    ),
-    defineRoute(
-      {
-        id: 'revokeKey',
-        method: 'POST',
-        path: '/account/revoke-key',
-        tag: 'Accounts',
-        summary: 'Revoke the key that calls',
-        description: 'Wallets and funds are unaffected. Sign in again to get a new key.',
-        auth: 'key',
-        scope: 'manage',
-        returns: {
-          200: {
-            description: 'The key is refused everywhere from now on',
-            schema: z.object({ revoked: z.literal(true) }),
-            example: { revoked: true },
-          },
-        },
-      },
-      async ({ caller }) => {
-        await revokeKey(changes, caller);
-        return ok({ revoked: true });
       },
     ),
   ];

@@ -1,4 +1,7 @@
-import { type Database, onlyRow, type Queryable } from '../db/database.ts';
+import { type AuditActor, recordAudit } from '../audit/record.ts';
+import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
+import type { Secrets } from '../secrets.ts';
+import { tellOwner } from './tell-owner.ts';
 import type { Verification } from './verification.ts';
 
 /** What an account knows about itself. */
@@ -55,20 +58,38 @@ export interface ProfileChange {
   readonly shippingAddress?: string | null | undefined;
 }
 
+interface ProfileParts {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly verification: Verification;
+}
+
+/** Whose profile is changed, and who does it. */
+interface Changer {
+  readonly accountId: bigint;
+  readonly by: AuditActor & { readonly address: string };
+}
+
 export async function updateProfile(
-  { db, verification }: { db: Database; verification: Verification },
-  { accountId, ip }: { readonly accountId: bigint; readonly ip: string },
+  { db, secrets, verification }: ProfileParts,
+  { accountId, by }: Changer,
   change: ProfileChange,
 ): Promise<Profile> {
   return db.transaction(async (tx) => {
-    const { phone: current } = onlyRow(
-      await tx.query<{ phone: string | null }>(
+    const before = onlyRow(
+      await tx.query<{ address: string | null }>(
+        'SELECT withdrawal_address AS address FROM accounts WHERE id = $1 FOR NO KEY UPDATE',
+        [accountId],
+      ),
+    );
+    const { phone: current, address } = onlyRow(
+      await tx.query<{ phone: string | null; address: string | null }>(
         `UPDATE accounts
             SET name               = coalesce($2, name),
                 withdrawal_address = CASE WHEN $3 THEN $4 ELSE withdrawal_address END,
                 shipping_address   = CASE WHEN $5 THEN $6 ELSE shipping_address END
           WHERE id = $1
-        RETURNING phone`,
+        RETURNING phone, withdrawal_address AS address`,
         [
           accountId,
           change.name ?? null,
@@ -79,13 +100,30 @@ export async function updateProfile(
         ],
       ),
     );
+    if (address !== before.address)
+      await tellOfAddress(tx, secrets, { accountId, by }, { before: before.address, address });
     if (change.phone === null) {
       await tx.query('UPDATE accounts SET phone = NULL WHERE id = $1', [accountId]);
       await tx.query("DELETE FROM verification_codes WHERE account_id = $1 AND kind = 'phone'", [accountId]);
     } else if (change.phone !== undefined && change.phone !== current) {
       // Whether it is somebody's is told to whoever proves that it is theirs, and to nobody before.
-      await verification.begin(tx, { accountId, kind: 'phone', target: change.phone, ip });
+      await verification.begin(tx, { accountId, kind: 'phone', target: change.phone, ip: by.address });
     }
     return readProfile(tx, accountId);
+  });
+}
+
+/** Where money goes that names no address: whoever changes it for somebody else would be paid in their place. */
+async function tellOfAddress(
+  tx: Transaction,
+  secrets: Secrets,
+  { accountId, by }: Changer,
+  { before, address }: { readonly before: string | null; readonly address: string | null },
+): Promise<void> {
+  const details = { from: before, to: address };
+  await recordAudit(tx, { accountId, action: 'withdrawal_address.default_changed', by, details });
+  await tellOwner(tx, secrets, accountId, {
+    subject: 'Your withdrawal address was changed',
+    text: `Withdrawals that name no address went to ${before ?? 'no address'} until now. From now on they go to ${address ?? 'no address'}.`,
   });
 }

@@ -3,17 +3,17 @@ import { type Database, type Transaction, violates } from '../db/database.ts';
 import { OutcomeUnknown } from '../db/outcome-unknown.ts';
 import { networksOf } from '../http/client-address.ts';
 import { httpErrors } from '../http/errors.ts';
-import { newId } from '../ids.ts';
 import type { Secrets } from '../secrets.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import type { NewWallet, WalletProvider } from '../wallets/provider.ts';
-import { newApiKey } from './api-key.ts';
-import { isTooCommon } from './common-passwords.ts';
 import { accountErrors } from './errors.ts';
 import { insertAccount } from './insert-account.ts';
-import type { NoteFailure } from './note-failure.ts';
-import type { Passwords } from './passwords.ts';
-import type { SignInThrottle } from './sign-in-throttle.ts';
+import { type IssuedKey, issueKey } from './keys/issue-key.ts';
+import { tellEndOfKey } from './keys/key-lifetime.ts';
+import { isTooCommon } from './passwords/common-passwords.ts';
+import type { NoteFailure } from './passwords/note-failure.ts';
+import type { Passwords } from './passwords/passwords.ts';
+import type { SignInThrottle } from './passwords/sign-in-throttle.ts';
 import type { Verification } from './verification.ts';
 
 export interface Registration {
@@ -27,6 +27,8 @@ export interface Registration {
 
 export interface Registered {
   readonly apiKey: string;
+  /** As things stand; null when it does not end by itself. */
+  readonly keyExpiresAt: string | null;
   readonly handle: string;
   readonly email: string;
   readonly walletId: string;
@@ -42,6 +44,8 @@ export interface RegisterParts {
   readonly verification: Verification;
   readonly noteFailure: NoteFailure;
   readonly wallets: WalletSource;
+  /** How long a key lives that nobody uses. */
+  readonly idleMs: number;
 }
 
 /** Where new wallets come from. */
@@ -105,7 +109,7 @@ async function findCredentials(db: Database, email: string): Promise<Credentials
 }
 
 async function signIn(
-  { db, secrets, throttle, noteFailure }: RegisterParts,
+  { db, secrets, throttle, noteFailure, idleMs }: RegisterParts,
   account: Credentials,
   { password, ip }: Registration,
 ): Promise<Registered> {
@@ -114,12 +118,15 @@ async function signIn(
     await noteFailure({ accountId: account.id, by: { address: ip } });
     throw accountErrors.wrong_password();
   }
-  const apiKey = await db.transaction(async (tx) => {
+  const key = await db.transaction(async (tx) => {
     await refuseStale(tx, account);
-    return issueKey(tx, secrets, account.id);
+    const issued = await issueKey(tx, secrets, { accountId: account.id, name: 'Sign-in' });
+    const by = { keyId: issued.id, address: ip };
+    await recordAudit(tx, { accountId: account.id, action: 'sign_in.succeeded', by });
+    return issued;
   });
   return {
-    apiKey,
+    ...answerKey(key, idleMs),
     handle: account.handle,
     email: account.email,
     walletId: account.wallet_id,
@@ -148,17 +155,25 @@ interface NewAccount extends Registration {
 
 /** Account, wallet, key and the mail that asks to verify, in one commit. Undefined when the email was just taken. */
 async function createAccount(parts: RegisterParts, account: NewAccount): Promise<Registered | undefined> {
-  const { db, secrets, verification, wallets } = parts;
+  const { db, secrets, verification, wallets, idleMs } = parts;
   try {
     return await db.transaction(async (tx) => {
       const inserted = await insertAccount(tx, { ...account, provider: wallets.name });
       if (inserted === undefined) return undefined;
       const { id, handle, walletId, address } = inserted;
-      const apiKey = await issueKey(tx, secrets, id);
-      await recordAudit(tx, { accountId: id, action: 'account.registered', by: { address: account.ip } });
+      const key = await issueKey(tx, secrets, { accountId: id, name: 'Registration' });
+      const by = { keyId: key.id, address: account.ip };
+      await recordAudit(tx, { accountId: id, action: 'account.registered', by });
       // Last, because others may wait for what it counts.
       await verification.beginIfPossible(tx, { accountId: id, kind: 'email', target: account.email, ip: account.ip });
-      return { apiKey, handle, email: account.email, walletId, depositAddress: address, isNewAccount: true };
+      return {
+        ...answerKey(key, idleMs),
+        handle,
+        email: account.email,
+        walletId,
+        depositAddress: address,
+        isNewAccount: true,
+      };
     });
   } catch (error) {
     // One in 36^8 handles: the next draw will be free.
@@ -167,12 +182,7 @@ async function createAccount(parts: RegisterParts, account: NewAccount): Promise
   }
 }
 
-async function issueKey(tx: Transaction, secrets: Secrets, accountId: bigint): Promise<string> {
-  const apiKey = newApiKey();
-  await tx.query('INSERT INTO api_keys (id, account_id, key_hash) VALUES ($1, $2, $3)', [
-    newId('key'),
-    accountId,
-    secrets.hash('api-keys', apiKey),
-  ]);
-  return apiKey;
+function answerKey({ apiKey, createdAt, expiresAt }: IssuedKey, idleMs: number) {
+  const times = { expiresAt, lastUsedAt: null, watchedSince: createdAt };
+  return { apiKey, keyExpiresAt: tellEndOfKey(times, { idleMs }) };
 }

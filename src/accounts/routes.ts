@@ -4,13 +4,17 @@ import { untrusted } from '../http/untrusted.ts';
 import { accountErrors } from './errors.ts';
 import * as field from './fields.ts';
 import { findAccount } from './find-account.ts';
+import { keyRoutes } from './keys/key-routes.ts';
 import type { AccountParts } from './parts.ts';
-import { passwordRoutes } from './password-routes.ts';
+import { passwordRoutes } from './passwords/password-routes.ts';
 import { exampleAddress, exampleWallet, profileRoutes } from './profile-routes.ts';
 
-const exampleKey = 'pa_live_EXAMPLEexampleEXAMPLEexampleEXAMPLEabc';
-
-const shownKey = z.string().meta({ description: 'Begins with pa_live_. Shown this once: keep it like a password.' });
+const { exampleKey, shownKey } = field;
+const keyExpiresAt = z.iso.datetime().nullable().meta({
+  description:
+    'When the key ends unless it is used until then; every use moves it. Null when keys that nobody uses do not end.',
+});
+const exampleEnd = '2026-04-15T10:00:00.000Z';
 const accountHandle = z.string().meta({ description: 'What others pay you by.' });
 const walletId = z.string().meta({ description: 'The custodial wallet that belongs to the account.' });
 const depositTo = z.string().meta({ description: 'A Polygon address for receiving from outside.' });
@@ -30,7 +34,13 @@ const byEmailOrHandle = z
   .refine(({ email, handle }) => (email === undefined) !== (handle === undefined), 'must have either email or handle');
 
 export function accountRoutes(parts: AccountParts): Route[] {
-  return [...registrationRoutes(parts), ...lookupRoutes(parts), ...profileRoutes(parts), ...passwordRoutes(parts)];
+  return [
+    ...registrationRoutes(parts),
+    ...lookupRoutes(parts),
+    ...profileRoutes(parts),
+    ...passwordRoutes(parts),
+    ...keyRoutes(parts),
+  ];
 }
 
 function registrationRoutes({ register }: AccountParts): Route[] {
@@ -50,8 +60,18 @@ function registrationRoutes({ register }: AccountParts): Route[] {
         returns: {
           200: {
             description: 'Signed in to an existing account',
-            schema: z.object({ apiKey: shownKey, agentHandle: accountHandle, isNewAccount: z.literal(false) }),
-            example: { apiKey: exampleKey, agentHandle: 'PA-7K2M9QXA', isNewAccount: false },
+            schema: z.object({
+              apiKey: shownKey,
+              agentHandle: accountHandle,
+              isNewAccount: z.literal(false),
+              keyExpiresAt,
+            }),
+            example: {
+              apiKey: exampleKey,
+              agentHandle: 'PA-7K2M9QXA',
+              isNewAccount: false,
+              keyExpiresAt: exampleEnd,
+            },
           },
           201: {
             description: 'A new account with its wallet',
@@ -61,6 +81,7 @@ function registrationRoutes({ register }: AccountParts): Route[] {
               circleWalletId: walletId,
               depositAddress: depositTo,
               isNewAccount: z.literal(true),
+              keyExpiresAt,
             }),
             example: {
               apiKey: exampleKey,
@@ -68,6 +89,7 @@ function registrationRoutes({ register }: AccountParts): Route[] {
               circleWalletId: exampleWallet,
               depositAddress: exampleAddress,
               isNewAccount: true,
+              keyExpiresAt: exampleEnd,
             },
           },
         },
@@ -75,10 +97,17 @@ function registrationRoutes({ register }: AccountParts): Route[] {
       },
       async ({ body, ip, caller }) => {
         const account = await register({ ...body, name: body.name, ip, withKey: caller !== undefined });
-        const { apiKey, handle: agentHandle } = account;
-        if (!account.isNewAccount) return ok({ apiKey, agentHandle, isNewAccount: false });
+        const { apiKey, keyExpiresAt: ends, handle: agentHandle } = account;
+        if (!account.isNewAccount) return ok({ apiKey, keyExpiresAt: ends, agentHandle, isNewAccount: false });
         const { walletId: circleWalletId, depositAddress } = account;
-        return created({ apiKey, agentHandle, circleWalletId, depositAddress, isNewAccount: true });
+        return created({
+          apiKey,
+          keyExpiresAt: ends,
+          agentHandle,
+          circleWalletId,
+          depositAddress,
+          isNewAccount: true,
+        });
       },
     ),
     defineRoute(
@@ -101,12 +130,13 @@ function registrationRoutes({ register }: AccountParts): Route[] {
       async ({ body, ip, caller }) => {
         const {
           apiKey,
+          keyExpiresAt: ends,
           walletId: circleWalletId,
           handle,
           email,
           isNewAccount,
         } = await register({ ...body, name: body.name, ip, withKey: caller !== undefined });
-        const answer = { apiKey, circleWalletId, handle, email };
+        const answer = { apiKey, keyExpiresAt: ends, circleWalletId, handle, email };
         return isNewAccount ? created(answer) : ok(answer);
       },
     ),
@@ -116,8 +146,20 @@ function registrationRoutes({ register }: AccountParts): Route[] {
 function circleRegistration(description: string) {
   return {
     description,
-    schema: z.object({ apiKey: shownKey, circleWalletId: walletId, handle: accountHandle, email: z.string() }),
-    example: { apiKey: exampleKey, circleWalletId: exampleWallet, handle: 'PA-7K2M9QXA', email: 'ada@example.com' },
+    schema: z.object({
+      apiKey: shownKey,
+      circleWalletId: walletId,
+      handle: accountHandle,
+      email: z.string(),
+      keyExpiresAt,
+    }),
+    example: {
+      apiKey: exampleKey,
+      circleWalletId: exampleWallet,
+      handle: 'PA-7K2M9QXA',
+      email: 'ada@example.com',
+      keyExpiresAt: exampleEnd,
+    },
   };
 }
 

@@ -24,6 +24,7 @@ import type { SandboxSeller } from '../sandbox/seller/open-seller.ts';
 import type { SandboxShops } from '../sandbox/shop/open-shops.ts';
 import { createAgentKey } from '../shopping/agent-key.ts';
 import { openShopping } from '../shopping/open-shopping.ts';
+import { withdrawals } from '../withdrawals/feature.ts';
 import { openCustody } from './custody.ts';
 import { features as listed } from './features.ts';
 import { readGivenSecrets } from './given-secrets.ts';
@@ -32,6 +33,7 @@ import {
   eventsOf,
   type ListedFeature,
   onDepositsOf,
+  onKeysEndedOf,
   sagasOf,
   sealedOf,
   settingsOf,
@@ -160,6 +162,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     checkouts,
     agentKey,
     screening: createDenyList(settingsOf(config, denyList).file),
+    brakes: settingsOf(config, withdrawals),
     ...onRamps,
     localChains,
     sandboxShops,
@@ -167,6 +170,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     events,
     sagas: sagasOf(features),
     onDeposits: onDepositsOf(features),
+    onKeysEnded: onKeysEndedOf(features),
     onTransaction: wakeStep,
     publicUrl: () => publicUrl,
     listensOn(port) {

@@ -1,3 +1,4 @@
+import type { OnKeysEnded } from '../accounts/keys/on-keys-ended.ts';
 import type { Config } from '../config.ts';
 import type { OnDeposits } from '../deposits/on-deposits.ts';
 import type { EventType } from '../event-types.ts';
@@ -56,5 +57,15 @@ export function onDepositsOf(features: readonly ListedFeature[]): OnDeposits {
   const told = features.flatMap(({ onDeposits }) => onDeposits ?? []);
   return async (tx, chain, deposits) => {
     for (const onDeposits of told) await onDeposits(tx, chain, deposits);
+  };
+}
+
+/** What all of them have to tell of keys that end, one after the other. */
+export function onKeysEndedOf(features: readonly ListedFeature[]): OnKeysEnded {
+  const told = features.flatMap(({ onKeysEnded }) => onKeysEnded ?? []);
+  return async (tx, ended) => {
+    const named = [];
+    for (const onKeysEnded of told) named.push(...(await onKeysEnded(tx, ended)));
+    return named;
   };
 }

@@ -37,6 +37,7 @@ describe('the sandbox', () => {
     });
     expect(settingsOf(readConfig({}), accounts)).toEqual({
       autoVerify: true,
+      idleMs: 90 * 24 * 60 * 60_000,
       codeLimits: {
         sms: { inAll: 1_000, perCountry: 200, perTarget: 5, perNetwork: 10 },
         mails: { inAll: 20_000, perCountry: 0, perTarget: 10, perNetwork: 100 },
@@ -59,6 +60,13 @@ describe('the sandbox', () => {
     for (const text of ['x', '1,', '1,2,3,4', '-1', '1e3', '99999', '1;2']) {
       expect(() => readConfig({ WEBHOOK_RETRY_SECONDS: text }), text).toThrow('WEBHOOK_RETRY_SECONDS must');
     }
+  });
+
+  test('keys that nobody uses end after as many days as the operator says, or never', () => {
+    const idleMs = (days: string) => settingsOf(readConfig({ KEY_IDLE_DAYS: days }), accounts).idleMs;
+    expect(idleMs('1')).toBe(24 * 60 * 60_000);
+    expect(idleMs('0')).toBe(Number.POSITIVE_INFINITY);
+    for (const days of ['-1', '1.5', '4000', 'x']) expect(() => idleMs(days), days).toThrow('KEY_IDLE_DAYS must be');
   });
 
   test('the public address follows the port unless it is given', () => {
@@ -128,6 +136,8 @@ describe('live mode', () => {
     [{ RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0' }, 'RATE_LIMIT_ANONYMOUS_PER_MINUTE is unsafe'],
     [{ RATE_LIMIT_NETWORK_PER_MINUTE: '0' }, 'RATE_LIMIT_NETWORK_PER_MINUTE is unsafe'],
     [{ RATE_LIMIT_PAGES_PER_MINUTE: '0' }, 'RATE_LIMIT_PAGES_PER_MINUTE is unsafe'],
+    [{ KEY_IDLE_DAYS: '0' }, 'KEY_IDLE_DAYS is unsafe: keys that everybody has forgotten must end within a year'],
+    [{ KEY_IDLE_DAYS: '366' }, 'KEY_IDLE_DAYS is unsafe'],
     [{ NANO_PAYER_PER_MINUTE: '0' }, 'NANO_PAYER_PER_MINUTE is unsafe'],
     [{ SMS_PER_DAY: '0' }, 'SMS_PER_DAY is unsafe: 0 would be no limit at all'],
     [{ SMS_PER_DAY_PER_COUNTRY: '0' }, 'SMS_PER_DAY_PER_COUNTRY is unsafe'],

@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { startAccountChanges } from '../accounts/account-changes.ts';
-import { createKeyRing } from '../accounts/key-ring.ts';
+import { accounts } from '../accounts/feature.ts';
+import { createKeyRing } from '../accounts/keys/key-ring.ts';
+import { createKeyUses } from '../accounts/keys/key-uses.ts';
 import { monotonicClock } from '../clock.ts';
 import type { ServingParts } from '../feature.ts';
 import { service } from '../http/feature.ts';
@@ -19,13 +21,22 @@ import { gather, settingsOf } from './listed-feature.ts';
 
 /** Answers requests. Returns the address that people reach the service at. */
 export async function startServing(foundation: Foundation, worker: Worker | undefined): Promise<string> {
-  const { features, config, logger, url, db, secrets, publicUrl, closers, meters } = foundation;
+  const { features, config, logger, url, db, secrets, clock, publicUrl, closers, meters } = foundation;
 
   const limiter = await openLimiter(foundation);
   closers.push(() => limiter.close());
   meters?.more.push(limiterMetrics(limiter));
 
-  const keyRing = createKeyRing(db, secrets, () => accountChanges.connected);
+  const uses = createKeyUses({ db, logger });
+  closers.push(() => uses.stop());
+  const keyRing = createKeyRing({
+    db,
+    secrets,
+    mayRemember: () => accountChanges.connected,
+    clock,
+    idleMs: settingsOf(config, accounts).idleMs,
+    uses,
+  });
   const accountChanges = await startAccountChanges({
     db,
     url,
@@ -46,7 +57,7 @@ export async function startServing(foundation: Foundation, worker: Worker | unde
     config,
     publicUrl,
     routes,
-    authenticate: (token, mayAsk) => keyRing.find(token, mayAsk),
+    authenticate: (token, visit) => keyRing.find(token, visit),
     limiter,
     secrets,
     logger,

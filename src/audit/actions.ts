@@ -1,6 +1,10 @@
 /** Everything that is written down, and what it means. A name is never given another meaning: old entries keep theirs. */
 export const auditActions = {
   'account.registered': 'The account was made.',
+  'sign_in.succeeded': 'Somebody signed in with the password, and was given a key.',
+  'key.created': 'A key has made another one.',
+  'key.revoked': 'A key was ended.',
+  'keys.revoked': 'All keys of the account were ended.',
   'sign_in.failed': 'A wrong password was given. At most 20 an hour are written down of one network.',
   'password.changed': 'The password was changed by somebody who knew it.',
   'password.reset_asked': 'A token to set a new password was sent to the email, or shown to the operator.',
@@ -11,6 +15,15 @@ export const auditActions = {
   'account.frozen': 'The account can receive but not send.',
   'account.unfrozen': 'The account can send again.',
   'tier.changed': 'The account has another rate-limit tier.',
+  'withdrawal.held': 'A withdrawal waits for the operator.',
+  'withdrawal.released': 'The operator let a held withdrawal go.',
+  'withdrawal.refunded': 'The operator gave the money of a held withdrawal back.',
+  'withdrawal.cancelled': 'A withdrawal was called back before it was sent.',
+  'withdrawal_address.default_changed': 'Withdrawals that name no address go to another one.',
+  'withdrawal_address.added': 'An address was added to the allow-list.',
+  'withdrawal_address.removed': 'An address was taken off the allow-list.',
+  'allow_list.on': 'Money leaves for the addresses of the allow-list alone.',
+  'allow_list.ending': 'The allow-list will be off after a delay.',
   'operator.command': 'A command of the operator was begun.',
   'secret.rotated': 'Everything was sealed with a new secret.',
 } as const;

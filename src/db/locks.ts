@@ -13,6 +13,8 @@ export const lockNumbers = {
   sandboxChains: 4_028_405,
   reserveSnapshots: 4_028_406,
   walletPool: 4_028_407,
+  /** What leaves the service within an hour. */
+  hourlyLimit: 4_028_412,
 } as const;
 
 /** Of these there is a lock for each thing that somebody names. The words keep those of one kind apart from all others. */
@@ -33,6 +35,8 @@ export const lockKinds = {
   oneNode: 'one node',
   /** A chain other than the home chain. */
   crossChainWallets: 'cross-chain wallets',
+  /** What an account sends to addresses outside, and where it may. */
+  sentOutside: 'sent outside',
   /** The operator's secret that a process seals with, by its fingerprint. */
   secretInUse: 'secret in use',
 } as const;

@@ -9,6 +9,8 @@ export interface Caller {
   readonly keyId: string;
   readonly handle: string;
   readonly tier: 'free' | 'pro' | 'enterprise';
+  /** What the key may do. */
+  readonly scopes: readonly Scope[];
   /** What this caller's requests are counted under. */
   readonly bucket: string;
 }
@@ -24,12 +26,17 @@ export interface IdempotencyClaim {
 export type Auth = 'key' | 'none';
 
 /** What a key may be allowed to do: look, pay from the balance, send money outside, look after the account. */
-export type Scope = 'read' | 'pay' | 'withdraw' | 'manage';
+export const scopes = ['read', 'pay', 'withdraw', 'manage'] as const;
 
-/** A route with a key says what the key must be allowed to do; a route without one has nothing to say. */
+export type Scope = (typeof scopes)[number];
+
+/**
+ * A route with a key says what the key must be allowed to do, or `any` if every key may. A route without one has something to say
+ * only where a key may take the place of something else, such as a payment.
+ */
 type Access<A extends Auth> = A extends 'key'
-  ? { readonly auth: A; readonly scope: Scope }
-  : { readonly auth: A; readonly scope?: never };
+  ? { readonly auth: A; readonly scope: Scope | 'any'; readonly scopeOfKey?: never }
+  : { readonly auth: A; readonly scope?: never; readonly scopeOfKey?: Scope };
 
 type Schema = z.ZodType;
 type Output<S> = S extends Schema ? z.output<S> : undefined;

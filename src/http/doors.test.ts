@@ -4,12 +4,12 @@ import { z } from 'zod';
 import { monotonicClock } from '../clock.ts';
 import { createMemoryLimiter } from '../rate-limit/memory-limiter.ts';
 import { createSecrets } from '../secrets.ts';
-import { type Caller, defineRoute, ok } from './define-route.ts';
+import { type Caller, defineRoute, ok, scopes } from './define-route.ts';
 import { createReadiness } from './health.ts';
 import { createServer } from './server.ts';
 import { parseRanges, toBlockList } from './trusted-proxies.ts';
 
-const ada: Caller = { accountId: 1n, keyId: 'key_1', handle: 'PA-AAAAAAAA', tier: 'free', bucket: 'account:1' };
+const ada: Caller = { accountId: 1n, keyId: 'key_1', handle: 'PA-AAAAAAAA', tier: 'free', scopes, bucket: 'account:1' };
 const limits = { free: 60, pro: 300, anonymous: 3, network: 7, pages: 5 };
 
 /** Who says that they pay is counted by the route, as soon as it knows who pays. */
@@ -42,7 +42,7 @@ function open(proxies = '127.0.0.1', known: readonly string[] = []) {
     secrets: createSecrets('s'.repeat(32)),
     logger: pino({}, { write: (line: string) => void lines.push(line) }),
     pages: (pages) => pages.get('/', async () => 'a page'),
-    authenticate(token, mayAsk) {
+    authenticate(token, { mayAsk }) {
       if (known.includes(token)) return ada;
       const lookUp = async () => {
         await mayAsk();

@@ -16,14 +16,18 @@ import {
   limitsOfPages,
 } from './rate-limits.ts';
 
+/** Whoever comes with a bearer token. */
+export interface Visit {
+  mayAsk(): void | Promise<void>;
+  /** Where from. */
+  address(): string;
+}
+
 /**
  * Finds out who a bearer token belongs to: at once when it is known already or cannot be a key, otherwise by asking the
  * database when `mayAsk` comes back, unless it throws.
  */
-export type Authenticate = (
-  token: string,
-  mayAsk: () => void | Promise<void>,
-) => Caller | undefined | Promise<Caller | undefined>;
+export type Authenticate = (token: string, visit: Visit) => Caller | undefined | Promise<Caller | undefined>;
 
 interface DoorOptions {
   readonly config: { readonly rateLimits: RateLimitConfig };
@@ -60,7 +64,7 @@ export function createApiDoor({ config, authenticate, limiter }: DoorOptions): o
     };
     // Callbacks and not promises: for a known key without Redis the whole hook runs in one go.
     whenSettled(
-      () => (token === undefined ? undefined : authenticate(token, mayAsk)),
+      () => (token === undefined ? undefined : authenticate(token, { mayAsk, address: () => addressOf(request) })),
       done,
       (caller) => {
         request.caller = caller;

@@ -10,7 +10,13 @@ export const httpErrors = defineErrors({
   unauthorized: {
     status: 401,
     title: 'A valid API key is needed',
-    detail: 'Send the header "Authorization: Bearer <API key>" with a key that has not been revoked.',
+    detail: 'Send the header "Authorization: Bearer <API key>" with a key that was neither revoked nor has expired.',
+  },
+  scope_required: {
+    status: 403,
+    title: 'The key may not do this',
+    detail:
+      'The key is valid and may do less than this operation needs; `scope` says what is missing. Use a key that may, or sign in for one that may do everything.',
   },
   forbidden: { status: 403, title: 'Not allowed', detail: 'This is not allowed for your account.' },
   not_found: { status: 404, title: 'Not found', detail: 'There is nothing at this address.' },

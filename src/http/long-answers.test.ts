@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { createLogger } from '../logger.ts';
 import { createSecrets } from '../secrets.ts';
-import { defineRoute, type Route } from './define-route.ts';
+import { defineRoute, type Route, scopes } from './define-route.ts';
 import { closeServer } from './listen.ts';
 import type { LongAnswerLimits } from './long-answers.ts';
 import { buildOpenApi } from './openapi.ts';
@@ -63,7 +63,7 @@ async function serve(route: Route, given: Partial<LongAnswerLimits> = {}): Promi
     config: { rateLimits: { free: 0, pro: 0, anonymous: 0, network: 0, pages: 0 }, trustedProxies: new BlockList() },
     publicUrl: () => 'http://pay.example',
     routes: [route],
-    authenticate: (token) => ({ accountId: BigInt(token), keyId: '', handle: '', tier: 'free', bucket: token }),
+    authenticate: (token) => ({ accountId: BigInt(token), keyId: '', handle: '', tier: 'free', scopes, bucket: token }),
     limiter: { take: () => ({ allowed: true, remaining: 1, resetMs: 1, giveBack: () => {} }), close: async () => {} },
     secrets: createSecrets('s'.repeat(32)),
     logger: createLogger('silent'),

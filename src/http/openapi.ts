@@ -27,7 +27,9 @@ export interface OpenApiOperation extends Json {
   readonly requestBody?: Json;
   readonly responses: Readonly<Record<string, Json>>;
   /** What the key must be allowed to do. Absent where no key is needed. */
-  readonly 'x-scope'?: Scope;
+  readonly 'x-scope'?: Scope | 'any';
+  /** What a key must be allowed to do that is sent although none is needed. */
+  readonly 'x-scope-of-key'?: Scope;
 }
 
 export interface Chapter {
@@ -93,6 +95,7 @@ function toOperation({ spec }: Route, publicUrl: string): OpenApiOperation {
     tags: [spec.tag],
     security: spec.auth === 'key' ? [{ apiKey: [] }] : [],
     ...(spec.scope !== undefined && { 'x-scope': spec.scope }),
+    ...(spec.scopeOfKey !== undefined && { 'x-scope-of-key': spec.scopeOfKey }),
     parameters: [
       ...toParameters('path', spec.params, spec.examples?.params),
       ...toParameters('query', spec.query, spec.examples?.query),
@@ -100,7 +103,7 @@ function toOperation({ spec }: Route, publicUrl: string): OpenApiOperation {
     ],
     ...(spec.body !== undefined && {
       requestBody: {
-        required: true,
+        required: !spec.body.safeParse(undefined).success,
         content: {
           'application/json': {
             schema: toSchema(spec.body, 'input'),
@@ -192,6 +195,7 @@ function errorsOf(spec: Route['spec']): ErrorKind[] {
   const kinds = [
     ...(takesInput || spec.idempotent ? [httpErrors.invalid_request] : []),
     ...(spec.auth === 'key' ? [httpErrors.unauthorized] : []),
+    ...((spec.scope ?? spec.scopeOfKey ?? 'any') === 'any' ? [] : [httpErrors.scope_required]),
     ...(spec.errors ?? []),
     ...(spec.idempotent ? [httpErrors.idempotency_in_progress, httpErrors.idempotency_mismatch] : []),
     ...(spec.body !== undefined ? [httpErrors.payload_too_large, httpErrors.unsupported_media_type] : []),

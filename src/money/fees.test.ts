@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { amountOf, toDecimalText } from './amount.ts';
 import { assets, decimalsOf } from './asset.ts';
-import { orderFee, swapFee, transferFee, withdrawalFee } from './fees.ts';
+import { leastWithdrawalFor, orderFee, swapFee, transferFee, withdrawalFee } from './fees.ts';
 import { amountFromText } from './parse-amount.ts';
 
 function usdc(text: string) {
@@ -32,6 +32,18 @@ describe('fees', () => {
   it('keep all eighteen decimals when a coin is paid out, so that no amount is free', () => {
     expect(withdrawalFee(amountOf('ETH', 1_000_000_000_000_000_100n)).atomic).toBe(14_900_000_000_000_001n);
     expect(withdrawalFee(amountOf('DAI', 100n)).atomic).toBe(1n);
+  });
+
+  it('are reached by one amount of a withdrawal, and not by one unit less', () => {
+    expect(toDecimalText(leastWithdrawalFor(usdc('0.745')))).toBe('49.966443');
+    expect(leastWithdrawalFor(amountOf('USDC', 0n)).atomic).toBe(0n);
+    fc.assert(
+      fc.property(fc.constantFrom('USDC' as const, 'EURC' as const), fc.bigInt(1n, 200_000_000n), (asset, wanted) => {
+        const least = leastWithdrawalFor(amountOf(asset, wanted));
+        expect(withdrawalFee(least).atomic).toBeGreaterThanOrEqual(wanted);
+        expect(withdrawalFee(amountOf(asset, least.atomic - 1n)).atomic).toBeLessThan(wanted);
+      }),
+    );
   });
 
   it('keep all eighteen decimals of a swap', () => {

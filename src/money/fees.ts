@@ -31,6 +31,15 @@ export function withdrawalFee(amount: Amount): Amount {
   return feeBy(decimalsOf[amount.asset] > 6 ? coinWithdrawal : withdrawal, amount);
 }
 
+/** The smallest amount of a currency whose withdrawal costs at least this fee. */
+export function leastWithdrawalFor(fee: Amount): Amount {
+  const { basisPoints, place, divisor } = scaleOf(withdrawal, fee);
+  const places = (fee.atomic + place - 1n) / place;
+  // The fee is that many places from the amount on at which it is half a place less than them.
+  const doubled = (2n * places - 1n) * divisor;
+  return amountOf(fee.asset, places === 0n ? 0n : (doubled + 2n * basisPoints - 1n) / (2n * basisPoints));
+}
+
 /** 0.5 % to the last unit of the asset. */
 export function swapFee(amount: Amount): Amount {
   return feeBy(swap, amount);
@@ -40,11 +49,16 @@ export function swapFee(amount: Amount): Amount {
  * Half of the last kept place rounds up. A fee can never exceed its amount: it first rounds up to one place at a third of
  * a place over the rate, which is many places of amount.
  */
-function feeBy({ basisPoints, decimals }: FeeRule, { asset, atomic }: Amount): Amount {
+function feeBy(rule: FeeRule, amount: Amount): Amount {
+  const { asset, atomic } = amount;
   if (atomic < 0n) throw new RangeError('there is no fee on a negative amount');
-  const kept = decimals ?? decimalsOf[asset];
-  const place = 10n ** BigInt(decimalsOf[asset] - kept);
-  const divisor = 10_000n * place;
+  const { basisPoints, place, divisor } = scaleOf(rule, amount);
   const places = (2n * atomic * basisPoints + divisor) / (2n * divisor);
   return amountOf(asset, places * place);
+}
+
+function scaleOf({ basisPoints, decimals }: FeeRule, { asset }: Pick<Amount, 'asset'>) {
+  const kept = decimals ?? decimalsOf[asset];
+  const place = 10n ** BigInt(decimalsOf[asset] - kept);
+  return { basisPoints, place, divisor: 10_000n * place };
 }

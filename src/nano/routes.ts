@@ -117,6 +117,7 @@ function callRoute(parts: SellingParts, call: Call, sell: ReturnType<typeof crea
       summary: `${summary} (${describePrice(price)})`,
       description: `${call.description} Paid for with x402, of version 2 (\`PAYMENT-SIGNATURE\`) or 1 (\`X-PAYMENT\`), and no account; or with a key and no payment from its balance. Without any parameter it tells the price. A call that fails costs nothing, and the same payment or Idempotency-Key sent again is charged once. A payment that must arrive first is waited for up to 8 seconds, or as long as \`Prefer: wait=2\` says.`,
       auth: 'none',
+      scopeOfKey: 'pay',
       query: partly(input),
       examples: { query: example },
       countsPayers: [headerNames[1].payment, headerNames[2].payment],

@@ -30,6 +30,7 @@ export function redeemRoute(parts: RedeemParts): Route {
       description:
         'For shops, while they complete a checkout. Signed by RFC 9421 with a key of the shop’s own UCP profile (name it with the header `UCP-Agent: profile="…"`), or with the API key of the account that has proved the domain. What is redeemed is set aside for exactly this checkout, and is the shop’s as soon as the checkout is completed. A credential is good once; the same Idempotency-Key gets the same answer again.',
       auth: 'none',
+      scopeOfKey: 'pay',
       body: z.strictObject({
         token: z.string().min(1).max(200),
         checkout_id: z.string().min(1).max(500),

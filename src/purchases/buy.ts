@@ -17,16 +17,16 @@ import { callOwn, type OwnCallParts } from './call-own.ts';
 import { chooseOffer, describeOffers, type Offer, readDemand } from './choose-offer.ts';
 import { purchaseErrors } from './errors.ts';
 import { giveBackUnshown } from './give-back.ts';
-import { openPurchase } from './open-purchase.ts';
+import { type OpeningParts, openPurchase } from './open-purchase.ts';
 import { isOwnUrl } from './own-url.ts';
-import { meansOf, type PurchaseParts } from './parts.ts';
+import { meansOf } from './parts.ts';
 import { findPurchase, findPurchaseByKey, isAnswered, type Purchase } from './purchase.ts';
 import { refuseAbove } from './refuse-above.ts';
 import type { Buying } from './seller-request.ts';
 import { sendPayment } from './send-payment.ts';
 import { signPayment } from './sign-payment.ts';
 
-export interface BuyParts extends PurchaseParts, OwnCallParts {
+export interface BuyParts extends OpeningParts, OwnCallParts {
   readonly silentChains: SilentChains;
   readonly screening: Screening;
   readonly publicUrl: () => string;

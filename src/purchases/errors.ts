@@ -48,6 +48,12 @@ export const purchaseErrors = defineErrors({
     detail:
       'What is set aside for payments to sellers is in use. It is being filled: try again in a moment. Nothing was paid.',
   },
+  hourly_limit_reached: {
+    status: 503,
+    title: 'Too much leaves the service at the moment',
+    detail:
+      'Within an hour no more than so much goes to addresses outside, of all accounts together. Nothing was paid; try again later.',
+  },
   payment_not_made: {
     status: 503,
     title: 'It could not be paid',

@@ -12,6 +12,9 @@ import { keyDigest } from '../ledger/encode-batch.ts';
 import { claimKey, findKey } from '../ledger/kept-answers.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
+import { applyBrakes } from '../withdrawals/apply-brakes.ts';
+import type { Brakes } from '../withdrawals/brakes.ts';
+import { fitsIntoHour, lockHour } from '../withdrawals/hourly-limit.ts';
 import type { Offer } from './choose-offer.ts';
 import { purchaseErrors } from './errors.ts';
 import { askForFloat } from './fill-float.ts';
@@ -21,6 +24,10 @@ import { payStep } from './purchase.ts';
 import { laneOf, purchaseSaga } from './saga.ts';
 import type { Buying } from './seller-request.ts';
 
+export interface OpeningParts extends PurchaseParts {
+  readonly brakes: Brakes;
+}
+
 export interface NewPurchase extends Omit<Buying, 'maximum'> {
   readonly offer: Offer;
 }
@@ -29,7 +36,7 @@ export interface NewPurchase extends Omit<Buying, 'maximum'> {
  * One commit: the amount leaves the balance, as much of the float is promised to nobody else, and the authorization is written
  * down before anybody signs it. Answers the id; undefined when the same request was accepted just before.
  */
-export async function openPurchase(parts: PurchaseParts, wanted: NewPurchase): Promise<string | undefined> {
+export async function openPurchase(parts: OpeningParts, wanted: NewPurchase): Promise<string | undefined> {
   const { db } = parts;
   const [float, validity] = await Promise.all([readFloat(parts), readValidity(parts, wanted.offer)]);
   try {
@@ -46,7 +53,7 @@ interface Opening extends NewPurchase, Validity {
   readonly float: Float;
 }
 
-async function openWithin(tx: Transaction, parts: PurchaseParts, opening: Opening): Promise<string | undefined> {
+async function openWithin(tx: Transaction, parts: OpeningParts, opening: Opening): Promise<string | undefined> {
   const { caller, idempotency, offer, float } = opening;
   const scope = idempotency && { accountId: caller.accountId, ...idempotency };
   if (scope !== undefined) {
@@ -55,6 +62,7 @@ async function openWithin(tx: Transaction, parts: PurchaseParts, opening: Openin
     if (holder === 'another') throw httpErrors.idempotency_mismatch();
     if (holder === 'this') return undefined;
   }
+  await brake(tx, parts, opening);
   const free = await freeUntilCommit(tx, float);
   if (free === undefined || free < offer.price.atomic) {
     throw purchaseErrors.float_short(undefined, { headers: { 'Retry-After': '10' } });
@@ -66,6 +74,20 @@ async function openWithin(tx: Transaction, parts: PurchaseParts, opening: Openin
   // Last, as ledger.post does.
   if (scope !== undefined && !(await claimKey(tx, scope))) throw httpErrors.idempotency_mismatch();
   return id;
+}
+
+/**
+ * Who asks may well be the seller: it is money that leaves for an address of their choice, and as with a withdrawal the account's
+ * allow-list, its daily limit and the hourly one of the service hold. Nobody can wait for an operator here, so it is refused.
+ */
+async function brake(tx: Transaction, { brakes }: OpeningParts, { caller, offer }: Opening): Promise<void> {
+  const value = offer.price.atomic;
+  await applyBrakes(tx, brakes, { accountId: caller.accountId, address: offer.payTo, value });
+  if (brakes.perHour === undefined) return;
+  await lockHour(tx);
+  if (!(await fitsIntoHour(tx, brakes.perHour, value))) {
+    throw purchaseErrors.hourly_limit_reached(undefined, { headers: { 'Retry-After': '600' } });
+  }
 }
 
 /** Whoever asks for it goes on with it at once. Only if he does not, somebody else does. */

@@ -4,6 +4,7 @@ import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
 import { shoppingErrors } from '../shopping/errors.ts';
 import { transferErrors } from '../transfers/errors.ts';
+import { withdrawalErrors } from '../withdrawals/errors.ts';
 import {
   describePurchase,
   exampleDetail,
@@ -37,7 +38,7 @@ function payRoute(parts: BuyParts): Route {
       tag,
       summary: 'Call somebody’s paid endpoint (x402), and pay from your balance',
       description:
-        'The seller is asked for its price. If that is no more than maxAmount, it leaves your balance, and the seller is asked again with a payment in USDC on Polygon, in the version of x402 that it speaks. You get the seller’s answer as it came. What we sell ourselves (`/nano`) is charged at once. The price is held until the chain shows that the seller has taken it, or that it cannot any more, and then comes back: you pay exactly what has left. No redirect is followed. Send an Idempotency-Key: after a lost connection the same request never pays twice, and gets the same answer.',
+        'The seller is asked for its price. If that is no more than maxAmount, it leaves your balance, and the seller is asked again with a payment in USDC on Polygon, in the version of x402 that it speaks. You get the seller’s answer as it came. What we sell ourselves (`/nano`) is charged at once. The price is held until the chain shows that the seller has taken it, or that it cannot any more, and then comes back: you pay exactly what has left. No redirect is followed. It counts in your daily limit (`/account/withdrawal-limits`), and while your allow-list is on, sellers outside are paid only at addresses on it. Send an Idempotency-Key: after a lost connection the same request never pays twice, and gets the same answer.',
       auth: 'key',
       scope: 'pay',
       body: payBody,
@@ -46,6 +47,8 @@ function payRoute(parts: BuyParts): Route {
       returns: { 200: { description: 'What the seller has answered', schema: payAnswer, example: examplePaid } },
       errors: [
         ...Object.values(refusals),
+        withdrawalErrors.daily_limit_reached,
+        withdrawalErrors.address_not_allowed,
         transferErrors.insufficient_balance,
         transferErrors.account_frozen,
         shoppingErrors.merchant_unreachable,

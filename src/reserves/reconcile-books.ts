@@ -187,6 +187,8 @@ async function withdrawalsWithoutPostings(db: Queryable): Promise<string[]> {
                   THEN 'is complete, but the ledger does not say so'
                 WHEN w.status = 'failed' AND ended.type IS DISTINCT FROM 'withdrawal_returned'
                   THEN 'failed, but was not given back'
+                WHEN w.status = 'cancelled' AND ended.type IS DISTINCT FROM 'withdrawal_returned'
+                  THEN 'was cancelled, but not given back'
               END AS wrong
          FROM withdrawals w
          LEFT JOIN ledger.postings opened ON opened.reference = 'withdrawal:' || w.id

@@ -89,8 +89,8 @@ function createRoute({ once, secrets, outgoing, events: types }: WebhookParts): 
       const refusal = outgoing.explainRefusal(url);
       if (refusal !== undefined) throw webhookErrors.webhook_url_refused(refusal);
       return once({ caller, idempotency }, async (tx) => {
-        const { accountId } = caller;
-        return created(describe(await createWebhook(tx, secrets, { accountId, url, events, secret })));
+        const { accountId, keyId } = caller;
+        return created(describe(await createWebhook(tx, secrets, { accountId, keyId, url, events, secret })));
       });
     },
   );

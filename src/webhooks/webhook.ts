@@ -1,6 +1,8 @@
 import type { Queryable, Transaction } from '../db/database.ts';
+import { httpErrors } from '../http/errors.ts';
 import { newId } from '../ids.ts';
 import { setSubscriptions } from '../ledger/event-subscriptions.ts';
+import { holdLiveKey } from '../ledger/live-key.ts';
 import type { Secrets } from '../secrets.ts';
 import { webhookErrors } from './errors.ts';
 
@@ -26,28 +28,36 @@ export interface NewWebhook {
   readonly url: string;
   readonly events: readonly string[];
   readonly secret: string | undefined;
+  /** The API key that makes it. */
+  readonly keyId: string;
 }
 
 /** From this commit on its events are recorded. */
 export async function createWebhook(
   tx: Transaction,
   secrets: Secrets,
-  { accountId, url, events, secret }: NewWebhook,
+  { accountId, keyId, url, events, secret }: NewWebhook,
 ): Promise<WebhookRow> {
-  await holdWebhooks(tx, accountId);
+  if (!(await holdLiveKey(tx, { accountId, keyId }))) {
+    throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
+  }
   const { rows: present } = await tx.query(
     `SELECT FROM webhooks WHERE account_id = $1 AND status <> 'deleted' LIMIT ${mostPerAccount}`,
     [accountId],
   );
   if (present.length >= mostPerAccount) throw webhookErrors.too_many_webhooks();
   const id = newId('whk');
-  await tx.query('INSERT INTO webhooks (id, account_id, url, events, sealed_secret) VALUES ($1, $2, $3, $4, $5)', [
-    id,
-    accountId,
-    url,
-    [...new Set(events)],
-    secret === undefined ? null : secrets.seal('webhook-secrets', secret),
-  ]);
+  await tx.query(
+    'INSERT INTO webhooks (id, account_id, key_id, url, events, sealed_secret) VALUES ($1, $2, $3, $4, $5, $6)',
+    [
+      id,
+      accountId,
+      keyId,
+      url,
+      [...new Set(events)],
+      secret === undefined ? null : secrets.seal('webhook-secrets', secret),
+    ],
+  );
   await subscribe(tx, accountId);
   const { rows } = await tx.query<WebhookRow>(`${selectWebhook} WHERE id = $1`, [id]);
   return rows[0] as WebhookRow;
@@ -55,14 +65,19 @@ export async function createWebhook(
 
 /** What waits for it is ended afterwards, in bounded steps, by whoever delivers. */
 export async function deleteWebhook(tx: Transaction, accountId: bigint, id: string): Promise<void> {
+  if ((await endWebhooks(tx, accountId, [id])) === 0) throw webhookErrors.webhook_not_found();
+}
+
+/** The same for several. Answers how many of them had not ended before. */
+export async function endWebhooks(tx: Transaction, accountId: bigint, ids: readonly string[]): Promise<number> {
   await holdWebhooks(tx, accountId);
   const { rowCount } = await tx.query(
     `UPDATE webhooks SET status = 'deleted', ended_at = now(), sealed_secret = NULL
-      WHERE id = $1 AND account_id = $2 AND status <> 'deleted'`,
-    [id, accountId],
+      WHERE id = ANY ($1) AND account_id = $2 AND status <> 'deleted'`,
+    [ids, accountId],
   );
-  if (rowCount === 0) throw webhookErrors.webhook_not_found();
   await subscribe(tx, accountId);
+  return rowCount ?? 0;
 }
 
 /** Its receiver wants no more. Answers whether it was active until now. */

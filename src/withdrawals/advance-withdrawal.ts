@@ -5,7 +5,7 @@ import { takeStep } from '../chain-steps/take-step.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import type { Transaction } from '../db/database.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../sagas/run-saga.ts';
-import { goOnUnlessFrozen, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './clear.ts';
+import { goOnUnlessStopped, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './clear.ts';
 import { completeWithdrawal, failWithdrawal } from './finish-withdrawal.ts';
 import { findRecipientFault, tokenToPay } from './native-coin.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
@@ -61,7 +61,7 @@ async function reserve(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Prom
   checkpoint('withdrawal.served');
   if (await isGivenBack(parts, withdrawal)) return 'rest';
   const to = isNative(withdrawal) ? 'unwrapping' : 'sending';
-  if (!(await goOnUnlessFrozen(db, withdrawal, { to, step: first.step }))) return 'rest';
+  if (!(await goOnUnlessStopped(parts, withdrawal, { to, step: first.step }))) return 'rest';
   checkpoint('withdrawal.reserved');
   return 'go_on';
 }

@@ -1,9 +1,12 @@
 import { isFrozen } from '../accounts/is-frozen.ts';
 import type { StepProgress } from '../chain-steps/take-step.ts';
-import type { Database, Transaction } from '../db/database.ts';
-import { holdWithdrawal } from './hold-withdrawal.ts';
+import { type Database, onlyRow, type Transaction } from '../db/database.ts';
+import { amountOf, toDecimalText } from '../money/amount.ts';
+import { type Held, holdWithdrawal, holdWithin } from './hold-withdrawal.ts';
+import { fitsIntoHour, lockHour } from './hourly-limit.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
 import type { WithdrawalStatus } from './saga.ts';
+import { faceValue, mostValue } from './value-limits.ts';
 import type { Withdrawal } from './withdrawal.ts';
 
 /** Asks the screening. After a hit the withdrawal waits for a person, and its account can send nothing more. */
@@ -14,8 +17,13 @@ export async function isHeldByScreening(
   const { id, chain, address, released } = withdrawal;
   const verdict = released ? { clear: true as const } : await screening.check({ chain, address });
   if (verdict.clear) return false;
-  await holdWithdrawal(db, withdrawal, { reason: verdict.reason, freeze: true });
-  logger.error({ withdrawal: id }, `a withdrawal is held and its account frozen: ${verdict.reason}`);
+  const isHeld = await holdWithdrawal(db, withdrawal, { reason: verdict.reason, freeze: true });
+  logger.error(
+    { withdrawal: id },
+    isHeld
+      ? `a withdrawal is held and its account frozen: ${verdict.reason}`
+      : `a withdrawal was over or on its way when the screening found something: ${verdict.reason}`,
+  );
   return true;
 }
 
@@ -25,10 +33,24 @@ interface Going {
   readonly step: string;
 }
 
-/** Goes on to where only the chain or the provider stops it. False when its account is frozen: then it waits for a person. */
-export async function goOnUnlessFrozen(db: Database, withdrawal: Withdrawal, going: Going): Promise<boolean> {
-  if ((await goOn(db, withdrawal, going)) !== 'frozen') return true;
-  await holdFrozen(db, withdrawal);
+/**
+ * Goes on to where only the chain or the provider stops it. False when its account is frozen, or when more would leave within the
+ * hour than may: then it waits for a person.
+ */
+export async function goOnUnlessStopped(
+  parts: WithdrawalSagaParts,
+  withdrawal: Withdrawal,
+  going: Going,
+): Promise<boolean> {
+  const came = await goOn(parts, withdrawal, going);
+  if (came === 'gone') return true;
+  if (came === 'frozen') await holdFrozen(parts.db, withdrawal);
+  // Once for all that wait: the operator finds the others in the list.
+  else if (came.isFirst)
+    parts.logger.error(
+      { withdrawal: withdrawal.id },
+      'withdrawals are held: more would leave within an hour than WITHDRAWALS_PER_HOUR allows; look at "paywright withdrawals list"',
+    );
   return false;
 }
 
@@ -66,19 +88,40 @@ function holdFrozen(db: Database, withdrawal: Withdrawal): Promise<boolean> {
 }
 
 async function goOn(
-  db: Database,
-  { id, accountId, status }: Withdrawal,
+  { db, perHour }: WithdrawalSagaParts,
+  withdrawal: Withdrawal,
   { to, step }: Going,
-): Promise<'gone' | 'frozen'> {
+): Promise<'gone' | 'frozen' | Held> {
+  const { id, accountId, status } = withdrawal;
+  // What the operator pays out is his own.
+  const limit = accountId === null ? undefined : perHour;
   return db.transaction(async (tx) => {
-    await tx.query('SELECT FROM withdrawals WHERE id = $1 FOR UPDATE', [id]);
+    if (limit !== undefined) await lockHour(tx);
+    // What was let go before, to be unwrapped, has its place in the hour already; what the operator has released needs none.
+    const { isLimited } = onlyRow(
+      await tx.query<{ isLimited: boolean }>(
+        `SELECT coalesce(let_go_at, limit_waived_at, released_at) IS NULL AS "isLimited"
+           FROM withdrawals WHERE id = $1 FOR UPDATE`,
+        [id],
+      ),
+    );
     if (accountId !== null && (await isFrozen(tx, accountId))) return 'frozen';
+    if (limit !== undefined && isLimited && !(await fitsIntoHour(tx, limit, worthOf(withdrawal)))) {
+      const reason = `more than ${toDecimalText(amountOf('USDC', limit))} USDC would leave within an hour`;
+      const held = await holdWithin(tx, withdrawal, { reason, freeze: false, by: 'hourly_limit' });
+      return held ?? 'gone';
+    }
     await tx.query(
       // It may have been held and let go meanwhile: then its step is another one, and waits in line.
-      `UPDATE withdrawals SET status = $2, updated_at = now() WHERE id = $1 AND status = $3
+      `UPDATE withdrawals SET status = $2, let_go_at = coalesce(let_go_at, clock_timestamp()), updated_at = now()
+        WHERE id = $1 AND status = $3
           AND EXISTS (SELECT FROM chain_steps WHERE saga_id = $1 AND step = $4 AND state = 'ready')`,
       [id, to, status, step],
     );
     return 'gone';
   });
+}
+
+function worthOf({ value, gross }: Withdrawal): bigint {
+  return value ?? faceValue(gross) ?? mostValue;
 }

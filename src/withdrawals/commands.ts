@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { isFrozen } from '../accounts/is-frozen.ts';
-import type { Database } from '../db/database.ts';
+import { recordAudit } from '../audit/record.ts';
+import type { Database, Transaction } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { toDecimalText } from '../money/amount.ts';
 import { Refusal } from '../refusal.ts';
@@ -11,18 +12,22 @@ import { withdrawalSaga } from './saga.ts';
 import { findWithdrawal, selectWithdrawal, toWithdrawal, type Withdrawal, type WithdrawalRow } from './withdrawal.ts';
 import { beginWrapping } from './wrap-again.ts';
 
-type WithLedger = (work: (parts: { db: Database; ledger: Ledger }) => Promise<void>) => Promise<void>;
-type Say = (line: string) => void;
+interface Tools {
+  withMoney(work: (parts: { db: Database; ledger: Ledger }) => Promise<void>): Promise<void>;
+  say(line: string): void;
+  readonly operator: string;
+}
 
 /** `paywright withdrawals …`: what needs a person's eye, and the decision about what is held. */
-export function addWithdrawalCommands(program: Command, withLedger: WithLedger, say: Say): void {
+export function addWithdrawalCommands(program: Command, { withMoney, say, operator }: Tools): void {
   const withdrawals = program.command('withdrawals').description('look at open withdrawals, decide about held ones');
+  const by = { operator };
 
   withdrawals
     .command('list')
     .description('every withdrawal that is not finished, held ones first')
     .action(() =>
-      withLedger(async ({ db }) => {
+      withMoney(async ({ db }) => {
         const { rows } = await db.query<WithdrawalRow>(
           `${selectWithdrawal} WHERE finished_at IS NULL ORDER BY status = 'held' DESC, id LIMIT 1000`,
         );
@@ -35,11 +40,13 @@ export function addWithdrawalCommands(program: Command, withLedger: WithLedger, 
     .command('release <id>')
     .description('send a held withdrawal after all')
     .action((id: string) =>
-      withLedger(async ({ db }) => {
+      withMoney(async ({ db }) => {
         const { accountId, chain } = await heldOrRefuse(db, id);
         await db.transaction(async (tx) => {
           const { rowCount } = await tx.query(
-            `UPDATE withdrawals SET error = NULL, released_at = now(), updated_at = now(),
+            // What only the hourly limit has held is still asked about.
+            `UPDATE withdrawals SET error = NULL, held_by = NULL, updated_at = now(),
+                released_at = CASE WHEN held_by = 'hourly_limit' THEN released_at ELSE now() END, limit_waived_at = now(),
                 status = CASE WHEN ${isUnwrapped} THEN 'unwrapped' ELSE 'awaiting_liquidity' END
               WHERE id = $1 AND status = 'held'`,
             [id],
@@ -48,6 +55,7 @@ export function addWithdrawalCommands(program: Command, withLedger: WithLedger, 
           // The withdrawal before its owner, as whoever holds one does.
           if (accountId !== null && (await isFrozen(tx, accountId)))
             throw new Refusal('Its account is frozen: run "paywright account unfreeze" first.');
+          await recordAudit(tx, { accountId, action: 'withdrawal.released', by, details: { withdrawalId: id } });
           await wakeSaga(tx, { saga: withdrawalSaga.name, id, lane: chain });
         });
         say(`${id} is released.`);
@@ -58,17 +66,20 @@ export function addWithdrawalCommands(program: Command, withLedger: WithLedger, 
     .command('refund <id>')
     .description('give the money of a held withdrawal back to the account')
     .action((id: string) =>
-      withLedger(async (parts) => {
+      withMoney(async (parts) => {
         const withdrawal = await heldOrRefuse(parts.db, id);
+        const { accountId } = withdrawal;
         const refused = { state: 'failed', reason: 'The operator refused it.', gasCost: 0n } as const;
+        const audit = (tx: Transaction) =>
+          recordAudit(tx, { accountId, action: 'withdrawal.refunded', by, details: { withdrawalId: id } });
         if (await isToBeWrapped(parts.db, id)) {
-          if (!(await beginWrapping(parts, withdrawal, { neverAsked: refused.reason })))
+          if (!(await beginWrapping(parts, withdrawal, { neverAsked: refused.reason }, audit)))
             throw new Refusal(`${id} is not held any more.`);
           await wakeSaga(parts.db, { saga: withdrawalSaga.name, id, lane: withdrawal.chain });
           say(`${id} is wrapped again, and then refunded.`);
           return;
         }
-        if (!(await failWithdrawal(parts, withdrawal, refused))) {
+        if (!(await failWithdrawal(parts, withdrawal, refused, audit))) {
           throw new Refusal(`${id} is not held any more.`);
         }
         say(`${id} is refunded.`);

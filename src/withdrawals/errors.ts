@@ -27,4 +27,37 @@ export const withdrawalErrors = defineErrors({
     title: 'No such withdrawal',
     detail: 'You have no withdrawal with this txId.',
   },
+  withdrawal_not_cancellable: {
+    status: 409,
+    title: 'Too late to cancel',
+    detail:
+      'It is over, is being sent, or is held by the operator. Only what nobody was asked to send can be cancelled.',
+  },
+  amount_too_small: {
+    status: 400,
+    title: 'Amount too small for this chain',
+    detail:
+      'The fee of this amount does not pay for the gas that the payment takes. Withdraw more, or on another chain.',
+  },
+  daily_limit_reached: {
+    status: 403,
+    title: 'Daily limit reached',
+    detail:
+      'It is more than this account may send outside within 24 hours. GET /account/withdrawal-limits says what is left.',
+  },
+  address_not_allowed: {
+    status: 403,
+    title: 'Address not on the allow-list',
+    detail: 'Your allow-list is on, and this address is not on it. Add it with POST /account/withdrawal-addresses.',
+  },
+  withdrawal_address_not_found: {
+    status: 404,
+    title: 'No such address',
+    detail: 'This address is not on your allow-list.',
+  },
+  too_many_withdrawal_addresses: {
+    status: 409,
+    title: 'Too many addresses',
+    detail: 'An allow-list holds at most 100 addresses. Remove one first.',
+  },
 });

@@ -5,8 +5,9 @@ import { subtract } from '../money/amount.ts';
 export const withdrawalEvents: readonly EventType[] = [
   { name: 'withdrawal.created', describe: describeWithdrawal },
   { name: 'withdrawal.completed', describe: describeWithdrawal },
-  // What failed comes back whole: there is neither a fee nor a net amount.
+  // What failed or was cancelled comes back whole: there is neither a fee nor a net amount.
   { name: 'withdrawal.failed' },
+  { name: 'withdrawal.cancelled' },
 ];
 
 function describeWithdrawal(posting: Posted): Readonly<Record<string, unknown>> {

@@ -1,7 +1,7 @@
 import { dropStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import type { StepEnd } from '../chain-steps/take-step.ts';
-import type { Database } from '../db/database.ts';
+import type { Database, Transaction } from '../db/database.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { postSurely } from '../ledger/post-surely.ts';
@@ -50,11 +50,15 @@ export async function completeWithdrawal(
   });
 }
 
-/** It will never arrive: everything goes back where it came from, the fee too. One commit. False when it was over before. */
+/**
+ * It will never arrive: everything goes back where it came from, the fee too. One commit, with whatever else is part of it. False
+ * when it was over before.
+ */
 export async function failWithdrawal(
   { db, ledger }: FinishParts,
   withdrawal: Withdrawal,
   end: Extract<StepEnd, { state: 'failed' }>,
+  alongside: (tx: Transaction) => Promise<void> = async () => {},
 ): Promise<boolean> {
   const { id, status } = withdrawal;
   return db.transaction(async (tx) => {
@@ -64,18 +68,20 @@ export async function failWithdrawal(
       [id, end.reason, status],
     );
     if (rowCount === 0) return false;
+    await alongside(tx);
     const wasAsked = status === 'sending' || status === 'unwrapping';
     const gas = wasAsked ? await settleStep(tx, firstStep(withdrawal), end) : undefined;
     // What was held was never asked for, and has left the line already; what waits leaves it now.
     if (status === 'awaiting_liquidity') await dropStep(tx, firstStep(withdrawal));
-    await postSurely(tx, ledger, [returnPosting(withdrawal, end.reason), ...(gas ?? [])]);
+    await postSurely(tx, ledger, [returnPosting(withdrawal, { failed: end.reason }), ...(gas ?? [])]);
     return true;
   });
 }
 
-/** Gross goes back where it came from. */
-export function returnPosting(withdrawal: Withdrawal, reason: string): Posting {
+/** Gross goes back where it came from: because it failed, for that reason, or because its owner has called it back. */
+export function returnPosting(withdrawal: Withdrawal, why: { readonly failed: string } | 'cancelled'): Posting {
   const { id, accountId, chain, address, gross } = withdrawal;
+  const isCancelled = why === 'cancelled';
   return {
     type: 'withdrawal_returned',
     amount: gross,
@@ -84,8 +90,11 @@ export function returnPosting(withdrawal: Withdrawal, reason: string): Posting {
       { account: sourceOf(withdrawal), atomic: gross.atomic },
     ],
     reference: `withdrawal:${id}:end`,
-    description: 'A withdrawal could not be paid out.',
-    details: { withdrawalId: id, chain, address, error: reason },
-    ...(accountId !== null && { recipientId: accountId, recipientEvent: 'withdrawal.failed' }),
+    description: isCancelled ? 'A withdrawal was cancelled.' : 'A withdrawal could not be paid out.',
+    details: { withdrawalId: id, chain, address, ...(!isCancelled && { error: why.failed }) },
+    ...(accountId !== null && {
+      recipientId: accountId,
+      recipientEvent: isCancelled ? 'withdrawal.cancelled' : 'withdrawal.failed',
+    }),
   };
 }

@@ -1,11 +1,16 @@
 import { announceAccountChange } from '../accounts/account-changes.ts';
+import { recordAudit } from '../audit/record.ts';
 import { dropStep } from '../chain-steps/plan-step.ts';
-import type { Database } from '../db/database.ts';
+import { type Database, onlyRow, type Transaction } from '../db/database.ts';
 import { lockOwner } from '../ledger/lock-owner.ts';
-import { firstStep, type Withdrawal } from './withdrawal.ts';
+import { firstStep, type Holder, type Withdrawal } from './withdrawal.ts';
 
 /** What its owner is told; the reason is the operator's. */
-const underReview = 'It is under review. Ask the operator.';
+const toldOf: Readonly<Record<Holder, string>> = {
+  screening: 'It is under review. Ask the operator.',
+  freeze: 'It is under review. Ask the operator.',
+  hourly_limit: 'It waits for the operator, because much leaves the service at the moment. You can cancel it.',
+};
 
 /** SQL: native coin lies in the treasury for a withdrawal, which left it wrapped. */
 export const isUnwrapped = `EXISTS (SELECT FROM chain_steps s
@@ -15,32 +20,64 @@ export const isUnwrapped = `EXISTS (SELECT FROM chain_steps s
 const isUnasked = `status IN ('unwrapping', 'sending') AND EXISTS (SELECT FROM chain_steps s
   WHERE s.saga_id = withdrawals.id AND s.step = CASE status WHEN 'sending' THEN 'pay' ELSE 'unwrap' END AND s.state = 'ready')`;
 
+interface Hold {
+  /** In words for the operator. */
+  readonly reason: string;
+  /** Its account can send nothing more either. */
+  readonly freeze: boolean;
+  readonly by?: Holder;
+}
+
+/** It is held now. */
+export interface Held {
+  /** Nothing else is held by the same at this moment. */
+  readonly isFirst: boolean;
+}
+
 /**
  * Stops a withdrawal until a person decides. After a hit of the screening its account can send nothing more either. False when the
- * provider was asked for it already: it may be on its way.
+ * provider was asked for it already: it may be on its way. Or it was cancelled.
  */
-export async function holdWithdrawal(
-  db: Database,
-  withdrawal: Withdrawal,
-  { reason, freeze }: { readonly reason: string; readonly freeze: boolean },
-): Promise<boolean> {
+export async function holdWithdrawal(db: Database, withdrawal: Withdrawal, hold: Hold): Promise<boolean> {
+  return db.transaction(async (tx) => (await holdWithin(tx, withdrawal, hold)) !== undefined);
+}
+
+/** Part of the caller's commit. Undefined when there is nothing left to hold. */
+export async function holdWithin(tx: Transaction, withdrawal: Withdrawal, hold: Hold): Promise<Held | undefined> {
   const { id, accountId } = withdrawal;
-  return db.transaction(async (tx) => {
-    // The withdrawal before its owner, as whoever finishes one does.
-    const { rows } = await tx.query<{ unwrapped: boolean }>(
-      `UPDATE withdrawals SET status = 'held', error = $2, held_because = $3, updated_at = now()
-        WHERE id = $1 AND (status IN ('queued', 'awaiting_liquidity', 'unwrapped') OR ${isUnasked})
-        RETURNING ${isUnwrapped} AS unwrapped`,
-      [id, underReview, reason],
-    );
-    const [held] = rows;
-    if (held === undefined) return false;
-    // It leaves the line for the treasury's tokens, and gives back what was set aside for it. What was unwrapped stays where it is.
-    if (!held.unwrapped) await dropStep(tx, firstStep(withdrawal));
-    if (!freeze || accountId === null) return true;
+  const { reason, freeze, by = freeze ? 'screening' : 'freeze' } = hold;
+  // The withdrawal before its owner, as whoever finishes one does.
+  const { rows } = await tx.query<{ unwrapped: boolean }>(
+    `UPDATE withdrawals SET status = 'held', error = $2, held_because = $3, held_by = $4, let_go_at = NULL, updated_at = now()
+      WHERE id = $1 AND (status IN ('queued', 'awaiting_liquidity', 'unwrapped') OR ${isUnasked})
+      RETURNING ${isUnwrapped} AS unwrapped`,
+    [id, toldOf[by], reason, by],
+  );
+  const [held] = rows;
+  if (held === undefined) return undefined;
+  // It leaves the line for the treasury's tokens, and gives back what was set aside for it. What was unwrapped stays where it is.
+  if (!held.unwrapped) await dropStep(tx, firstStep(withdrawal));
+  if (freeze && accountId !== null) {
     await lockOwner(tx, accountId);
-    await tx.query('UPDATE accounts SET frozen_at = coalesce(frozen_at, now()) WHERE id = $1', [accountId]);
+    const { rowCount } = await tx.query('UPDATE accounts SET frozen_at = now() WHERE id = $1 AND frozen_at IS NULL', [
+      accountId,
+    ]);
+    if (rowCount === 1) await recordAudit(tx, { accountId, action: 'account.frozen', by: {}, note: reason });
     await announceAccountChange(tx, accountId);
-    return true;
+  }
+  await recordAudit(tx, {
+    accountId,
+    action: 'withdrawal.held',
+    by: {},
+    details: { withdrawalId: id, ...(by === 'hourly_limit' && { because: 'hourly_limit' }) },
+    note: reason,
   });
+  const { first } = onlyRow(
+    await tx.query<{ first: boolean }>(
+      `SELECT NOT EXISTS (
+         SELECT FROM withdrawals WHERE finished_at IS NULL AND status = 'held' AND held_by = $2 AND id <> $1) AS first`,
+      [id, by],
+    ),
+  );
+  return { isFirst: first };
 }

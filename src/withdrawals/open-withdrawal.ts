@@ -12,6 +12,7 @@ import { type Amount, subtract } from '../money/amount.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { withdrawalErrors } from './errors.ts';
 import { withdrawalSaga } from './saga.ts';
+import { faceValue } from './value-limits.ts';
 import { sourceOf } from './withdrawal.ts';
 
 export interface NewWithdrawal {
@@ -21,6 +22,8 @@ export interface NewWithdrawal {
   readonly address: Hex;
   readonly gross: Amount;
   readonly fee: Amount;
+  /** What the market pays for it now, in millionths of a USDC. Currencies are worth what they say. */
+  readonly value?: bigint | undefined;
   /** The API key that asks for it. */
   readonly keyId?: string;
 }
@@ -78,14 +81,14 @@ async function isUsers(db: Queryable, address: Hex): Promise<boolean> {
 export async function openWithdrawal(
   tx: Transaction,
   ledger: Ledger,
-  { accountId, chain, address, gross, fee, keyId }: NewWithdrawal,
+  { accountId, chain, address, gross, fee, value = faceValue(gross), keyId }: NewWithdrawal,
 ): Promise<{ readonly id: string; readonly net: Amount; readonly outcome: Outcome['outcome'] }> {
   const id = newId('wdr');
   const net = subtract(gross, fee);
   await tx.query(
-    `INSERT INTO withdrawals (id, account_id, chain, asset, address, gross, fee, net, status)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued')`,
-    [id, accountId, chain, gross.asset, address, gross.atomic, fee.atomic, net.atomic],
+    `INSERT INTO withdrawals (id, account_id, chain, asset, address, gross, fee, net, value, status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'queued')`,
+    [id, accountId, chain, gross.asset, address, gross.atomic, fee.atomic, net.atomic, value ?? null],
   );
   await wakeSaga(tx, { saga: withdrawalSaga.name, id, lane: chain });
   const [posted] = await ledger.postWithin(tx, [

@@ -14,6 +14,8 @@ export interface WithdrawalSagaParts {
   readonly screening: Screening;
   readonly logger: Logger;
   readonly checkpoint?: Checkpoint | undefined;
+  /** What may leave within an hour, in millionths of a USDC. Without it, anything. */
+  readonly perHour?: bigint | undefined;
   /** See serveLiquidity. */
   readonly passAfterMs?: number;
 }

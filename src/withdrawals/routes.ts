@@ -1,19 +1,11 @@
 import { z } from 'zod';
 import { withdrawalAddress } from '../accounts/fields.ts';
-import { type ChainId, chainIds, chains } from '../chains/chains.ts';
+import { type ChainId, chains } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { SilentChains } from '../chains/silent-chains.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
-import {
-  figure,
-  type Holding,
-  holding,
-  holdingAmount,
-  holdingAmountOrRefuse,
-  isCurrency,
-  toFigure,
-} from '../http/amount-field.ts';
+import { figure, holding, holdingAmount, holdingAmountOrRefuse, isCurrency, toFigure } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { findRefusal } from '../http/find-refusal.ts';
 import type { Once } from '../http/idempotency.ts';
@@ -21,16 +13,24 @@ import { page, pageQuery, toPage } from '../http/paging.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
 import { withdrawalFee } from '../money/fees.ts';
+import type { Secrets } from '../secrets.ts';
 import type { Market } from '../swaps/market.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
 import { silentErrors } from '../wallets/errors.ts';
 import { refuseSilent } from '../wallets/refuse-silent.ts';
+import { addressRoutes } from './address-routes.ts';
+import { chainField, describeWithdrawal, exampleWithdrawal, withdrawalRecord } from './answer.ts';
+import { applyBrakes } from './apply-brakes.ts';
+import type { Brakes } from './brakes.ts';
+import { cancelRoute } from './cancel-route.ts';
+import { refuseBelowGas } from './cover-gas.ts';
 import { withdrawalErrors } from './errors.ts';
+import { limitsRoute } from './limits-route.ts';
 import { openWithdrawal, refuseImpossible } from './open-withdrawal.ts';
-import { shownStatuses, statesShownAs, toShownStatus } from './saga.ts';
-import { refuseBeyondLimits, refuseBeyondValue } from './value-limits.ts';
-import { findWithdrawal, selectWithdrawal, toWithdrawal, type Withdrawal, type WithdrawalRow } from './withdrawal.ts';
+import { shownStatuses, statesShownAs } from './saga.ts';
+import { faceValue, refuseBeyondLimits, refuseBeyondValue } from './value-limits.ts';
+import { findWithdrawal, selectWithdrawal, toWithdrawal, type WithdrawalRow } from './withdrawal.ts';
 
 export interface WithdrawalParts {
   readonly db: Database;
@@ -39,49 +39,24 @@ export interface WithdrawalParts {
   readonly networks: Networks;
   readonly silentChains: SilentChains;
   readonly market: Market;
+  readonly brakes: Brakes;
+  readonly secrets: Secrets;
   readonly checkpoint?: Checkpoint;
 }
 
-const chain = z.enum(chainIds as [ChainId, ...ChainId[]], { error: `must be one of ${chainIds.join(', ')}` });
-
-const withdrawal = z.object({
-  txId: z.string(),
-  status: z.enum(shownStatuses),
-  chain,
-  address: z.string(),
-  gross: figure.meta({
-    description: 'What left your balance. A number in USDC and EURC, decimal text in ETH, MATIC and DAI.',
-  }),
-  fee: figure,
-  net: figure.meta({ description: 'What arrives: gross less fee.' }),
-  currency: holding,
-  txHash: z.string().nullable().meta({ description: 'The transaction on the chain, once it is sent.' }),
-  error: z.string().nullable().meta({ description: 'Why it is held or failed. What failed is back in your balance.' }),
-  createdAt: z.iso.datetime(),
-  finishedAt: z.iso.datetime().nullable(),
-});
-
-const example = {
-  txId: 'wdr_01kp3v2m8rfk2s6y0e6v9q4w1x',
-  status: 'complete' as const,
-  chain: 'MATIC' as const,
-  address: '0x8ba1f109551bD432803012645Ac136ddd64DBA72',
-  gross: 50,
-  fee: 0.745,
-  net: 49.255,
-  currency: 'USDC' as const,
-  txHash: '0x2f1c5c2b44f771e942a8506148e256f94f1a464babc938ae0690c6e34cd79190',
-  error: null,
-  createdAt: '2026-01-15T10:00:00.000Z',
-  finishedAt: '2026-01-15T10:01:10.000Z',
-};
-
 export function withdrawalRoutes(parts: WithdrawalParts): Route[] {
-  return [withdrawRoute(parts), listRoute(parts.db), findRoute(parts.db)];
+  return [
+    withdrawRoute(parts),
+    listRoute(parts.db),
+    findRoute(parts.db),
+    cancelRoute(parts),
+    limitsRoute(parts),
+    ...addressRoutes(parts),
+  ];
 }
 
 function withdrawRoute(parts: WithdrawalParts): Route {
-  const { once, ledger, networks, silentChains, market, checkpoint = noCheckpoint } = parts;
+  const { once, ledger, networks, silentChains, market, brakes, checkpoint = noCheckpoint } = parts;
   return defineRoute(
     {
       id: 'withdraw',
@@ -90,7 +65,7 @@ function withdrawRoute(parts: WithdrawalParts): Route {
       tag: 'Withdrawals',
       summary: 'Send money to an address outside',
       description:
-        'The fee of 1.49 %, with 3 decimals in USDC and EURC and with all 18 in ETH, MATIC and DAI, is taken from the amount. ETH, MATIC and DAI leave on Polygon only: ETH arrives as WETH, MATIC as native coin. The money leaves your balance at once and is then sent; follow it at `/circle/withdrawals/{txId}`. If it cannot be paid out, the whole amount comes back. Send an Idempotency-Key: after a lost connection the same request never pays twice.',
+        'The fee of 1.49 %, with 3 decimals in USDC and EURC and with all 18 in ETH, MATIC and DAI, is taken from the amount. ETH, MATIC and DAI leave on Polygon only: ETH arrives as WETH, MATIC as native coin. The money leaves your balance at once and is then sent; follow it at `/circle/withdrawals/{txId}`. If it cannot be paid out, the whole amount comes back, and until it is sent you can cancel it. On Ethereum the fee must cover the gas. Within 24 hours an account can send so much (`/account/withdrawal-limits`), and if its allow-list is on, only to addresses on it (`/account/withdrawal-addresses`). Send an Idempotency-Key: after a lost connection the same request never pays twice.',
       auth: 'key',
       scope: 'withdraw',
       body: z.strictObject({
@@ -102,9 +77,9 @@ function withdrawRoute(parts: WithdrawalParts): Route {
         address: withdrawalAddress.optional().meta({
           description: 'Left out: your saved withdrawalAddress. In mixed case its EIP-55 checksum must be right.',
         }),
-        chain: chain.default('MATIC').meta({ description: 'Paid from your balance on that chain.' }),
+        chain: chainField.default('MATIC').meta({ description: 'Paid from your balance on that chain.' }),
       }),
-      examples: { body: { amount: 50, currency: 'USDC', address: example.address } },
+      examples: { body: { amount: 50, currency: 'USDC', address: exampleWithdrawal.address } },
       idempotent: true,
       returns: {
         200: {
@@ -113,7 +88,7 @@ function withdrawRoute(parts: WithdrawalParts): Route {
             txId: z.string(),
             status: z.enum(shownStatuses),
             address: z.string(),
-            chain,
+            chain: chainField,
             gross: figure,
             fee: figure,
             net: figure,
@@ -121,15 +96,15 @@ function withdrawRoute(parts: WithdrawalParts): Route {
             note: z.string().meta({ description: 'For the person, word by word.' }),
           }),
           example: {
-            txId: example.txId,
+            txId: exampleWithdrawal.txId,
             status: 'queued',
-            address: example.address,
+            address: exampleWithdrawal.address,
             chain: 'MATIC',
             gross: 50,
             fee: 0.745,
             net: 49.255,
             currency: 'USDC',
-            note: note(amountOf('USDC', 49_255_000n), 'MATIC', example.address),
+            note: note(amountOf('USDC', 49_255_000n), 'MATIC', exampleWithdrawal.address),
           },
         },
       },
@@ -139,6 +114,9 @@ function withdrawRoute(parts: WithdrawalParts): Route {
         withdrawalErrors.chain_not_available,
         silentErrors.chain_not_available,
         withdrawalErrors.currency_not_available,
+        withdrawalErrors.amount_too_small,
+        withdrawalErrors.daily_limit_reached,
+        withdrawalErrors.address_not_allowed,
         transferErrors.insufficient_balance,
         transferErrors.account_frozen,
       ],
@@ -148,15 +126,18 @@ function withdrawRoute(parts: WithdrawalParts): Route {
       if (isCurrency(gross.asset)) refuseBeyondLimits(gross);
       // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
       // while the chain is silent, and whatever it is worth by now.
+      let value = faceValue(gross) ?? 0n;
       const refusal = await findRefusal(async () => {
         await refuseSilent(silentChains, body.chain);
-        if (!isCurrency(gross.asset)) await refuseBeyondValue(market, gross);
+        if (!isCurrency(gross.asset)) value = await refuseBeyondValue(market, gross);
       });
       const fee = withdrawalFee(gross);
+      const gasRefusal = await findRefusal(() => refuseBelowGas({ networks, market }, { chain: body.chain, fee }));
       const answer = await once({ caller, idempotency, kind: 'withdrawals' }, async (tx) => {
         const address = body.address ?? (await savedAddress(tx, caller.accountId));
         await refuseImpossible(tx, networks, { chain: body.chain, address, gross });
         if (refusal !== undefined) throw refusal.error;
+        await applyBrakes(tx, brakes, { accountId: caller.accountId, address, value });
         const { id, net, outcome } = await openWithdrawal(tx, ledger, {
           accountId: caller.accountId,
           keyId: caller.keyId,
@@ -164,8 +145,11 @@ function withdrawRoute(parts: WithdrawalParts): Route {
           address,
           gross,
           fee,
+          value,
         });
         requirePosted(outcome, 'a new withdrawal');
+        // Last: whoever has not got the money is told that first, and not how much more it would have to be.
+        if (gasRefusal !== undefined) throw gasRefusal.error;
         return ok({
           txId: id,
           status: 'queued' as const,
@@ -218,8 +202,8 @@ function listRoute(db: Queryable): Route {
       returns: {
         200: {
           description: 'Newest first',
-          schema: page('withdrawals', withdrawal),
-          example: { withdrawals: [example], nextCursor: null },
+          schema: page('withdrawals', withdrawalRecord),
+          example: { withdrawals: [exampleWithdrawal], nextCursor: null },
         },
       },
     },
@@ -235,7 +219,7 @@ function listRoute(db: Queryable): Route {
         ],
       );
       const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
-      return ok({ withdrawals: items.map((row) => describe(toWithdrawal(row))), nextCursor });
+      return ok({ withdrawals: items.map((row) => describeWithdrawal(toWithdrawal(row))), nextCursor });
     },
   );
 }
@@ -251,31 +235,14 @@ function findRoute(db: Queryable): Route {
       auth: 'key',
       scope: 'read',
       params: z.strictObject({ txId: z.string().max(64) }),
-      examples: { params: { txId: example.txId } },
-      returns: { 200: { description: 'The withdrawal', schema: withdrawal, example } },
+      examples: { params: { txId: exampleWithdrawal.txId } },
+      returns: { 200: { description: 'The withdrawal', schema: withdrawalRecord, example: exampleWithdrawal } },
       errors: [withdrawalErrors.withdrawal_not_found],
     },
     async ({ caller, params }) => {
       const found = await findWithdrawal(db, params.txId);
       if (found === undefined || found.accountId !== caller.accountId) throw withdrawalErrors.withdrawal_not_found();
-      return ok(describe(found));
+      return ok(describeWithdrawal(found));
     },
   );
-}
-
-function describe(one: Withdrawal): z.input<typeof withdrawal> {
-  return {
-    txId: one.id,
-    status: toShownStatus(one.status),
-    chain: one.chain,
-    address: one.address,
-    gross: toFigure(one.gross),
-    fee: toFigure(one.fee),
-    net: toFigure(one.net),
-    currency: one.gross.asset as Holding,
-    txHash: one.txHash,
-    error: one.error,
-    createdAt: one.createdAt.toISOString(),
-    finishedAt: one.finishedAt?.toISOString() ?? null,
-  };
 }

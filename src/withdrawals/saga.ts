@@ -9,22 +9,22 @@ export const withdrawalSaga = defineSaga({
   table: 'withdrawals',
   lane: 'chain',
   about: `${amountSql('net', 'asset')} || ' on ' || chain || ' to ' || address`,
-  fixed: ['account_id', 'chain', 'asset', 'address', 'gross', 'fee', 'net'],
+  fixed: ['account_id', 'chain', 'asset', 'address', 'gross', 'fee', 'net', 'value'],
   inTransit: { kind: 'withdrawals_in_transit', atomic: 'gross', chain: 'chain' },
   states: {
     queued: {
       meaning: 'the money has left the balance; nobody was asked yet',
-      next: ['awaiting_liquidity', 'held'],
+      next: ['awaiting_liquidity', 'held', 'cancelled'],
       withinMs: 10 * minutes,
     },
     held: {
-      meaning: 'the address is suspicious or the account is frozen: a person decides',
-      next: ['awaiting_liquidity', 'unwrapped', 'wrapping', 'failed'],
+      meaning: 'the address is suspicious, the account is frozen or too much leaves: a person decides',
+      next: ['awaiting_liquidity', 'unwrapped', 'wrapping', 'failed', 'cancelled'],
       rests: true,
     },
     awaiting_liquidity: {
       meaning: 'cleared, and sent as soon as the treasury holds enough',
-      next: ['unwrapping', 'sending', 'held', 'failed'],
+      next: ['unwrapping', 'sending', 'held', 'failed', 'cancelled'],
       withinMs: 60 * minutes,
     },
     unwrapping: {
@@ -49,6 +49,7 @@ export const withdrawalSaga = defineSaga({
     },
     complete: { meaning: 'it has arrived', next: [] },
     failed: { meaning: 'the whole amount is back where it came from', next: [] },
+    cancelled: { meaning: 'its owner has called it back before anything was sent, and has the whole amount', next: [] },
   },
   checkpoints: [
     'withdrawal.opened',
@@ -82,7 +83,15 @@ export type WithdrawalStatus = keyof (typeof withdrawalSaga)['states'];
 export const withdrawalStatuses = Object.keys(withdrawalSaga.states) as [WithdrawalStatus, ...WithdrawalStatus[]];
 
 /** What its owner is told: that native coin is unwrapped on the way is part of sending it. */
-export const shownStatuses = ['queued', 'held', 'awaiting_liquidity', 'sending', 'complete', 'failed'] as const;
+export const shownStatuses = [
+  'queued',
+  'held',
+  'awaiting_liquidity',
+  'sending',
+  'complete',
+  'failed',
+  'cancelled',
+] as const;
 
 export type ShownStatus = (typeof shownStatuses)[number];
 

@@ -6,7 +6,7 @@ import { noCheckpoint } from '../checkpoint.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import { postSurely } from '../ledger/post-surely.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
-import { goOnUnlessFrozen, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './clear.ts';
+import { goOnUnlessStopped, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './clear.ts';
 import { failWithdrawal } from './finish-withdrawal.ts';
 import { findRecipientFault, tokenToPay } from './native-coin.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
@@ -76,7 +76,7 @@ async function settleUnwrapping(
  * contract can have changed its mind, and would take as much gas as it likes.
  */
 export async function lookOnceMore(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
-  const { db, networks, logger, checkpoint = noCheckpoint } = parts;
+  const { networks, logger, checkpoint = noCheckpoint } = parts;
   if (await isHeldByScreening(parts, withdrawal)) return 'rest';
   const reason = await findRecipientFault(networks, withdrawal);
   if (reason !== undefined) {
@@ -84,7 +84,8 @@ export async function lookOnceMore(parts: WithdrawalSagaParts, withdrawal: Withd
     logger.warn({ withdrawal: withdrawal.id }, `a withdrawal failed: ${reason}`);
     return 'go_on';
   }
-  if (!(await goOnUnlessFrozen(db, withdrawal, { to: 'sending', step: payStep(withdrawal.id).step }))) return 'rest';
+  if (!(await goOnUnlessStopped(parts, withdrawal, { to: 'sending', step: payStep(withdrawal.id).step })))
+    return 'rest';
   checkpoint('withdrawal.looked_at');
   return 'go_on';
 }

@@ -4,20 +4,26 @@ import type { Market } from '../swaps/market.ts';
 import { quoteOrUnavailable } from '../swaps/quote-swap.ts';
 
 /** In atomic units of USDC or EURC. */
-const least = 1_000_000n;
-const most = 10_000_000_000n;
+const leastValue = 1_000_000n;
+export const mostValue = 10_000_000_000n;
+
+/** What a currency is worth, in atomic units of USDC: as much as it says, be it euros. Of a coin only the market knows. */
+export function faceValue({ asset, atomic }: Amount): bigint | undefined {
+  return asset === 'USDC' || asset === 'EURC' ? atomic : undefined;
+}
 
 /** Of a currency that is worth what it says. */
 export function refuseBeyondLimits({ atomic }: Amount): void {
-  if (atomic < least || atomic > most) throw refusal('must be from 1 to 10000');
+  if (atomic < leastValue || atomic > mostValue) throw refusal('must be from 1 to 10000');
 }
 
-/** Of a coin: what the market pays for it now counts. */
-export async function refuseBeyondValue(market: Market, { asset, atomic }: Amount): Promise<void> {
+/** Of a coin: what the market pays for it now counts. Answers that, in atomic units of USDC. */
+export async function refuseBeyondValue(market: Market, { asset, atomic }: Amount): Promise<bigint> {
   const quote = await quoteOrUnavailable(market, { from: asset, to: 'USDC', atomic });
   // What no pool can pay is more than it may be.
-  const value = quote?.amountOut ?? most + 1n;
-  if (value < least || value > most) throw refusal('must be worth from 1 to 10000 USDC');
+  const value = quote?.amountOut ?? mostValue + 1n;
+  if (value < leastValue || value > mostValue) throw refusal('must be worth from 1 to 10000 USDC');
+  return value;
 }
 
 function refusal(message: string) {

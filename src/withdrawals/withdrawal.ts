@@ -8,6 +8,9 @@ import type { Asset } from '../money/asset.ts';
 import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
 import type { WithdrawalStatus } from './saga.ts';
 
+/** What can hold a withdrawal. */
+export type Holder = 'screening' | 'freeze' | 'hourly_limit';
+
 /** Money on its way out, to an address outside. */
 export interface Withdrawal {
   readonly id: string;
@@ -25,8 +28,12 @@ export interface Withdrawal {
   readonly error: string | null;
   /** For the operator alone. */
   readonly heldBecause: string | null;
-  /** The operator let it go after it was held. */
+  /** What holds it; null also in a row that a release has held which did not say. */
+  readonly heldBy: Holder | null;
+  /** The operator let it go after it was held: the screening is not asked again. */
   readonly released: boolean;
+  /** What it was worth when it was asked for, in millionths of a USDC; null where nobody kept it. */
+  readonly value: bigint | null;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
 }
@@ -71,7 +78,7 @@ export async function findWithdrawal(db: Queryable, id: string): Promise<Withdra
 
 export const selectWithdrawal = `SELECT id, account_id, chain, asset, address, gross, fee, net, status,
     (SELECT s.hash FROM chain_steps s WHERE s.saga_id = withdrawals.id AND s.step = 'pay') AS tx_hash,
-    error, held_because, released_at IS NOT NULL AS released, created_at, finished_at
+    error, held_because, held_by, released_at IS NOT NULL AS released, value, created_at, finished_at
   FROM withdrawals`;
 
 export interface WithdrawalRow {
@@ -87,7 +94,9 @@ export interface WithdrawalRow {
   readonly tx_hash: Hex | null;
   readonly error: string | null;
   readonly held_because: string | null;
+  readonly held_by: Holder | null;
   readonly released: boolean;
+  readonly value: string | null;
   readonly created_at: Date;
   readonly finished_at: Date | null;
 }
@@ -106,7 +115,9 @@ export function toWithdrawal(row: WithdrawalRow): Withdrawal {
     txHash: row.tx_hash,
     error: row.error,
     heldBecause: row.held_because,
+    heldBy: row.held_by,
     released: row.released,
+    value: row.value === null ? null : BigInt(row.value),
     createdAt: row.created_at,
     finishedAt: row.finished_at,
   };

@@ -28,12 +28,13 @@ const refusedMs = 60_000;
 
 /**
  * Nobody gets the native coin that was unwrapped: it is wrapped again, and only then given back. False when it was over before.
- * A payment that was never asked for is dropped; one that failed is settled.
+ * A payment that was never asked for is dropped; one that failed is settled. One commit, with whatever else is part of it.
  */
 export async function beginWrapping(
   { db, ledger }: WrapParts,
   withdrawal: Withdrawal,
   end: Extract<StepEnd, { state: 'failed' }> | { readonly neverAsked: string },
+  alongside: (tx: Transaction) => Promise<void> = async () => {},
 ): Promise<boolean> {
   const { id, chain, status } = withdrawal;
   const wasAsked = 'state' in end;
@@ -44,6 +45,7 @@ export async function beginWrapping(
       [id, status, reason],
     );
     if (rowCount === 0) return false;
+    await alongside(tx);
     const wallet = await stepWallet(tx, payStep(id));
     const gas = wasAsked ? await settleStep(tx, payStep(id), end) : undefined;
     if (!wasAsked) {
@@ -137,7 +139,7 @@ async function finishWrapping(
     const gas = await settleStep(tx, current, end);
     await postSurely(tx, ledger, [
       ...surplusOf(withdrawal, arrived),
-      returnPosting(withdrawal, withdrawal.error ?? 'It could not be paid.'),
+      returnPosting(withdrawal, { failed: withdrawal.error ?? 'It could not be paid.' }),
       ...(gas ?? []),
     ]);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createPasswords } from '../../src/accounts/passwords.ts';
+import { createPasswords } from '../../src/accounts/passwords/passwords.ts';
 import { freshEmail } from '../support/client.ts';
 import { useService } from '../support/service.ts';
 
@@ -16,6 +16,7 @@ describe('registration', () => {
     expect(status).toBe(201);
     expect(body).toEqual({
       apiKey: expect.stringMatching(/^pa_live_[0-9A-Za-z]{38}$/),
+      keyExpiresAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
       agentHandle: expect.stringMatching(/^PA-[A-Z0-9]{8}$/),
       circleWalletId: expect.stringMatching(/^wal_/),
       depositAddress: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
@@ -29,6 +30,7 @@ describe('registration', () => {
     expect(first.status).toBe(201);
     expect(first.body).toEqual({
       apiKey: expect.stringMatching(/^pa_live_/),
+      keyExpiresAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
       circleWalletId: expect.stringMatching(/^wal_/),
       handle: expect.stringMatching(/^PA-/),
       email,
@@ -45,6 +47,7 @@ describe('registration', () => {
     expect(second.status).toBe(200);
     expect(second.body).toEqual({
       apiKey: expect.any(String),
+      keyExpiresAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
       agentHandle: first.body.agentHandle,
       isNewAccount: false,
     });

@@ -276,16 +276,17 @@ describe('a deposit on another chain', () => {
 
   test('stays where its owner has a wallet, and EURC wherever it comes', async () => {
     const { key, address } = await somebody();
-    await deposit('ETH', 'EURC', 3_000_000n, address);
-    await until('the euros', async () => (await walletOn('ETH', key))?.eurcBalance === '3');
+    // Enough that its fee pays for the gas there.
+    await deposit('ETH', 'EURC', 60_000_000n, address);
+    await until('the euros', async () => (await walletOn('ETH', key))?.eurcBalance === '60');
     expect(await walletOn('ETH', key)).toMatchObject({ arrivals: 'carried_home', balance: '0' });
     await post('/cross-chain/wallet', { blockchain: 'ETH' }, { key });
     await deposit('ETH', 'USDC', 2_000_000n, address);
     await until('the dollars', async () => (await walletOn('ETH', key))?.balance === '2');
-    expect(await walletOn('ETH', key)).toMatchObject({ arrivals: 'stay', eurcBalance: '3', waiting: '0' });
+    expect(await walletOn('ETH', key)).toMatchObject({ arrivals: 'stay', eurcBalance: '60', waiting: '0' });
     const paid = await post(
       '/circle/withdraw',
-      { amount: 3, currency: 'EURC', chain: 'ETH', address: `0x${'cd'.repeat(20)}` },
+      { amount: 60, currency: 'EURC', chain: 'ETH', address: `0x${'cd'.repeat(20)}` },
       { key },
     );
     expect(paid.status).toBe(200);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { askReset } from '../../src/accounts/ask-reset.ts';
-import { mailResetHandler } from '../../src/accounts/mail-reset.ts';
+import { askReset } from '../../src/accounts/passwords/ask-reset.ts';
+import { mailResetHandler } from '../../src/accounts/passwords/mail-reset.ts';
 import { type CodeLimits, createVerification } from '../../src/accounts/verification.ts';
 import { systemClock } from '../../src/clock.ts';
 import { onlyRow } from '../../src/db/database.ts';

@@ -11,7 +11,9 @@ import { reconcile } from '../../src/reserves/reconcile.ts';
 import { addFloat } from '../../src/treasury/add-float.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
 import { addWithdrawalCommands } from '../../src/withdrawals/commands.ts';
+import { readLeftWithinHour } from '../../src/withdrawals/hourly-limit.ts';
 import { withdrawalSaga } from '../../src/withdrawals/saga.ts';
+import { mostValue } from '../../src/withdrawals/value-limits.ts';
 import { tokenNames, useCoinWorld } from '../support/coins.ts';
 import { endAt, type User } from '../support/deposits.ts';
 
@@ -117,6 +119,20 @@ test('a transaction that pays something else in native coin is named', async () 
   await write(rows[0]?.hash);
   expect(await findings()).toContainEqual(expect.stringContaining(`withdrawal ${id} of`));
   await write(txHash ?? undefined);
+});
+
+test('native coin that is unwrapped and then paid has one place in the hour', async () => {
+  await deposit(user, 'MATIC', whole);
+  await sweep();
+  const { id } = await withdraw(user, 'MATIC', { gross: whole, to });
+  // Nobody has kept what it is worth, so it counts as the most that it may be.
+  const perHour = (await readLeftWithinHour(db)) + mostValue;
+  for (let round = 0; round < 20 && (await look(id)).finishedAt === null; round++) {
+    await coinWorld.advance(id, { perHour });
+    await coinWorld.read();
+  }
+  expect((await look(id)).status).toBe('complete');
+  expect(await readLeftWithinHour(db)).toBe(perHour);
 });
 
 describe('a recipient', () => {
@@ -259,11 +275,11 @@ describe('what lies unwrapped', () => {
     const said: string[] = [];
     const program = new Command().exitOverride();
     const parts = { db, ledger: world.ledger };
-    addWithdrawalCommands(
-      program,
-      (work) => work(parts),
-      (line) => said.push(line),
-    );
+    addWithdrawalCommands(program, {
+      withMoney: (work) => work(parts),
+      say: (line) => void said.push(line),
+      operator: 'olga',
+    });
     await program.parseAsync(['withdrawals', ...words], { from: 'user' });
     return said;
   }

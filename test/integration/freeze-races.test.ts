@@ -82,11 +82,7 @@ function advance(id: string, on: Database = db): Promise<void> {
 async function operator(words: readonly string[], on: Database = db): Promise<void> {
   const program = new Command().exitOverride();
   addAccountCommands(program, { withDatabase: (work) => work(on), say: () => {}, operator: 'olga' });
-  addWithdrawalCommands(
-    program,
-    (work) => work({ db: on, ledger }),
-    () => {},
-  );
+  addWithdrawalCommands(program, { withMoney: (work) => work({ db: on, ledger }), say: () => {}, operator: 'olga' });
   await program.parseAsync([...words], { from: 'user' });
 }
 
@@ -123,7 +119,7 @@ async function beginFreeze(handle: string): Promise<{ readonly answered: Promise
 }
 
 test.each([
-  ['it is about to be sent', 'SET status = $2, updated_at = now() WHERE id = $1 AND status = $3'],
+  ['it is about to be sent', 'SET status = $2, let_go_at ='],
   ['the provider is about to be asked', "SET state = 'asked'"],
 ])('a freeze that comes when %s waits for it, or stops it', async (_when, words) => {
   const { id, handle, paid } = await newWithdrawal();

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { scopes } from '../../src/http/define-route.ts';
 import { createOnce } from '../../src/http/idempotency.ts';
 import { keyDigest, requestDigest } from '../../src/ledger/encode-batch.ts';
 import { findEarlier } from '../../src/ledger/find-earlier.ts';
@@ -19,7 +20,7 @@ const db = openDatabase({ url, poolSize: 4, logger: createLogger('silent') });
 const once = createOnce(db);
 
 let accountId: bigint;
-const caller = () => ({ accountId, keyId: 'key_x', handle: 'PA-UPGRADED', tier: 'free' as const, bucket: 'x' });
+const caller = () => ({ accountId, keyId: 'key_x', handle: 'PA-UPGRADED', tier: 'free' as const, scopes, bucket: 'x' });
 const request = (key: string, content?: string) => {
   const { requestHash } = scope(accountId, key, content);
   return { caller: caller(), idempotency: { key, requestHash: Buffer.from(requestHash) } };

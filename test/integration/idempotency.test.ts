@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { scopes } from '../../src/http/define-route.ts';
 import { httpErrors } from '../../src/http/errors.ts';
 import { expireIdempotencyKeys } from '../../src/http/expire-idempotency-keys.ts';
 import { createOnce } from '../../src/http/idempotency.ts';
@@ -18,7 +19,7 @@ async function requestOf(key: string, content = 'content') {
   ]);
   const accountId = rows[0]?.id ?? 0n;
   return {
-    caller: { accountId, keyId: 'key_x', handle, tier: 'free' as const, bucket: 'account:x' },
+    caller: { accountId, keyId: 'key_x', handle, tier: 'free' as const, scopes, bucket: 'account:x' },
     idempotency: { key, requestHash: hashOf(content) },
   };
 }

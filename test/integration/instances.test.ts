@@ -24,7 +24,10 @@ describe('two instances on one database', () => {
     for (let round = 0; round < 30; round++) {
       const { key } = await first.client.register();
       expect((await second.client.get('/account', key)).status).toBe(200);
-      expect((await first.client.post('/account/revoke-key', undefined, key)).body).toEqual({ revoked: true });
+      expect((await first.client.post('/account/revoke-key', undefined, key)).body).toEqual({
+        revoked: true,
+        webhooks: [],
+      });
       expect((await second.client.get('/account', key)).status).toBe(401);
       expect((await first.client.get('/account', key)).status).toBe(401);
     }

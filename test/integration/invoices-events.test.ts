@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
+import { scopes } from '../../src/http/define-route.ts';
 import { createOnce } from '../../src/http/idempotency.ts';
 import { cancelInvoice } from '../../src/invoices/cancel-invoice.ts';
 import { createInvoice } from '../../src/invoices/create-invoice.ts';
@@ -28,7 +29,7 @@ async function callerWith(atomic: bigint) {
     [owner.id],
   );
   const { handle = '', email = '' } = rows[0] ?? {};
-  return { accountId: owner.id, keyId: owner.keyId, handle, email, tier: 'free' as const, bucket: 'x' };
+  return { accountId: owner.id, keyId: owner.keyId, handle, email, tier: 'free' as const, scopes, bucket: 'x' };
 }
 type Someone = Awaited<ReturnType<typeof callerWith>>;
 

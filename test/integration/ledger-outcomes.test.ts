@@ -133,6 +133,16 @@ describe('a posting', () => {
     expect(await ledger.post(transfer(ada.id, bob.id, 10n))).toMatchObject({ outcome: 'posted' });
     expect(await ledger.post(transfer(bob.id, ada.id, 10n, { keyId: bob.keyId }))).toMatchObject({ outcome: 'posted' });
   });
+
+  it('under a key whose day has come is refused, and until then it is not', async () => {
+    const [ada, bob] = await twoFunded(100n);
+    const pay = () => ledger.post(transfer(ada.id, bob.id, 10n, { keyId: ada.keyId }));
+    await db.query("UPDATE api_keys SET expires_at = now() + interval '1 hour' WHERE id = $1", [ada.keyId]);
+    expect(await pay()).toMatchObject({ outcome: 'posted' });
+    await db.query('UPDATE api_keys SET expires_at = now() WHERE id = $1', [ada.keyId]);
+    expect(await pay()).toEqual({ outcome: 'key_revoked' });
+    expect(await ledger.post(transfer(bob.id, ada.id, 10n, { keyId: bob.keyId }))).toMatchObject({ outcome: 'posted' });
+  });
 });
 
 describe('an idempotency key', () => {

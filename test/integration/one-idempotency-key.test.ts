@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/database.ts';
+import { scopes } from '../../src/http/define-route.ts';
 import { createOnce } from '../../src/http/idempotency.ts';
 import { keepAnswer } from '../../src/ledger/kept-answers.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
@@ -103,11 +104,13 @@ describe('while the first use of a key is not committed yet', () => {
   test('a transfer waits for it, and is refused when it is', async () => {
     const [ada, bob] = await people();
     const ledger = createLedger({ db: open('transfers'), logger });
-    const first = deferred();
+    const [used, first] = [deferred(), deferred()];
     const request = db.transaction(async (tx) => {
       await keepAnswer(tx, scope(ada, 'k', 'a withdrawal'), { status: 200, body: {} });
+      used.resolve();
       await first.promise;
     });
+    await used.promise;
     const second = ledger.post(transfer(ada, bob, 10n, { idempotency: scope(ada, 'k', 'a transfer') }));
     await waits('transfers');
     first.resolve();
@@ -119,12 +122,14 @@ describe('while the first use of a key is not committed yet', () => {
     const [ada, bob] = await people();
     const ledger = createLedger({ db, logger });
     const once = createOnce(open('requests'));
-    const first = deferred();
+    const [used, first] = [deferred(), deferred()];
     const paying = db.transaction(async (tx) => {
       await ledger.postWithin(tx, [transfer(ada, bob, 10n, { idempotency: scope(ada, 'k', 'a transfer') })]);
+      used.resolve();
       await first.promise;
     });
-    const caller = { accountId: ada, keyId: 'key_x', handle: 'PA-X', tier: 'free' as const, bucket: 'x' };
+    await used.promise;
+    const caller = { accountId: ada, keyId: 'key_x', handle: 'PA-X', tier: 'free' as const, scopes, bucket: 'x' };
     const { requestHash } = scope(ada, 'k', 'a change of name');
     const idempotency = { key: 'k', requestHash: Buffer.from(requestHash) };
     const second = once({ caller, idempotency }, async (tx) => {

@@ -272,6 +272,34 @@ const walks: Record<string, () => Promise<Reply[]>> = {
     const remove = () => service.client.request('DELETE', `/shopping/merchants/${domain}`, { key });
     return [await remove(), await remove()];
   },
+  async listKeys() {
+    const key = await newKey();
+    return [await service.client.get('/account/keys', key), await service.client.get('/account/keys?limit=0', key)];
+  },
+  async createKey() {
+    const key = await newKey();
+    const wish = { name: 'Agent', scopes: ['read', 'manage'], expiresAt: new Date(Date.now() + 60_000).toISOString() };
+    const made = await service.client.post('/account/keys', wish, key);
+    const again = (change: object) =>
+      service.client.post('/account/keys', { name: 'Another', ...change }, made.body.apiKey);
+    return [
+      made,
+      await again({ scopes: ['pay'] }),
+      await again({ expiresAt: '2999-01-01T00:00:00Z' }),
+      await again({ name: '' }),
+    ];
+  },
+  async deleteKey() {
+    const key = await newKey();
+    const { id } = (await service.client.post('/account/keys', { name: 'Agent' }, key)).body;
+    const remove = (which: string) => service.client.request('DELETE', `/account/keys/${which}`, { key });
+    return [await remove(id), await remove('key_x'), await remove(`${id}?endWebhooks=x`)];
+  },
+  async revokeAllKeys() {
+    const { key } = await newWebhook();
+    const revoke = () => service.client.post('/account/keys/revoke-all', { endWebhooks: true }, key);
+    return [await revoke(), await revoke()];
+  },
   async revokeKey() {
     const key = await newKey();
     return [
@@ -507,6 +535,40 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.get(`/circle/withdrawals/${body.txId}`, key),
       await service.client.get('/circle/withdrawals/wdr_x', key),
     ];
+  },
+  async cancelWithdrawal() {
+    const key = await newFundedKey();
+    const { body } = await service.client.post('/circle/withdraw', { amount: 5, address: outsideAddress }, key);
+    const cancel = (txId: string) => service.client.request('POST', `/circle/withdrawals/${txId}/cancel`, { key });
+    // Whoever is faster: it is called back, or on its way already.
+    return [await cancel(body.txId), await cancel('wdr_x')];
+  },
+  async getWithdrawalLimits() {
+    return [await service.client.get('/account/withdrawal-limits', await newFundedKey())];
+  },
+  async getWithdrawalAddresses() {
+    const key = await newKey();
+    await service.client.post('/account/withdrawal-addresses', { address: outsideAddress }, key);
+    return [await service.client.get('/account/withdrawal-addresses', key)];
+  },
+  async addWithdrawalAddress() {
+    const key = await newKey();
+    return [
+      await service.client.post('/account/withdrawal-addresses', { address: outsideAddress }, key),
+      await service.client.post('/account/withdrawal-addresses', { address: 'mine' }, key),
+    ];
+  },
+  async removeWithdrawalAddress() {
+    const key = await newKey();
+    await service.client.post('/account/withdrawal-addresses', { address: outsideAddress }, key);
+    const remove = () => service.client.request('DELETE', `/account/withdrawal-addresses/${outsideAddress}`, { key });
+    return [await remove(), await remove()];
+  },
+  async switchAllowList() {
+    const key = await newKey();
+    const turn = (enabled: unknown) =>
+      service.client.request('PUT', '/account/withdrawal-addresses/allow-list', { key, body: { enabled } });
+    return [await turn(true), await turn(false), await turn('on')];
   },
   async listChains() {
     return [await service.client.get('/cross-chain/chains'), await service.client.get('/cross-chain/chains?x=1')];
@@ -838,12 +900,16 @@ describe('the OpenAPI document', () => {
 });
 
 /** What a key has to be allowed to do, for every operation that takes one. */
-const allowed: Record<Scope, readonly string[]> = {
+const allowed: Record<Scope | 'any', readonly string[]> = {
+  any: ['POST /account/revoke-key'],
   read: [
     'GET /account',
     'GET /account/audit',
+    'GET /account/keys',
     'GET /account/proof',
     'GET /account/statement',
+    'GET /account/withdrawal-addresses',
+    'GET /account/withdrawal-limits',
     'GET /agents/check',
     'GET /circle/balance',
     'GET /circle/buy-sessions',
@@ -892,19 +958,23 @@ const allowed: Record<Scope, readonly string[]> = {
     'POST /shopping/sales/{orderId}/refund',
     'POST /swap/execute',
   ],
-  withdraw: ['POST /circle/withdraw'],
+  withdraw: ['POST /circle/withdraw', 'POST /circle/withdrawals/{txId}/cancel'],
   manage: [
+    'DELETE /account/keys/{id}',
+    'DELETE /account/withdrawal-addresses/{address}',
     'DELETE /shopping/merchants/{domain}',
     'DELETE /webhooks/{id}',
     'PATCH /account',
     'PATCH /shopping/merchants/{domain}',
     'POST /account/email/code',
     'POST /account/email/verify',
+    'POST /account/keys',
+    'POST /account/keys/revoke-all',
     'POST /account/password',
     'POST /account/phone/code',
     'POST /account/phone/verify',
-    'POST /account/revoke-key',
     'POST /account/tier',
+    'POST /account/withdrawal-addresses',
     'POST /circle/wallet',
     'POST /cross-chain/wallet',
     'POST /shopping/merchants',
@@ -913,6 +983,7 @@ const allowed: Record<Scope, readonly string[]> = {
     'POST /webhooks',
     'POST /webhooks/deliveries/{id}/retry',
     'POST /webhooks/{id}/test',
+    'PUT /account/withdrawal-addresses/allow-list',
   ],
 };
 

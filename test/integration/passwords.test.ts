@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
-import { createNoteFailure } from '../../src/accounts/note-failure.ts';
-import { issueResetToken } from '../../src/accounts/reset-token.ts';
+import { createNoteFailure } from '../../src/accounts/passwords/note-failure.ts';
+import { issueResetToken } from '../../src/accounts/passwords/reset-token.ts';
 import { main } from '../../src/cli.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createMemoryLimiter } from '../../src/rate-limit/memory-limiter.ts';

@@ -185,6 +185,12 @@ describe('names', () => {
     );
   });
 
+  test('a withdrawal that was cancelled and not given back', async () => {
+    await withChange('withdrawals', withdrawalId, "status = 'cancelled'", async () => {
+      expect(await drift()).toContain(`Withdrawal ${withdrawalId} of 10 USDC was cancelled, but not given back.`);
+    });
+  });
+
   test('one payment that is taken for two', async () => {
     const { rows } = await db.query<{ id: string; saga_id: string; hash: string }>(
       "SELECT id, saga_id, hash FROM chain_steps WHERE saga = 'withdrawal' AND state = 'confirmed' ORDER BY saga_id",

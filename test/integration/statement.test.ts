@@ -1,5 +1,6 @@
 import { BlockList } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { scopes } from '../../src/http/define-route.ts';
 import { closeServer } from '../../src/http/listen.ts';
 import { createServer } from '../../src/http/server.ts';
 import { userAccount } from '../../src/ledger/account-id.ts';
@@ -18,7 +19,7 @@ const app = createServer({
   config: { rateLimits: { free: 0, pro: 0, anonymous: 0, network: 0, pages: 0 }, trustedProxies: new BlockList() },
   publicUrl: () => 'http://pay.example',
   routes: balanceRoutes(db),
-  authenticate: (token) => ({ accountId: BigInt(token), keyId: '', handle: '', tier: 'free', bucket: token }),
+  authenticate: (token) => ({ accountId: BigInt(token), keyId: '', handle: '', tier: 'free', scopes, bucket: token }),
   limiter: { take: () => ({ allowed: true, remaining: 1, resetMs: 1, giveBack: () => {} }), close: async () => {} },
   secrets: createSecrets('s'.repeat(32)),
   logger,

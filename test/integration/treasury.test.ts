@@ -37,7 +37,7 @@ async function paywright(...args: string[]): Promise<string> {
   const program = new Command('paywright').exitOverride();
   const say = (line: string) => void lines.push(line);
   addTreasuryCommands(program, (work) => work(parts), say);
-  addWithdrawalCommands(program, (work) => work(parts), say);
+  addWithdrawalCommands(program, { withMoney: (work) => work(parts), say, operator: 'olga' });
   try {
     await program.parseAsync(['node', 'paywright', ...args]);
   } finally {

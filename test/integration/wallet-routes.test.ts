@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Hex } from 'viem';
 import { describe, expect, test } from 'vitest';
 import { type ChainId, chainIds } from '../../src/chains/chains.ts';
-import type { Caller } from '../../src/http/define-route.ts';
+import { type Caller, scopes } from '../../src/http/define-route.ts';
 import { createOnce } from '../../src/http/idempotency.ts';
 import { type NewWallet, ProviderError, type WalletProvider } from '../../src/wallets/provider.ts';
 import { openUserWallet, openWalletAt } from '../../src/wallets/user-wallets.ts';
@@ -212,7 +212,7 @@ describe('wallets at a provider', () => {
     );
     const accountId = await newAccount();
     const routes = walletRoutes({ db, provider, networks: new Map(), once: createOnce(db) });
-    const caller: Caller = { accountId, keyId: 'key_1', handle: 'PA-7K2M9QXA', tier: 'free', bucket: 'x' };
+    const caller: Caller = { accountId, keyId: 'key_1', handle: 'PA-7K2M9QXA', tier: 'free', scopes, bucket: 'x' };
     const run = (id: string, query: unknown) => routes.find(({ spec }) => spec.id === id)?.handle({ caller, query });
     await expect(run('createWallet', {})).rejects.toMatchObject({
       status: 503,

@@ -5,7 +5,7 @@ import { useDatabase } from '../support/database.ts';
 const { db } = useDatabase();
 
 let count = 0;
-const finished = (status: WithdrawalStatus) => status === 'complete' || status === 'failed';
+const finished = (status: WithdrawalStatus) => ['complete', 'failed', 'cancelled'].includes(status);
 
 async function withdrawalIn(status: WithdrawalStatus): Promise<string> {
   const id = `wdr_${++count}`;

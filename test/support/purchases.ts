@@ -1,7 +1,7 @@
 import { toHex } from 'viem';
 import { beforeAll, expect } from 'vitest';
 import type { ChainReader } from '../../src/deposits/read-chain.ts';
-import type { Caller, IdempotencyClaim } from '../../src/http/define-route.ts';
+import { type Caller, type IdempotencyClaim, scopes } from '../../src/http/define-route.ts';
 import { createOnce } from '../../src/http/idempotency.ts';
 import { Problem } from '../../src/http/problem.ts';
 import { houseAccount, userAccount } from '../../src/ledger/account-id.ts';
@@ -20,6 +20,7 @@ import { createSagaRunner } from '../../src/sagas/run-saga.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import { houseMoveHandler, houseMoveSaga } from '../../src/treasury/house-move.ts';
 import { type HousePurpose, houseWallet } from '../../src/wallets/house-wallets.ts';
+import { noBrakes } from './brakes.ts';
 import { readUp, type User, useDepositWorld } from './deposits.ts';
 import type { Seller } from './seller.ts';
 
@@ -49,6 +50,7 @@ export function usePurchaseWorld(seller: Seller) {
       timeoutMs: 10_000,
       mostSeconds: 300,
       float: amountOf('USDC', 10_000_000n),
+      brakes: noBrakes,
       ...changed,
     };
   }
@@ -82,7 +84,7 @@ export function usePurchaseWorld(seller: Seller) {
   async function callerOf({ id }: User): Promise<Caller> {
     const { rows } = await db.query<{ id: string }>('SELECT id FROM api_keys WHERE account_id = $1', [id]);
     const [{ id: keyId } = { id: '' }] = rows;
-    return { accountId: id, keyId, handle: 'PA-TEST', tier: 'free', bucket: 'test' };
+    return { accountId: id, keyId, handle: 'PA-TEST', tier: 'free', scopes, bucket: 'test' };
   }
 
   return {

@@ -78,10 +78,13 @@ export function useWebhooks(): WebhookWorld {
     },
     async addPayer({ url }, secret) {
       const [owner] = await createOwners(db, 1);
-      const id = owner?.id ?? 0n;
+      if (owner === undefined) throw new Error('nobody was made');
+      const { id, keyId } = owner;
       await fund(ledger, [{ id }], 1_000_000_000n);
       const events = ['payment.sent'];
-      const webhook = await db.transaction((tx) => createWebhook(tx, secrets, { accountId: id, url, events, secret }));
+      const webhook = await db.transaction((tx) =>
+        createWebhook(tx, secrets, { accountId: id, keyId, url, events, secret }),
+      );
       return { id, webhookId: webhook.id };
     },
     async pay(from, times) {

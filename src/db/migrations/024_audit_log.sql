@@ -1,4 +1,5 @@
 -- Who did what sensitive thing, and when. It only grows: nothing in it is ever changed or taken away.
+-- serves_from: 23
 CREATE TABLE audit_log (
   -- Compared byte by byte, so that the order of ids is the order of time.
   id         text COLLATE "C" PRIMARY KEY,

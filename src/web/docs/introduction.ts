@@ -27,8 +27,11 @@ know are refused, so a misspelt one never goes unnoticed.</p>`,
       id: 'authentication',
       heading: 'Authentication',
       text: html`<p>Send your API key as a bearer token. Registering or signing in answers a new key, which begins with
-<code>pa_live_</code> and is shown once: keep it like a password. A revoked key is refused at once. Operations that need no
-key say so.</p>`,
+<code>pa_live_</code> and is shown once: keep it like a password. A revoked key is refused at once, and one that nobody has used for
+long ends by itself. Operations that need no key say so.</p>
+<p>A key may <code>read</code>, <code>pay</code>, <code>withdraw</code> or <code>manage</code> the account, and each operation says which of
+them it needs; without it the answer is 403 <code>scope_required</code>. Signing in gives a key that may do everything: keep it for yourself, and
+give each agent <a href="#createKey">a key of its own</a> that may do what it needs.</p>`,
       sample: codeBlock(
         'With a key',
         shellCode(

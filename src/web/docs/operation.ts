@@ -31,9 +31,10 @@ export function methodLabel(method: string): Html {
   return html`<span class="method ${method.toLowerCase()}">${method}</span>`;
 }
 
-function access({ needsKey, scope }: Operation): Html {
-  if (!needsKey) return html`No API key needed`;
-  const allowed = scope !== undefined && html` that may <code>${scope}</code>`;
+function access({ needsKey, scope, scopeOfKey }: Operation): Html {
+  const alternative = scopeOfKey !== undefined && html`, or one that may <code>${scopeOfKey}</code>`;
+  if (!needsKey) return html`No API key needed${alternative}`;
+  const allowed = scope !== undefined && scope !== 'any' && html` that may <code>${scope}</code>`;
   return html`<a href="#authentication">Needs an API key</a>${allowed}`;
 }
 

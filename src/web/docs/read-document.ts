@@ -29,6 +29,8 @@ export interface Operation {
   readonly needsKey: boolean;
   /** What the key must be allowed to do. */
   readonly scope: string | undefined;
+  /** What a key must be allowed to do that is sent although none is needed. */
+  readonly scopeOfKey: string | undefined;
   readonly parameters: readonly Parameter[];
   readonly body: Content | undefined;
   readonly answers: readonly Answer[];
@@ -122,6 +124,7 @@ function readOperation({ method, path, operation, document }: Located): Operatio
     description: operation.description,
     needsKey: ((operation['security'] ?? []) as readonly unknown[]).length > 0,
     scope: operation['x-scope'],
+    scopeOfKey: operation['x-scope-of-key'],
     parameters: operation.parameters as unknown as readonly Parameter[],
     body: readContent(operation.requestBody, document),
     answers: responses

@@ -1,0 +1,54 @@
+import { type AuditActor, recordAudit } from '../../audit/record.ts';
+import type { Transaction } from '../../db/database.ts';
+import { lockOwner } from '../../ledger/lock-owner.ts';
+import { accountErrors } from '../errors.ts';
+import type { EndedKeys, OnKeysEnded, WebhookOfKey } from './on-keys-ended.ts';
+
+export interface KeyEnding extends Omit<EndedKeys, 'keys'> {
+  readonly key: string;
+  readonly by: AuditActor;
+}
+
+/**
+ * Ends one key. From the commit on nothing is posted under it; wallets and funds are untouched. One that has ended already ends
+ * again, so that its webhooks can be named, and ended, after all.
+ */
+export async function endKey(
+  tx: Transaction,
+  onKeysEnded: OnKeysEnded,
+  { accountId, key, webhooks, by }: KeyEnding,
+): Promise<WebhookOfKey[]> {
+  await lockOwner(tx, accountId);
+  const { rows } = await tx.query<{ isNews: boolean }>(
+    `UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, now())
+       FROM api_keys before WHERE before.id = k.id AND k.id = $1 AND k.account_id = $2
+     RETURNING before.revoked_at IS NULL AS "isNews"`,
+    [key, accountId],
+  );
+  const [row] = rows;
+  if (row === undefined) throw accountErrors.key_not_found();
+  const theirs = await onKeysEnded(tx, { accountId, keys: [key], webhooks });
+  if (row.isNews || (webhooks === 'end' && theirs.length > 0)) {
+    const details = { key, webhooks: webhooks === 'end' ? theirs.map(({ id }) => id) : [] };
+    await recordAudit(tx, { accountId, action: 'key.revoked', by, details });
+  }
+  return theirs;
+}
+
+/** Ends every key of the account. Each of its webhooks was made with one of them. */
+export async function endAllKeys(
+  tx: Transaction,
+  onKeysEnded: OnKeysEnded,
+  { accountId, webhooks, by }: Omit<KeyEnding, 'key'>,
+): Promise<{ readonly ended: number; readonly webhooks: WebhookOfKey[] }> {
+  await lockOwner(tx, accountId);
+  const { rowCount } = await tx.query(
+    'UPDATE api_keys SET revoked_at = now() WHERE account_id = $1 AND revoked_at IS NULL',
+    [accountId],
+  );
+  const theirs = await onKeysEnded(tx, { accountId, keys: 'all', webhooks });
+  const ended = rowCount ?? 0;
+  const details = { keys: ended, webhooks: webhooks === 'end' ? theirs.map(({ id }) => id) : [] };
+  await recordAudit(tx, { accountId, action: 'keys.revoked', by, details });
+  return { ended, webhooks: theirs };
+}

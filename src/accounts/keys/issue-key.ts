@@ -1,0 +1,41 @@
+import { onlyRow, type Transaction } from '../../db/database.ts';
+import { scopes as allScopes, type Scope } from '../../http/define-route.ts';
+import { newId } from '../../ids.ts';
+import type { Secrets } from '../../secrets.ts';
+import { newApiKey } from './api-key.ts';
+import { hashKey } from './key-hash.ts';
+
+export interface NewKey {
+  readonly accountId: bigint;
+  readonly name: string;
+  /** Everything when left out. */
+  readonly scopes?: readonly Scope[];
+  readonly expiresAt?: Date | null;
+}
+
+export interface IssuedKey {
+  readonly id: string;
+  /** The key itself, which nobody can show again. */
+  readonly apiKey: string;
+  readonly name: string;
+  readonly last4: string;
+  readonly scopes: Scope[];
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+}
+
+export async function issueKey(tx: Transaction, secrets: Secrets, key: NewKey): Promise<IssuedKey> {
+  const { accountId, name, scopes = allScopes, expiresAt = null } = key;
+  const id = newId('key');
+  const apiKey = newApiKey();
+  const last4 = apiKey.slice(-4);
+  const isWhole = expiresAt === null && allScopes.every((scope) => scopes.includes(scope));
+  const { created_at: createdAt } = onlyRow(
+    await tx.query<{ created_at: Date }>(
+      `INSERT INTO api_keys (id, account_id, key_hash, name, last4, scopes, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING created_at`,
+      [id, accountId, hashKey(secrets, apiKey, isWhole ? 'whole' : 'narrowed'), name, last4, scopes, expiresAt],
+    ),
+  );
+  return { id, apiKey, name, last4, scopes: [...scopes], createdAt, expiresAt };
+}

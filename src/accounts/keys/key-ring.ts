@@ -1,0 +1,151 @@
+import type { Clock } from '../../clock.ts';
+import type { Database } from '../../db/database.ts';
+import type { Caller, Scope } from '../../http/define-route.ts';
+import type { Visit } from '../../http/doors.ts';
+import type { Secrets } from '../../secrets.ts';
+import { looksLikeApiKey } from './api-key.ts';
+import { hashesOfKey } from './key-hash.ts';
+import { endOfKey } from './key-lifetime.ts';
+import type { KeyUses } from './key-uses.ts';
+
+const mostRemembered = 50_000;
+
+/** Who has not come for so long is looked up again: somebody may have used the key elsewhere since, or nobody for too long. */
+const rememberedForMs = 60 * 60_000;
+
+/** A use is noted so often at most. */
+const noteEveryMs = 60_000;
+
+/** Finds out who a key belongs to, and remembers it until the account changes or the key ends. */
+export interface KeyRing {
+  /** At once when the key is remembered or cannot be one; otherwise it asks the database, if `mayAsk` does not throw. */
+  find(apiKey: string, visit: Visit): Caller | undefined | Promise<Caller | undefined>;
+  forget(accountId: bigint): void;
+  forgetAll(): void;
+}
+
+export interface KeyRingOptions {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  /** Whether changes reach us at this moment; while they do not, every key is looked up afresh. */
+  readonly mayRemember: () => boolean;
+  readonly clock: Clock;
+  /** How long a key lives that nobody uses. */
+  readonly idleMs: number;
+  readonly uses: Pick<KeyUses, 'note'>;
+}
+
+interface KeyRow {
+  readonly account_id: bigint;
+  readonly key_id: string;
+  readonly handle: string;
+  readonly tier: Caller['tier'];
+  readonly scopes: readonly Scope[];
+  readonly expiresAt: Date | null;
+  readonly lastUsedAt: Date | null;
+  readonly watchedSince: Date;
+}
+
+interface Remembered {
+  readonly caller: Caller;
+  /** The day that it was given; that nobody uses it cannot be while it is remembered. */
+  readonly expiresAt: number;
+  usedAt: number;
+  notedAt: number;
+}
+
+export function createKeyRing({ db, secrets, mayRemember, clock, idleMs, uses }: KeyRingOptions): KeyRing {
+  const remembered = new Map<string, Remembered>();
+  const keysOf = new Map<bigint, Set<string>>();
+  // Counts the changes heard of. What was read before a change and arrives after it must not be remembered.
+  let changes = 0;
+
+  async function load(apiKey: string, { address }: Visit): Promise<Caller | undefined> {
+    // Deaf at the beginning, we may have missed a change that what we read does not show.
+    const mayRememberIt = mayRemember();
+    const changesBefore = changes;
+    const { rows } = await db.query<KeyRow>(
+      `SELECT k.account_id, k.id AS key_id, a.handle, a.tier, k.scopes, k.expires_at AS "expiresAt",
+              k.last_used_at AS "lastUsedAt", k.watched_since AS "watchedSince"
+         FROM api_keys k JOIN accounts a ON a.id = k.account_id
+        WHERE k.key_hash = ANY ($1) AND k.revoked_at IS NULL`,
+      [hashesOfKey(secrets, apiKey)],
+    );
+    const [row] = rows;
+    const now = clock.now();
+    if (row === undefined || endOfKey(row, { idleMs }) <= now) return undefined;
+    const caller: Caller = {
+      accountId: row.account_id,
+      keyId: row.key_id,
+      handle: row.handle,
+      tier: row.tier,
+      scopes: row.scopes,
+      bucket: `account:${row.account_id}`,
+    };
+    uses.note(caller.keyId, { at: now, address: address() });
+    if (changes === changesBefore && mayRememberIt && mayRemember()) {
+      const expiresAt = row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
+      remember(apiKey, { caller, expiresAt, usedAt: now, notedAt: now });
+    }
+    return caller;
+  }
+
+  function remember(apiKey: string, entry: Remembered): void {
+    if (remembered.size >= mostRemembered) forgetOldest();
+    remembered.set(apiKey, entry);
+    const { accountId } = entry.caller;
+    const keys = keysOf.get(accountId) ?? new Set();
+    keysOf.set(accountId, keys.add(apiKey));
+  }
+
+  function forgetOldest(): void {
+    for (const [apiKey, { caller }] of remembered) {
+      forgetOne(apiKey, caller.accountId);
+      return;
+    }
+  }
+
+  function forgetOne(apiKey: string, accountId: bigint): void {
+    remembered.delete(apiKey);
+    const keys = keysOf.get(accountId);
+    keys?.delete(apiKey);
+    if (keys?.size === 0) keysOf.delete(accountId);
+  }
+
+  /** Who it belongs to, if it is remembered and still good. */
+  function recall(apiKey: string, { address }: Visit): Caller | undefined {
+    const known = remembered.get(apiKey);
+    if (known === undefined) return undefined;
+    const now = clock.now();
+    if (now >= known.expiresAt || now - known.usedAt >= rememberedForMs) {
+      forgetOne(apiKey, known.caller.accountId);
+      return undefined;
+    }
+    known.usedAt = now;
+    if (now - known.notedAt >= noteEveryMs) {
+      known.notedAt = now;
+      uses.note(known.caller.keyId, { at: now, address: address() });
+    }
+    return known.caller;
+  }
+
+  return {
+    find(apiKey, visit) {
+      const known = recall(apiKey, visit);
+      if (known !== undefined) return known;
+      if (!looksLikeApiKey(apiKey)) return undefined;
+      const turn = visit.mayAsk();
+      return turn instanceof Promise ? turn.then(() => load(apiKey, visit)) : load(apiKey, visit);
+    },
+    forget(accountId) {
+      changes++;
+      for (const apiKey of keysOf.get(accountId) ?? []) remembered.delete(apiKey);
+      keysOf.delete(accountId);
+    },
+    forgetAll() {
+      changes++;
+      remembered.clear();
+      keysOf.clear();
+    },
+  };
+}

@@ -1,0 +1,267 @@
+import { z } from 'zod';
+import { created, defineRoute, ok, type Route, type Scope, scopes } from '../../http/define-route.ts';
+import { page, pageQuery, toPage } from '../../http/paging.ts';
+import { accountErrors } from '../errors.ts';
+import { exampleKey, shownKey, visibleText } from '../fields.ts';
+import type { AccountParts } from '../parts.ts';
+import { endAllKeys, endKey } from './end-keys.ts';
+import { tellEndOfKey } from './key-lifetime.ts';
+import { type ListedKey, listLiveKeys } from './list-keys.ts';
+import { makeKey } from './make-key.ts';
+
+const scope = z.enum(scopes, { error: `must be one of ${scopes.join(', ')}` });
+
+const key = z.object({
+  id: z.string(),
+  name: z.string().nullable().meta({ description: 'Null for a key from before keys had names.' }),
+  last4: z.string().nullable().meta({ description: 'Its last four characters. Null for a key from before.' }),
+  scopes: z.array(scope).meta({
+    description:
+      'What it may do. `read`: look. `pay`: move money within what the account can do here. `withdraw`: send it to an address outside. `manage`: change the account, its keys and webhooks.',
+  }),
+  createdAt: z.iso.datetime(),
+  lastUsedAt: z.iso
+    .datetime()
+    .nullable()
+    .meta({ description: 'To about a minute. Null when nobody was seen using it.' }),
+  lastUsedFrom: z.string().nullable().meta({ description: 'The internet address that it was last used from.' }),
+  expiresAt: z.iso.datetime().nullable().meta({
+    description:
+      'When it ends as things stand: on its day, or because nobody uses it until then. Null when it does not end.',
+  }),
+  current: z.boolean().meta({ description: 'Whether it is the key that calls.' }),
+});
+
+const exampleListed = {
+  id: 'key_01kp3v2m8rfk2s6y0e6v9q4w1x',
+  name: 'Shopping agent',
+  last4: 'dabc',
+  scopes: ['read', 'pay'] satisfies Scope[] as Scope[],
+  createdAt: '2026-01-15T10:00:00.000Z',
+  lastUsedAt: '2026-01-16T08:30:00.000Z',
+  lastUsedFrom: '203.0.113.7',
+  expiresAt: '2026-04-16T08:30:00.000Z',
+  current: false,
+};
+
+export const webhooksOfKeys = z.array(z.object({ id: z.string(), url: z.string() })).meta({
+  description: 'Webhooks that were made with what was ended. They go on telling, unless they were ended too.',
+});
+export const exampleWebhooks = [{ id: 'whk_01kp3v2m8rfk2s6y0e6v9q4w1x', url: 'https://agent.example.com/paywright' }];
+
+const endWebhooks = z.boolean().default(false).meta({ description: 'Ends the webhooks that were made with it too.' });
+
+export function keyRoutes(parts: AccountParts): Route[] {
+  return [listRoute(parts), makeRoute(parts), endRoute(parts), endAllRoute(parts), endOwnRoute(parts)];
+}
+
+function listRoute({ db, clock, idleMs }: AccountParts): Route {
+  return defineRoute(
+    {
+      id: 'listKeys',
+      method: 'GET',
+      path: '/account/keys',
+      tag: 'Accounts',
+      summary: 'Your API keys',
+      description:
+        'Those that can still be used. What you do not know, or what was used from elsewhere, is best revoked.',
+      auth: 'key',
+      scope: 'read',
+      query: pageQuery,
+      returns: {
+        200: {
+          description: 'Newest first',
+          schema: page('keys', key),
+          example: { keys: [exampleListed], nextCursor: null },
+        },
+      },
+    },
+    async ({ caller: { accountId, keyId }, query: { limit, cursor } }) => {
+      const rows = await listLiveKeys(db, { accountId, clock, idleMs, limit, cursor });
+      const { items, nextCursor } = toPage(rows, limit, ({ id }) => id);
+      return ok({ keys: items.map((row) => describe(row, { idleMs, keyId })), nextCursor });
+    },
+  );
+}
+
+function describe(row: ListedKey, { idleMs, keyId }: { readonly idleMs: number; readonly keyId: string }) {
+  return {
+    id: row.id,
+    name: row.name,
+    last4: row.last4,
+    scopes: row.scopes,
+    createdAt: row.createdAt.toISOString(),
+    lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
+    lastUsedFrom: row.lastUsedFrom,
+    expiresAt: tellEndOfKey(row, { idleMs }),
+    current: row.id === keyId,
+  };
+}
+
+/** Takes no Idempotency-Key: its answer would have to be kept, and nobody keeps a key but its owner. */
+function makeRoute({ db, secrets, clock, idleMs }: AccountParts): Route {
+  return defineRoute(
+    {
+      id: 'createKey',
+      method: 'POST',
+      path: '/account/keys',
+      tag: 'Accounts',
+      summary: 'Make an API key',
+      description:
+        'Give each agent a key of its own, with the scopes that it needs. A key makes only keys that may do no more than itself and end no later. The key is shown this once: if the answer is lost, find it in the list, revoke it and make another. Your email is told of a key that may withdraw.',
+      auth: 'key',
+      scope: 'manage',
+      body: z.strictObject({
+        name: visibleText(100).meta({ description: 'By which you know it again.' }),
+        scopes: z
+          .array(scope)
+          .min(1, 'must name at least one scope')
+          .max(scopes.length)
+          .optional()
+          .meta({ description: 'Those of the key that calls, when left out.' }),
+        expiresAt: z.iso
+          .datetime({ offset: true, error: 'must be a time such as 2026-12-31T00:00:00Z' })
+          .optional()
+          .meta({ description: 'When the key that calls ends, if it has such a day, when left out.' }),
+      }),
+      examples: { body: { name: exampleListed.name, scopes: exampleListed.scopes } },
+      returns: {
+        201: {
+          description: 'The key',
+          schema: key.extend({ apiKey: shownKey }),
+          example: {
+            apiKey: exampleKey,
+            ...exampleListed,
+            lastUsedAt: null,
+            lastUsedFrom: null,
+            expiresAt: '2026-04-15T10:00:00.000Z',
+          },
+        },
+      },
+      errors: [accountErrors.key_outlives_maker],
+    },
+    async ({ caller, body, ip }) => {
+      const wish = {
+        caller,
+        ip,
+        name: body.name,
+        scopes: body.scopes && scopes.filter((one) => body.scopes?.includes(one)),
+        expiresAt: body.expiresAt === undefined ? undefined : new Date(body.expiresAt),
+      };
+      const { apiKey, ...made } = await db.transaction((tx) => makeKey(tx, { secrets, clock }, wish));
+      const unused = { ...made, lastUsedAt: null, lastUsedFrom: null, watchedSince: made.createdAt };
+      return created({ apiKey, ...describe(unused, { idleMs, keyId: caller.keyId }) });
+    },
+  );
+}
+
+function endRoute({ changes, onKeysEnded }: AccountParts): Route {
+  return defineRoute(
+    {
+      id: 'deleteKey',
+      method: 'DELETE',
+      path: '/account/keys/:id',
+      tag: 'Accounts',
+      summary: 'Revoke a key',
+      description:
+        'Wallets and funds are unaffected. A key that was revoked before can be revoked again, to see its webhooks or to end them.',
+      auth: 'key',
+      scope: 'manage',
+      params: z.strictObject({ id: z.string().max(64) }),
+      query: z.strictObject({
+        endWebhooks: z
+          .enum(['true', 'false'], { error: 'must be true or false' })
+          .optional()
+          .meta({ description: '`true` ends the webhooks that were made with it too.' }),
+      }),
+      examples: { params: { id: exampleListed.id } },
+      returns: {
+        200: {
+          description: 'The key is refused everywhere from now on',
+          schema: z.object({ id: z.string(), revoked: z.literal(true), webhooks: webhooksOfKeys }),
+          example: { id: exampleListed.id, revoked: true, webhooks: exampleWebhooks },
+        },
+      },
+      errors: [accountErrors.key_not_found],
+    },
+    async ({ caller: { accountId, keyId }, params: { id }, query, ip }) => {
+      const ending = {
+        accountId,
+        key: id,
+        webhooks: query.endWebhooks === 'true' ? ('end' as const) : ('keep' as const),
+        by: { keyId, address: ip },
+      };
+      const named = await changes.everywhere(accountId, (tx) => endKey(tx, onKeysEnded, ending));
+      return ok({ id, revoked: true, webhooks: named });
+    },
+  );
+}
+
+function endAllRoute({ changes, onKeysEnded }: AccountParts): Route {
+  return defineRoute(
+    {
+      id: 'revokeAllKeys',
+      method: 'POST',
+      path: '/account/keys/revoke-all',
+      tag: 'Accounts',
+      summary: 'Revoke every key',
+      description:
+        'The one that calls too: sign in again to get a new one. If somebody else may know your password, change it as well. Wallets and funds are unaffected. All webhooks of the account are named.',
+      auth: 'key',
+      scope: 'manage',
+      body: z.strictObject({ endWebhooks }).optional(),
+      examples: { body: { endWebhooks: true } },
+      returns: {
+        200: {
+          description: 'No key of the account is accepted any more',
+          schema: z.object({ revoked: z.literal(true), webhooks: webhooksOfKeys }),
+          example: { revoked: true, webhooks: exampleWebhooks },
+        },
+      },
+    },
+    async ({ caller: { accountId, keyId }, body, ip }) => {
+      const ending = {
+        accountId,
+        webhooks: body?.endWebhooks === true ? ('end' as const) : ('keep' as const),
+        by: { keyId, address: ip },
+      };
+      const { webhooks: named } = await changes.everywhere(accountId, (tx) => endAllKeys(tx, onKeysEnded, ending));
+      return ok({ revoked: true, webhooks: named });
+    },
+  );
+}
+
+function endOwnRoute({ changes, onKeysEnded }: AccountParts): Route {
+  return defineRoute(
+    {
+      id: 'revokeKey',
+      method: 'POST',
+      path: '/account/revoke-key',
+      tag: 'Accounts',
+      summary: 'Revoke the key that calls',
+      description:
+        'Whatever the key may do otherwise. Wallets and funds are unaffected. Sign in again to get a new key.',
+      auth: 'key',
+      scope: 'any',
+      body: z.strictObject({ endWebhooks }).optional(),
+      examples: { body: { endWebhooks: true } },
+      returns: {
+        200: {
+          description: 'The key is refused everywhere from now on',
+          schema: z.object({ revoked: z.literal(true), webhooks: webhooksOfKeys }),
+          example: { revoked: true, webhooks: [] },
+        },
+      },
+    },
+    async ({ caller: { accountId, keyId }, body, ip }) => {
+      const ending = {
+        accountId,
+        key: keyId,
+        webhooks: body?.endWebhooks === true ? ('end' as const) : ('keep' as const),
+        by: { keyId, address: ip },
+      };
+      const named = await changes.everywhere(accountId, (tx) => endKey(tx, onKeysEnded, ending));
+      return ok({ revoked: true, webhooks: named });
+    },
+  );
+}

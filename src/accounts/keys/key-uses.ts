@@ -1,0 +1,57 @@
+import type { Database } from '../../db/database.ts';
+import type { Logger } from '../../logger.ts';
+
+/** When a key was used, in milliseconds, and where from. */
+export interface KeyUse {
+  readonly at: number;
+  readonly address: string;
+}
+
+/** The last use of each key: noted in memory, and written down once a minute. What a crash loses is a minute at most. */
+export interface KeyUses {
+  note(keyId: string, use: KeyUse): void;
+  writeDown(): Promise<void>;
+  /** Writes down what is left. */
+  stop(): Promise<void>;
+}
+
+const writeEveryMs = 60_000;
+const mostAtOnce = 1_000;
+
+export function createKeyUses({ db, logger }: { readonly db: Database; readonly logger: Logger }): KeyUses {
+  const noted = new Map<string, KeyUse>();
+
+  /** Keys that somebody else holds at this moment are left for the next time: so this waits for nobody. */
+  async function write(uses: readonly (readonly [string, KeyUse])[]): Promise<void> {
+    const { rows } = await db.query<{ id: string }>(
+      `WITH free AS (SELECT id FROM api_keys WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)
+       UPDATE api_keys k
+          SET last_used_at = greatest(k.last_used_at, to_timestamp(u.at / 1000.0)),
+              last_used_from = CASE WHEN k.last_used_at > to_timestamp(u.at / 1000.0) THEN k.last_used_from ELSE u.address END
+         FROM free JOIN unnest($1::text[], $2::float8[], $3::text[]) u (id, at, address) USING (id)
+        WHERE k.id = free.id
+       RETURNING k.id`,
+      [uses.map(([id]) => id), uses.map(([, { at }]) => at), uses.map(([, { address }]) => address)],
+    );
+    const written = new Set(rows.map(({ id }) => id));
+    for (const [id, use] of uses) if (written.has(id) && noted.get(id) === use) noted.delete(id);
+  }
+
+  async function writeDown(): Promise<void> {
+    const all = [...noted];
+    for (let first = 0; first < all.length; first += mostAtOnce) await write(all.slice(first, first + mostAtOnce));
+  }
+
+  const timer = setInterval(() => {
+    writeDown().catch((err: unknown) => logger.warn({ err }, 'could not write down when keys were last used'));
+  }, writeEveryMs).unref();
+
+  return {
+    note: (keyId, use) => void noted.set(keyId, use),
+    writeDown,
+    async stop() {
+      clearInterval(timer);
+      await writeDown().catch((err: unknown) => logger.warn({ err }, 'could not write down when keys were last used'));
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import type { Clock } from '../../clock.ts';
+import type { Queryable } from '../../db/database.ts';
+import type { Scope } from '../../http/define-route.ts';
+import type { KeyIdleness, KeyTimes } from './key-lifetime.ts';
+
+/** A key as its owner sees it. */
+export interface ListedKey extends KeyTimes {
+  readonly id: string;
+  readonly name: string | null;
+  readonly last4: string | null;
+  readonly scopes: Scope[];
+  readonly createdAt: Date;
+  readonly lastUsedFrom: string | null;
+}
+
+export interface KeyQuery extends KeyIdleness {
+  readonly accountId: bigint;
+  readonly clock: Clock;
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+/** Those that can still be used, newest first, and one more than the page holds. */
+export async function listLiveKeys(
+  db: Queryable,
+  { accountId, clock, idleMs, limit, cursor }: KeyQuery,
+): Promise<ListedKey[]> {
+  const now = clock.now();
+  const { rows } = await db.query<ListedKey>(
+    `SELECT id, name, last4, scopes, created_at AS "createdAt", last_used_at AS "lastUsedAt",
+            last_used_from AS "lastUsedFrom", expires_at AS "expiresAt", watched_since AS "watchedSince"
+       FROM api_keys
+      WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)
+        AND ($3::timestamptz IS NULL OR greatest(watched_since, last_used_at) > $3)
+        AND ($4::text IS NULL OR id < $4)
+      ORDER BY id DESC LIMIT $5`,
+    [accountId, new Date(now), Number.isFinite(idleMs) ? new Date(now - idleMs) : null, cursor ?? null, limit + 1],
+  );
+  return rows;
+}

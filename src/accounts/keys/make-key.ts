@@ -1,0 +1,79 @@
+import { recordAudit } from '../../audit/record.ts';
+import type { Clock } from '../../clock.ts';
+import { onlyRow, type Transaction } from '../../db/database.ts';
+import type { Caller, Scope } from '../../http/define-route.ts';
+import { httpErrors } from '../../http/errors.ts';
+import { scopeRequired } from '../../http/require-scope.ts';
+import { holdLiveKey } from '../../ledger/live-key.ts';
+import type { Secrets } from '../../secrets.ts';
+import { accountErrors } from '../errors.ts';
+import { tellOwner } from '../tell-owner.ts';
+import { type IssuedKey, issueKey } from './issue-key.ts';
+
+export interface KeyWish {
+  readonly caller: Caller;
+  /** Where the request came from. */
+  readonly ip: string;
+  readonly name: string;
+  /** Those of the key that makes it, when left out. */
+  readonly scopes: readonly Scope[] | undefined;
+  /** Likewise. */
+  readonly expiresAt: Date | undefined;
+}
+
+export interface MakeKeyParts {
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+}
+
+/** Makes a key that may do no more than the one that makes it, for no longer. */
+export async function makeKey(tx: Transaction, { secrets, clock }: MakeKeyParts, wish: KeyWish): Promise<IssuedKey> {
+  const { caller, ip, name } = wish;
+  const { accountId, keyId } = caller;
+  if (!(await holdLiveKey(tx, caller))) {
+    throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
+  }
+  const maker = await readMaker(tx, keyId);
+  const scopes = wish.scopes ?? maker.scopes;
+  const missing = scopes.find((scope) => !maker.scopes.includes(scope));
+  if (missing !== undefined) throw scopeRequired(missing);
+  const expiresAt = expiryWithin(maker.expiresAt, wish.expiresAt, clock);
+
+  const key = await issueKey(tx, secrets, { accountId, name, scopes, expiresAt });
+  const details = { key: key.id, name, scopes, expiresAt: expiresAt?.toISOString() ?? null };
+  await recordAudit(tx, { accountId, action: 'key.created', by: { keyId, address: ip }, details });
+  if (scopes.includes('withdraw')) await tellOwner(tx, secrets, accountId, newKeyNotice(key, ip));
+  return key;
+}
+
+interface Maker {
+  readonly scopes: readonly Scope[];
+  readonly expiresAt: Date | null;
+}
+
+async function readMaker(tx: Transaction, keyId: string): Promise<Maker> {
+  return onlyRow(
+    await tx.query<Maker>('SELECT scopes, expires_at AS "expiresAt" FROM api_keys WHERE id = $1', [keyId]),
+  );
+}
+
+function expiryWithin(most: Date | null, wished: Date | undefined, clock: Clock): Date | null {
+  if (wished === undefined) return most;
+  if (wished.getTime() <= clock.now()) {
+    const message = 'must be a time to come';
+    throw httpErrors.invalid_request(`expiresAt ${message}.`, { errors: [{ path: 'expiresAt', message }] });
+  }
+  if (most !== null && wished > most) {
+    throw accountErrors.key_outlives_maker(
+      `This key ends at ${most.toISOString()}, and so must every key that it makes.`,
+    );
+  }
+  return wished;
+}
+
+function newKeyNotice({ name, last4 }: IssuedKey, ip: string) {
+  return {
+    subject: 'A new API key may withdraw from your account',
+    text: `A request from ${ip} has made the API key "${name}", which ends in ${last4}. It may send money to addresses outside.`,
+  };
+}

@@ -1,0 +1,19 @@
+import type { Transaction } from '../../db/database.ts';
+
+/** Keys that are being ended, in the commit that ends them. */
+export interface EndedKeys {
+  readonly accountId: bigint;
+  /** `all` that the account ever had, or those with these ids. */
+  readonly keys: readonly string[] | 'all';
+  /** What becomes of the webhooks that were made with them. */
+  readonly webhooks: 'end' | 'keep';
+}
+
+/** A webhook that was made with one of them. */
+export interface WebhookOfKey {
+  readonly id: string;
+  readonly url: string;
+}
+
+/** What somebody has to tell, or to end, when keys end. */
+export type OnKeysEnded = (tx: Transaction, ended: EndedKeys) => Promise<WebhookOfKey[]>;

@@ -1,0 +1,64 @@
+import type { AuditActor } from '../../audit/record.ts';
+import { type Database, onlyRow } from '../../db/database.ts';
+import { networksOf } from '../../http/client-address.ts';
+import { lockOwner } from '../../ledger/lock-owner.ts';
+import type { Secrets } from '../../secrets.ts';
+import type { AccountChanges } from '../account-changes.ts';
+import { accountErrors } from '../errors.ts';
+import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
+import { isTooCommon } from './common-passwords.ts';
+import type { NoteFailure } from './note-failure.ts';
+import type { Passwords } from './passwords.ts';
+import { type PasswordSet, setPassword } from './set-password.ts';
+import type { SignInThrottle } from './sign-in-throttle.ts';
+
+export interface PasswordChange {
+  readonly accountId: bigint;
+  readonly currentPassword: string;
+  readonly newPassword: string;
+  readonly revokeKeys: boolean;
+  readonly endWebhooks: boolean;
+  readonly by: AuditActor & { readonly address: string };
+}
+
+export interface ChangePasswordParts {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly passwords: Passwords;
+  readonly throttle: SignInThrottle;
+  readonly changes: AccountChanges;
+  readonly noteFailure: NoteFailure;
+  readonly onKeysEnded: OnKeysEnded;
+}
+
+/** For somebody who knows the present password: a key alone, which may be stolen, does not change it. */
+export async function changePassword(
+  { db, secrets, passwords, throttle, changes, noteFailure, onKeysEnded }: ChangePasswordParts,
+  { accountId, currentPassword, newPassword, revokeKeys, endWebhooks, by }: PasswordChange,
+): Promise<PasswordSet> {
+  const account = onlyRow(
+    await db.query<{ email: string | null; handle: string; name: string; password_hash: string }>(
+      'SELECT email, handle, name, password_hash FROM accounts WHERE id = $1',
+      [accountId],
+    ),
+  );
+  const hash = account.password_hash;
+  if (!(await throttle.matches({ accountId, ip: by.address, hash, password: currentPassword }))) {
+    await noteFailure({ accountId, by });
+    throw accountErrors.wrong_password('This is not the present password of the account.');
+  }
+  if (isTooCommon(newPassword, account)) throw accountErrors.password_too_common();
+  const passwordHash = await passwords.hash(newPassword, networksOf(by.address).nearest);
+  return changes.everywhere(accountId, async (tx) => {
+    // First, as whoever freezes an account does.
+    if (revokeKeys) await lockOwner(tx, accountId);
+    // Of two who change it at once the second one no longer knows the present password.
+    const { rowCount } = await tx.query('SELECT FROM accounts WHERE id = $1 AND password_hash = $2 FOR NO KEY UPDATE', [
+      accountId,
+      hash,
+    ]);
+    if (rowCount !== 1) throw accountErrors.wrong_password('The password was changed by somebody else at this moment.');
+    const parts = { secrets, onKeysEnded };
+    return setPassword(tx, parts, { accountId, passwordHash, action: 'password.changed', by, revokeKeys, endWebhooks });
+  });
+}

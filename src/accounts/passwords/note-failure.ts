@@ -1,0 +1,23 @@
+import { type AuditActor, recordAudit } from '../../audit/record.ts';
+import type { Database } from '../../db/database.ts';
+import { networksOf } from '../../http/client-address.ts';
+import type { RateLimiter } from '../../rate-limit/limiter.ts';
+
+const written = { limit: 20, windowMs: 3_600_000 };
+
+/** Writes down that a wrong password was given. */
+export type NoteFailure = (failure: {
+  readonly accountId: bigint;
+  readonly by: AuditActor & { readonly address: string };
+}) => Promise<void>;
+
+/** So many of one network and no more: strangers do not bury in their failures what an owner should see. */
+export function createNoteFailure({ db, limiter }: { db: Database; limiter: RateLimiter }): NoteFailure {
+  return async ({ accountId, by }) => {
+    const { nearest, wider = nearest } = networksOf(by.address);
+    const { allowed, remaining } = await limiter.take(`failures-noted:${accountId}:${wider}`, written);
+    if (!allowed) return;
+    const details = remaining === 0 ? { more: 'Further ones from there are not written down for an hour.' } : {};
+    await recordAudit(db, { accountId, action: 'sign_in.failed', by, details });
+  };
+}

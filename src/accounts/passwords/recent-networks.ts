@@ -1,0 +1,28 @@
+import type { Clock } from '../../clock.ts';
+
+const rememberedMs = 30 * 24 * 3_600_000;
+const mostRemembered = 50_000;
+
+/** From which networks the right password of an account came lately. Forgotten, it costs its owner a short delay at most. */
+export interface RecentNetworks {
+  remember(accountId: bigint, network: string): void;
+  has(accountId: bigint, network: string): boolean;
+}
+
+export function createRecentNetworks(clock: Clock): RecentNetworks {
+  /** The oldest first. */
+  const seen = new Map<string, number>();
+  return {
+    remember(accountId, network) {
+      const place = `${accountId} ${network}`;
+      seen.delete(place);
+      seen.set(place, clock.now());
+      const [oldest] = seen.keys();
+      if (seen.size > mostRemembered && oldest !== undefined) seen.delete(oldest);
+    },
+    has(accountId, network) {
+      const at = seen.get(`${accountId} ${network}`);
+      return at !== undefined && at > clock.now() - rememberedMs;
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import type { Command } from 'commander';
+import { recordAudit } from '../../audit/record.ts';
+import type { Database } from '../../db/database.ts';
+import { enqueue } from '../../jobs/define-job.ts';
+import { Refusal } from '../../refusal.ts';
+import type { Secrets } from '../../secrets.ts';
+import { findId } from '../find-account.ts';
+import { mailReset } from './mail-reset.ts';
+import { issueResetToken, tokenMinutes } from './reset-token.ts';
+
+interface Tools {
+  withDatabase(work: (db: Database) => Promise<void>): Promise<void>;
+  withSecrets(work: (parts: { readonly db: Database; readonly secrets: Secrets }) => Promise<void>): Promise<void>;
+  say(line: string): void;
+  readonly operator: string;
+}
+
+/** `paywright account reset-password`: for somebody whose mails do not come, or, with --show, who has lost the mailbox. */
+export function addResetCommand(account: Command, { withDatabase, withSecrets, say, operator }: Tools): void {
+  account
+    .command('reset-password <who>')
+    .description('mail a token with which a new password can be set')
+    .option('--show', 'show the token here instead, for an owner who has lost the mailbox')
+    .action((who: string, { show }: { show?: true }) =>
+      show === true
+        ? withSecrets(async ({ db, secrets }) => {
+            const { id } = await findWithEmail(db, who);
+            const token = await db.transaction(async (tx) => {
+              await tx.query('SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [id]);
+              await recordAudit(tx, {
+                accountId: id,
+                action: 'password.reset_asked',
+                by: { operator },
+                details: { shownToOperator: true },
+              });
+              return issueResetToken(tx, secrets, { accountId: id, kind: 'reset' });
+            });
+            say(token);
+            say(`Good for ${tokenMinutes} minutes, once, with POST /account/password/reset/confirm.`);
+          })
+        : withDatabase(async (db) => {
+            const { email } = await findWithEmail(db, who);
+            await enqueue(db, mailReset, { email, operator });
+            say('A mail with a token is on its way.');
+          }),
+    );
+}
+
+async function findWithEmail(db: Database, who: string): Promise<{ readonly id: bigint; readonly email: string }> {
+  const id = await findId(db, who);
+  const { rows } = await db.query<{ email: string | null }>('SELECT email FROM accounts WHERE id = $1', [id]);
+  const email = rows[0]?.email ?? undefined;
+  if (email === undefined) throw new Refusal(`${who} has no email any more, and so no use for a password.`);
+  return { id, email };
+}

@@ -1,0 +1,54 @@
+import { type AuditActor, recordAudit } from '../../audit/record.ts';
+import { onlyRow, type Transaction } from '../../db/database.ts';
+import type { Secrets } from '../../secrets.ts';
+import { endAllKeys } from '../keys/end-keys.ts';
+import type { OnKeysEnded, WebhookOfKey } from '../keys/on-keys-ended.ts';
+import { tellOwner } from '../tell-owner.ts';
+
+export interface NewPassword {
+  readonly accountId: bigint;
+  readonly passwordHash: string;
+  /** What happened: it was changed by somebody who knew the old one, or set with a token. */
+  readonly action: 'password.changed' | 'password.reset';
+  readonly by: AuditActor;
+  readonly revokeKeys: boolean;
+  /** What becomes of the webhooks that were made with them. */
+  readonly endWebhooks: boolean;
+}
+
+export interface PasswordSet {
+  readonly revokedKeys: number;
+  readonly keysLeft: number;
+  /** Those that were made with the keys that were ended. */
+  readonly webhooks: WebhookOfKey[];
+}
+
+/** Writes a new password, in the caller's commit. Whatever token was out to set another one is worth nothing any more. */
+export async function setPassword(
+  tx: Transaction,
+  { secrets, onKeysEnded }: { readonly secrets: Secrets; readonly onKeysEnded: OnKeysEnded },
+  { accountId, passwordHash, action, by, revokeKeys, endWebhooks }: NewPassword,
+): Promise<PasswordSet> {
+  await tx.query('UPDATE accounts SET password_hash = $2 WHERE id = $1', [accountId, passwordHash]);
+  await tx.query('DELETE FROM password_resets WHERE account_id = $1', [accountId]);
+  const webhooksOfKeys = endWebhooks ? ('end' as const) : ('keep' as const);
+  const { ended: revokedKeys, webhooks } = revokeKeys
+    ? await endAllKeys(tx, onKeysEnded, { accountId, webhooks: webhooksOfKeys, by })
+    : { ended: 0, webhooks: [] };
+  const { left } = onlyRow(
+    await tx.query<{ left: number }>(
+      `SELECT count(*)::integer AS left FROM api_keys
+        WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+      [accountId],
+    ),
+  );
+  await recordAudit(tx, { accountId, action, by, details: { revokedKeys } });
+  await tellOwner(tx, secrets, accountId, {
+    subject: 'Your Paywright password was changed',
+    text:
+      action === 'password.changed'
+        ? 'The password of your Paywright account was changed.'
+        : 'A new password was set for your Paywright account, with a token that was asked for.',
+  });
+  return { revokedKeys, keysLeft: left, webhooks };
+}

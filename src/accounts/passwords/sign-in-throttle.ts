@@ -1,0 +1,133 @@
+import { setTimeout as sleepFor } from 'node:timers/promises';
+import type { Clock } from '../../clock.ts';
+import type { RateLimitConfig } from '../../config.ts';
+import { networksOf } from '../../http/client-address.ts';
+import { applyRefusal, countRequest, limitsOfAddress } from '../../http/rate-limits.ts';
+import type { RateLimitDecision, RateLimiter } from '../../rate-limit/limiter.ts';
+import { accountErrors } from '../errors.ts';
+import type { Passwords } from './passwords.ts';
+import { createRecentNetworks } from './recent-networks.ts';
+import { createWaitingRoom, type WaitingRoomBounds } from './waiting-room.ts';
+
+const windowMs = 15 * 60_000;
+
+/** How many failures within the window cost nothing, how long the next one waits, and to what the delay doubles. */
+interface Slowing {
+  readonly free: number;
+  readonly firstMs: number;
+  readonly longestMs: number;
+}
+
+/** Totals over many accounts or many networks are mostly other people's failures: they cost little, however many there are. */
+const totals = {
+  address: { free: 30, firstMs: 250, longestMs: 4_000 },
+  network: { free: 120, firstMs: 250, longestMs: 4_000 },
+  account: { free: 50, firstMs: 250, longestMs: 2_000 },
+} as const satisfies Record<string, Slowing>;
+
+const usualBounds: WaitingRoomBounds = { perLine: 2, perNetwork: 8, inAll: 1_000 };
+
+interface PasswordAttempt {
+  readonly accountId: bigint;
+  readonly ip: string;
+  readonly hash: string;
+  readonly password: string;
+}
+
+/**
+ * Slows down who guesses passwords. What is counted are failures by account and network: from elsewhere the right password is
+ * never refused, and from a network where it was right lately it is not even slowed by what others do.
+ */
+export interface SignInThrottle {
+  /** Whether the password is right, in its turn. Throws 429 only when too many attempts of this network wait already. */
+  matches(attempt: PasswordAttempt): Promise<boolean>;
+  /** A key lifts its caller out of the address's count; what creates accounts is counted by address all the same. */
+  admitRegistration(ip: string): Promise<void>;
+}
+
+export interface SignInThrottleParts {
+  readonly limiter: RateLimiter;
+  readonly rateLimits: RateLimitConfig;
+  readonly passwords: Pick<Passwords, 'inTurn'>;
+  readonly longestDelayMs: number;
+  readonly clock: Clock;
+  readonly sleep?: (ms: number) => Promise<unknown>;
+  readonly bounds?: WaitingRoomBounds;
+}
+
+export function createSignInThrottle(parts: SignInThrottleParts): SignInThrottle {
+  const { limiter, rateLimits, passwords, longestDelayMs, clock, sleep = sleepFor, bounds = usualBounds } = parts;
+  const known = createRecentNetworks(clock);
+  const room = createWaitingRoom(bounds, async (ms) => void (await sleep(ms)));
+  const pair: Slowing = { free: 5, firstMs: 500, longestMs: longestDelayMs };
+
+  /** Counted in turn and before the password is looked at, so that many at once gain nothing; given back when it is right. */
+  async function count({ accountId, ip }: PasswordAttempt) {
+    const { nearest, wider } = networksOf(ip);
+    const taken: RateLimitDecision[] = [];
+    const take = async (bucket: string, slowing: Slowing) => {
+      const limit = slowing.free + Math.ceil(Math.log2(slowing.longestMs / slowing.firstMs)) + 1;
+      const decision = await limiter.take(`sign-in:${bucket}`, { limit, windowMs });
+      taken.push(decision);
+      return delayAfter(decision.allowed ? limit - decision.remaining - 1 : limit, slowing);
+    };
+    const own = await take(`${accountId}:${nearest}`, pair);
+    const ofAddress = await take(`ip:${nearest}`, totals.address);
+    const ofNetwork = wider === undefined ? 0 : await take(`ip:${wider}`, totals.network);
+    const ofAccount = await take(`account:${accountId}`, totals.account);
+    const isKnown = known.has(accountId, nearest);
+    const spray = isKnown ? 0 : Math.max(ofAddress, ofNetwork);
+    return {
+      network: nearest,
+      line: spray > own ? nearest : `${accountId} ${nearest}`,
+      delayMs: Math.max(own, spray, isKnown ? 0 : ofAccount),
+      async giveBack() {
+        for (const decision of taken) await decision.giveBack();
+      },
+    };
+  }
+
+  type Looked = { readonly right: boolean } | { readonly wait: Awaited<ReturnType<typeof count>> };
+
+  function look(attempt: PasswordAttempt, patience: 'none' | 'has waited'): Promise<Looked> {
+    const { nearest } = networksOf(attempt.ip);
+    return passwords.inTurn(nearest, async (matches): Promise<Looked> => {
+      const counted = await count(attempt);
+      if (patience === 'none' && counted.delayMs > 0) {
+        await counted.giveBack();
+        return { wait: counted };
+      }
+      if (!(await matches(attempt.hash, attempt.password))) return { right: false };
+      await counted.giveBack();
+      known.remember(attempt.accountId, nearest);
+      return { right: true };
+    });
+  }
+
+  return {
+    async matches(attempt) {
+      const first = await look(attempt, 'none');
+      if ('right' in first) return first.right;
+      const second = await room.wait(first.wait, () => look(attempt, 'has waited'));
+      if (second === undefined) throw tooMany(first.wait.delayMs);
+      return 'right' in second && second.right;
+    },
+
+    async admitRegistration(ip) {
+      const counted = await countRequest(limiter, limitsOfAddress(rateLimits, ip));
+      if (counted !== undefined) applyRefusal(counted);
+    },
+  };
+}
+
+function delayAfter(failures: number, { free, firstMs, longestMs }: Slowing): number {
+  return failures < free ? 0 : Math.min(longestMs, firstMs * 2 ** (failures - free));
+}
+
+function tooMany(delayMs: number) {
+  const seconds = Math.max(1, Math.ceil(delayMs / 1000));
+  return accountErrors.too_many_attempts(
+    `Too many wrong passwords came from your network. Try again in ${seconds} seconds.`,
+    { headers: { 'Retry-After': String(seconds) } },
+  );
+}

@@ -1,2 +1,0 @@
--- serves_from: 22
-SELECT 1;

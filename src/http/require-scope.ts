@@ -1,0 +1,16 @@
+import type { Caller, Route, Scope } from './define-route.ts';
+import { httpErrors } from './errors.ts';
+
+/** Refuses a key that may not do what the route is about. Every route comes through here, and nothing else looks at scopes. */
+export function refuseNarrowKey({ scope, scopeOfKey }: Route['spec'], caller: Caller | undefined): void {
+  const needed = scope ?? scopeOfKey;
+  if (caller === undefined || needed === undefined || needed === 'any' || caller.scopes.includes(needed)) return;
+  throw scopeRequired(needed);
+}
+
+export function scopeRequired(missing: Scope) {
+  return httpErrors.scope_required(`This key may not ${missing}: it was made without the scope \`${missing}\`.`, {
+    members: { scope: missing },
+    headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${missing}"` },
+  });
+}

@@ -1,0 +1,19 @@
+import type { Feature } from '../feature.ts';
+import { endWebhooks } from './webhook.ts';
+
+/** Names the webhooks that were made with keys that end, and ends them too if that is wished. Where all keys end, it is all of them. */
+export const webhooksOfEndedKeys: NonNullable<Feature['onKeysEnded']> = async (tx, { accountId, keys, webhooks }) => {
+  const { rows } = await tx.query<{ id: string; url: string }>(
+    `SELECT id, url FROM webhooks
+      WHERE account_id = $1 AND status <> 'deleted' AND ($2::text[] IS NULL OR key_id = ANY ($2)) ORDER BY id DESC`,
+    [accountId, keys === 'all' ? null : keys],
+  );
+  if (webhooks === 'end' && rows.length > 0) {
+    await endWebhooks(
+      tx,
+      accountId,
+      rows.map(({ id }) => id),
+    );
+  }
+  return rows;
+};
