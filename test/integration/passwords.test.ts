@@ -62,7 +62,7 @@ describe('changing the password', () => {
     expect((await signIn(owner.email, owner.password)).status).toBe(200);
 
     const changed = await service.client.post('/account/password', change, owner.key);
-    expect(changed.body).toEqual({ changed: true, revokedKeys: 0, keysLeft: 2 });
+    expect(changed.body).toEqual({ changed: true, revokedKeys: 0, keysLeft: 2, webhooks: [] });
     expect(codeOf(await signIn(owner.email, owner.password))).toEqual([401, 'wrong_password']);
     expect((await signIn(owner.email, newPassword)).status).toBe(200);
     expect(await subjectsOf(owner)).toContain('Your Paywright password was changed');
@@ -80,7 +80,7 @@ describe('changing the password', () => {
     const second = (await signIn(owner.email, owner.password)).body.apiKey;
     const change = { currentPassword: owner.password, newPassword, revokeKeys: true };
     const { body } = await service.client.post('/account/password', change, owner.key);
-    expect(body).toEqual({ changed: true, revokedKeys: 2, keysLeft: 0 });
+    expect(body).toEqual({ changed: true, revokedKeys: 2, keysLeft: 0, webhooks: [] });
     for (const key of [owner.key, second]) expect((await service.client.get('/account', key)).status).toBe(401);
     expect((await signIn(owner.email, newPassword)).status).toBe(200);
   });
@@ -137,7 +137,14 @@ describe('a forgotten password', () => {
 
     const { status, body } = await confirm(token);
     expect(status).toBe(200);
-    expect(body).toEqual({ changed: true, revokedKeys: 0, keysLeft: 1, handle: owner.handle, isNewAccount: false });
+    expect(body).toEqual({
+      changed: true,
+      revokedKeys: 0,
+      keysLeft: 1,
+      webhooks: [],
+      handle: owner.handle,
+      isNewAccount: false,
+    });
     expect((await signIn(owner.email, newPassword)).status).toBe(200);
     expect(codeOf(await confirm(token))).toEqual([400, 'reset_token_invalid']);
     const actions = await actionsOf(owner.key);
