@@ -67,8 +67,10 @@ describe('changing the password', () => {
     expect((await signIn(owner.email, newPassword)).status).toBe(200);
     expect(await subjectsOf(owner)).toContain('Your Paywright password was changed');
     expect(await actionsOf(owner.key)).toEqual([
+      'sign_in.succeeded',
       'sign_in.failed',
       'password.changed',
+      'sign_in.succeeded',
       'sign_in.failed',
       'email.verified',
       'account.registered',
