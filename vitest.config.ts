@@ -34,9 +34,9 @@ export default defineConfig({
     hookTimeout: 60_000,
     // What is waited for comes when it comes; on a busy machine that takes a while.
     expect: { poll: { timeout: 20_000 } },
-    // Two cores, and a good part of the time is spent waiting for chains and processes: three files at once keep both busy.
-    maxWorkers: 3,
-    // Every file in the same three processes, one after another: a process for each would load the whole service each time.
+    // Two cores, and a good part of the time is spent waiting for chains and processes: four files at once keep both busy.
+    maxWorkers: 4,
+    // Every file in the same four processes, one after another: a process for each would load the whole service each time.
     // See docs/decisions/0024-shared-test-processes.md for what that asks of a test.
     isolate: false,
     sequence: { sequencer: LongestFirst },
