@@ -1,4 +1,4 @@
-import { gunzipSync } from 'node:zlib';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import Fastify from 'fastify';
 import { describe, expect, it } from 'vitest';
 import type { OpenApiDocument } from '../http/openapi.ts';
@@ -69,11 +69,14 @@ describe.each(['/', '/docs'])('%s', (url) => {
 
   it('is compressed for those who take it so', async () => {
     const { app } = start();
-    const plain = await app.inject({ url, headers: { 'accept-encoding': 'br, gzip;q=0' } });
+    const plain = await app.inject({ url, headers: { 'accept-encoding': 'br;q=0.0, gzip; q=0, zstd' } });
     expect(plain.headers['content-encoding']).toBeUndefined();
-    const small = await app.inject({ url, headers: { 'accept-encoding': 'br, gzip;q=0.5' } });
+    const small = await app.inject({ url, headers: { 'accept-encoding': 'br;q=0, gzip;q=0.5' } });
     expect(small.headers['content-encoding']).toBe('gzip');
     expect(gunzipSync(small.rawPayload).toString()).toBe(plain.body);
+    const smallest = await app.inject({ url, headers: { 'accept-encoding': 'gzip, deflate, br' } });
+    expect(smallest.headers['content-encoding']).toBe('br');
+    expect(brotliDecompressSync(smallest.rawPayload).toString()).toBe(plain.body);
   });
 
   it('says whether the money is real', async () => {

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
-import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { violations } from '../support/axe.ts';
@@ -339,11 +340,17 @@ describeInBrowser('in a browser', (open) => {
 async function transferred(address: string): Promise<number> {
   const page = await (await fetch(address)).text();
   const own = [...page.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path = '']) => `${service.url}${path}`);
-  const parts = await Promise.all(
-    [...new Set(own)].map(async (url) => gzipSync(await (await fetch(url)).text()).length),
-  );
-  const whole = address.includes('/docs') || address.endsWith('/') ? gzipSync(page).length : Buffer.byteLength(page);
-  return parts.reduce((sum, size) => sum + size, whole);
+  const sizes = await Promise.all([address, ...new Set(own)].map(sizeOnWire));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+/** As a browser asks, and not unpacked again. */
+async function sizeOnWire(url: string): Promise<number> {
+  const request = get(url, { headers: { 'accept-encoding': 'gzip, deflate, br' } });
+  const [answer] = (await once(request, 'response')) as [IncomingMessage];
+  let size = 0;
+  for await (const chunk of answer) size += (chunk as Buffer).length;
+  return size;
 }
 
 function complaintsOf(page: Page): string[] {

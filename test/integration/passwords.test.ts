@@ -1,6 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { createNoteFailure } from '../../src/accounts/passwords/note-failure.ts';
 import { issueResetToken } from '../../src/accounts/passwords/reset-token.ts';
+import { tellOfSignIn } from '../../src/accounts/tell-of-sign-in.ts';
+import { recordAudit } from '../../src/audit/record.ts';
 import { main } from '../../src/cli.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createMemoryLimiter } from '../../src/rate-limit/memory-limiter.ts';
@@ -46,6 +48,26 @@ async function actionsOf(key: string): Promise<string[]> {
   const { body } = await service.client.get('/account/audit', key);
   return body.entries.map(({ action }: { action: string }) => action);
 }
+
+test('a sign-in from a network that nobody has signed in from is mailed to the owner, and no other', async () => {
+  const ada = await registerVerified(service.client);
+  const { db } = service.database;
+  const { rows } = await db.query<{ id: bigint }>('SELECT id FROM accounts WHERE handle = $1', [ada.handle]);
+  const accountId = rows[0]?.id ?? 0n;
+  const mails = async () => (await subjectsOf(ada)).filter((subject) => subject.includes('from a new place')).length;
+  const comeFrom = (ip: string) =>
+    db.transaction(async (tx) => {
+      await tellOfSignIn(tx, secrets, { accountId, ip });
+      await recordAudit(tx, { accountId, action: 'sign_in.succeeded', by: { address: ip } });
+    });
+  expect((await signIn(ada.email, ada.password)).status).toBe(200);
+  const counts = [await mails()];
+  for (const ip of ['203.0.113.9', '203.0.113.9', '2001:db8:1:2::3', '2001:db8:1:2:ffff::4', '2001:db8:1:3::3']) {
+    await comeFrom(ip);
+    counts.push(await mails());
+  }
+  expect(counts).toEqual([0, 1, 1, 2, 2, 3]);
+});
 
 describe('changing the password', () => {
   test('needs the present one, is mailed to the owner, and leaves keys alone unless asked', async () => {
