@@ -290,6 +290,30 @@ describe('ending keys', () => {
     expect([left.rowCount, made.rowCount]).toEqual([0, 0]);
   });
 
+  test('nor do they change the password, or where money goes', async () => {
+    const { key, handle, email, password } = await service.client.register();
+    const keyId = await idOf(key);
+    const { rows } = await db().query<{ id: bigint }>('SELECT id FROM accounts WHERE handle = $1', [handle]);
+    const accountId = rows[0]?.id ?? 0n;
+    const withdrawalAddress = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
+    let underWay: Promise<Reply>[] = [];
+    await db().transaction(async (tx) => {
+      await lockOwner(tx, accountId);
+      underWay = [
+        service.client.patch('/account', { withdrawalAddress }, key),
+        service.client.post('/account/password', { currentPassword: password, newPassword: 'a thief’s horse' }, key),
+      ];
+      await expect.poll(async () => (await waitingForLocks()) >= 2, { timeout: 10_000 }).toBe(true);
+      await tx.query('UPDATE api_keys SET revoked_at = now() WHERE id = $1', [keyId]);
+    });
+    expect((await Promise.all(underWay)).map(outcome)).toEqual([
+      [401, 'unauthorized'],
+      [401, 'unauthorized'],
+    ]);
+    const { body } = await service.client.post('/agent/register', { email, password });
+    expect((await service.client.get('/account', body.apiKey)).body.withdrawalAddress).toBeNull();
+  });
+
   test('whatever is made meanwhile, no key is left when all have ended', async () => {
     const { key, handle } = await service.client.register();
     const makers = [key, await makeKey(key), await makeKey(key)];

@@ -6,6 +6,7 @@ import type { Secrets } from '../../secrets.ts';
 import type { AccountChanges } from '../account-changes.ts';
 import { accountErrors } from '../errors.ts';
 import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
+import { requireLiveKey } from '../keys/require-live-key.ts';
 import { isTooCommon } from './common-passwords.ts';
 import type { NoteFailure } from './note-failure.ts';
 import type { Passwords } from './passwords.ts';
@@ -18,7 +19,7 @@ export interface PasswordChange {
   readonly newPassword: string;
   readonly revokeKeys: boolean;
   readonly endWebhooks: boolean;
-  readonly by: AuditActor & { readonly address: string };
+  readonly by: AuditActor & { readonly address: string; readonly keyId: string };
 }
 
 export interface ChangePasswordParts {
@@ -52,6 +53,7 @@ export async function changePassword(
   return changes.everywhere(accountId, async (tx) => {
     // First, as whoever freezes an account does.
     if (revokeKeys) await lockOwner(tx, accountId);
+    await requireLiveKey(tx, { accountId, keyId: by.keyId });
     // Of two who change it at once the second one no longer knows the present password.
     const { rowCount } = await tx.query('SELECT FROM accounts WHERE id = $1 AND password_hash = $2 FOR NO KEY UPDATE', [
       accountId,
