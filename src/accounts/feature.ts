@@ -98,7 +98,7 @@ export const accounts: Feature<AccountSettings> = {
       idleMs,
       onKeysEnded,
       register: createRegister({ ...signIn, verification, wallets: provider, idleMs }),
-      changePassword: (change) => changePassword({ ...signIn, changes, onKeysEnded }, change),
+      changePassword: (change) => changePassword({ ...signIn, limiter, changes, onKeysEnded }, change),
       askReset: (asked) => askReset({ db, logger, resetLimits }, asked),
       confirmReset: (confirmation) =>
         confirmReset({ db, secrets, passwords, changes, onKeysEnded, wallets: provider }, confirmation),

@@ -197,6 +197,30 @@ describe('a forgotten password', () => {
     }
   });
 
+  test('is set anew also while a thief who knows it changes it again and again', async () => {
+    const owner = await registerVerified(service.client);
+    let word = owner.password;
+    const changeIt = async (next: string) => {
+      const change = { currentPassword: word, newPassword: next };
+      const reply = await service.client.post('/account/password', change, owner.key);
+      if (reply.status === 200) word = next;
+      return codeOf(reply);
+    };
+    const first = await askForToken(owner);
+    for (const next of ['one thief’s horse', 'two thief’s horse', 'three thief’s horse'])
+      expect(await changeIt(next)).toEqual([200, undefined]);
+    expect(codeOf(await confirm(first))).toEqual([400, 'reset_token_invalid']);
+    await ask(owner.email);
+    const tokens = async () =>
+      (await subjectsOf(owner)).filter((subject) => subject === 'A new password for Paywright');
+    await expect.poll(async () => (await tokens()).length).toBe(2);
+    const second = await mailedToken(service.client, owner.key);
+    expect(await changeIt('four thief’s horse')).toEqual([429, 'too_many_attempts']);
+    expect((await confirm(second, { revokeKeys: true })).status).toBe(200);
+    expect(codeOf(await signIn(owner.email, word))).toEqual([401, 'wrong_password']);
+    expect((await signIn(owner.email, newPassword)).status).toBe(200);
+  });
+
   test('is asked for with the same answer whoever has the email', async () => {
     const verified = await registerVerified(service.client);
     const unverified = await service.client.register();
@@ -269,6 +293,16 @@ describe('an email that was never verified', () => {
     ]);
     const found = await service.client.get(`/circle/lookup?email=${squatter.email}`, squatter.key);
     expect(found.body.handle).toBe(body.handle);
+  });
+
+  test('goes also while whoever registered it changes the password', async () => {
+    const squatter = await service.client.register();
+    await ask(squatter.email);
+    const token = await tokenSentTo(squatter.email);
+    const change = { currentPassword: squatter.password, newPassword: 'a squatter’s horse' };
+    expect((await service.client.post('/account/password', change, squatter.key)).status).toBe(200);
+    expect((await confirm(token)).body).toMatchObject({ isNewAccount: true });
+    expect((await signIn(squatter.email, newPassword)).status).toBe(200);
   });
 
   test('without a name the new account has the part before the @', async () => {

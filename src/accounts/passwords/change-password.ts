@@ -2,6 +2,7 @@ import type { AuditActor } from '../../audit/record.ts';
 import { type Database, onlyRow } from '../../db/database.ts';
 import { networksOf } from '../../http/client-address.ts';
 import { lockOwner } from '../../ledger/lock-owner.ts';
+import type { RateLimitDecision, RateLimiter } from '../../rate-limit/limiter.ts';
 import type { Secrets } from '../../secrets.ts';
 import type { AccountChanges } from '../account-changes.ts';
 import { accountErrors } from '../errors.ts';
@@ -22,8 +23,15 @@ export interface PasswordChange {
   readonly by: AuditActor & { readonly address: string; readonly keyId: string };
 }
 
+/**
+ * A change ends the token that was mailed. A thief who knows the password could end each one before its owner has read the mail, if
+ * they could go on changing it. Setting it with a token is not counted.
+ */
+const changesPerDay = { limit: 3, windowMs: 24 * 60 * 60_000 };
+
 export interface ChangePasswordParts {
   readonly db: Database;
+  readonly limiter: RateLimiter;
   readonly secrets: Secrets;
   readonly passwords: Passwords;
   readonly throttle: SignInThrottle;
@@ -34,7 +42,7 @@ export interface ChangePasswordParts {
 
 /** For somebody who knows the present password: a key alone, which may be stolen, does not change it. */
 export async function changePassword(
-  { db, secrets, passwords, throttle, changes, noteFailure, onKeysEnded }: ChangePasswordParts,
+  { db, limiter, secrets, passwords, throttle, changes, noteFailure, onKeysEnded }: ChangePasswordParts,
   { accountId, currentPassword, newPassword, revokeKeys, endWebhooks, by }: PasswordChange,
 ): Promise<PasswordSet> {
   const account = onlyRow(
@@ -49,6 +57,8 @@ export async function changePassword(
     throw accountErrors.wrong_password('This is not the present password of the account.');
   }
   if (isTooCommon(newPassword, account)) throw accountErrors.password_too_common();
+  const turn = await limiter.take(`password-changes:${accountId}`, changesPerDay);
+  if (!turn.allowed) throw changedTooOften(turn);
   const passwordHash = await passwords.hash(newPassword, networksOf(by.address).nearest);
   return changes.everywhere(accountId, async (tx) => {
     // First, as whoever freezes an account does.
@@ -63,4 +73,12 @@ export async function changePassword(
     const parts = { secrets, onKeysEnded };
     return setPassword(tx, parts, { accountId, passwordHash, action: 'password.changed', by, revokeKeys, endWebhooks });
   });
+}
+
+function changedTooOften({ resetMs }: RateLimitDecision) {
+  const { limit } = changesPerDay;
+  return accountErrors.too_many_attempts(
+    `The password was changed ${limit} times within a day. Until the day is over it can be set with a token from a mail alone.`,
+    { headers: { 'Retry-After': String(Math.max(1, Math.ceil(resetMs / 1000))) } },
+  );
 }
