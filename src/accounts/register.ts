@@ -14,6 +14,7 @@ import { isTooCommon } from './passwords/common-passwords.ts';
 import type { NoteFailure } from './passwords/note-failure.ts';
 import type { Passwords } from './passwords/passwords.ts';
 import type { SignInThrottle } from './passwords/sign-in-throttle.ts';
+import { tellOfSignIn } from './tell-of-sign-in.ts';
 import type { Verification } from './verification.ts';
 
 export interface Registration {
@@ -121,6 +122,7 @@ async function signIn(
   const key = await db.transaction(async (tx) => {
     await refuseStale(tx, account);
     const issued = await issueKey(tx, secrets, { accountId: account.id, name: 'Sign-in' });
+    await tellOfSignIn(tx, secrets, { accountId: account.id, ip, last4: issued.last4 });
     const by = { keyId: issued.id, address: ip };
     await recordAudit(tx, { accountId: account.id, action: 'sign_in.succeeded', by });
     return issued;

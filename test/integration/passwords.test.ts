@@ -13,7 +13,12 @@ import { mailedToken, registerVerified, tokenIn } from '../support/verify-email.
 const secret = 'a secret that is only good for the tests of passwords';
 const said: string[] = [];
 const service = useService({
-  env: { SANDBOX_AUTO_VERIFY: 'false', PAYWRIGHT_SECRET: secret, SIGN_IN_LONGEST_DELAY_SECONDS: '1' },
+  env: {
+    SANDBOX_AUTO_VERIFY: 'false',
+    PAYWRIGHT_SECRET: secret,
+    SIGN_IN_LONGEST_DELAY_SECONDS: '1',
+    TRUSTED_PROXIES: '127.0.0.1',
+  },
   say: (line) => said.push(line),
 });
 const secrets: Secrets = createSecrets(secret);
@@ -385,4 +390,26 @@ test('failures are written down with their address, twenty an hour of one networ
   expect(from('203.0.113.9')).toMatchObject([{ details: {} }]);
   expect(from('198.51.100.7')).toHaveLength(20);
   expect(from('198.51.100.7').filter(({ details }: { details: { more?: string } }) => details.more)).toHaveLength(1);
+});
+
+test('an owner is mailed when somebody signs in from a network that nobody came from before, and not each time', async () => {
+  const owner = await registerVerified(service.client);
+  const signInAt = (ip: string, password = owner.password) =>
+    service.client.request('POST', '/agent/register', {
+      body: { email: owner.email, password },
+      headers: { 'x-forwarded-for': ip },
+    });
+  const told = async () =>
+    (await subjectsOf(owner)).filter((subject) => subject.startsWith('Somebody signed in')).length;
+  expect((await signIn(owner.email, owner.password)).status).toBe(200);
+  expect(await told()).toBe(0);
+  expect((await signInAt('198.51.100.7', 'wrong horse')).status).toBe(401);
+  const { body } = await signInAt('198.51.100.7');
+  expect(await told()).toBe(1);
+  const [mail] = (await service.client.get('/sandbox/messages', owner.key)).body.messages;
+  expect(mail.text).toContain(`at 198.51.100.7 has signed in`);
+  expect(mail.text).toContain(body.apiKey.slice(-4));
+  await signInAt('198.51.100.7');
+  for (const ip of ['2001:db8:1:1::1', '2001:db8:1:1::2']) await signInAt(ip);
+  expect(await told()).toBe(2);
 });
