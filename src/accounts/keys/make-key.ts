@@ -57,8 +57,8 @@ async function readMaker(tx: Transaction, keyId: string): Promise<Maker> {
 
 function expiryWithin(most: Date | null, wished: Date | undefined, clock: Clock): Date | null {
   if (wished === undefined) return most;
-  if (wished.getTime() <= clock.now()) {
-    const message = 'must be a time to come';
+  if (wished.getTime() <= clock.now() || wished.getUTCFullYear() > 9_999) {
+    const message = 'must be a time to come, before the year 10000';
     throw httpErrors.invalid_request(`expiresAt ${message}.`, { errors: [{ path: 'expiresAt', message }] });
   }
   if (most !== null && wished > most) {
