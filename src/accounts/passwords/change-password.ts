@@ -6,6 +6,7 @@ import type { RateLimitDecision, RateLimiter } from '../../rate-limit/limiter.ts
 import type { Secrets } from '../../secrets.ts';
 import type { AccountChanges } from '../account-changes.ts';
 import { accountErrors } from '../errors.ts';
+import { endMostKeys } from '../keys/end-most-keys.ts';
 import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
 import { requireLiveKey } from '../keys/require-live-key.ts';
 import { isTooCommon } from './common-passwords.ts';
@@ -60,7 +61,8 @@ export async function changePassword(
   const turn = await limiter.take(`password-changes:${accountId}`, changesPerDay);
   if (!turn.allowed) throw changedTooOften(turn);
   const passwordHash = await passwords.hash(newPassword, networksOf(by.address).nearest);
-  return changes.everywhere(accountId, async (tx) => {
+  const endedBefore = revokeKeys ? await endMostKeys(db, { accountId, by, except: by.keyId }) : 0;
+  const set = await changes.everywhere(accountId, async (tx) => {
     // First, as whoever freezes an account does.
     if (revokeKeys) await lockOwner(tx, accountId);
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
@@ -73,6 +75,7 @@ export async function changePassword(
     const parts = { secrets, onKeysEnded };
     return setPassword(tx, parts, { accountId, passwordHash, action: 'password.changed', by, revokeKeys, endWebhooks });
   });
+  return { ...set, revokedKeys: endedBefore + set.revokedKeys };
 }
 
 function changedTooOften({ resetMs }: RateLimitDecision) {
