@@ -209,6 +209,7 @@ function endAllRoute({ db, changes, onKeysEnded }: AccountParts): Route {
       description:
         'The one that calls too: sign in again to get a new one. If somebody else may know your password, change it as well. Wallets and funds are unaffected. All webhooks of the account are named.',
       auth: 'key',
+      countsKeys: true,
       scope: 'manage',
       body: z.strictObject({ endWebhooks }).optional(),
       examples: { body: { endWebhooks: true } },
@@ -244,6 +245,7 @@ function endOwnRoute({ changes, onKeysEnded }: AccountParts): Route {
       description:
         'Whatever the key may do otherwise. Wallets and funds are unaffected. Sign in again to get a new key.',
       auth: 'key',
+      countsKeys: true,
       scope: 'any',
       body: z.strictObject({ endWebhooks }).optional(),
       examples: { body: { endWebhooks: true } },

@@ -39,6 +39,7 @@ export function passwordRoutes({ changePassword, askReset, confirmReset }: Accou
         description:
           'Keys stay valid unless `revokeKeys` is true. Passwords that are known from breaches are refused. Three times a day; with a token from a mail as often as needed. The owner is told by mail.',
         auth: 'key',
+        countsKeys: true,
         scope: 'manage',
         body: z.strictObject({
           currentPassword: z.string().max(1024),
