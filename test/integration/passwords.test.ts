@@ -1,4 +1,6 @@
+import { Command } from 'commander';
 import { describe, expect, test, vi } from 'vitest';
+import { addGiveKeyCommand } from '../../src/accounts/keys/give-key-command.ts';
 import { createNoteFailure } from '../../src/accounts/passwords/note-failure.ts';
 import { issueResetToken } from '../../src/accounts/passwords/reset-token.ts';
 import { main } from '../../src/cli.ts';
@@ -373,6 +375,30 @@ describe('the operator', () => {
     ]);
     const { rows } = await service.database.db.query('SELECT a::text AS entry FROM audit_log a');
     expect(JSON.stringify(rows)).not.toContain('pwr_');
+  });
+
+  test('gives an owner whose email went to somebody else a key again, and nobody who can sign in', async () => {
+    const { db } = service.database;
+    const lines: string[] = [];
+    const giveKey = (who: string) => {
+      const program = new Command('paywright').exitOverride();
+      addGiveKeyCommand(program, {
+        withSecrets: (work) => work({ db, secrets }),
+        say: (line) => void lines.push(line),
+        operator: 'olga',
+      });
+      return program.parseAsync(['node', 'paywright', 'give-key', who]);
+    };
+    const before = await service.client.register();
+    await expect(giveKey(before.handle)).rejects.toThrow('has an email');
+    await ask(before.email);
+    await confirm(await tokenSentTo(before.email));
+    await service.client.post('/account/keys/revoke-all', undefined, before.key);
+    await giveKey(before.handle);
+    const [key = ''] = lines;
+    expect((await service.client.get('/account', key)).body).toMatchObject({ handle: before.handle, email: null });
+    const { body } = await service.client.get('/account/audit', key);
+    expect(body.entries[0]).toMatchObject({ action: 'key.created', byOperator: true, keyId: null });
   });
 });
 
