@@ -4,7 +4,7 @@ import type { Database } from '../../db/database.ts';
 /** So many are ended in one moment, for which everybody waits who pays the owner. */
 const fewEnough = 5_000;
 
-export interface MostKeys {
+interface MostKeys {
   readonly accountId: bigint;
   readonly by: AuditActor;
   /** One that the caller needs until all of them end. */
