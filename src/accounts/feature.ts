@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Feature } from '../feature.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
 import { addAccountCommands } from './commands.ts';
+import { addGiveKeyCommand } from './keys/give-key-command.ts';
 import { addKeyCommands } from './keys/key-commands.ts';
 import type { KeyIdleness } from './keys/key-lifetime.ts';
 import {
@@ -67,6 +68,7 @@ export const accounts: Feature<AccountSettings> = {
   commands(program, tools) {
     const account = addAccountCommands(program, tools);
     addKeyCommands(account, tools);
+    addGiveKeyCommand(account, tools);
     addResetCommand(account, tools);
   },
   routes(parts, { autoVerify, codeLimits, resetLimits, longestDelayMs, idleMs }) {
@@ -98,7 +100,7 @@ export const accounts: Feature<AccountSettings> = {
       idleMs,
       onKeysEnded,
       register: createRegister({ ...signIn, verification, wallets: provider, idleMs }),
-      changePassword: (change) => changePassword({ ...signIn, changes, onKeysEnded }, change),
+      changePassword: (change) => changePassword({ ...signIn, limiter, changes, onKeysEnded }, change),
       askReset: (asked) => askReset({ db, logger, resetLimits }, asked),
       confirmReset: (confirmation) =>
         confirmReset({ db, secrets, passwords, changes, onKeysEnded, wallets: provider }, confirmation),

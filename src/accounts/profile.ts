@@ -1,6 +1,7 @@
 import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
 import type { Secrets } from '../secrets.ts';
+import { requireLiveKey } from './keys/require-live-key.ts';
 import { tellOwner } from './tell-owner.ts';
 import type { Verification } from './verification.ts';
 
@@ -67,7 +68,7 @@ interface ProfileParts {
 /** Whose profile is changed, and who does it. */
 interface Changer {
   readonly accountId: bigint;
-  readonly by: AuditActor & { readonly address: string };
+  readonly by: AuditActor & { readonly address: string; readonly keyId: string };
 }
 
 export async function updateProfile(
@@ -76,11 +77,12 @@ export async function updateProfile(
   change: ProfileChange,
 ): Promise<Profile> {
   return db.transaction(async (tx) => {
+    // An address that a revoked key has set would go on being paid.
+    await requireLiveKey(tx, { accountId, keyId: by.keyId });
     const before = onlyRow(
-      await tx.query<{ address: string | null }>(
-        'SELECT withdrawal_address AS address FROM accounts WHERE id = $1 FOR NO KEY UPDATE',
-        [accountId],
-      ),
+      await tx.query<{ address: string | null }>('SELECT withdrawal_address AS address FROM accounts WHERE id = $1', [
+        accountId,
+      ]),
     );
     const { phone: current, address } = onlyRow(
       await tx.query<{ phone: string | null; address: string | null }>(

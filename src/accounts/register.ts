@@ -122,7 +122,7 @@ async function signIn(
   const key = await db.transaction(async (tx) => {
     await refuseStale(tx, account);
     const issued = await issueKey(tx, secrets, { accountId: account.id, name: 'Sign-in' });
-    await tellOfSignIn(tx, secrets, { accountId: account.id, ip });
+    await tellOfSignIn(tx, secrets, { accountId: account.id, ip, last4: issued.last4 });
     const by = { keyId: issued.id, address: ip };
     await recordAudit(tx, { accountId: account.id, action: 'sign_in.succeeded', by });
     return issued;

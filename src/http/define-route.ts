@@ -160,6 +160,11 @@ interface RouteFacts<Body, Query, Params, Returns extends Successes> {
    * it is known who pays for it.
    */
   readonly countsPayers?: readonly string[];
+  /**
+   * Counted by key, apart from what else the account does: whoever has a stolen key could otherwise use up the account's requests, and
+   * its owner could not end it. For what no key can call again and again.
+   */
+  readonly countsKeys?: true;
 }
 
 export type RouteSpec<A extends Auth, Body, Query, Params, Returns extends Successes> = Access<A> &

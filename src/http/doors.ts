@@ -73,7 +73,9 @@ export function createApiDoor({ config, authenticate, limiter }: DoorOptions): o
           return;
         }
         const limited =
-          caller === undefined ? limitsOfAddress(rateLimits, addressOf(request)) : limitsOfCaller(rateLimits, caller);
+          caller === undefined
+            ? limitsOfAddress(rateLimits, addressOf(request))
+            : limitsOfCaller(rateLimits, countedAs(request, caller));
         whenSettled(
           () => countRequest(limiter, limited),
           done,
@@ -134,6 +136,12 @@ function countsItself(request: FastifyRequest): boolean {
   return (
     countsPayers?.some((name) => request.headers[name] !== undefined) === true && bearerToken(request) === undefined
   );
+}
+
+/** Most requests count for the account. What ends all keys counts for the key that calls, so that another one cannot keep it out. */
+function countedAs(request: FastifyRequest, caller: Caller): Caller {
+  const { countsKeys } = request.routeOptions.config as { readonly countsKeys?: true };
+  return countsKeys === true ? { ...caller, bucket: `key:${caller.keyId}` } : caller;
 }
 
 function bearerToken({ headers: { authorization } }: FastifyRequest): string | undefined {

@@ -150,7 +150,7 @@ function registerApi(
       api.route({
         method: route.spec.method,
         url: path,
-        config: { countsPayers: route.spec.countsPayers },
+        config: { countsPayers: route.spec.countsPayers, countsKeys: route.spec.countsKeys },
         handler: (request, reply) =>
           runRoute(route, request, reply, { ...ways, secrets, count: countLate(options, request, reply) }),
       });

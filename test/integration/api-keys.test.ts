@@ -181,6 +181,7 @@ describe('making a key', () => {
     { name: 'A', scopes: ['any'] },
     { name: 'A', expiresAt: 'tomorrow' },
     { name: 'A', expiresAt: '2020-01-01T00:00:00Z' },
+    { name: 'A', expiresAt: '9999-12-31T23:59:59-01:00' },
     { name: 'A', expiresAt: null },
     { name: 'A', apiKey: 'pa_live_mine' },
   ])('%j is refused, and nothing is made', async (body) => {
@@ -288,6 +289,63 @@ describe('ending keys', () => {
     const left = await db().query('SELECT FROM api_keys WHERE account_id = $1 AND revoked_at IS NULL', [accountId]);
     const made = await db().query('SELECT FROM webhooks WHERE account_id = $1', [accountId]);
     expect([left.rowCount, made.rowCount]).toEqual([0, 0]);
+  });
+
+  test('nor do they change the password, or where money goes', async () => {
+    const { key, handle, email, password } = await service.client.register();
+    const keyId = await idOf(key);
+    const { rows } = await db().query<{ id: bigint }>('SELECT id FROM accounts WHERE handle = $1', [handle]);
+    const accountId = rows[0]?.id ?? 0n;
+    const withdrawalAddress = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
+    let underWay: Promise<Reply>[] = [];
+    await db().transaction(async (tx) => {
+      await lockOwner(tx, accountId);
+      underWay = [
+        service.client.patch('/account', { withdrawalAddress }, key),
+        service.client.post('/account/password', { currentPassword: password, newPassword: 'a thief’s horse' }, key),
+      ];
+      await expect.poll(async () => (await waitingForLocks()) >= 2, { timeout: 10_000 }).toBe(true);
+      await tx.query('UPDATE api_keys SET revoked_at = now() WHERE id = $1', [keyId]);
+    });
+    expect((await Promise.all(underWay)).map(outcome)).toEqual([
+      [401, 'unauthorized'],
+      [401, 'unauthorized'],
+    ]);
+    const { body } = await service.client.post('/agent/register', { email, password });
+    expect((await service.client.get('/account', body.apiKey)).body.withdrawalAddress).toBeNull();
+  });
+
+  test('very many end a few thousand at a time, however they are ended', async () => {
+    // Stands for the time that a statement may take.
+    await db().query(`
+      CREATE FUNCTION refuse_many() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        IF (SELECT count(*) FROM now_ended) > 5500 THEN RAISE EXCEPTION 'too many at once'; END IF;
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER refuse_many AFTER UPDATE ON api_keys REFERENCING NEW TABLE AS now_ended
+        FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`);
+    const owner = await service.client.register();
+    const { email, password, handle } = owner;
+    const makeMany = async (mark: string) => {
+      await db().query(
+        `INSERT INTO api_keys (id, account_id, key_hash)
+         SELECT 'key_' || $2 || n, a.id, sha256(($2 || n)::bytea) FROM accounts a, generate_series(1, 6000) n WHERE a.handle = $1`,
+        [handle, mark],
+      );
+    };
+    await makeMany('a');
+    expect((await service.client.post('/account/keys/revoke-all', undefined, owner.key)).body.revoked).toBe(true);
+    const { apiKey } = (await service.client.post('/agent/register', { email, password })).body;
+    await makeMany('b');
+    const change = { currentPassword: password, newPassword: 'a newer horse', revokeKeys: true };
+    const changed = await service.client.post('/account/password', change, apiKey);
+    expect(changed.body).toMatchObject({ revokedKeys: 6_001, keysLeft: 0 });
+    await makeMany('c');
+    expect(await paywright('account', 'revoke-keys', handle)).toEqual([
+      `${handle} has no key any more; 6000 ended now.`,
+    ]);
+    await db().query('DROP TRIGGER refuse_many ON api_keys');
   });
 
   test('whatever is made meanwhile, no key is left when all have ended', async () => {

@@ -54,6 +54,18 @@ function behaves(start: () => Service[]) {
     expect(passed(await atOnce(350, () => service.client.get('/account', key)))).toBe(299);
   });
 
+  test('a key that uses up all requests of an account does not keep its owner from ending it', async () => {
+    const [service] = start() as [Service];
+    const key = await registerFrom(service);
+    const { body: stolen } = await service.client.post('/account/keys', { name: 'Stolen', scopes: ['read'] }, key);
+    await atOnce(80, () => service.client.get('/account', stolen.apiKey));
+    expect((await service.client.get('/account', key)).status).toBe(429);
+    const change = { currentPassword: 'correct horse', newPassword: 'a newer horse' };
+    expect((await service.client.post('/account/password', change, key)).status).toBe(200);
+    expect((await service.client.post('/account/keys/revoke-all', undefined, key)).status).toBe(200);
+    expect((await service.client.get('/account', stolen.apiKey)).status).toBe(401);
+  });
+
   test('enterprise accounts: no limit', async () => {
     const [service] = start() as [Service];
     const key = await registerFrom(service);

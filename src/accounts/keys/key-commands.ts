@@ -5,6 +5,7 @@ import { printable } from '../../printable.ts';
 import { announceAccountChange } from '../account-changes.ts';
 import { findId } from '../find-account.ts';
 import { endAllKeys } from './end-keys.ts';
+import { endMostKeys } from './end-most-keys.ts';
 import { type KeyIdleness, tellEndOfKey } from './key-lifetime.ts';
 import { type ListedKey, listLiveKeys } from './list-keys.ts';
 import type { OnKeysEnded } from './on-keys-ended.ts';
@@ -41,12 +42,14 @@ export function addKeyCommands(account: Command, { withDatabase, say, operator, 
       withDatabase(async (db) => {
         const accountId = await findId(db, who);
         const webhooks = options.endWebhooks === true ? 'end' : 'keep';
+        const by = { operator };
+        const endedBefore = await endMostKeys(db, { accountId, by });
         const done = await db.transaction(async (tx) => {
-          const result = await endAllKeys(tx, onKeysEnded, { accountId, webhooks, by: { operator } });
+          const result = await endAllKeys(tx, onKeysEnded, { accountId, webhooks, by });
           await announceAccountChange(tx, accountId);
           return result;
         });
-        say(`${who} has no key any more; ${done.ended} ended now.`);
+        say(`${who} has no key any more; ${endedBefore + done.ended} ended now.`);
         for (const { id, url } of done.webhooks) {
           say(printable(`Its webhook ${id} to ${url} ${webhooks === 'end' ? 'has ended.' : 'goes on.'}`));
         }

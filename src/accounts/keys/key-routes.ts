@@ -5,6 +5,7 @@ import { accountErrors } from '../errors.ts';
 import { exampleKey, shownKey, visibleText } from '../fields.ts';
 import type { AccountParts } from '../parts.ts';
 import { endAllKeys, endKey } from './end-keys.ts';
+import { endMostKeys } from './end-most-keys.ts';
 import { tellEndOfKey } from './key-lifetime.ts';
 import { type ListedKey, listLiveKeys } from './list-keys.ts';
 import { makeKey } from './make-key.ts';
@@ -197,7 +198,7 @@ function endRoute({ changes, onKeysEnded }: AccountParts): Route {
   );
 }
 
-function endAllRoute({ changes, onKeysEnded }: AccountParts): Route {
+function endAllRoute({ db, changes, onKeysEnded }: AccountParts): Route {
   return defineRoute(
     {
       id: 'revokeAllKeys',
@@ -208,6 +209,7 @@ function endAllRoute({ changes, onKeysEnded }: AccountParts): Route {
       description:
         'The one that calls too: sign in again to get a new one. If somebody else may know your password, change it as well. Wallets and funds are unaffected. All webhooks of the account are named.',
       auth: 'key',
+      countsKeys: true,
       scope: 'manage',
       body: z.strictObject({ endWebhooks }).optional(),
       examples: { body: { endWebhooks: true } },
@@ -225,6 +227,7 @@ function endAllRoute({ changes, onKeysEnded }: AccountParts): Route {
         webhooks: body?.endWebhooks === true ? ('end' as const) : ('keep' as const),
         by: { keyId, address: ip },
       };
+      await endMostKeys(db, ending);
       const { webhooks: named } = await changes.everywhere(accountId, (tx) => endAllKeys(tx, onKeysEnded, ending));
       return ok({ revoked: true, webhooks: named });
     },
@@ -242,6 +245,7 @@ function endOwnRoute({ changes, onKeysEnded }: AccountParts): Route {
       description:
         'Whatever the key may do otherwise. Wallets and funds are unaffected. Sign in again to get a new key.',
       auth: 'key',
+      countsKeys: true,
       scope: 'any',
       body: z.strictObject({ endWebhooks }).optional(),
       examples: { body: { endWebhooks: true } },

@@ -4,11 +4,11 @@ import { onlyRow, type Transaction } from '../../db/database.ts';
 import type { Caller, Scope } from '../../http/define-route.ts';
 import { httpErrors } from '../../http/errors.ts';
 import { scopeRequired } from '../../http/require-scope.ts';
-import { holdLiveKey } from '../../ledger/live-key.ts';
 import type { Secrets } from '../../secrets.ts';
 import { accountErrors } from '../errors.ts';
 import { tellOwner } from '../tell-owner.ts';
 import { type IssuedKey, issueKey } from './issue-key.ts';
+import { requireLiveKey } from './require-live-key.ts';
 
 export interface KeyWish {
   readonly caller: Caller;
@@ -30,9 +30,7 @@ export interface MakeKeyParts {
 export async function makeKey(tx: Transaction, { secrets, clock }: MakeKeyParts, wish: KeyWish): Promise<IssuedKey> {
   const { caller, ip, name } = wish;
   const { accountId, keyId } = caller;
-  if (!(await holdLiveKey(tx, caller))) {
-    throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
-  }
+  await requireLiveKey(tx, caller);
   const maker = await readMaker(tx, keyId);
   const scopes = wish.scopes ?? maker.scopes;
   const missing = scopes.find((scope) => !maker.scopes.includes(scope));
@@ -59,8 +57,8 @@ async function readMaker(tx: Transaction, keyId: string): Promise<Maker> {
 
 function expiryWithin(most: Date | null, wished: Date | undefined, clock: Clock): Date | null {
   if (wished === undefined) return most;
-  if (wished.getTime() <= clock.now()) {
-    const message = 'must be a time to come';
+  if (wished.getTime() <= clock.now() || wished.getUTCFullYear() > 9_999) {
+    const message = 'must be a time to come, before the year 10000';
     throw httpErrors.invalid_request(`expiresAt ${message}.`, { errors: [{ path: 'expiresAt', message }] });
   }
   if (most !== null && wished > most) {

@@ -2,10 +2,13 @@ import type { AuditActor } from '../../audit/record.ts';
 import { type Database, onlyRow } from '../../db/database.ts';
 import { networksOf } from '../../http/client-address.ts';
 import { lockOwner } from '../../ledger/lock-owner.ts';
+import type { RateLimitDecision, RateLimiter } from '../../rate-limit/limiter.ts';
 import type { Secrets } from '../../secrets.ts';
 import type { AccountChanges } from '../account-changes.ts';
 import { accountErrors } from '../errors.ts';
+import { endMostKeys } from '../keys/end-most-keys.ts';
 import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
+import { requireLiveKey } from '../keys/require-live-key.ts';
 import { isTooCommon } from './common-passwords.ts';
 import type { NoteFailure } from './note-failure.ts';
 import type { Passwords } from './passwords.ts';
@@ -18,11 +21,18 @@ export interface PasswordChange {
   readonly newPassword: string;
   readonly revokeKeys: boolean;
   readonly endWebhooks: boolean;
-  readonly by: AuditActor & { readonly address: string };
+  readonly by: AuditActor & { readonly address: string; readonly keyId: string };
 }
+
+/**
+ * A change ends the token that was mailed. A thief who knows the password could end each one before its owner has read the mail, if
+ * they could go on changing it. Setting it with a token is not counted.
+ */
+const changesPerDay = { limit: 3, windowMs: 24 * 60 * 60_000 };
 
 export interface ChangePasswordParts {
   readonly db: Database;
+  readonly limiter: RateLimiter;
   readonly secrets: Secrets;
   readonly passwords: Passwords;
   readonly throttle: SignInThrottle;
@@ -33,7 +43,7 @@ export interface ChangePasswordParts {
 
 /** For somebody who knows the present password: a key alone, which may be stolen, does not change it. */
 export async function changePassword(
-  { db, secrets, passwords, throttle, changes, noteFailure, onKeysEnded }: ChangePasswordParts,
+  { db, limiter, secrets, passwords, throttle, changes, noteFailure, onKeysEnded }: ChangePasswordParts,
   { accountId, currentPassword, newPassword, revokeKeys, endWebhooks, by }: PasswordChange,
 ): Promise<PasswordSet> {
   const account = onlyRow(
@@ -48,10 +58,14 @@ export async function changePassword(
     throw accountErrors.wrong_password('This is not the present password of the account.');
   }
   if (isTooCommon(newPassword, account)) throw accountErrors.password_too_common();
+  const turn = await limiter.take(`password-changes:${accountId}`, changesPerDay);
+  if (!turn.allowed) throw changedTooOften(turn);
   const passwordHash = await passwords.hash(newPassword, networksOf(by.address).nearest);
-  return changes.everywhere(accountId, async (tx) => {
+  const endedBefore = revokeKeys ? await endMostKeys(db, { accountId, by, except: by.keyId }) : 0;
+  const set = await changes.everywhere(accountId, async (tx) => {
     // First, as whoever freezes an account does.
     if (revokeKeys) await lockOwner(tx, accountId);
+    await requireLiveKey(tx, { accountId, keyId: by.keyId });
     // Of two who change it at once the second one no longer knows the present password.
     const { rowCount } = await tx.query('SELECT FROM accounts WHERE id = $1 AND password_hash = $2 FOR NO KEY UPDATE', [
       accountId,
@@ -61,4 +75,13 @@ export async function changePassword(
     const parts = { secrets, onKeysEnded };
     return setPassword(tx, parts, { accountId, passwordHash, action: 'password.changed', by, revokeKeys, endWebhooks });
   });
+  return { ...set, revokedKeys: endedBefore + set.revokedKeys };
+}
+
+function changedTooOften({ resetMs }: RateLimitDecision) {
+  const { limit } = changesPerDay;
+  return accountErrors.too_many_attempts(
+    `The password was changed ${limit} times within a day. Until the day is over it can be set with a token from a mail alone.`,
+    { headers: { 'Retry-After': String(Math.max(1, Math.ceil(resetMs / 1000))) } },
+  );
 }

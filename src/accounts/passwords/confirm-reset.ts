@@ -9,6 +9,7 @@ import type { NewWallet } from '../../wallets/provider.ts';
 import type { AccountChanges } from '../account-changes.ts';
 import { accountErrors } from '../errors.ts';
 import { insertAccount } from '../insert-account.ts';
+import { endMostKeys } from '../keys/end-most-keys.ts';
 import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
 import type { WalletSource } from '../register.ts';
 import { isTooCommon } from './common-passwords.ts';
@@ -68,21 +69,22 @@ async function readHolder(db: Pick<Transaction, 'query'>, accountId: bigint): Pr
 type Confirmed = ResetConfirmation & ResetToken & { readonly passwordHash: string };
 
 async function setAnew(
-  { secrets, changes, onKeysEnded }: ConfirmResetParts,
+  { db, secrets, changes, onKeysEnded }: ConfirmResetParts,
   { accountId, handle, passwordHash, revokeKeys, endWebhooks, ip, ...reset }: Confirmed & { readonly handle: string },
 ): Promise<ResetConfirmed> {
+  const by = { address: ip };
+  const endedBefore = revokeKeys ? await endMostKeys(db, { accountId, by }) : 0;
   return changes.everywhere(accountId, async (tx) => {
     // First, as whoever freezes an account does.
     if (revokeKeys) await lockOwner(tx, accountId);
     await lockAccount(tx, accountId);
     if (!(await useResetToken(tx, secrets, { accountId, ...reset }))) throw accountErrors.reset_token_invalid();
-    const by = { address: ip };
     const set = await setPassword(
       tx,
       { secrets, onKeysEnded },
       { accountId, passwordHash, action: 'password.reset', by, revokeKeys, endWebhooks },
     );
-    return { ...set, handle, isNewAccount: false };
+    return { ...set, revokedKeys: endedBefore + set.revokedKeys, handle, isNewAccount: false };
   });
 }
 

@@ -37,8 +37,9 @@ export function passwordRoutes({ changePassword, askReset, confirmReset }: Accou
         tag: 'Accounts',
         summary: 'Change your password',
         description:
-          'Keys stay valid unless `revokeKeys` is true. Passwords that are known from breaches are refused. The owner is told by mail.',
+          'Keys stay valid unless `revokeKeys` is true. Passwords that are known from breaches are refused. Three times a day; with a token from a mail as often as needed. The owner is told by mail.',
         auth: 'key',
+        countsKeys: true,
         scope: 'manage',
         body: z.strictObject({
           currentPassword: z.string().max(1024),

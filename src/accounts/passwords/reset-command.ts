@@ -50,6 +50,7 @@ async function findWithEmail(db: Database, who: string): Promise<{ readonly id: 
   const id = await findId(db, who);
   const { rows } = await db.query<{ email: string | null }>('SELECT email FROM accounts WHERE id = $1', [id]);
   const email = rows[0]?.email ?? undefined;
-  if (email === undefined) throw new Refusal(`${who} has no email any more, and so no use for a password.`);
+  if (email === undefined)
+    throw new Refusal(`${who} has no email any more, and so no use for a password: see paywright account give-key.`);
   return { id, email };
 }

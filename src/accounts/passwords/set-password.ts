@@ -23,14 +23,17 @@ export interface PasswordSet {
   readonly webhooks: WebhookOfKey[];
 }
 
-/** Writes a new password, in the caller's commit. Whatever token was out to set another one is worth nothing any more. */
+/**
+ * Writes a new password, in the caller's commit. Whatever token was out to set another one is worth nothing any more. One that takes
+ * the email away stays good: otherwise whoever registered a mailbox that is not theirs would keep it by changing the password.
+ */
 export async function setPassword(
   tx: Transaction,
   { secrets, onKeysEnded }: { readonly secrets: Secrets; readonly onKeysEnded: OnKeysEnded },
   { accountId, passwordHash, action, by, revokeKeys, endWebhooks }: NewPassword,
 ): Promise<PasswordSet> {
   await tx.query('UPDATE accounts SET password_hash = $2 WHERE id = $1', [accountId, passwordHash]);
-  await tx.query('DELETE FROM password_resets WHERE account_id = $1', [accountId]);
+  await tx.query("DELETE FROM password_resets WHERE account_id = $1 AND kind = 'reset'", [accountId]);
   const webhooksOfKeys = endWebhooks ? ('end' as const) : ('keep' as const);
   const { ended: revokedKeys, webhooks } = revokeKeys
     ? await endAllKeys(tx, onKeysEnded, { accountId, webhooks: webhooksOfKeys, by })

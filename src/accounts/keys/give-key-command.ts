@@ -1,0 +1,45 @@
+import type { Command } from 'commander';
+import { recordAudit } from '../../audit/record.ts';
+import { type Database, onlyRow } from '../../db/database.ts';
+import { scopes } from '../../http/define-route.ts';
+import { Refusal } from '../../refusal.ts';
+import type { Secrets } from '../../secrets.ts';
+import { findId } from '../find-account.ts';
+import { issueKey } from './issue-key.ts';
+
+interface Tools {
+  withSecrets(work: (parts: { readonly db: Database; readonly secrets: Secrets }) => Promise<void>): Promise<void>;
+  say(line: string): void;
+  readonly operator: string;
+}
+
+const name = 'From the operator';
+
+/**
+ * `paywright account give-key`: an account whose email went to whoever proved the mailbox has its keys and no other way in. Without this
+ * its money would stay where it is for ever once the last of them has ended. Who has an email signs in.
+ */
+export function addGiveKeyCommand(account: Command, { withSecrets, say, operator }: Tools): void {
+  account
+    .command('give-key <who>')
+    .description('show a new API key for an account that has no email to sign in with')
+    .action((who: string) =>
+      withSecrets(async ({ db, secrets }) => {
+        const accountId = await findId(db, who);
+        const key = await db.transaction(async (tx) => {
+          const { email } = onlyRow(
+            await tx.query<{ email: string | null }>('SELECT email FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [
+              accountId,
+            ]),
+          );
+          if (email !== null) throw new Refusal(`${who} has an email: see paywright account reset-password.`);
+          const issued = await issueKey(tx, secrets, { accountId, name });
+          const details = { key: issued.id, name, scopes, expiresAt: null };
+          await recordAudit(tx, { accountId, action: 'key.created', by: { operator }, details });
+          return issued;
+        });
+        say(key.apiKey);
+        say('It may do everything. Give it to nobody but the owner: it is shown this once.');
+      }),
+    );
+}
