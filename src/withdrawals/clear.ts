@@ -97,10 +97,11 @@ async function goOn(
   const limit = accountId === null ? undefined : perHour;
   return db.transaction(async (tx) => {
     if (limit !== undefined) await lockHour(tx);
-    // What was let go before, to be unwrapped, has its place in the hour already; what the operator has released needs none.
+    // What was let go before, to be unwrapped, has its place in the hour already, or was let go by a release that counted no hours: it
+    // has left custody, and cannot be called back. What the operator has released needs none.
     const { isLimited } = onlyRow(
       await tx.query<{ isLimited: boolean }>(
-        `SELECT coalesce(let_go_at, limit_waived_at, released_at) IS NULL AS "isLimited"
+        `SELECT status <> 'unwrapped' AND coalesce(let_go_at, limit_waived_at, released_at) IS NULL AS "isLimited"
            FROM withdrawals WHERE id = $1 FOR UPDATE`,
         [id],
       ),
