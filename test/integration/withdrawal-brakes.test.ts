@@ -223,6 +223,15 @@ describe('what leaves within an hour', () => {
     expect(complaints()).toHaveLength(2);
   });
 
+  test('is told of again when what was held before was left to wait', async () => {
+    const [before, today, next] = [await newWithdrawal(), await newWithdrawal(), await newWithdrawal()];
+    await advance(before, { perHour: 1n });
+    await rewrite("status_since = status_since - interval '61 minutes'", `id = '${before.id}'`);
+    for (const one of [today, next]) await advance(one, { perHour: 1n });
+    expect(await Promise.all([before, today, next].map(statusOf))).toEqual(['held', 'held', 'held']);
+    expect(complaints()).toHaveLength(2);
+  });
+
   test('of two processes at once, one finds room', async () => {
     const [first, second] = [await newWithdrawal(), await newWithdrawal()];
     for (const one of [first, second]) await advance(one, notYet);
