@@ -23,6 +23,7 @@ import { meansOf, type PurchaseParts } from './parts.ts';
 import { payStep } from './purchase.ts';
 import { laneOf, purchaseSaga } from './saga.ts';
 import type { Buying } from './seller-request.ts';
+import { tellOfFullHour } from './tell-of-full-hour.ts';
 
 export interface OpeningParts extends PurchaseParts {
   readonly brakes: Brakes;
@@ -37,14 +38,16 @@ export interface NewPurchase extends Omit<Buying, 'maximum'> {
  * down before anybody signs it. Answers the id; undefined when the same request was accepted just before.
  */
 export async function openPurchase(parts: OpeningParts, wanted: NewPurchase): Promise<string | undefined> {
-  const { db } = parts;
+  const { db, logger } = parts;
   const [float, validity] = await Promise.all([readFloat(parts), readValidity(parts, wanted.offer)]);
   try {
     return await db.transaction((tx) => openWithin(tx, parts, { ...wanted, ...validity, float }), {
       kind: 'purchases',
     });
   } catch (error) {
-    if (error instanceof Problem && error.code === purchaseErrors.float_short.code) await askForFloat(db);
+    const code = error instanceof Problem ? error.code : undefined;
+    if (code === purchaseErrors.float_short.code) await askForFloat(db);
+    if (code === purchaseErrors.hourly_limit_reached.code) tellOfFullHour(logger);
     throw error;
   }
 }
