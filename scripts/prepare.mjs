@@ -65,6 +65,11 @@ export async function build() {
   // Loaded only now: before the dependencies are installed there is nothing to bundle with.
   const { bundle } = await import('./bundle.mjs');
   await bundle({ entry: join(root, 'dist', 'cli.js'), outdir: join(root, 'dist', 'bundled') });
+  markBuilt(from);
+}
+
+/** Records what dist was built from. */
+export function markBuilt(from = sourceFingerprint()) {
   writeFileSync(buildStamp, from);
 }
 
@@ -108,7 +113,10 @@ function installFingerprint() {
 
 function sourceFingerprint() {
   const hash = createHash('sha256');
-  const how = ['tsconfig.json', 'tsconfig.build.json', 'scripts/bundle.mjs'].map((path) => join(root, path));
+  // Some dependencies are taken into the build: another version of one is another build.
+  const how = ['tsconfig.json', 'tsconfig.build.json', 'scripts/bundle.mjs', 'package-lock.json'].map((path) =>
+    join(root, path),
+  );
   for (const file of [...sources(), ...how]) {
     hash.update(relative(root, file)).update(readFileSync(file));
   }

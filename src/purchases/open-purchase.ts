@@ -14,7 +14,7 @@ import { wakeSaga } from '../sagas/wake-saga.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
 import { applyBrakes } from '../withdrawals/apply-brakes.ts';
 import type { Brakes } from '../withdrawals/brakes.ts';
-import { fitsIntoHour, lockHour } from '../withdrawals/hourly-limit.ts';
+import { fitsIntoHour, type LeftBefore, lockHour, readLeftBefore } from '../withdrawals/hourly-limit.ts';
 import type { Offer } from './choose-offer.ts';
 import { purchaseErrors } from './errors.ts';
 import { askForFloat } from './fill-float.ts';
@@ -23,6 +23,7 @@ import { meansOf, type PurchaseParts } from './parts.ts';
 import { payStep } from './purchase.ts';
 import { laneOf, purchaseSaga } from './saga.ts';
 import type { Buying } from './seller-request.ts';
+import { tellOfFullHour } from './tell-of-full-hour.ts';
 
 export interface OpeningParts extends PurchaseParts {
   readonly brakes: Brakes;
@@ -37,20 +38,27 @@ export interface NewPurchase extends Omit<Buying, 'maximum'> {
  * down before anybody signs it. Answers the id; undefined when the same request was accepted just before.
  */
 export async function openPurchase(parts: OpeningParts, wanted: NewPurchase): Promise<string | undefined> {
-  const { db } = parts;
-  const [float, validity] = await Promise.all([readFloat(parts), readValidity(parts, wanted.offer)]);
+  const { db, logger } = parts;
+  const [float, validity, leftBefore] = await Promise.all([
+    readFloat(parts),
+    readValidity(parts, wanted.offer),
+    readLeftBefore(db),
+  ]);
   try {
-    return await db.transaction((tx) => openWithin(tx, parts, { ...wanted, ...validity, float }), {
+    return await db.transaction((tx) => openWithin(tx, parts, { ...wanted, ...validity, float, leftBefore }), {
       kind: 'purchases',
     });
   } catch (error) {
-    if (error instanceof Problem && error.code === purchaseErrors.float_short.code) await askForFloat(db);
+    const code = error instanceof Problem ? error.code : undefined;
+    if (code === purchaseErrors.float_short.code) await askForFloat(db);
+    if (code === purchaseErrors.hourly_limit_reached.code) tellOfFullHour(logger);
     throw error;
   }
 }
 
 interface Opening extends NewPurchase, Validity {
   readonly float: Float;
+  readonly leftBefore: LeftBefore;
 }
 
 async function openWithin(tx: Transaction, parts: OpeningParts, opening: Opening): Promise<string | undefined> {
@@ -80,12 +88,14 @@ async function openWithin(tx: Transaction, parts: OpeningParts, opening: Opening
  * Who asks may well be the seller: it is money that leaves for an address of their choice, and as with a withdrawal the account's
  * allow-list, its daily limit and the hourly one of the service hold. Nobody can wait for an operator here, so it is refused.
  */
-async function brake(tx: Transaction, { brakes }: OpeningParts, { caller, offer }: Opening): Promise<void> {
+async function brake(tx: Transaction, { brakes }: OpeningParts, opening: Opening): Promise<void> {
+  const { caller, offer, leftBefore: before } = opening;
+  const { perHour } = brakes;
   const value = offer.price.atomic;
   await applyBrakes(tx, brakes, { accountId: caller.accountId, address: offer.payTo, value });
-  if (brakes.perHour === undefined) return;
+  if (perHour === undefined) return;
   await lockHour(tx);
-  if (!(await fitsIntoHour(tx, brakes.perHour, value))) {
+  if (!(await fitsIntoHour(tx, { perHour, value, before }))) {
     throw purchaseErrors.hourly_limit_reached(undefined, { headers: { 'Retry-After': '600' } });
   }
 }

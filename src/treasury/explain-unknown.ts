@@ -1,10 +1,10 @@
-import { decodeFunctionData, formatEther, type Hex, isAddressEqual } from 'viem';
+import { decodeFunctionData, type Hex, isAddressEqual } from 'viem';
 import { tokenAbi } from '../chains/abi.ts';
 import { type ChainId, chains } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { describeTrouble } from '../jobs/trouble.ts';
-import { amountOf, toDecimalText } from '../money/amount.ts';
+import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
 import { Refusal } from '../refusal.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { listHouseWallets } from '../wallets/house-wallets.ts';
@@ -38,6 +38,8 @@ export async function showUnknown(parts: UnknownParts, say: Say): Promise<void> 
   for (const one of found) {
     say(`${one.id}   ${describeUnknown(networks, one)}`);
     for (const { saga, sagaId, step } of await stepsHeldBy(db, one)) say(`    holds ${saga} ${sagaId}: ${step}`);
+    for (const { id, status } of await unsentLike(parts, one))
+      say(`    may have paid withdrawal ${id}, which is ${status}: its owner can cancel it once you say --unrelated`);
   }
   if (found.length > 0) return;
   say(
@@ -96,22 +98,47 @@ async function stepsHeldBy(db: Queryable, { holds }: UnknownTransaction): Promis
   return rows;
 }
 
+/**
+ * Withdrawals of just this to just there that nobody has come to sign since, for want of tokens or because they are held: nothing
+ * else would tell that they may be paid already.
+ */
+async function unsentLike(
+  { db, networks }: UnknownParts,
+  { chain, sent }: UnknownTransaction,
+): Promise<readonly { readonly id: string; readonly status: string }[]> {
+  const paid = sent && paymentIn(networks, chain, sent);
+  if (paid === undefined) return [];
+  const { rows } = await db.query<{ id: string; status: string }>(
+    `SELECT id, status FROM withdrawals
+      WHERE finished_at IS NULL AND chain = $1 AND asset = $2 AND net = $3 AND lower(address) = lower($4)
+        AND status IN ('queued', 'awaiting_liquidity', 'held', 'unwrapped') ORDER BY id LIMIT 100`,
+    [chain, paid.amount.asset, paid.amount.atomic, paid.to],
+  );
+  return rows;
+}
+
 function describeUnknown(networks: Networks, { chain, sender, nonce, sent }: UnknownTransaction): string {
   const where = `${chain} from ${sender}, nonce ${nonce}`;
   if (sent === undefined) return `${where}: no node could say what it was, so everything from there waits`;
   return `${where}: ${whatItDid(networks, chain, sent)}   ${sent.hash}`;
 }
 
-function whatItDid(
+function whatItDid(networks: Networks, chain: ChainId, sent: NonNullable<UnknownTransaction['sent']>): string {
+  const paid = paymentIn(networks, chain, sent);
+  if (paid === undefined) return `called ${sent.data.slice(0, 10)} of ${sent.to}`;
+  return `${toDecimalText(paid.amount)} ${paid.amount.asset} to ${paid.to}`;
+}
+
+/** Whom a transaction has paid how much, if that is what it did. */
+function paymentIn(
   networks: Networks,
   chain: ChainId,
   { to, data, value }: NonNullable<UnknownTransaction['sent']>,
-): string {
-  if (data === '0x') return `${formatEther(value)} ${chains[chain].native} to ${to}`;
+): { readonly to: Hex; readonly amount: Amount } | undefined {
+  if (data === '0x') return { to, amount: amountOf(chains[chain].native, value) };
   const token = networks.get(chain)?.tokens.find(({ address }) => isAddressEqual(address, to));
   const transfer = token && decodeTransfer(data);
-  if (token === undefined || transfer === undefined) return `called ${data.slice(0, 10)} of ${to}`;
-  return `${toDecimalText(amountOf(token.asset, transfer.atomic))} ${token.asset} to ${transfer.to}`;
+  return token && transfer && { to: transfer.to, amount: amountOf(token.asset, transfer.atomic) };
 }
 
 function decodeTransfer(data: Hex): { readonly to: Hex; readonly atomic: bigint } | undefined {

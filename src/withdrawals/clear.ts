@@ -3,7 +3,7 @@ import type { StepProgress } from '../chain-steps/take-step.ts';
 import { type Database, onlyRow, type Transaction } from '../db/database.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import { type Held, holdWithdrawal, holdWithin } from './hold-withdrawal.ts';
-import { fitsIntoHour, lockHour } from './hourly-limit.ts';
+import { fitsIntoHour, lockHour, readLeftBefore } from './hourly-limit.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
 import type { WithdrawalStatus } from './saga.ts';
 import { faceValue, mostValue } from './value-limits.ts';
@@ -94,20 +94,21 @@ async function goOn(
 ): Promise<'gone' | 'frozen' | Held> {
   const { id, accountId, status } = withdrawal;
   // What the operator pays out is his own.
-  const limit = accountId === null ? undefined : perHour;
+  const limit = accountId === null || perHour === undefined ? undefined : { perHour, before: await readLeftBefore(db) };
   return db.transaction(async (tx) => {
     if (limit !== undefined) await lockHour(tx);
-    // What was let go before, to be unwrapped, has its place in the hour already; what the operator has released needs none.
+    // What was let go before, to be unwrapped, has its place in the hour already, or was let go by a release that counted no hours: it
+    // has left custody, and cannot be called back. What the operator has released needs none.
     const { isLimited } = onlyRow(
       await tx.query<{ isLimited: boolean }>(
-        `SELECT coalesce(let_go_at, limit_waived_at, released_at) IS NULL AS "isLimited"
+        `SELECT status <> 'unwrapped' AND coalesce(let_go_at, limit_waived_at, released_at) IS NULL AS "isLimited"
            FROM withdrawals WHERE id = $1 FOR UPDATE`,
         [id],
       ),
     );
     if (accountId !== null && (await isFrozen(tx, accountId))) return 'frozen';
-    if (limit !== undefined && isLimited && !(await fitsIntoHour(tx, limit, worthOf(withdrawal)))) {
-      const reason = `more than ${toDecimalText(amountOf('USDC', limit))} USDC would leave within an hour`;
+    if (limit !== undefined && isLimited && !(await fitsIntoHour(tx, { ...limit, value: worthOf(withdrawal) }))) {
+      const reason = `more than ${toDecimalText(amountOf('USDC', limit.perHour))} USDC would leave within an hour`;
       const held = await holdWithin(tx, withdrawal, { reason, freeze: false, by: 'hourly_limit' });
       return held ?? 'gone';
     }

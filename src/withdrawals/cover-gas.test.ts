@@ -9,6 +9,7 @@ import { withdrawalFee } from '../money/fees.ts';
 import { amountFromNumber } from '../money/parse-amount.ts';
 import { type Market, MarketUnreachable } from '../swaps/market.ts';
 import { refuseBelowGas } from './cover-gas.ts';
+import { type WithdrawalParts, withdrawalRoutes } from './routes.ts';
 
 interface World {
   readonly baseFee?: bigint;
@@ -110,4 +111,20 @@ test.each<[string, World]>([
 test('elsewhere nothing is asked', async () => {
   const silent = parts({ silence: new Error('asked') });
   await refuseBelowGas(silent, { chain: 'MATIC', fee: amountOf('USDC', 0n) });
+});
+
+test('a chain that is known to be silent is not waited for', async () => {
+  let asked = 0;
+  const client = { getBlock: async () => void asked++, estimateMaxPriorityFeePerGas: async () => void asked++ };
+  const networks = new Map([['ETH', { id: 'ETH', client, feeCeiling: usualCeiling('ETH') }]]);
+  // What would be part of the commit is of no matter here.
+  const once = () => Promise.reject(new Error('over'));
+  const withdraw = (silent: readonly string[]) =>
+    withdrawalRoutes({ networks, silentChains: async () => silent, once, brakes: {} } as unknown as WithdrawalParts)
+      .find(({ spec }) => spec.id === 'withdraw')
+      ?.handle({ caller: {}, body: { amount: 5, currency: 'USDC', chain: 'ETH' } });
+  await expect(withdraw(['ETH'])).rejects.toThrow('over');
+  expect(asked).toBe(0);
+  await expect(withdraw([])).rejects.toThrow('over');
+  expect(asked).toBe(2);
 });

@@ -30,7 +30,7 @@ interface Hold {
 
 /** It is held now. */
 export interface Held {
-  /** Nothing else is held by the same at this moment. */
+  /** Nothing else that waits was held by the same within an hour: what a person has left there for longer says nothing of today. */
   readonly isFirst: boolean;
 }
 
@@ -75,7 +75,8 @@ export async function holdWithin(tx: Transaction, withdrawal: Withdrawal, hold: 
   const { first } = onlyRow(
     await tx.query<{ first: boolean }>(
       `SELECT NOT EXISTS (
-         SELECT FROM withdrawals WHERE finished_at IS NULL AND status = 'held' AND held_by = $2 AND id <> $1) AS first`,
+         SELECT FROM withdrawals WHERE finished_at IS NULL AND status = 'held' AND held_by = $2 AND id <> $1
+            AND status_since > clock_timestamp() - interval '1 hour') AS first`,
       [id, by],
     ),
   );

@@ -132,7 +132,9 @@ function withdrawRoute(parts: WithdrawalParts): Route {
         if (!isCurrency(gross.asset)) value = await refuseBeyondValue(market, gross);
       });
       const fee = withdrawalFee(gross);
-      const gasRefusal = await findRefusal(() => refuseBelowGas({ networks, market }, { chain: body.chain, fee }));
+      // Nobody waits for a chain that is known to be silent.
+      const gasRefusal =
+        refusal ?? (await findRefusal(() => refuseBelowGas({ networks, market }, { chain: body.chain, fee })));
       const answer = await once({ caller, idempotency, kind: 'withdrawals' }, async (tx) => {
         const address = body.address ?? (await savedAddress(tx, caller.accountId));
         await refuseImpossible(tx, networks, { chain: body.chain, address, gross });

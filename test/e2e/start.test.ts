@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -152,29 +152,31 @@ describe('refusing to start', () => {
   });
 
   test('live mode installs and builds nothing, and says what to run', () => {
-    const clone = mkdtempSync(join(tmpdir(), 'paywright-clone-'));
-    onTestFinished(() => rmSync(clone, { recursive: true, force: true }));
-    for (const part of [
-      'bin',
-      'scripts',
-      'src',
-      'package.json',
-      'package-lock.json',
-      'tsconfig.json',
-      'tsconfig.build.json',
-    ]) {
-      cpSync(join(root, part), join(clone, part), { recursive: true });
-    }
-    const env = { PATH: process.env['PATH'], PAYWRIGHT_MODE: 'live' };
-    const { status, stderr } = spawnSync(process.execPath, [join(clone, 'bin/paywright.mjs'), 'start'], {
-      env,
-      encoding: 'utf8',
-    });
-    expect([status, stderr]).toEqual([
+    const clone = cloneOfSources();
+    expect(startLive(clone)).toEqual([
       1,
       'Live mode installs and builds nothing by itself:\n  - the dependencies are not those of the lockfile: run npm ci\n  - the build is not one of these sources: run npm run build\n',
     ]);
     expect(readdirSync(clone)).not.toContain('node_modules');
+  });
+
+  test('live mode runs no build that has taken in other dependencies', () => {
+    const clone = cloneOfSources();
+    for (const folder of ['node_modules', 'dist']) mkdirSync(join(clone, folder));
+    const mark = (...names: string[]) => {
+      const calls = names.map((name) => `prepare.${name}();`).join(' ');
+      const script = `import * as prepare from './scripts/prepare.mjs'; ${calls}`;
+      const marked = spawnSync(process.execPath, ['--input-type=module', '-e', script], { cwd: clone });
+      expect(marked.status).toBe(0);
+    };
+    mark('markInstalled', 'markBuilt');
+    // As npm ci does after a dependency was raised.
+    appendFileSync(join(clone, 'package-lock.json'), '\n');
+    mark('markInstalled');
+    expect(startLive(clone)).toEqual([
+      1,
+      'Live mode installs and builds nothing by itself:\n  - the build is not one of these sources: run npm run build\n',
+    ]);
   });
 
   test('a folder that another server uses', async () => {
@@ -214,4 +216,29 @@ function canMount(): boolean {
   const folder = mkdtempSync(join(tmpdir(), 'paywright-mount-'));
   if (spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', folder]).status !== 0) return false;
   return spawnSync('umount', [folder]).status === 0;
+}
+
+/** The sources alone, as they come from the repository. */
+function cloneOfSources(): string {
+  const clone = mkdtempSync(join(tmpdir(), 'paywright-clone-'));
+  onTestFinished(() => rmSync(clone, { recursive: true, force: true }));
+  for (const part of [
+    'bin',
+    'scripts',
+    'src',
+    'package.json',
+    'package-lock.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+  ])
+    cpSync(join(root, part), join(clone, part), { recursive: true });
+  return clone;
+}
+
+function startLive(clone: string): [code: number | null, said: string] {
+  const { status, stderr } = spawnSync(process.execPath, [join(clone, 'bin/paywright.mjs'), 'start'], {
+    env: { PATH: process.env['PATH'], PAYWRIGHT_MODE: 'live' },
+    encoding: 'utf8',
+  });
+  return [status, stderr];
 }

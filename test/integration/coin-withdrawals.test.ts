@@ -135,6 +135,15 @@ test('native coin that is unwrapped and then paid has one place in the hour', as
   expect(await readLeftWithinHour(db)).toBe(perHour);
 });
 
+test('native coin that a release has unwrapped which counted no hours is not held by the hour', async () => {
+  const { id, net } = await unwrapped();
+  await db.query('UPDATE withdrawals SET let_go_at = NULL WHERE id = $1', [id]);
+  await coinWorld.advance(id, { perHour: 1n });
+  expect((await look(id)).heldBy).toBeNull();
+  await goOn(id, 'complete', expectAgreement);
+  expect(await native(to)).toBe(net.atomic);
+});
+
 describe('a recipient', () => {
   test('that takes no native coin is not unwrapped for', async () => {
     await deposit(user, 'MATIC', whole);

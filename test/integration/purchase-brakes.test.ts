@@ -9,6 +9,7 @@ import { sells, startSeller, termsOf } from '../support/seller.ts';
 const seller = await startSeller();
 const world = usePurchaseWorld(seller);
 const { db } = world.deposits.database;
+const { log } = world.deposits;
 
 let ada: User;
 beforeAll(async () => {
@@ -48,7 +49,11 @@ test('sellers are paid within what may leave the service in an hour', async () =
   const hourly = { perHour: 1_000_000n };
   expect(await pay(hourly)).toBe('goods');
   expect(await pay(hourly)).toBe('hourly_limit_reached');
+  expect(await pay(hourly)).toBe('hourly_limit_reached');
   expect(await world.balance(ada)).toBe(4_400_000n);
+  // Nothing waits for the operator, so he is told, once for all in a row.
+  const complaints = log.lines('error').filter(({ msg }) => String(msg).includes('WITHDRAWALS_PER_HOUR'));
+  expect(complaints).toHaveLength(1);
   await db.query("UPDATE purchases SET created_at = created_at - interval '1 hour'");
   expect(await pay(hourly)).toBe('goods');
 });

@@ -284,6 +284,24 @@ describe('after a restore from a backup', () => {
     await restored.end();
   });
 
+  test('what waits for tokens is named below the transaction that may have paid it', async () => {
+    const { database, life } = await begin();
+    const to = stranger();
+    const id = await life.withdraw(to, 900_000_000n);
+    const backup = await backUp(database, life);
+    const gone = await live(database);
+    expect(await gone.advance(id)).toBe('complete');
+    await gone.end();
+    const restored = await live(backup);
+    // The treasury has not enough left, so that nobody comes to sign it.
+    expect(await restored.advance(id)).toBe('awaiting_liquidity');
+    expect(await restored.operator('unknown')).toEqual([
+      expect.stringContaining(`899 USDC to ${to}`),
+      `    may have paid withdrawal ${id}, which is awaiting_liquidity: its owner can cancel it once you say --unrelated`,
+    ]);
+    await restored.end();
+  });
+
   test('a transaction that is in the backup keeps its bytes, and a replacement that is not is recognised', async () => {
     const { database, life } = await begin();
     const to = stranger();

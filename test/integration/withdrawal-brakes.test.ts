@@ -223,6 +223,39 @@ describe('what leaves within an hour', () => {
     expect(complaints()).toHaveLength(2);
   });
 
+  test('is told of again when what was held before was left to wait', async () => {
+    const [before, today, next] = [await newWithdrawal(), await newWithdrawal(), await newWithdrawal()];
+    await advance(before, { perHour: 1n });
+    await rewrite("status_since = status_since - interval '61 minutes'", `id = '${before.id}'`);
+    for (const one of [today, next]) await advance(one, { perHour: 1n });
+    expect(await Promise.all([before, today, next].map(statusOf))).toEqual(['held', 'held', 'held']);
+    expect(complaints()).toHaveLength(2);
+  });
+
+  test('is added up before others are kept waiting, and then only what came since', async () => {
+    const [first, second, third] = [await newWithdrawal(), await newWithdrawal(), await newWithdrawal()];
+    await advance(first);
+    await rewrite("let_go_at = let_go_at - interval '10 minutes'", `id = '${first.id}'`);
+    const addedUpFrom: unknown[] = [];
+    const watched: Database = {
+      ...db,
+      query: db.query,
+      transaction: (work, options) =>
+        db.transaction((tx) => {
+          const query = (text: string, values?: readonly unknown[]) => {
+            if (text.includes('let_go_at >')) addedUpFrom.push(values?.[0]);
+            return tx.query(text, values);
+          };
+          return work({ ...tx, query } as Transaction);
+        }, options),
+    };
+    await advance(second, { db: watched, perHour });
+    expect(addedUpFrom).toEqual([expect.any(String)]);
+    expect(await wasAsked(second)).toBe(true);
+    await advance(third, { db: watched, perHour });
+    expect(await statusOf(third)).toBe('held');
+  });
+
   test('of two processes at once, one finds room', async () => {
     const [first, second] = [await newWithdrawal(), await newWithdrawal()];
     for (const one of [first, second]) await advance(one, notYet);
