@@ -107,6 +107,7 @@ export async function updateProfile(
     if (change.phone === null) {
       await tx.query('UPDATE accounts SET phone = NULL WHERE id = $1', [accountId]);
       await tx.query("DELETE FROM verification_codes WHERE account_id = $1 AND kind = 'phone'", [accountId]);
+      if (current !== null) await recordAudit(tx, { accountId, action: 'phone.removed', by });
     } else if (change.phone !== undefined && change.phone !== current) {
       // Whether it is somebody's is told to whoever proves that it is theirs, and to nobody before.
       await verification.begin(tx, { accountId, kind: 'phone', target: change.phone, ip: by.address });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { type AuditActor, recordAudit } from '../audit/record.ts';
 import type { Database } from '../db/database.ts';
-import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
+import { type Caller, created, defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
@@ -85,13 +86,14 @@ function registerRoute({ db, once, secrets, outgoing }: MerchantParts): Route {
         merchantErrors.merchant_not_found,
       ],
     },
-    async ({ caller, body, idempotency }) => {
+    async ({ caller, body, idempotency, ip }) => {
       const { accountId, handle } = caller;
       const domain = domainOrRefuse(body.website, outgoing);
       refuseOrdersUrl(body.ordersUrl, outgoing);
       // Only the domain is kept under the Idempotency-Key: an answer with a secret never is.
       const kept = await once({ caller, idempotency }, async (tx) => {
         await registerDomain(tx, secrets, { accountId, domain, ordersUrl: body.ordersUrl });
+        await recordAudit(tx, { accountId, action: 'merchant.changed', by: actor(caller, ip), details: { domain } });
         return created({ domain });
       });
       const merchant = await findOwnMerchant(db, accountId, kept.body.domain);
@@ -209,12 +211,14 @@ function changeRoute({ once, outgoing }: MerchantParts): Route {
       returns: { 200: { description: 'The domain', schema: merchantAnswer, example: exampleProved } },
       errors: [merchantErrors.orders_url_refused, merchantErrors.merchant_not_found],
     },
-    async ({ caller, params: { domain }, body }) => {
+    async ({ caller, params: { domain }, body, ip }) => {
       const { accountId, handle } = caller;
       const { name } = websiteOrNotFound(domain, outgoing);
       refuseOrdersUrl(body.ordersUrl ?? undefined, outgoing);
       return once({ caller, idempotency: undefined }, async (tx) => {
         await setOrdersUrl(tx, { accountId, domain: name, ordersUrl: body.ordersUrl });
+        const details = { domain: name, ordersHost: body.ordersUrl === null ? null : new URL(body.ordersUrl).host };
+        await recordAudit(tx, { accountId, action: 'merchant.changed', by: actor(caller, ip), details });
         return ok(describeMerchant(await findOwnMerchant(tx, accountId, name), { handle, outgoing }));
       });
     },
@@ -244,10 +248,18 @@ function deleteRoute({ once, ledger, outgoing }: MerchantParts): Route {
       },
       errors: [merchantErrors.merchant_not_found],
     },
-    async ({ caller, params: { domain } }) => {
+    async ({ caller, params: { domain }, ip }) => {
       const { name } = websiteOrNotFound(domain, outgoing);
+      const { accountId } = caller;
       return once({ caller, idempotency: undefined }, async (tx) => {
-        await giveUpDomain(tx, ledger, { accountId: caller.accountId, domain: name });
+        await giveUpDomain(tx, ledger, { accountId, domain: name });
+        const entry = {
+          accountId,
+          action: 'merchant.given_up',
+          by: actor(caller, ip),
+          details: { domain: name },
+        } as const;
+        await recordAudit(tx, entry);
         return ok({ domain: name, deleted: true as const });
       });
     },
@@ -272,4 +284,8 @@ function websiteOrNotFound(text: string, outgoing: MerchantParts['outgoing']): W
 function refuseOrdersUrl(url: string | undefined, outgoing: MerchantParts['outgoing']): void {
   const refusal = url === undefined ? undefined : outgoing.explainRefusal(url);
   if (refusal !== undefined) throw merchantErrors.orders_url_refused(refusal);
+}
+
+function actor({ keyId }: Caller, ip: string): AuditActor {
+  return { keyId, address: ip };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { recordAudit } from '../audit/record.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import type { EventType } from '../event-types.ts';
 import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
@@ -85,12 +86,16 @@ function createRoute({ once, secrets, outgoing, events: types }: WebhookParts): 
       returns: { 201: { description: 'The webhook', schema: webhook, example } },
       errors: [webhookErrors.webhook_url_refused, webhookErrors.too_many_webhooks],
     },
-    async ({ caller, body: { url, events, secret }, idempotency }) => {
+    async ({ caller, body: { url, events, secret }, idempotency, ip }) => {
       const refusal = outgoing.explainRefusal(url);
       if (refusal !== undefined) throw webhookErrors.webhook_url_refused(refusal);
       return once({ caller, idempotency }, async (tx) => {
         const { accountId, keyId } = caller;
-        return created(describe(await createWebhook(tx, secrets, { accountId, keyId, url, events, secret })));
+        const made = await createWebhook(tx, secrets, { accountId, keyId, url, events, secret });
+        // Without its query, which may hold a secret.
+        const details = { webhook: made.id, host: new URL(url).host };
+        await recordAudit(tx, { accountId, action: 'webhook.created', by: { keyId, address: ip }, details });
+        return created(describe(made));
       });
     },
   );
@@ -149,9 +154,12 @@ function deleteRoute(once: Once): Route {
       },
       errors: [webhookErrors.webhook_not_found],
     },
-    async ({ caller, params }) =>
+    async ({ caller, params, ip }) =>
       once({ caller, idempotency: undefined }, async (tx) => {
-        await deleteWebhook(tx, caller.accountId, params.id);
+        const { accountId, keyId } = caller;
+        await deleteWebhook(tx, accountId, params.id);
+        const by = { keyId, address: ip };
+        await recordAudit(tx, { accountId, action: 'webhook.deleted', by, details: { webhook: params.id } });
         return ok({ id: params.id, deleted: true as const });
       }),
   );

@@ -62,6 +62,20 @@ describe('the audit log', () => {
     expect((await service.client.get('/account/audit?action=nothing', ada.key)).status).toBe(400);
   });
 
+  test('names webhooks that come and go by their host, and a phone number that is gone', async () => {
+    const { key } = await service.client.register();
+    const url = 'https://agent.example.com/hook?token=s3cret';
+    const { body: made } = await service.client.post('/webhooks', { url, events: ['payment.sent'] }, key);
+    await service.client.request('DELETE', `/webhooks/${made.id}`, { key });
+    for (const phone of ['+14155550142', null]) await service.client.patch('/account', { phone }, key);
+    const { body } = await service.client.get('/account/audit', key);
+    expect(body.entries.map(({ action }: { action: string }) => action)).toEqual(
+      expect.arrayContaining(['webhook.created', 'webhook.deleted', 'phone.removed']),
+    );
+    expect(JSON.stringify(body)).toContain('agent.example.com');
+    expect(JSON.stringify(body)).not.toMatch(/s3cret|4155550142/);
+  });
+
   test('only grows: nothing in it is changed or taken away', async () => {
     await recordAudit(db(), { accountId: null, action: 'secret.rotated', by: { operator: 'olga' } });
     for (const deed of ["UPDATE audit_log SET operator = 'ben'", 'DELETE FROM audit_log', 'TRUNCATE audit_log']) {

@@ -18,7 +18,7 @@ const endWebhooks = z
 const set = {
   changed: z.literal(true),
   revokedKeys: z.int().meta({ description: 'How many keys were ended.' }),
-  keysLeft: z.int().meta({ description: 'How many keys are valid still.' }),
+  keysLeft: z.int().meta({ description: 'How many keys were not ended.' }),
   webhooks: webhooksOfKeys,
 };
 

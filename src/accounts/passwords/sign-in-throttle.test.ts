@@ -107,7 +107,7 @@ describe('strangers', () => {
     expect(await Promise.all(attempts.slice(0, 7))).toEqual(Array(7).fill(false));
   });
 
-  test('a spray from one address over many accounts is slowed, one at a time, and waits in bounded numbers', async () => {
+  test('a spray from one address over many accounts is slowed and waits in bounded numbers; a neighbour waits, and is let in', async () => {
     const world = standingStill();
     for (let n = 0; n < 30; n++) expect(await world.attempt('198.51.100.7', 'wrong', BigInt(n + 10))).toBe(false);
     const spray = Array.from({ length: 100 }, (_, n) =>
@@ -115,15 +115,26 @@ describe('strangers', () => {
     );
     for (let n = 0; n < 20; n++) await world.settle();
     expect(world.looked).toBe(30);
-    expect(world.sleepers).toHaveLength(1);
+    expect(world.sleepers).toHaveLength(64);
     const outcomes = Promise.all(spray);
     for (let n = 0; n < 40; n++) {
       for (const { wake } of world.sleepers.splice(0)) wake();
       await world.settle();
     }
     const settled = await outcomes;
-    expect(settled.filter((outcome) => outcome === 429)).toHaveLength(98);
-    expect(settled.filter((outcome) => outcome === false)).toHaveLength(2);
+    expect(settled.filter((outcome) => outcome === 429)).toHaveLength(36);
+    expect(settled.filter((outcome) => outcome === false)).toHaveLength(64);
+    // Somebody who shares the address, while as many as the door lets in at once are still waiting there.
+    const others = Array.from({ length: 59 }, (_, n) => world.attempt('198.51.100.7', 'wrong', BigInt(n + 300)));
+    for (let n = 0; n < 20; n++) await world.settle();
+    world.slept.length = 0;
+    const neighbour = world.through('198.51.100.7', 'right');
+    for (let n = 0; n < 40; n++) {
+      for (const { wake } of world.sleepers.splice(0)) wake();
+      await world.settle();
+    }
+    expect(await neighbour).toBe(true);
+    expect(await Promise.all(others)).toEqual(Array(59).fill(false));
   });
 
   test('a /64 is one address, and its neighbours in the /48 slow each other only a little', async () => {

@@ -25,7 +25,8 @@ const totals = {
   account: { free: 50, firstMs: 250, longestMs: 2_000 },
 } as const satisfies Record<string, Slowing>;
 
-const usualBounds: WaitingRoomBounds = { perLine: 2, perNetwork: 8, inAll: 1_000 };
+/** Of one network as many may wait, for different accounts, as the door lets in of it within a minute. */
+const usualBounds: WaitingRoomBounds = { perLine: 2, perNetwork: 64, inAll: 1_000 };
 
 interface PasswordAttempt {
   readonly accountId: bigint;
@@ -79,7 +80,8 @@ export function createSignInThrottle(parts: SignInThrottleParts): SignInThrottle
     const spray = isKnown ? 0 : Math.max(ofAddress, ofNetwork);
     return {
       network: nearest,
-      line: spray > own ? nearest : `${accountId} ${nearest}`,
+      // By account, too: who waits for others' failures waits a little, and is not refused for them.
+      line: `${accountId} ${nearest}`,
       delayMs: Math.max(own, spray, isKnown ? 0 : ofAccount),
       async giveBack() {
         for (const decision of taken) await decision.giveBack();
