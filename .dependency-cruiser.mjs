@@ -100,7 +100,7 @@ export default {
       name: 'webhooks-tell-what-they-are-given',
       severity: 'error',
       from: { path: '^src/webhooks/', pathNot: '\\.test\\.ts$' },
-      to: { path: feature, pathNot: '^src/(webhooks/|accounts/find-account)' },
+      to: { path: feature, pathNot: '^src/(webhooks/|accounts/find-account|audit/record)' },
     },
     {
       name: 'features-do-not-know-who-is-told',
