@@ -1,7 +1,7 @@
 import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
+import { requireLiveKey } from '../http/require-live-key.ts';
 import type { Secrets } from '../secrets.ts';
-import { requireLiveKey } from './keys/require-live-key.ts';
 import { tellOwner } from './tell-owner.ts';
 import type { Verification } from './verification.ts';
 

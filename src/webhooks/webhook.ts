@@ -1,8 +1,7 @@
 import type { Queryable, Transaction } from '../db/database.ts';
-import { httpErrors } from '../http/errors.ts';
+import { requireLiveKey } from '../http/require-live-key.ts';
 import { newId } from '../ids.ts';
 import { setSubscriptions } from '../ledger/event-subscriptions.ts';
-import { holdLiveKey } from '../ledger/live-key.ts';
 import type { Secrets } from '../secrets.ts';
 import { webhookErrors } from './errors.ts';
 
@@ -38,9 +37,7 @@ export async function createWebhook(
   secrets: Secrets,
   { accountId, keyId, url, events, secret }: NewWebhook,
 ): Promise<WebhookRow> {
-  if (!(await holdLiveKey(tx, { accountId, keyId }))) {
-    throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
-  }
+  await requireLiveKey(tx, { accountId, keyId });
   const { rows: present } = await tx.query(
     `SELECT FROM webhooks WHERE account_id = $1 AND status <> 'deleted' LIMIT ${mostPerAccount}`,
     [accountId],

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { parseEther, toHex } from 'viem';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addAccountCommands } from '../../src/accounts/commands.ts';
-import type { Database, Transaction } from '../../src/db/database.ts';
+import type { Database } from '../../src/db/database.ts';
 import { createLedger, type Ledger } from '../../src/ledger/ledger.ts';
 import { createLogger } from '../../src/logger.ts';
 import { amountOf } from '../../src/money/amount.ts';
@@ -20,6 +20,7 @@ import { stranger } from '../contract/workbench.ts';
 import { useChains } from '../support/chains.ts';
 import { useDatabase } from '../support/database.ts';
 import { createOwners, fund } from '../support/ledger.ts';
+import { pausedAt } from '../support/paused-database.ts';
 
 const database = useDatabase();
 const { db } = database;
@@ -86,22 +87,6 @@ async function operator(words: readonly string[], on: Database = db): Promise<vo
   await program.parseAsync([...words], { from: 'user' });
 }
 
-/** The same database, with a pause before each statement that says this, inside its transaction. */
-function pausedAt(words: string, pause: () => Promise<void>): Database {
-  return {
-    ...db,
-    query: db.query,
-    transaction: (work, options) =>
-      db.transaction(async (tx) => {
-        const query = async (text: string, values?: readonly unknown[]) => {
-          if (text.includes(words)) await pause();
-          return tx.query(text, values);
-        };
-        return work({ ...tx, query } as Transaction);
-      }, options),
-  };
-}
-
 /** Begins the freeze, and goes on once it is over or waits for somebody's lock. */
 async function beginFreeze(handle: string): Promise<{ readonly answered: Promise<void> }> {
   const answered = operator(['account', 'freeze', handle]);
@@ -124,7 +109,7 @@ test.each([
 ])('a freeze that comes when %s waits for it, or stops it', async (_when, words) => {
   const { id, handle, paid } = await newWithdrawal();
   let asked: Promise<boolean> | undefined;
-  const slow = pausedAt(words, async () => {
+  const slow = pausedAt(db, words, async () => {
     if (asked !== undefined) return;
     const { answered } = await beginFreeze(handle);
     // Whether it had begun at the moment when the operator was told that the account is frozen.
@@ -163,7 +148,7 @@ test('a release and a freeze at the same time: the freeze is answered after the 
   await holdWithdrawal(db, withdrawal, { reason: 'a hit', freeze: false });
   let statusWhenAnswered: Promise<string | undefined> | undefined;
   // It has read that the account is not frozen, and is about to wake the saga and commit.
-  const slow = pausedAt('add_job', async () => {
+  const slow = pausedAt(db, 'add_job', async () => {
     const { answered } = await beginFreeze(handle);
     statusWhenAnswered = answered.then(() => statusOf(id));
   });

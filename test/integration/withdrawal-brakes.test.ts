@@ -26,6 +26,7 @@ import { useChains } from '../support/chains.ts';
 import { useDatabase } from '../support/database.ts';
 import { createTestLog } from '../support/deposits.ts';
 import { createOwners, fund } from '../support/ledger.ts';
+import { pausedAt } from '../support/paused-database.ts';
 
 const database = useDatabase();
 const { db } = database;
@@ -137,22 +138,6 @@ const audited = async ({ owner }: Opened) =>
     )
   ).rows;
 
-/** The same database, with a pause before each statement that says this, inside its transaction. */
-function pausedAt(words: string, pause: () => Promise<void>): Database {
-  return {
-    ...db,
-    query: db.query,
-    transaction: (work, options) =>
-      db.transaction(async (tx) => {
-        const query = async (text: string, values?: readonly unknown[]) => {
-          if (text.includes(words)) await pause();
-          return tx.query(text, values);
-        };
-        return work({ ...tx, query } as Transaction);
-      }, options),
-  };
-}
-
 /** Begins something else, and goes on once that is over or waits for a lock. */
 async function untilItWaits<Result>(work: () => Promise<Result>): Promise<{ readonly end: Promise<Result | Error> }> {
   let isOver = false;
@@ -261,7 +246,7 @@ describe('what leaves within an hour', () => {
     for (const one of [first, second]) await advance(one, notYet);
     // The other one comes when the first has read what has left, and not written yet that it leaves.
     let other: { readonly end: Promise<unknown> } | undefined;
-    const slow = pausedAt('SET status = $2, let_go_at =', async () => {
+    const slow = pausedAt(db, 'SET status = $2, let_go_at =', async () => {
       other ??= await untilItWaits(() => advance(second, { perHour: 60_000_000n }));
     });
     await advance(first, { db: slow, perHour: 60_000_000n });
@@ -358,7 +343,7 @@ describe('a cancellation', () => {
   test('that comes when it is about to be sent waits for that, and is too late', async () => {
     const one = await newWithdrawal();
     let late: { readonly end: Promise<unknown> } | undefined;
-    const slow = pausedAt('SET status = $2, let_go_at =', async () => {
+    const slow = pausedAt(db, 'SET status = $2, let_go_at =', async () => {
       late ??= await untilItWaits(() => cancel(one));
     });
     await advance(one, { db: slow });
@@ -370,7 +355,7 @@ describe('a cancellation', () => {
   test('that comes just before keeps it from being sent', async () => {
     const one = await newWithdrawal();
     let sending: { readonly end: Promise<unknown> } | undefined;
-    const slow = pausedAt("SET status = 'cancelled'", async () => {
+    const slow = pausedAt(db, "SET status = 'cancelled'", async () => {
       sending ??= await untilItWaits(() => advance(one));
     });
     await cancel(one, slow);
@@ -401,7 +386,7 @@ describe('a cancellation', () => {
   test('that comes while it is being held waits for that, and is refused', async () => {
     const one = await newWithdrawal();
     let late: { readonly end: Promise<unknown> } | undefined;
-    const slow = pausedAt('lock_owner', async () => {
+    const slow = pausedAt(db, 'lock_owner', async () => {
       late ??= await untilItWaits(() => cancel(one));
     });
     await holdWithdrawal(slow, await look(one.id), { reason: 'a hit', freeze: true });
@@ -412,7 +397,7 @@ describe('a cancellation', () => {
   test('of two at once one gives the money back', async () => {
     const one = await newWithdrawal();
     let second: { readonly end: Promise<unknown> } | undefined;
-    const slow = pausedAt("SET status = 'cancelled'", async () => {
+    const slow = pausedAt(db, "SET status = 'cancelled'", async () => {
       second ??= await untilItWaits(() => cancel(one));
     });
     await cancel(one, slow);

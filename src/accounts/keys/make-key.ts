@@ -3,12 +3,12 @@ import type { Clock } from '../../clock.ts';
 import { onlyRow, type Transaction } from '../../db/database.ts';
 import type { Caller, Scope } from '../../http/define-route.ts';
 import { httpErrors } from '../../http/errors.ts';
+import { requireLiveKey } from '../../http/require-live-key.ts';
 import { scopeRequired } from '../../http/require-scope.ts';
 import type { Secrets } from '../../secrets.ts';
 import { accountErrors } from '../errors.ts';
 import { tellOwner } from '../tell-owner.ts';
 import { type IssuedKey, issueKey } from './issue-key.ts';
-import { requireLiveKey } from './require-live-key.ts';
 
 export interface KeyWish {
   readonly caller: Caller;

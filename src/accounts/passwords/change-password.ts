@@ -1,6 +1,7 @@
 import type { AuditActor } from '../../audit/record.ts';
 import { type Database, onlyRow } from '../../db/database.ts';
 import { networksOf } from '../../http/client-address.ts';
+import { requireLiveKey } from '../../http/require-live-key.ts';
 import { lockOwner } from '../../ledger/lock-owner.ts';
 import type { RateLimitDecision, RateLimiter } from '../../rate-limit/limiter.ts';
 import type { Secrets } from '../../secrets.ts';
@@ -8,7 +9,6 @@ import type { AccountChanges } from '../account-changes.ts';
 import { accountErrors } from '../errors.ts';
 import { endMostKeys } from '../keys/end-most-keys.ts';
 import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
-import { requireLiveKey } from '../keys/require-live-key.ts';
 import { isTooCommon } from './common-passwords.ts';
 import type { NoteFailure } from './note-failure.ts';
 import type { Passwords } from './passwords.ts';
