@@ -221,13 +221,15 @@ describe('a process that ends in the middle', () => {
   it('has its deliveries made again by another, and each is marked once', async () => {
     other.answer = answerWith(200);
     const from = other.arrived.length;
+    const patience = { leaseMs: 6_000, timeoutMs: 2_500 };
     const { id, webhookId } = await world.addPayer(other);
     await world.pay(id, 3);
+    const attempted = () => new Set(other.arrived.slice(from).map(({ eventId }) => eventId)).size === 3;
     // Its attempts are made, and it dies before it can write one down.
-    world.deliver([other], { db: diesBeforeRecording(world.db), leaseMs: 4_000, timeoutMs: 500 });
-    await until('the attempts', async () => other.arrived.length === from + 3);
+    world.deliver([other], { db: diesBeforeRecording(world.db, attempted), ...patience });
+    await until('the attempts', async () => attempted());
     expect((await world.deliveries(webhookId)).map(({ status }) => status)).toEqual(['pending', 'pending', 'pending']);
-    world.deliver([other], { leaseMs: 4_000, timeoutMs: 500 });
+    world.deliver([other], patience);
     const deliveries = await allEnded(webhookId, 3);
     expect(deliveries.map(({ status, attempts }) => [status, attempts])).toEqual(Array(3).fill(['delivered', 1]));
     const times = new Map<string, number>();
@@ -270,14 +272,12 @@ describe('a process that ends in the middle', () => {
   });
 });
 
-/** From the first result on nothing reaches the database any more, as if the process had ended there. */
-function diesBeforeRecording(db: Database): Database {
-  let dead = false;
+/** No result is ever written down; and when all attempts are made nothing reaches the database any more: the process has ended. */
+function diesBeforeRecording(db: Database, attempted: () => boolean): Database {
   return {
     ...db,
     query(text, values) {
-      dead ||= text.includes('webhook_attempts');
-      return dead ? new Promise(() => {}) : db.query(text, values);
+      return attempted() || text.includes('webhook_attempts') ? new Promise(() => {}) : db.query(text, values);
     },
   };
 }
