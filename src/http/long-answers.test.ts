@@ -120,7 +120,7 @@ async function untilStill(state: { readonly begun: number; readonly made: number
       before = state.made;
       expect(still).toBe(true);
     },
-    { interval: 250, timeout: 10_000 },
+    { interval: 250, timeout: 20_000 },
   );
 }
 
@@ -191,7 +191,7 @@ describe('a long answer', () => {
     await untilStill(state, 1);
     expect(state.ended).toBe(0);
     socket.destroy();
-    await vi.waitFor(() => expect(state.ended).toBe(1));
+    await expect.poll(() => state.ended).toBe(1);
     expect((await ask(url, 1, 'HEAD')).status).toBe(200);
   });
 
@@ -208,19 +208,19 @@ describe('a long answer', () => {
       { perAccount: 1 },
     );
     const socket = await askWithoutReading(url, 1);
-    await vi.waitFor(() => expect(begin).toBeDefined());
+    await expect.poll(() => begin).toBeDefined();
     expect((await ask(url, 1, 'HEAD')).status).toBe(429);
     socket.destroy();
     await sleep(50);
     begin?.();
-    await vi.waitFor(() => expect(state.ended).toBe(1));
+    await expect.poll(() => state.ended).toBe(1);
   });
 
   it('ends when the client stays and reads no more', async () => {
     const { state, items } = endless();
     const url = await serve(wordsRoute(items), { patienceMs: 300 });
     const socket = await askWithoutReading(url, 1);
-    await vi.waitFor(() => expect(state.ended).toBe(1), { timeout: 10_000 });
+    await expect.poll(() => state.ended).toBe(1);
     socket.resume();
     await once(socket, 'close');
   });
@@ -238,7 +238,7 @@ describe('a long answer', () => {
     expect([others.status, await codeOf(others)]).toEqual([503, 'unavailable']);
     expect(state.ended).toBe(1);
     for (const socket of sockets) socket.destroy();
-    await vi.waitFor(() => expect(state.ended).toBe(4));
+    await expect.poll(() => state.ended).toBe(4);
     expect((await ask(url, 1, 'HEAD')).status).toBe(200);
   });
 

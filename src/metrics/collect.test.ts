@@ -100,7 +100,7 @@ test('a source that takes long is read by itself, and never because somebody ask
     reads.mock.calls.length === 2 ? Promise.reject(new Error('away')) : reads.mock.calls.length,
   );
   const { scrape, time } = collector([gauge('slow', reads, { everyMs: 1_000 })]);
-  await vi.waitFor(async () => expect(await scrape()).toContain('slow 1\n'));
+  await expect.poll(() => scrape()).toContain('slow 1\n');
   time.now = 1_000;
   await vi.advanceTimersByTimeAsync(1_000);
   expect(reads).toHaveBeenCalledTimes(2);

@@ -33,7 +33,8 @@ const options = {
   lazyConnect: true,
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
-  commandTimeout: 500,
+  // Longer than this process itself is ever busy with something else: limits are not loosened because we were.
+  commandTimeout: 2_000,
   connectTimeout: 2_000,
   retryStrategy: (attempt: number) => Math.min(attempt * 200, 2_000),
 };

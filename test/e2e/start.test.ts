@@ -43,8 +43,8 @@ describe('starting', () => {
     const { npm, url } = await beginNpmStart(dataDir);
     expect((await fetch(`${url}/health`)).status).toBe(200);
     npm.kill('SIGTERM');
-    await expect.poll(() => postgresPid(dataDir), { timeout: 15_000 }).toBeUndefined();
-    await expect.poll(() => lockHolder(dataDir), { timeout: 5_000 }).toBeUndefined();
+    await expect.poll(() => postgresPid(dataDir)).toBeUndefined();
+    await expect.poll(() => lockHolder(dataDir)).toBeUndefined();
   });
 
   test('two copies run side by side', async () => {
@@ -111,7 +111,7 @@ test.each(['SIGHUP', 'two SIGINT'])('%s leaves no PostgreSQL behind', async (how
     server.child.kill('SIGINT');
     await server.end('SIGINT');
   }
-  await expect.poll(() => postgresPid(dataDir), { timeout: 10_000 }).toBeUndefined();
+  await expect.poll(() => postgresPid(dataDir)).toBeUndefined();
 });
 
 function ordinaryUserReadsTheSources(): boolean {

@@ -279,7 +279,7 @@ describe('ending keys', () => {
         make(key),
         service.client.post('/webhooks', { url: 'https://a.example/', events: ['payment.sent'] }, key),
       ];
-      await expect.poll(async () => (await waitingForLocks()) >= 2, { timeout: 10_000 }).toBe(true);
+      await expect.poll(async () => (await waitingForLocks()) >= 2).toBe(true);
       await tx.query('UPDATE api_keys SET revoked_at = now() WHERE id = $1', [keyId]);
     });
     expect((await Promise.all(underWay)).map(outcome)).toEqual([
@@ -304,7 +304,7 @@ describe('ending keys', () => {
         service.client.patch('/account', { withdrawalAddress }, key),
         service.client.post('/account/password', { currentPassword: password, newPassword: 'a thief’s horse' }, key),
       ];
-      await expect.poll(async () => (await waitingForLocks()) >= 2, { timeout: 10_000 }).toBe(true);
+      await expect.poll(async () => (await waitingForLocks()) >= 2).toBe(true);
       await tx.query('UPDATE api_keys SET revoked_at = now() WHERE id = $1', [keyId]);
     });
     expect((await Promise.all(underWay)).map(outcome)).toEqual([

@@ -28,7 +28,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  iris = createIris({ db, url, timeoutMs: 300 });
+  iris = createIris({ db, url, timeoutMs: 1_500 });
 });
 afterAll(() => {
   server.closeAllConnections();

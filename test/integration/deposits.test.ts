@@ -261,7 +261,7 @@ describe('each deposit is credited once', () => {
 test('two services at once credit within moments, and the chains count as read', async () => {
   const { networks } = chains;
   const { ledger, log } = world;
-  const start = () => startWatchers({ db, ledger, networks, logger: log.logger, leaseMs: 1_000 });
+  const start = () => startWatchers({ db, ledger, networks, logger: log.logger, leaseMs: 10_000 });
   const services = [start(), start()];
   try {
     await expect.poll(() => createSilentChains(db, networks)(), { timeout: 20_000 }).toEqual([]);

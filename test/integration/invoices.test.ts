@@ -205,7 +205,7 @@ describe('sent again with the same Idempotency-Key', () => {
       service.client.request('POST', '/invoices', { key: ada.key, body, headers: { 'idempotency-key': 'soon' } });
     const first = await create();
     expect(first.status).toBe(201);
-    await expect.poll(() => Date.now(), { timeout: 5_000 }).toBeGreaterThan(Date.parse(body.dueAt));
+    await expect.poll(() => Date.now()).toBeGreaterThan(Date.parse(body.dueAt));
     expect((await create()).body).toEqual(first.body);
   });
 });

@@ -66,7 +66,7 @@ describe('a receiver that fails', () => {
 
   it('fails by a redirect, by silence, by a dead port and by nonsense', async () => {
     const { webhookId, id } = await world.addPayer(receiver);
-    const options = { timeoutMs: 300, retrySeconds: [] };
+    const options = { timeoutMs: 1_500, retrySeconds: [] };
     const trial = async (answer: typeof receiver.answer) => {
       receiver.answer = answer;
       const before = (await world.deliveries(webhookId)).length;
