@@ -30,10 +30,10 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    // What is waited for comes when it comes; on a busy machine that takes a while.
-    expect: { poll: { timeout: 20_000 } },
+    // What is waited for comes when it comes; on a busy machine that takes a while. These are for what never comes.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 60_000 } },
     // Two cores, and a good part of the time is spent waiting for chains and processes: four files at once keep both busy.
     maxWorkers: 4,
     // Every file in the same four processes, one after another: a process for each would load the whole service each time.

@@ -128,7 +128,7 @@ describe('while it runs', () => {
           replies.push({ status, code: body.code });
           return status;
         },
-        { timeout: 20_000, interval: 20 },
+        { interval: 20 },
       )
       .toBe(200);
     for (const { status, code } of replies.filter((reply) => reply.status !== 200)) {

@@ -61,7 +61,7 @@ test('what is too little waits where it is seen, and comes home with more', asyn
   expect(held).toMatchObject({ onChain: '4', inFlight: '0', difference: '0' });
 
   await deposit('ARB', ada, 1_000_000n);
-  await until('all of it to come home', async () => (await get('/circle/balance', ada.key)).body.USDC === '5', 60_000);
+  await until('all of it to come home', async () => (await get('/circle/balance', ada.key)).body.USDC === '5');
   const carried = (await get('/circle/deposits', ada.key)).body.deposits as { status: string; carriedBy: string }[];
   expect(carried.map(({ status }) => status)).toEqual(['carried_home', 'carried_home']);
   expect(new Set(carried.map(({ carriedBy }) => carriedBy)).size).toBe(1);
@@ -69,7 +69,7 @@ test('what is too little waits where it is seen, and comes home with more', asyn
   expect(way).toMatchObject({ origin: 'deposit', amount: '5', received: '5', status: 'completed' });
   expect(others).toEqual([]);
   expect((await eventOf('bridge.completed')).data).toMatchObject({ bridgeId: way.transferId, amount: 5, received: 5 });
-}, 120_000);
+});
 
 test('whoever makes a wallet while something waits keeps it there, but not while the account is frozen', async () => {
   const { db } = service.database;
@@ -84,4 +84,4 @@ test('whoever makes a wallet while something waits keeps it there, but not while
   expect(await walletOn('BASE', grace)).toMatchObject({ balance: '2', waiting: '0', arrivals: 'stay' });
   const [listed] = (await service.client.get('/circle/deposits', grace.key)).body.deposits;
   expect(listed).toMatchObject({ status: 'credited', carriedBy: null });
-}, 60_000);
+});

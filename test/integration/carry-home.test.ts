@@ -26,7 +26,7 @@ const protocol = useProtocol(chains);
 let carrier: Carrier;
 beforeAll(async () => {
   carrier = await carrierOf(world, ['MATIC', 'ARB', 'BASE']);
-}, 60_000);
+});
 
 const waits = { status: 'waiting', carriedBy: null };
 const home = { status: 'carried_home', carriedBy: expect.stringMatching(/^brg_/) };
@@ -413,4 +413,4 @@ test('whatever comes in whatever order, everything is somewhere', async () => {
     }),
     { numRuns: 3, seed: 10 },
   );
-}, 120_000);
+});

@@ -71,7 +71,7 @@ describe('the pool of wallets', () => {
     expect(circle.emulator.wallets.get(wallet.ref).account.address).toBe(wallet.address);
     const worker = await startWorker({ db, url: database.url, logger, handlers: [], schedules: [wallets.schedule] });
     try {
-      await expect.poll(free, { timeout: 20_000 }).toBe(10);
+      await expect.poll(free).toBe(10);
     } finally {
       await worker.stop();
     }
@@ -169,7 +169,7 @@ describe('an empty pool when Circle is away', () => {
     const wallets = pool({ provider: slow, patienceMs: 200 });
     const error = await outcome(take(wallets));
     expect(error).toMatchObject({ code: 'provider_unreachable', retryable: true, retryAfterMs: 5_000 });
-    await expect.poll(free, { timeout: 20_000 }).toBe(1);
+    await expect.poll(free).toBe(1);
     const before = requests();
     await take(wallets);
     expect(requests()).toBe(before);

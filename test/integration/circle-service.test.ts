@@ -33,7 +33,7 @@ beforeAll(async () => {
     },
   });
   networks = createNetworks((await connectLocalChains({ db })).settings);
-}, 120_000);
+});
 afterAll(async () => {
   await service?.stop();
   await emulator?.stop();

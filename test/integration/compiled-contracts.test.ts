@@ -18,4 +18,4 @@ test('the contracts that are committed are what their sources compile to', async
   );
   expect(stdout).toBe((await Promise.all(committed)).join(''));
   // The compiler is one core's work for many seconds.
-}, 180_000);
+});

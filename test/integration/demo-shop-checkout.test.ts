@@ -339,7 +339,7 @@ describe('paying', () => {
     ['a payment that is still under way', () => ({ status: 409, body: { code: 'idempotency_in_progress' } })],
     ['what nobody can read', () => ({ status: 200, body: 'yes' })],
     ['another amount', () => ({ status: 200, body: { status: 'redeemed', amount: 1 } })],
-  ])('that is answered by %s is asked for again under the same key', { timeout: 30_000 }, async (_what, respond) => {
+  ])('that is answered by %s is asked for again under the same key', async (_what, respond) => {
     await switches.setProduct(mugSlug, { stock: 1 });
     const id = await client.ready(mug);
     const paying = { key: randomUUID(), token: 'tok_0123456789' };
@@ -498,7 +498,7 @@ describe('switched to be difficult', () => {
 });
 
 describe('what was decided', () => {
-  test('outlives the shop, and what was being paid is paid', { timeout: 30_000 }, async () => {
+  test('outlives the shop, and what was being paid is paid', async () => {
     const dataDir = join(folder, 'first');
     const first = await open({ dataDir });
     const buyer = first.clientOf();
@@ -542,7 +542,7 @@ describe('what was decided', () => {
     expect(page.indexOf('HH-1002')).toBeGreaterThan(0);
   });
 
-  test('is decided by one of several processes, and another takes over', { timeout: 30_000 }, async () => {
+  test('is decided by one of several processes, and another takes over', async () => {
     const dataDir = join(folder, 'shared');
     const first = await open({ dataDir });
     const second = await openShops({ logger: createLogger('silent'), publicUrl: () => first.service.url, dataDir });

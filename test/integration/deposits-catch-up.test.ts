@@ -87,13 +87,13 @@ test('a node that is away for a while is told of once, without its address, and 
   log.clear();
   const watchers = startWatchers({ db, ledger, logger: log.logger, networks: new Map([['ARB', network]]) });
   try {
-    await expect.poll(() => watchers.troubleOn('ARB'), { timeout: 30_000 }).toBeDefined();
+    await expect.poll(() => watchers.troubleOn('ARB')).toBeDefined();
     const user = await world.newUser();
     await world.keepOn('ARB', [user]);
     await chains.mint('ARB', 'USDC', user.address, 17n);
     misbehave(() => undefined);
-    await expect.poll(() => world.balance(user, 'USDC', 'ARB'), { timeout: 30_000 }).toBe(17n);
-    await expect.poll(() => watchers.troubleOn('ARB'), { timeout: 30_000 }).toBeUndefined();
+    await expect.poll(() => world.balance(user, 'USDC', 'ARB')).toBe(17n);
+    await expect.poll(() => watchers.troubleOn('ARB')).toBeUndefined();
     expect(log.lines('error')).toEqual([expect.objectContaining({ chain: 'ARB' })]);
     expect(JSON.stringify(log.lines('info'))).not.toContain('secret-path-key');
   } finally {

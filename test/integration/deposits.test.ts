@@ -264,13 +264,13 @@ test('two services at once credit within moments, and the chains count as read',
   const start = () => startWatchers({ db, ledger, networks, logger: log.logger, leaseMs: 10_000 });
   const services = [start(), start()];
   try {
-    await expect.poll(() => createSilentChains(db, networks)(), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => createSilentChains(db, networks)()).toEqual([]);
     const users = await world.newUsers(5);
     await world.keepOn('BASE', users);
     for (const user of users) await chains.mint('BASE', 'USDC', user.address, 13n);
     await chains.mine('BASE', confirmations);
     for (const user of users) {
-      await expect.poll(() => world.balance(user, 'USDC', 'BASE'), { timeout: 20_000 }).toBe(13n);
+      await expect.poll(() => world.balance(user, 'USDC', 'BASE')).toBe(13n);
     }
     expect(services.filter((service) => service.holds('BASE'))).toHaveLength(1);
     expect(services.map((service) => service.troubleOn('BASE'))).toEqual([undefined, undefined]);

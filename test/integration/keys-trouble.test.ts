@@ -94,7 +94,7 @@ test('a node that never answers holds no connection to the database', async () =
   );
   expect(rows[0]?.busy).toBe(0n);
   for (const outcome of await Promise.all(sends)) expect(outcome).toMatchObject({ retryable: true });
-}, 60_000);
+});
 
 test('the node’s address, which may hold a key, is in no error and no log', async () => {
   const { rpc, provider, send } = await begin();

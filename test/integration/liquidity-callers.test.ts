@@ -54,4 +54,4 @@ test('a withdrawal that serves itself is not woken besides: the provider is aske
   }
   await worker.stop();
   expect([...asked.values()]).toEqual(users.map(() => 1));
-}, 60_000);
+});

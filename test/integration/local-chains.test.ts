@@ -357,13 +357,13 @@ describe('the chains', () => {
         if (hash !== undefined) answered.push(hash);
       }
     })();
-    await expect.poll(() => answered.length, { timeout: 20_000 }).toBeGreaterThan(3);
+    await expect.poll(() => answered.length).toBeGreaterThan(3);
     await database.db.query(
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()',
       [keeperName],
     );
     await sending;
-    await expect.poll(() => headOf(running, 'MATIC').catch(() => undefined), { timeout: 20_000 }).toBeDefined();
+    await expect.poll(() => headOf(running, 'MATIC').catch(() => undefined)).toBeDefined();
     const { client } = running.network('MATIC');
     for (const hash of answered) expect((await client.getTransactionReceipt({ hash })).status).toBe('success');
     expect(await running.balanceOf('MATIC', 'USDC', to)).toBeGreaterThanOrEqual(BigInt(answered.length));
@@ -382,7 +382,7 @@ describe('the chains', () => {
     await second.faucet.mint({ id: 'a', chain: 'ETH', asset: 'USDC', to, atomic: 1n });
     await first.stop();
     const mintAgain = () => second.faucet.mint({ id: 'b', chain: 'ETH', asset: 'USDC', to, atomic: 1n });
-    await expect.poll(() => mintAgain().catch(() => undefined), { timeout: 20_000 }).toMatch(/^0x/);
+    await expect.poll(() => mintAgain().catch(() => undefined)).toMatch(/^0x/);
     await second.stop();
   });
 });

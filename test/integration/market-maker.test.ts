@@ -45,8 +45,7 @@ async function moveAll(moves: readonly Parameters<typeof market.movePrice>[0][])
   await market.wakeMarketMaker();
 }
 
-const untilBack = (pool: (typeof pools)[number]) =>
-  expect.poll(() => market.priceOf(pool), { timeout: 30_000 }).toBe(pool.reference);
+const untilBack = (pool: (typeof pools)[number]) => expect.poll(() => market.priceOf(pool)).toBe(pool.reference);
 
 describe('the market maker', () => {
   test('brings back what has strayed by more than 0.5 %, either way, and leaves alone what has not', async () => {
@@ -109,7 +108,7 @@ describe('after a restart', () => {
     // Two processes have it, and one of them trades.
     const before = await sent(again);
     await reopened.wakeMarketMaker();
-    await expect.poll(() => reopened.priceOf(ether), { timeout: 30_000 }).toBe(ether.reference);
+    await expect.poll(() => reopened.priceOf(ether)).toBe(ether.reference);
     expect(await sent(again)).toBe(before + 1);
     await other.stop();
     await again.stop();

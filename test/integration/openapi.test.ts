@@ -896,7 +896,7 @@ describe('the OpenAPI document', () => {
         operation.operationId,
       ).toEqual([]);
     }
-  }, 120_000);
+  });
 });
 
 /** What a key has to be allowed to do, for every operation that takes one. */

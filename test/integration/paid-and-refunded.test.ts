@@ -30,7 +30,7 @@ let lines: string[] = [];
 beforeAll(async () => {
   emulator = await startCircleEmulator({ networks: () => chains.networks });
   service = await start();
-}, 120_000);
+});
 afterEach(() => {
   vi.useRealTimers();
   emulator.faults.clear();

@@ -125,4 +125,4 @@ test('whenever anybody looks, while money comes, moves and goes, the difference 
   expect(looked).toBeGreaterThan(5);
   expect(underWay).toBeGreaterThan(0);
   expect(await reconcile({ db: database.db, networks, sagas: sagasOf(features) })).toEqual([]);
-}, 120_000);
+});

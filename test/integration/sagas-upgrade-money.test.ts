@@ -88,7 +88,7 @@ test('what was under way when a database was upgraded comes to its end, and is p
   const service = await startService(database, { env: { PAYWRIGHT_SECRET: secret } });
   onTestFinished(() => service.stop());
   for (const table of ['withdrawals', 'sweeps', 'house_moves']) {
-    await until(`${table} to finish`, () => allComplete(table, [...withdrawals, ...sweeps, moved]), 60_000);
+    await until(`${table} to finish`, () => allComplete(table, [...withdrawals, ...sweeps, moved]));
   }
 
   for (const { id, key, to } of withdrawals) {
@@ -115,7 +115,7 @@ test('what was under way when a database was upgraded comes to its end, and is p
   expect(reserves.length).toBeGreaterThan(5);
   expect(reserves.filter(({ difference }) => difference !== '0')).toEqual([]);
   expect(await reconcile({ db, networks: chains.networks, sagas: sagasOf(features) })).toEqual([]);
-}, 180_000);
+});
 
 interface Started {
   readonly id: string;

@@ -222,4 +222,4 @@ test('a new seed gives everybody new wallets; old addresses are still credited a
   );
   await expectNoDifference();
   expect((await verifyLedger(db)).problems).toEqual([]);
-}, 180_000);
+});

@@ -126,4 +126,4 @@ test('two servers on one database, killed again and again: no cent is lost, none
     expect(cents(Number(body.USDC))).toBe(expected.get(account));
   }
   expect((await verifyLedger(database.db)).problems).toEqual([]);
-}, 240_000);
+});

@@ -35,7 +35,7 @@ export async function launchServer(options: LaunchOptions): Promise<ServerProces
     env: { PORT: String(port), ...unlimited, ...options.env },
   });
   const url = `http://127.0.0.1:${port}`;
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + 120_000;
   while (!output().includes('Paywright is ready')) {
     if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline) {
       throw new Error(`the server did not start:\n${output()}`);
@@ -81,7 +81,7 @@ export async function beginNpmStart(dataDir: string): Promise<{ npm: ChildProces
     stdio: 'ignore',
   });
   onTestFinished(() => void npm.kill('SIGKILL'));
-  for (let waitedMs = 0; waitedMs < 60_000; waitedMs += 100) {
+  for (let waitedMs = 0; waitedMs < 120_000; waitedMs += 100) {
     if (
       await fetch(`${url}/ready`).then(
         (reply) => reply.ok,

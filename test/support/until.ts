@@ -2,7 +2,7 @@
 export async function until<Result>(
   what: string,
   look: () => Promise<Result | undefined | false>,
-  timeoutMs = 30_000,
+  timeoutMs = 60_000,
 ): Promise<Result> {
   for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; ) {
     const found = await look();

@@ -168,7 +168,7 @@ test('a chain that is made again from its journal is the same to the last hash',
     }),
     { numRuns: 15 },
   );
-}, 60_000);
+});
 
 test('what is mined next has the time of today, and what only looks sees it too', async () => {
   const entries: JournalEntry[] = [];
