@@ -34,18 +34,23 @@ export function startLookingAtHeld(
       fields: { chain: network.id },
       trouble: 'deposits that are held cannot be looked at',
       async run() {
-        if (mayAct(network.id)) await lookAtHeld(parts, network);
-        return network.pollMs;
+        const looked = mayAct(network.id) ? await lookAtHeld(parts, network) : 0;
+        return looked > 0 ? network.pollMs : Math.max(network.pollMs, nothingHeldMs);
       },
     }),
   );
 }
 
+/** Most of the time nothing is held, and to find that out more often than this is for nothing. */
+const nothingHeldMs = 1_000;
 const mostAtOnce = 100;
 const askedAtOnce = 4;
 
-/** One look at all whose time has come: what is proven or released is credited, of the rest it is noted what it waits for. */
-export async function lookAtHeld(parts: HeldParts, network: Network): Promise<void> {
+/**
+ * One look at all whose time has come: what is proven or released is credited, of the rest it is noted what it waits for.
+ * Answers how many those were.
+ */
+export async function lookAtHeld(parts: HeldParts, network: Network): Promise<number> {
   const { checkpoint = noCheckpoint } = parts;
   const due = await listDue(parts.db, network.id, mostAtOnce);
   await inParallel(due, askedAtOnce, async (held) => {
@@ -58,6 +63,7 @@ export async function lookAtHeld(parts: HeldParts, network: Network): Promise<vo
     await believe(parts, held, verdict.shown);
     checkpoint('deposits.believed');
   });
+  return due.length;
 }
 
 type Proven = Pick<Arrival, 'atomic' | 'sender' | 'proofs' | 'blockNumber'>;

@@ -41,6 +41,9 @@ export interface ReaderParts {
   readonly oneNodeLimit?: OneNodeLimit | undefined;
 }
 
+/** How often to look whether something else has left an arrival undecided, while we know of none. */
+const noneUndecidedMs = 1_000;
+
 /** What a step found: more blocks to read at once, nothing new, or that another process reads this chain. */
 type ReadingProgress = 'more' | 'caught_up' | 'elsewhere';
 
@@ -59,6 +62,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
   const handled = new Map<string, bigint>();
   let span = mostBlocks;
   let isRightChain = false;
+  let lookAtUndecidedFrom = 0;
   let held: { readonly cursor: ChainCursor; readonly untilMs: number; readonly floor: bigint } | undefined;
 
   /** What we hold is asked of the database only when the lease has used up a third of its time. */
@@ -112,6 +116,14 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     }
   }
 
+  /** As long as one is undecided every step looks at it, and whatever comes to the house may be another. */
+  async function decideUndecided(): Promise<void> {
+    const now = performance.now();
+    if (now < lookAtUndecidedFrom) return;
+    const undecided = await decideArrivals(parts, network);
+    lookAtUndecidedFrom = undecided > 0 ? 0 : now + noneUndecidedMs;
+  }
+
   async function step(): Promise<ReadingProgress> {
     if (!isRightChain) await checkChain(network);
     isRightChain = true;
@@ -121,7 +133,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     // A node that lags behind is waited for.
     if (confirmed < cursor.number) return 'caught_up';
     if (confirmed > cursor.number && !(await isOnChain(client, cursor))) return readAgainFromFork(cursor);
-    await decideArrivals(parts, network);
+    await decideUndecided();
     if (confirmed === cursor.number) return 'caught_up';
 
     const to = smaller(cursor.number + span, confirmed);
@@ -141,6 +153,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     const { users, house } = sortArrivals(located, parts.book);
     await creditDeposits(parts, chain, users);
     await receiveAtHouse(parts, chain, house);
+    if (house.length > 0) lookAtUndecidedFrom = 0;
     checkpoint('deposits.credited');
     for (const [key, block] of handled) if (block < from) handled.delete(key);
     for (const transfer of fresh) handled.set(keyOf(transfer), transfer.blockNumber);

@@ -74,13 +74,14 @@ export async function receiveWithin(
 const lookedAtOnce = 500;
 
 /**
- * Looks again at what could not be decided before. The chain is asked only about what can be decided now, so that dust from
- * strangers costs us no requests while it waits.
+ * Looks again at what could not be decided before, and answers how many those were. The chain is asked only about what can be
+ * decided now, so that dust from strangers costs us no requests while it waits.
  */
-export async function decideArrivals(parts: CreditParts, network: Network): Promise<void> {
+export async function decideArrivals(parts: CreditParts, network: Network): Promise<number> {
   const { db, logger } = parts;
   const { id: chain } = network;
-  for (const row of await nextUndecided(db, chain)) {
+  const undecided = await nextUndecided(db, chain);
+  for (const row of undecided) {
     const arrival = toArrival(row);
     if ((await match(db, chain, arrival, row.seen_at)).is === 'undecided') continue;
     if (!(await isStillThere(network, row))) {
@@ -96,6 +97,7 @@ export async function decideArrivals(parts: CreditParts, network: Network): Prom
       if (held.rows.length > 0) await decide(tx, parts, chain, arrival, row.seen_at);
     });
   }
+  return undecided.length;
 }
 
 async function nextUndecided(db: Database, chain: ChainId): Promise<UndecidedRow[]> {
