@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { parseEther, toHex } from 'viem';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Ended } from '../../src/checkpoint.ts';
 import type { Database, Transaction } from '../../src/db/database.ts';
 import { houseAccount } from '../../src/ledger/account-id.ts';
 import { spendableBalances } from '../../src/ledger/balances.ts';
@@ -206,6 +207,23 @@ describe('what leaves within an hour', () => {
     await advance(late, { perHour });
     expect(await statusOf(late)).toBe('held');
     expect(complaints()).toHaveLength(2);
+  });
+
+  test('is told of although the process ends just after it has held something', async () => {
+    const [first, next] = [await newWithdrawal(), await newWithdrawal()];
+    const ending: Database = {
+      ...db,
+      query: db.query,
+      async transaction(work, options) {
+        const came = await db.transaction(work, options);
+        if ((await statusOf(first)) === 'held') throw new Ended('withdrawal.held');
+        return came;
+      },
+    };
+    await expect(advance(first, { db: ending, perHour: 1n })).rejects.toThrow(Ended);
+    await advance(next, { perHour: 1n });
+    expect(await Promise.all([first, next].map(statusOf))).toEqual(['held', 'held']);
+    expect(complaints()).toHaveLength(1);
   });
 
   test('is told of again when what was held before was left to wait', async () => {
