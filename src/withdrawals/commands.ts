@@ -8,6 +8,7 @@ import { Refusal } from '../refusal.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { failWithdrawal } from './finish-withdrawal.ts';
 import { isUnwrapped } from './hold-withdrawal.ts';
+import { mayBePaid } from './may-be-paid.ts';
 import { withdrawalSaga } from './saga.ts';
 import { findWithdrawal, selectWithdrawal, toWithdrawal, type Withdrawal, type WithdrawalRow } from './withdrawal.ts';
 import { beginWrapping } from './wrap-again.ts';
@@ -70,8 +71,11 @@ export function addWithdrawalCommands(program: Command, { withMoney, say, operat
         const withdrawal = await heldOrRefuse(parts.db, id);
         const { accountId } = withdrawal;
         const refused = { state: 'failed', reason: 'The operator refused it.', gasCost: 0n } as const;
-        const audit = (tx: Transaction) =>
-          recordAudit(tx, { accountId, action: 'withdrawal.refunded', by, details: { withdrawalId: id } });
+        const audit = async (tx: Transaction) => {
+          if (await mayBePaid(tx, withdrawal))
+            throw new Refusal(`${id} may have been paid already: decide with "paywright treasury unknown" first.`);
+          await recordAudit(tx, { accountId, action: 'withdrawal.refunded', by, details: { withdrawalId: id } });
+        };
         if (await isToBeWrapped(parts.db, id)) {
           if (!(await beginWrapping(parts, withdrawal, { neverAsked: refused.reason }, audit)))
             throw new Refusal(`${id} is not held any more.`);

@@ -336,6 +336,17 @@ describe('what leaves within an hour', () => {
   });
 });
 
+test('what may have been paid since a backup is not refunded before that is decided', async () => {
+  const one = await newWithdrawal();
+  await advance(one, { perHour: 1n });
+  await db.query("INSERT INTO unknown_transactions (chain, sender, nonce) VALUES ('MATIC', $1, 7)", [stranger()]);
+  await expect(operator('refund', one.id)).rejects.toThrow('paywright treasury unknown');
+  expect([await statusOf(one), await balanceOf(one)]).toEqual(['held', 50_000_000n]);
+  await db.query("UPDATE unknown_transactions SET decision = 'unrelated', decided_at = now()");
+  await operator('refund', one.id);
+  expect([await statusOf(one), await balanceOf(one)]).toEqual(['failed', 100_000_000n]);
+});
+
 describe('a cancellation', () => {
   const notCancellable = { code: 'withdrawal_not_cancellable' };
 
