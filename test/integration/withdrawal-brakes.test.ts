@@ -189,6 +189,7 @@ describe('what leaves within an hour', () => {
     });
 
     await operator('release', third.id);
+    expect(await operator('list')).toMatch(new RegExp(`${third.id} +awaiting_liquidity .*Z$`, 'm'));
     await advance(third, { perHour });
     expect(await wasAsked(third)).toBe(true);
     expect(await audited(third)).toEqual([
@@ -334,6 +335,20 @@ describe('what leaves within an hour', () => {
     await expect(operator('release', one.id)).rejects.toThrow('is not held');
     await expect(operator('refund', one.id)).rejects.toThrow('is not held');
   });
+});
+
+test('the operator is shown everything that is held, however much that is', async () => {
+  await db.query(
+    `INSERT INTO withdrawals (id, chain, asset, address, gross, fee, net, status)
+     SELECT 'wdr_many_' || i, 'MATIC', 'USDC', $1, 1, 0, 1, 'held' FROM generate_series(1000, 2001) i`,
+    [stranger()],
+  );
+  const { id } = await newWithdrawal();
+  const listed = (await operator('list')).split('\n');
+  expect(listed.filter((line) => line.includes('wdr_many_'))).toHaveLength(1_002);
+  expect(listed.at(-1)).toContain(id);
+  // Nobody's money is in them.
+  await db.query("DELETE FROM withdrawals WHERE id LIKE 'wdr_many%'");
 });
 
 test('what may have been paid since a backup is not refunded before that is decided', async () => {
