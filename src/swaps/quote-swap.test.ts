@@ -21,3 +21,17 @@ test('what comes to nothing is too little, and 5 % are allowed', async () => {
   });
   await expect(quoteSwap(marketThatSays(1_000n, 50_000n), amount, 'ETH')).resolves.toMatchObject({ amount });
 });
+
+test('what only a pool at a price of its own pays is no price', async () => {
+  // Ether at 3,000 USDC; of a thousand only the pool of somebody says what it pays, one USDC, and its price stands at just that.
+  const market = {
+    quote: async ({ atomic }: { readonly atomic: bigint }) => ({
+      amountOut: atomic > 100n * 10n ** 18n ? 1_000_000n : (atomic * 3_000n) / 10n ** 12n,
+      impact: 0n,
+      path: '0x',
+    }),
+  } as unknown as Market;
+  const ether = (whole: bigint) => quoteSwap(market, amountOf('ETH', whole * 10n ** 18n), 'USDC');
+  await expect(ether(10n)).resolves.toMatchObject({ amountOut: amountOf('USDC', 29_850_000_000n) });
+  await expect(ether(1_000n)).rejects.toMatchObject({ code: 'price_impact_too_high' });
+});

@@ -1,10 +1,11 @@
-import { httpErrors } from '../http/errors.ts';
 import { type Amount, amountOf, subtract } from '../money/amount.ts';
 import { swapFee } from '../money/fees.ts';
 import { swapErrors } from './errors.ts';
-import { type Market, type MarketQuote, MarketUnreachable, type Wanted } from './market.ts';
+import type { Market, MarketQuote, Wanted } from './market.ts';
+import { quoteOrUnavailable } from './quote-or-unavailable.ts';
 import { rateOf } from './rate.ts';
-import type { SwapToken } from './tokens.ts';
+import { isSwapToken, type SwapToken } from './tokens.ts';
+import { aLittle, worthAtMarket } from './worth-at-market.ts';
 
 /** What a swap would come to. */
 export interface SwapTerms {
@@ -25,14 +26,16 @@ export async function quoteSwap(market: Market, amount: Amount, to: SwapToken): 
   const fee = swapFee(amount);
   if (fee.atomic === 0n) throw swapErrors.swap_amount_too_small();
   const net = subtract(amount, fee);
-  const quote = await quoteOrUnavailable(market, { from: amount.asset, to, atomic: net.atomic });
+  const wanted = { from: amount.asset, to, atomic: net.atomic };
+  const quote = await quoteOrUnavailable(market, wanted);
   if (quote === undefined) throw swapErrors.insufficient_liquidity();
   const amountOut = amountOf(to, quote.amountOut);
   const amountOutMin = amountOf(to, (quote.amountOut * 99n) / 100n);
   if (amountOutMin.atomic === 0n) throw swapErrors.swap_amount_too_small();
-  if (quote.impact > mostImpact) {
+  const impact = await impactOf(market, wanted, quote);
+  if (impact > mostImpact) {
     // Rounded up: what is refused is never told to be just what is allowed.
-    const percent = (Math.ceil(Number(quote.impact) / 100) / 100).toFixed(2);
+    const percent = (Math.ceil(Number(impact) / 100) / 100).toFixed(2);
     throw swapErrors.price_impact_too_high(
       `This amount would lose ${percent} % to price impact, and at most 5 % is allowed. Swap less at once.`,
     );
@@ -40,12 +43,11 @@ export async function quoteSwap(market: Market, amount: Amount, to: SwapToken): 
   return { amount, fee, amountOut, amountOutMin, rate: rateOf(amountOut, amount) };
 }
 
-/** For a request that needs the market now. */
-export async function quoteOrUnavailable(market: Market, wanted: Wanted): Promise<MarketQuote | undefined> {
-  try {
-    return await market.quote(wanted);
-  } catch (error) {
-    if (!(error instanceof MarketUnreachable)) throw error;
-    throw httpErrors.unavailable(undefined, { headers: { 'Retry-After': '5' } });
-  }
+/** Against the prices of the pools on the way, and against what others are paid: a pool's own price is whatever its owner likes. */
+async function impactOf(market: Market, wanted: Wanted, { amountOut, impact }: MarketQuote): Promise<bigint> {
+  const { from, atomic } = wanted;
+  if (!isSwapToken(from) || atomic <= aLittle[from]) return impact;
+  const worth = (await worthAtMarket(market, { ...wanted, from })) ?? 0n;
+  const lost = worth > amountOut ? ((worth - amountOut) * 1_000_000n) / worth : 0n;
+  return lost > impact ? lost : impact;
 }

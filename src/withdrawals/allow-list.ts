@@ -38,8 +38,8 @@ export async function refuseNotAllowed(
   tx: Queryable,
   { accountId, address }: { readonly accountId: bigint; readonly address: Hex },
 ): Promise<void> {
-  const { rows } = await tx.query<{ usable_from: Date | null; usable: boolean }>(
-    `SELECT a.usable_from, coalesce(a.usable_from <= clock_timestamp(), false) AS usable
+  const { rows } = await tx.query<{ usable_from: Date | null; off_from: Date | null; usable: boolean }>(
+    `SELECT a.usable_from, l.off_from, coalesce(a.usable_from <= clock_timestamp(), false) AS usable
        FROM withdrawal_allow_lists l
        LEFT JOIN withdrawal_addresses a ON a.account_id = l.account_id AND a.address = $2
       WHERE l.account_id = $1 AND ${isOnSql}`,
@@ -47,11 +47,22 @@ export async function refuseNotAllowed(
   );
   const [listed] = rows;
   if (listed === undefined || listed.usable) return;
-  const from = listed.usable_from?.toISOString();
-  throw withdrawalErrors.address_not_allowed(
-    from === undefined ? undefined : `${address} is on your allow-list, and can be used from ${from} on.`,
-    { members: { address, usableFrom: from ?? null } },
-  );
+  const { usable_from: usableFrom, off_from: offFrom } = listed;
+  const endsBefore = offFrom !== null && (usableFrom === null || offFrom < usableFrom);
+  const from = (endsBefore ? offFrom : usableFrom)?.toISOString() ?? null;
+  throw withdrawalErrors.address_not_allowed(explain(address, { from, endsBefore }), {
+    members: { address, usableFrom: from },
+  });
+}
+
+function explain(
+  address: Hex,
+  { from, endsBefore }: { readonly from: string | null; readonly endsBefore: boolean },
+): string | undefined {
+  if (from === null) return undefined;
+  return endsBefore
+    ? `Your allow-list is on until ${from}, and ${address} cannot be used before that.`
+    : `${address} is on your allow-list, and can be used from ${from} on.`;
 }
 
 export interface AddressRow {

@@ -1,12 +1,13 @@
 import { isFrozen } from '../accounts/is-frozen.ts';
 import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { dropStep } from '../chain-steps/plan-step.ts';
-import type { Queryable, Transaction } from '../db/database.ts';
+import type { Transaction } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { postSurely } from '../ledger/post-surely.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { withdrawalErrors } from './errors.ts';
 import { returnPosting } from './finish-withdrawal.ts';
+import { mayBePaid } from './may-be-paid.ts';
 import { findWithdrawal, firstStep, type Withdrawal } from './withdrawal.ts';
 
 export interface Cancellation {
@@ -58,15 +59,8 @@ function explain({ status }: Withdrawal): string | undefined {
   if (status === 'held') return 'It is under review. Ask the operator.';
   if (status === 'complete') return 'It has arrived already.';
   if (status === 'failed') return 'It has failed, and the whole amount is back in your balance.';
+  if (status === 'wrapping') return 'It could not be paid, and the whole amount comes back by itself.';
   return 'It is being sent, and cannot be called back.';
 }
 
 const unknownSent = 'Nobody knows for certain yet that it was not sent. Ask the operator.';
-
-/** After a restore from a backup the chain may have paid what stands here as unsent; a person decides that first. */
-async function mayBePaid(tx: Queryable, { chain }: Withdrawal): Promise<boolean> {
-  const { rows } = await tx.query('SELECT FROM unknown_transactions WHERE chain = $1 AND decided_at IS NULL LIMIT 1', [
-    chain,
-  ]);
-  return rows.length > 0;
-}

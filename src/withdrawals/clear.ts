@@ -2,7 +2,7 @@ import { isFrozen } from '../accounts/is-frozen.ts';
 import type { StepProgress } from '../chain-steps/take-step.ts';
 import { type Database, onlyRow, type Transaction } from '../db/database.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
-import { type Held, holdWithdrawal, holdWithin } from './hold-withdrawal.ts';
+import { holdWithdrawal, holdWithin } from './hold-withdrawal.ts';
 import { fitsIntoHour, lockHour, readLeftBefore } from './hourly-limit.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
 import type { WithdrawalStatus } from './saga.ts';
@@ -43,15 +43,8 @@ export async function goOnUnlessStopped(
   going: Going,
 ): Promise<boolean> {
   const came = await goOn(parts, withdrawal, going);
-  if (came === 'gone') return true;
   if (came === 'frozen') await holdFrozen(parts.db, withdrawal);
-  // Once for all that wait: the operator finds the others in the list.
-  else if (came.isFirst)
-    parts.logger.error(
-      { withdrawal: withdrawal.id },
-      'withdrawals are held: more would leave within an hour than WITHDRAWALS_PER_HOUR allows; look at "paywright withdrawals list"',
-    );
-  return false;
+  return came === 'gone';
 }
 
 /** Its account was frozen before the provider has taken anything. */
@@ -87,11 +80,15 @@ function holdFrozen(db: Database, withdrawal: Withdrawal): Promise<boolean> {
   return holdWithdrawal(db, withdrawal, { reason: 'the account is frozen', freeze: false });
 }
 
+/** Once for all that wait: the operator finds the others in the list. */
+const hourIsFull =
+  'withdrawals are held: more would leave within an hour than WITHDRAWALS_PER_HOUR allows; look at "paywright withdrawals list"';
+
 async function goOn(
-  { db, perHour }: WithdrawalSagaParts,
+  { db, perHour, logger }: WithdrawalSagaParts,
   withdrawal: Withdrawal,
   { to, step }: Going,
-): Promise<'gone' | 'frozen' | Held> {
+): Promise<'gone' | 'frozen' | 'held'> {
   const { id, accountId, status } = withdrawal;
   // What the operator pays out is his own.
   const limit = accountId === null || perHour === undefined ? undefined : { perHour, before: await readLeftBefore(db) };
@@ -110,7 +107,10 @@ async function goOn(
     if (limit !== undefined && isLimited && !(await fitsIntoHour(tx, { ...limit, value: worthOf(withdrawal) }))) {
       const reason = `more than ${toDecimalText(amountOf('USDC', limit.perHour))} USDC would leave within an hour`;
       const held = await holdWithin(tx, withdrawal, { reason, freeze: false, by: 'hourly_limit' });
-      return held ?? 'gone';
+      if (held === undefined) return 'gone';
+      // Before the commit: were it told after it, nobody would tell if this process ended in between, for the next is not the first.
+      if (held.isFirst) logger.error({ withdrawal: id }, hourIsFull);
+      return 'held';
     }
     await tx.query(
       // It may have been held and let go meanwhile: then its step is another one, and waits in line.

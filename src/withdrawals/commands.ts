@@ -8,6 +8,7 @@ import { Refusal } from '../refusal.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { failWithdrawal } from './finish-withdrawal.ts';
 import { isUnwrapped } from './hold-withdrawal.ts';
+import { mayBePaid } from './may-be-paid.ts';
 import { withdrawalSaga } from './saga.ts';
 import { findWithdrawal, selectWithdrawal, toWithdrawal, type Withdrawal, type WithdrawalRow } from './withdrawal.ts';
 import { beginWrapping } from './wrap-again.ts';
@@ -28,11 +29,12 @@ export function addWithdrawalCommands(program: Command, { withMoney, say, operat
     .description('every withdrawal that is not finished, held ones first')
     .action(() =>
       withMoney(async ({ db }) => {
-        const { rows } = await db.query<WithdrawalRow>(
-          `${selectWithdrawal} WHERE finished_at IS NULL ORDER BY status = 'held' DESC, id LIMIT 1000`,
-        );
-        for (const row of rows) say(describe(toWithdrawal(row)));
-        if (rows.length === 0) say('No withdrawal is open.');
+        let isAny = false;
+        for await (const withdrawal of walkOpen(db)) {
+          isAny = true;
+          say(describe(withdrawal));
+        }
+        if (!isAny) say('No withdrawal is open.');
       }),
     );
 
@@ -70,8 +72,11 @@ export function addWithdrawalCommands(program: Command, { withMoney, say, operat
         const withdrawal = await heldOrRefuse(parts.db, id);
         const { accountId } = withdrawal;
         const refused = { state: 'failed', reason: 'The operator refused it.', gasCost: 0n } as const;
-        const audit = (tx: Transaction) =>
-          recordAudit(tx, { accountId, action: 'withdrawal.refunded', by, details: { withdrawalId: id } });
+        const audit = async (tx: Transaction) => {
+          if (await mayBePaid(tx, withdrawal))
+            throw new Refusal(`${id} may have been paid already: decide with "paywright treasury unknown" first.`);
+          await recordAudit(tx, { accountId, action: 'withdrawal.refunded', by, details: { withdrawalId: id } });
+        };
         if (await isToBeWrapped(parts.db, id)) {
           if (!(await beginWrapping(parts, withdrawal, { neverAsked: refused.reason }, audit)))
             throw new Refusal(`${id} is not held any more.`);
@@ -85,6 +90,25 @@ export function addWithdrawalCommands(program: Command, { withMoney, say, operat
         say(`${id} is refunded.`);
       }),
     );
+}
+
+const pageSize = 1_000;
+
+/** However many there are: whoever fills the list hides nobody behind it. */
+async function* walkOpen(db: Database): AsyncGenerator<Withdrawal> {
+  for (const isHeld of [true, false]) {
+    let after = '';
+    for (;;) {
+      const { rows } = await db.query<WithdrawalRow>(
+        `${selectWithdrawal} WHERE finished_at IS NULL AND (status = 'held') = $1 AND id > $2 ORDER BY id LIMIT $3`,
+        [isHeld, after, pageSize],
+      );
+      for (const row of rows) yield toWithdrawal(row);
+      const last = rows[pageSize - 1];
+      if (last === undefined) break;
+      after = last.id;
+    }
+  }
 }
 
 async function isToBeWrapped(db: Database, id: string): Promise<boolean> {
@@ -101,6 +125,7 @@ async function heldOrRefuse(db: Database, id: string): Promise<Withdrawal> {
 
 function describe({ id, status, net, chain, address, accountId, createdAt, heldBecause }: Withdrawal): string {
   const owner = accountId === null ? 'the house' : `account ${accountId}`;
-  const reason = heldBecause === null ? '' : `   ${heldBecause}`;
+  // What was let go keeps the reason, which holds it no more.
+  const reason = status !== 'held' || heldBecause === null ? '' : `   ${heldBecause}`;
   return `${id}   ${status.padEnd(18)} ${toDecimalText(net)} ${net.asset} on ${chain} to ${address} from ${owner} since ${createdAt.toISOString()}${reason}`;
 }

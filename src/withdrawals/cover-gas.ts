@@ -5,7 +5,7 @@ import { httpErrors } from '../http/errors.ts';
 import { type Amount, amountOf, toDecimalText, toJsonNumber } from '../money/amount.ts';
 import { leastWithdrawalFor } from '../money/fees.ts';
 import type { Market } from '../swaps/market.ts';
-import { quoteOrUnavailable } from '../swaps/quote-swap.ts';
+import { quoteOrUnavailable } from '../swaps/quote-or-unavailable.ts';
 import { withdrawalErrors } from './errors.ts';
 import { mostValue } from './value-limits.ts';
 

@@ -29,7 +29,7 @@ export const withdrawalErrors = defineErrors({
   },
   withdrawal_not_cancellable: {
     status: 409,
-    title: 'Too late to cancel',
+    title: 'Cannot be cancelled',
     detail:
       'It is over, is being sent, or is held by the operator. Only what nobody was asked to send can be cancelled.',
   },

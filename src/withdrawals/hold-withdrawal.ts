@@ -29,7 +29,7 @@ interface Hold {
 }
 
 /** It is held now. */
-export interface Held {
+interface Held {
   /** Nothing else that waits was held by the same within an hour: what a person has left there for longer says nothing of today. */
   readonly isFirst: boolean;
 }

@@ -181,7 +181,7 @@ async function savedAddress(db: Queryable, accountId: bigint): Promise<`0x${stri
 }
 
 function note(net: Amount, chainId: ChainId, address: string): string {
-  return `${toDecimalText(net)} ${net.asset}${arrivesAs(net, chainId)} is on its way to ${address} on ${chains[chainId].name}. It usually arrives within a few minutes. A transfer on a blockchain cannot be called back.`;
+  return `${toDecimalText(net)} ${net.asset}${arrivesAs(net, chainId)} is on its way to ${address} on ${chains[chainId].name}. It usually arrives within a few minutes. You can cancel it until it is sent; after that nobody can call it back.`;
 }
 
 /** Coins are held wrapped, and not all of them leave unwrapped. */

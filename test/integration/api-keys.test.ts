@@ -303,16 +303,19 @@ describe('ending keys', () => {
       underWay = [
         service.client.patch('/account', { withdrawalAddress }, key),
         service.client.post('/account/password', { currentPassword: password, newPassword: 'a thief’s horse' }, key),
+        service.client.post('/account/withdrawal-addresses', { address: withdrawalAddress }, key),
       ];
-      await expect.poll(async () => (await waitingForLocks()) >= 2).toBe(true);
+      await expect.poll(async () => (await waitingForLocks()) >= 3).toBe(true);
       await tx.query('UPDATE api_keys SET revoked_at = now() WHERE id = $1', [keyId]);
     });
     expect((await Promise.all(underWay)).map(outcome)).toEqual([
       [401, 'unauthorized'],
       [401, 'unauthorized'],
+      [401, 'unauthorized'],
     ]);
     const { body } = await service.client.post('/agent/register', { email, password });
     expect((await service.client.get('/account', body.apiKey)).body.withdrawalAddress).toBeNull();
+    expect((await service.client.get('/account/withdrawal-addresses', body.apiKey)).body.addresses).toEqual([]);
   });
 
   test('very many end a few thousand at a time, however they are ended', async () => {

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { parseEther, toHex } from 'viem';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Ended } from '../../src/checkpoint.ts';
 import type { Database, Transaction } from '../../src/db/database.ts';
 import { houseAccount } from '../../src/ledger/account-id.ts';
 import { spendableBalances } from '../../src/ledger/balances.ts';
@@ -188,6 +189,7 @@ describe('what leaves within an hour', () => {
     });
 
     await operator('release', third.id);
+    expect(await operator('list')).toMatch(new RegExp(`${third.id} +awaiting_liquidity .*Z$`, 'm'));
     await advance(third, { perHour });
     expect(await wasAsked(third)).toBe(true);
     expect(await audited(third)).toEqual([
@@ -206,6 +208,23 @@ describe('what leaves within an hour', () => {
     await advance(late, { perHour });
     expect(await statusOf(late)).toBe('held');
     expect(complaints()).toHaveLength(2);
+  });
+
+  test('is told of although the process ends just after it has held something', async () => {
+    const [first, next] = [await newWithdrawal(), await newWithdrawal()];
+    const ending: Database = {
+      ...db,
+      query: db.query,
+      async transaction(work, options) {
+        const came = await db.transaction(work, options);
+        if ((await statusOf(first)) === 'held') throw new Ended('withdrawal.held');
+        return came;
+      },
+    };
+    await expect(advance(first, { db: ending, perHour: 1n })).rejects.toThrow(Ended);
+    await advance(next, { perHour: 1n });
+    expect(await Promise.all([first, next].map(statusOf))).toEqual(['held', 'held']);
+    expect(complaints()).toHaveLength(1);
   });
 
   test('is told of again when what was held before was left to wait', async () => {
@@ -316,6 +335,31 @@ describe('what leaves within an hour', () => {
     await expect(operator('release', one.id)).rejects.toThrow('is not held');
     await expect(operator('refund', one.id)).rejects.toThrow('is not held');
   });
+});
+
+test('the operator is shown everything that is held, however much that is', async () => {
+  await db.query(
+    `INSERT INTO withdrawals (id, chain, asset, address, gross, fee, net, status)
+     SELECT 'wdr_many_' || i, 'MATIC', 'USDC', $1, 1, 0, 1, 'held' FROM generate_series(1000, 2001) i`,
+    [stranger()],
+  );
+  const { id } = await newWithdrawal();
+  const listed = (await operator('list')).split('\n');
+  expect(listed.filter((line) => line.includes('wdr_many_'))).toHaveLength(1_002);
+  expect(listed.at(-1)).toContain(id);
+  // Nobody's money is in them.
+  await db.query("DELETE FROM withdrawals WHERE id LIKE 'wdr_many%'");
+});
+
+test('what may have been paid since a backup is not refunded before that is decided', async () => {
+  const one = await newWithdrawal();
+  await advance(one, { perHour: 1n });
+  await db.query("INSERT INTO unknown_transactions (chain, sender, nonce) VALUES ('MATIC', $1, 7)", [stranger()]);
+  await expect(operator('refund', one.id)).rejects.toThrow('paywright treasury unknown');
+  expect([await statusOf(one), await balanceOf(one)]).toEqual(['held', 50_000_000n]);
+  await db.query("UPDATE unknown_transactions SET decision = 'unrelated', decided_at = now()");
+  await operator('refund', one.id);
+  expect([await statusOf(one), await balanceOf(one)]).toEqual(['failed', 100_000_000n]);
 });
 
 describe('a cancellation', () => {

@@ -330,7 +330,18 @@ describe('the allow-list', () => {
     const { body: ending } = await turn(ada, false);
     expect(ending.enabled).toBe(true);
     expect(Math.abs(Date.parse(ending.offFrom) - Date.now() - day)).toBeLessThan(600_000);
-    expect(codeOf(await withdraw(ada, { amount: 1, address }))).toEqual([403, 'address_not_allowed']);
+    // What is added now could be used only later than the list ends.
+    await add(ada, address);
+    for (const to of [address, stranger()])
+      expect(await withdraw(ada, { amount: 1, address: to })).toMatchObject({
+        status: 403,
+        body: {
+          code: 'address_not_allowed',
+          usableFrom: ending.offFrom,
+          detail: expect.stringContaining(`on until ${ending.offFrom}`),
+        },
+      });
+    await remove(ada, address);
     await wait(ada, 23);
     // Asking once more does not make it longer.
     expect(Date.parse((await turn(ada, false)).body.offFrom)).toBe(Date.parse(ending.offFrom) - 23 * 3_600_000);
@@ -514,9 +525,10 @@ describe('cancelling', () => {
     await holdWithdrawal(db, withdrawal, hold);
     const reply = await cancel(ada, txId);
     // The reason is the operator's.
-    expect([...codeOf(reply), reply.body.detail]).toEqual([
+    expect([...codeOf(reply), reply.body.title, reply.body.detail]).toEqual([
       409,
       'withdrawal_not_cancellable',
+      'Cannot be cancelled',
       'It is under review. Ask the operator.',
     ]);
     expect((await find(ada, txId)).status).toBe('held');
