@@ -2,6 +2,7 @@ import { getAddress, type Hex } from 'viem';
 import { tellOwner } from '../accounts/tell-owner.ts';
 import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { type Database, onlyRow, type Transaction } from '../db/database.ts';
+import { requireLiveKey } from '../http/require-live-key.ts';
 import type { Secrets } from '../secrets.ts';
 import { type AddressRow, type AllowedAddress, type AllowList, readAllowList, toAddress } from './allow-list.ts';
 import { lockSending } from './apply-brakes.ts';
@@ -16,7 +17,7 @@ export interface AllowListParts {
 /** Whose list is changed, and who does it. */
 export interface Owner {
   readonly accountId: bigint;
-  readonly by: AuditActor;
+  readonly by: AuditActor & { readonly keyId: string };
 }
 
 /** Nobody keeps more, and nobody fills our tables. */
@@ -28,7 +29,7 @@ export async function addAddress(
   { accountId, by }: Owner,
   address: Hex,
 ): Promise<AllowedAddress> {
-  return change(db, accountId, async (tx) => {
+  return change(db, { accountId, by }, async (tx) => {
     const known = await findAddress(tx, accountId, address);
     if (known !== undefined) return known;
     const { count } = onlyRow(
@@ -64,7 +65,7 @@ export async function removeAddress(
   { accountId, by }: Owner,
   address: Hex,
 ): Promise<void> {
-  await change(db, accountId, async (tx) => {
+  await change(db, { accountId, by }, async (tx) => {
     const { rowCount } = await tx.query('DELETE FROM withdrawal_addresses WHERE account_id = $1 AND address = $2', [
       accountId,
       address.toLowerCase(),
@@ -80,7 +81,7 @@ export async function removeAddress(
 
 /** On at once, which also calls back that it is to end. Whoever asks again changes nothing. */
 export async function switchOn({ db, secrets }: AllowListParts, { accountId, by }: Owner): Promise<AllowList> {
-  return change(db, accountId, async (tx) => {
+  return change(db, { accountId, by }, async (tx) => {
     const { rowCount } = await tx.query(
       `INSERT INTO withdrawal_allow_lists AS l (account_id) VALUES ($1)
        ON CONFLICT (account_id) DO UPDATE SET off_from = NULL,
@@ -104,7 +105,7 @@ export async function switchOff(
   { db, secrets, delayHours }: AllowListParts,
   { accountId, by }: Owner,
 ): Promise<AllowList> {
-  return change(db, accountId, async (tx) => {
+  return change(db, { accountId, by }, async (tx) => {
     const { rows } = await tx.query<{ off_from: Date }>(
       `UPDATE withdrawal_allow_lists SET off_from = clock_timestamp() + make_interval(hours => $2)
         WHERE account_id = $1 AND off_from IS NULL RETURNING off_from`,
@@ -123,9 +124,15 @@ export async function switchOff(
 }
 
 /** Under the lock that whoever sends money of this account takes too. */
-function change<Result>(db: Database, accountId: bigint, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
+function change<Result>(
+  db: Database,
+  { accountId, by: { keyId } }: Owner,
+  work: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
   return db.transaction(async (tx) => {
     await lockSending(tx, accountId);
+    // What a revoked key has allowed would stay allowed.
+    await requireLiveKey(tx, { accountId, keyId });
     return work(tx);
   });
 }
