@@ -120,6 +120,7 @@ describe('paywright audit', () => {
     await service.client.post('/account/tier', { tier: 'pro' }, (await service.client.register()).key);
     await paywright('account', 'freeze', (await service.client.register()).handle);
     expect((await paywright('audit', '--limit', '1')).at(-1)).toBe('There are more: see --limit.');
+    await expect(paywright('audit', '--account', 'PA-00000000')).rejects.toThrow('No account has');
     await expect(paywright('audit', '--since', 'soon')).rejects.toThrow('--since must be a time');
     await expect(paywright('audit', '--action', 'x')).rejects.toThrow('--action must be one of');
     await expect(paywright('audit', '--limit', 'x')).rejects.toThrow('--limit must be');
