@@ -23,6 +23,10 @@ test.each([
   ['an interlinear annotation', 'a\ufff9b\ufffbc'],
   ['an invisible plus', '1\u2064 2'],
   ['a blank Braille cell', '\u2800'],
+  ['a note without a head', 'pay\u{1d159}me'],
+  ['bits in what joins hieroglyphs', 'Ada\u{13431}\u{13436}\u{13430}'],
+  ['a blank hieroglyph', '\u{13441}'],
+  ['what is no character', 'a\ufdd0b'],
   ['private use', 'a\ue000'],
   ['half a character', 'a\ud83d'],
   ['a line separator', 'a\u2028b'],
@@ -32,7 +36,7 @@ test.each([
   expect(isVisible(text)).toBe(false);
 });
 
-test.each(['Ada', 'Ада', '愛', 'عائشة', 'हिन्दी', 'Zoë', 'Zoe\u0308', '50 €', '£ ½ ™', 'ﬁ', '\u06dd'])(
+test.each(['Ada', 'Ада', '愛', 'عائشة', 'हिन्दी', 'Zoë', 'Zoe\u0308', '50 €', '£ ½ ™', 'ﬁ', '\u06dd', '𓀀'])(
   '%s is',
   (text) => {
     expect(isVisible(text)).toBe(true);

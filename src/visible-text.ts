@@ -1,9 +1,10 @@
 /**
  * Characters that nobody sees and that a model reads all the same: controls, soft hyphens, zero-width and bidirectional ones, tags,
- * fillers, variation selectors, private use, halves of a character.
+ * fillers, variation selectors, private use, halves of a character, what is no character, and signs that are blank or only place
+ * others (of Braille, of music, of hieroglyphs).
  */
 const hidden =
-  /[\p{Cc}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2028\u2029\ufff9-\ufffb\u2800\u{1d173}-\u{1d17a}]/u;
+  /[\p{Cc}\p{Cs}\p{Co}\p{Noncharacter_Code_Point}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2028\u2029\ufff9-\ufffb\u2800\u{13430}-\u{13442}\u{16fe4}\u{1d159}\u{1d173}-\u{1d17a}]/u;
 
 /** Joiners, selectors and tags belong to an emoji; what is one as a whole hides nothing. */
 // biome-ignore lint/complexity/useRegexLiterals: the language level that the compiler checks knows no flag v, and Node does

@@ -24,6 +24,8 @@ export const handle = z
 
 export const password = z.string().min(8, 'must be at least 8 characters').max(1024, 'must be at most 1024 characters');
 
+const unseen = 'must hold nothing that cannot be seen, such as zero-width or direction-changing characters';
+
 export const name = visibleText(200);
 
 /** One line that others and their models read: it must not steer a terminal, run backwards, or say what nobody sees. */
@@ -33,7 +35,7 @@ export function visibleText(longest: number) {
     .trim()
     .min(1, 'must not be empty')
     .max(longest, `must be at most ${longest} characters`)
-    .refine(isVisible, 'must hold nothing that cannot be seen, such as zero-width or direction-changing characters');
+    .refine(isVisible, unseen);
 }
 
 export const phone = z
@@ -83,15 +85,17 @@ function hasRightChecksum(address: string): boolean {
   return isAddress(address, { strict: true });
 }
 
-export const shippingAddress = z
-  .string()
-  .trim()
-  .min(1, 'must not be empty')
-  .max(500, 'must be at most 500 characters')
-  .refine(
-    (text) => isVisible(text.replaceAll(/[\r\n\t]/g, ' ')),
-    'must hold nothing that cannot be seen, such as zero-width or direction-changing characters',
-  );
+/** The same, and it may be written on several lines. */
+export function visibleLines(longest: number) {
+  return z
+    .string()
+    .trim()
+    .min(1, 'must not be empty')
+    .max(longest, `must be at most ${longest} characters`)
+    .refine((text) => isVisible(text.replaceAll(/[\r\n\t]/g, ' ')), unseen);
+}
+
+export const shippingAddress = visibleLines(500);
 
 /** A key as it is given out. */
 export const shownKey = z

@@ -71,6 +71,11 @@ interface Changer {
   readonly by: AuditActor & { readonly address: string; readonly keyId: string };
 }
 
+interface Addresses {
+  readonly address: string | null;
+  readonly shipping: string | null;
+}
+
 export async function updateProfile(
   { db, secrets, verification }: ProfileParts,
   { accountId, by }: Changer,
@@ -80,18 +85,23 @@ export async function updateProfile(
     // An address that a revoked key has set would go on being paid.
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
     const before = onlyRow(
-      await tx.query<{ address: string | null }>('SELECT withdrawal_address AS address FROM accounts WHERE id = $1', [
-        accountId,
-      ]),
+      await tx.query<Addresses>(
+        'SELECT withdrawal_address AS address, shipping_address AS shipping FROM accounts WHERE id = $1',
+        [accountId],
+      ),
     );
-    const { phone: current, address } = onlyRow(
-      await tx.query<{ phone: string | null; address: string | null }>(
+    const {
+      phone: current,
+      address,
+      shipping,
+    } = onlyRow(
+      await tx.query<Addresses & { phone: string | null }>(
         `UPDATE accounts
             SET name               = coalesce($2, name),
                 withdrawal_address = CASE WHEN $3 THEN $4 ELSE withdrawal_address END,
                 shipping_address   = CASE WHEN $5 THEN $6 ELSE shipping_address END
           WHERE id = $1
-        RETURNING phone, withdrawal_address AS address`,
+        RETURNING phone, withdrawal_address AS address, shipping_address AS shipping`,
         [
           accountId,
           change.name ?? null,
@@ -104,6 +114,8 @@ export async function updateProfile(
     );
     if (address !== before.address)
       await tellOfAddress(tx, secrets, { accountId, by }, { before: before.address, address });
+    // Somebody else's would be sent what its owner buys. Where that is stays with the account alone.
+    if (shipping !== before.shipping) await recordAudit(tx, { accountId, action: 'shipping_address.changed', by });
     if (change.phone === null) {
       await tx.query('UPDATE accounts SET phone = NULL WHERE id = $1', [accountId]);
       await tx.query("DELETE FROM verification_codes WHERE account_id = $1 AND kind = 'phone'", [accountId]);

@@ -189,7 +189,7 @@ function lookupRoutes({ db }: AccountParts): Route[] {
             schema: z.object({
               found: z.literal(true),
               handle: z.string(),
-              email: z.string().nullable().meta({ description: 'Null while its owner has not verified it.' }),
+              email: untrusted.nullable().meta({ description: 'Null while its owner has not verified it.' }),
             }),
             example: { found: true, handle: 'PA-7K2M9QXA', email: 'ada@example.com' },
           },

@@ -7,7 +7,9 @@ export interface Notice {
   readonly text: string;
 }
 
-const notYou = 'If this was not you, change your password and revoke all keys (POST /account/keys/revoke-all) at once.';
+/** Good advice also where somebody has changed the password already. */
+const notYou =
+  'If this was not you, set a new password at once: POST /account/password/reset mails you a token for it, whatever the password is by now. End all keys with it (revokeKeys), or with POST /account/keys/revoke-all.';
 
 /** Mails the owner about a sensitive change, in its commit. An email that nobody has verified may be somebody else's: it gets none. */
 export async function tellOwner(

@@ -25,6 +25,7 @@ export const auditActions = {
   'withdrawal.refunded': 'The operator gave the money of a held withdrawal back.',
   'withdrawal.cancelled': 'A withdrawal was called back before it was sent.',
   'withdrawal_address.default_changed': 'Withdrawals that name no address go to another one.',
+  'shipping_address.changed': 'Orders that name no address are sent to another one.',
   'withdrawal_address.added': 'An address was added to the allow-list.',
   'withdrawal_address.removed': 'An address was taken off the allow-list.',
   'allow_list.on': 'Money leaves for the addresses of the allow-list alone.',

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { findId } from '../accounts/find-account.ts';
 import type { Queryable } from '../db/database.ts';
 import { printable } from '../printable.ts';
 import { Refusal } from '../refusal.ts';
@@ -31,7 +32,7 @@ export function addAuditCommand(program: Command, { withDatabase, say }: Tools):
     .action((options: AuditOptions) =>
       withDatabase(async (db) => {
         const query = {
-          who: options.account,
+          accountId: options.account === undefined ? undefined : await findId(db, options.account),
           action: actionOrRefuse(options.action),
           since: timeOrRefuse(options.since),
         };

@@ -43,8 +43,7 @@ export interface OperatorEntry extends LoggedEntry {
 }
 
 export interface OperatorLogQuery {
-  /** A handle or an email. */
-  readonly who: string | undefined;
+  readonly accountId: bigint | undefined;
   readonly action: string | undefined;
   readonly since: Date | undefined;
 }
@@ -53,16 +52,19 @@ export interface OperatorLogQuery {
 const atOnce = 1_000;
 
 /** Everything that matches, newest first. */
-export async function* walkLog(db: Queryable, { who, action, since }: OperatorLogQuery): AsyncIterable<OperatorEntry> {
+export async function* walkLog(
+  db: Queryable,
+  { accountId, action, since }: OperatorLogQuery,
+): AsyncIterable<OperatorEntry> {
   let before: string | null = null;
   for (;;) {
     const { rows }: { rows: OperatorEntry[] } = await db.query<OperatorEntry>(
       `SELECT ${columns}, l.note, a.handle FROM audit_log l LEFT JOIN accounts a ON a.id = l.account_id
         WHERE ($1::text IS NULL OR l.id < $1)
-          AND ($2::text IS NULL OR a.handle = upper($2) OR a.email = lower($2))
+          AND ($2::bigint IS NULL OR l.account_id = $2)
           AND ($3::text IS NULL OR l.action = $3) AND ($4::timestamptz IS NULL OR l.created_at >= $4)
         ORDER BY l.id DESC LIMIT $5`,
-      [before, who ?? null, action ?? null, since ?? null, atOnce],
+      [before, accountId ?? null, action ?? null, since ?? null, atOnce],
     );
     yield* rows;
     if (rows.length < atOnce) return;

@@ -272,7 +272,12 @@ const problemSchema = {
     type: { type: 'string', format: 'uri', description: 'Where this error is explained.' },
     title: { type: 'string' },
     status: { type: 'integer' },
-    detail: { type: 'string', description: 'What happened this time and what to do about it.' },
+    detail: {
+      type: 'string',
+      description:
+        'What happened this time and what to do about it, in the words of a shop where it is the shop that refuses.',
+      'x-untrusted': true,
+    },
     code: { type: 'string', description: 'Stable, snake_case.' },
     requestId: { type: 'string', description: 'Quote it when you ask for help.' },
     errors: {
@@ -284,5 +289,9 @@ const problemSchema = {
         properties: { path: { type: 'string' }, message: { type: 'string' } },
       },
     },
+  },
+  additionalProperties: {
+    description: 'What else there is to know, by the `code`: an address of a shop, or what a seller has answered.',
+    'x-untrusted': true,
   },
 };

@@ -5,6 +5,7 @@ import { type Caller, created, defineRoute, ok, type Route } from '../http/defin
 import { httpErrors } from '../http/errors.ts';
 import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
+import { requireLiveKey } from '../http/require-live-key.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
 import type { Secrets } from '../secrets.ts';
@@ -92,6 +93,7 @@ function registerRoute({ db, once, secrets, outgoing }: MerchantParts): Route {
       refuseOrdersUrl(body.ordersUrl, outgoing);
       // Only the domain is kept under the Idempotency-Key: an answer with a secret never is.
       const kept = await once({ caller, idempotency }, async (tx) => {
+        await requireLiveKey(tx, caller);
         await registerDomain(tx, secrets, { accountId, domain, ordersUrl: body.ordersUrl });
         await recordAudit(tx, { accountId, action: 'merchant.changed', by: actor(caller, ip), details: { domain } });
         return created({ domain });
@@ -216,6 +218,8 @@ function changeRoute({ once, outgoing }: MerchantParts): Route {
       const { name } = websiteOrNotFound(domain, outgoing);
       refuseOrdersUrl(body.ordersUrl ?? undefined, outgoing);
       return once({ caller, idempotency: undefined }, async (tx) => {
+        // Orders would go on being sent to where a revoked key has led them.
+        await requireLiveKey(tx, caller);
         await setOrdersUrl(tx, { accountId, domain: name, ordersUrl: body.ordersUrl });
         const details = { domain: name, ordersHost: body.ordersUrl === null ? null : new URL(body.ordersUrl).host };
         await recordAudit(tx, { accountId, action: 'merchant.changed', by: actor(caller, ip), details });
@@ -252,6 +256,7 @@ function deleteRoute({ once, ledger, outgoing }: MerchantParts): Route {
       const { name } = websiteOrNotFound(domain, outgoing);
       const { accountId } = caller;
       return once({ caller, idempotency: undefined }, async (tx) => {
+        await requireLiveKey(tx, caller);
         await giveUpDomain(tx, ledger, { accountId, domain: name });
         const entry = {
           accountId,

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { visibleLines } from '../accounts/fields.ts';
 import { untrusted } from '../http/untrusted.ts';
 
-const line = z.string().trim().min(1, 'must not be empty').max(200, 'must be at most 200 characters');
+const line = visibleLines(200);
 
 /** A shipping address in its parts. What is needed of it is for the reader of addresses to say, so that it says all at once. */
 export const addressParts = z
@@ -22,9 +23,9 @@ export const addressRecord = z.object({
   name: untrusted,
   street: untrusted,
   extra: untrusted.optional(),
-  postalCode: z.string().optional(),
+  postalCode: untrusted.optional(),
   city: untrusted,
   region: untrusted.optional(),
   country: z.string(),
-  phone: z.string().optional(),
+  phone: untrusted.optional(),
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { visibleText } from '../accounts/fields.ts';
+import { shippingAddress, visibleText } from '../accounts/fields.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import { amountNumber, amountOrRefuse, currency } from '../http/amount-field.ts';
 import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../http/define-route.ts';
@@ -43,7 +43,7 @@ const body = z.strictObject({
   }),
   paymentMethod: z.enum(['usdc', 'eurc'], { error: 'must be "usdc" or "eurc"' }),
   shippingAddress: z
-    .union([z.string().trim().min(1, 'must not be empty').max(500, 'must be at most 500 characters'), addressParts])
+    .union([shippingAddress, addressParts])
     .optional()
     .meta({ description: 'For this order alone; the one of your account when left out.' }),
   notDuplicateOf: z

@@ -88,10 +88,15 @@ export interface Refund {
   readonly seller: AccountId;
   readonly sellerId: bigint | undefined;
   readonly keyId: string;
+  /** As the shop tells it to the buyer. */
+  readonly reason: string | undefined;
 }
 
 /** From the shop's money, never the house's. */
-export function refunded(order: OrderMoney, { id, transferId, amount, seller, sellerId, keyId }: Refund): Posting {
+export function refunded(
+  order: OrderMoney,
+  { id, transferId, amount, seller, sellerId, keyId, reason }: Refund,
+): Posting {
   return {
     id: transferId,
     type: 'order_refund',
@@ -101,7 +106,7 @@ export function refunded(order: OrderMoney, { id, transferId, amount, seller, se
       { account: userAccount(order.accountId, order.asset), atomic: amount.atomic },
     ],
     reference: `order:${order.id}:refund:${id}`,
-    description: nameOf(order),
+    description: reason === undefined ? nameOf(order) : `${nameOf(order)}: ${reason}`,
     details: { orderId: order.id, refundId: id },
     ...(sellerId !== undefined && { senderId: sellerId }),
     recipientId: order.accountId,

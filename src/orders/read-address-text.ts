@@ -40,7 +40,7 @@ export function readAddressText(text: string): AddressParts {
 function splitText(text: string): string[] {
   return text
     .normalize('NFC')
-    .replace(/[\p{Cf}\p{Co}\p{Cn}\p{Cs}]/gu, '')
+    .replace(/[\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu, '')
     .split(/[\n\r\u2028\u2029,;，]/u)
     .map((piece) => piece.replace(/[\p{Cc}\p{Z}]+/gu, ' ').trim())
     .filter((piece) => /[\p{L}\p{N}]/u.test(piece));

@@ -49,6 +49,7 @@ export async function refundOrder(tx: Transaction, ledger: Ledger, { orderId, ca
       seller: userAccount(accountId, order.asset),
       sellerId: accountId,
       keyId,
+      reason,
     }),
   ]);
   requirePosted(posted?.outcome ?? 'unknown_account', 'a refund');

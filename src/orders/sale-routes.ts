@@ -7,6 +7,7 @@ import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferErrors } from '../transfers/errors.ts';
+import { isVisible } from '../visible-text.ts';
 import { describeSale, exampleSale, saleRecord } from './answer.ts';
 import { saleErrors } from './errors.ts';
 import { fulfilOrder } from './fulfil-order.ts';
@@ -90,6 +91,7 @@ function fulfilRoute({ db, once }: SaleParts): Route {
           trackingUrl: z
             .url({ protocol: /^https?$/, error: 'must be a link such as https://parcel.example/123' })
             .max(2_000)
+            .refine(isVisible, 'must hold nothing that cannot be seen')
             .optional(),
         })
         .optional(),

@@ -173,6 +173,7 @@ describe('an address in its parts', () => {
   it('names what is missing, unreadable, or no code of that country', () => {
     expect(readShippingAddress({}).missing).toEqual(['name', 'street', 'postalCode', 'city', 'country']);
     expect(readShippingAddress({ ...ada, name: ' \u200b ' }).missing).toEqual(['name']);
+    expect(readShippingAddress({ ...ada, name: '\u3164' }).missing).toEqual(['name']);
     expect(readShippingAddress({ ...ada, city: '--' }).missing).toEqual(['city']);
     expect(readShippingAddress({ ...ada, street: 'x'.repeat(201) }).missing).toEqual(['street']);
     expect(readShippingAddress({ ...ada, postalCode: '9410' }).missing).toEqual(['postalCode']);

@@ -57,7 +57,7 @@ function clean(text: string | undefined): string | undefined {
   if (text === undefined || text.length > longestPart) return undefined;
   const line = text
     .normalize('NFC')
-    .replace(/[\p{Cf}\p{Co}\p{Cn}\p{Cs}]/gu, '')
+    .replace(/[\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu, '')
     .replace(/[\p{Cc}\p{Z}]+/gu, ' ')
     .trim();
   return /[\p{L}\p{N}]/u.test(line) ? line : undefined;

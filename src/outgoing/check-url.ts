@@ -9,8 +9,8 @@ const longest = 2_048;
 /** Reads a URL and refuses by its form alone what may never be dialled. What a name resolves to is checked when it is. */
 export function checkUrl(text: string, rules: DestinationRules): CheckedUrl {
   if (text.length > longest) return { refusal: `The URL must not be longer than ${longest} characters.` };
-  // The parser would silently drop or replace these, and what was checked would not be what was written.
-  if (/[\p{Cc}\p{Cs}\p{Cf}\p{Z}]/u.test(text)) {
+  // The parser would silently drop or replace these, and what was checked would not be what was written; or nobody would see them.
+  if (/[\p{Cc}\p{Cs}\p{Cf}\p{Co}\p{Z}]|(?!\ufe0f)\p{Default_Ignorable_Code_Point}/u.test(text)) {
     return { refusal: 'The URL must not contain spaces, line breaks or control characters.' };
   }
   const [, scheme = '', authority = ''] = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)/i.exec(text) ?? [];

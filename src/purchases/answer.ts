@@ -26,6 +26,10 @@ const sellerAnswer = z.object({
   truncated: z.boolean().meta({ description: 'Whether the body was longer than 1 MiB: then this is its beginning.' }),
 });
 
+const saidReceipt = receipt
+  .nullable()
+  .meta({ description: 'What the seller says of the payment, if it says anything.', 'x-untrusted': true });
+
 const payment = z.object({
   id: z.string(),
   amount: z.number(),
@@ -34,7 +38,7 @@ const payment = z.object({
   payTo: z.string().nullable(),
   nonce: z.string().nullable().meta({ description: 'Of the authorization (EIP-3009) that the seller was given.' }),
   transaction: z.string().nullable().meta({ description: 'As the seller names it.' }),
-  receipt: receipt.nullable().meta({ description: 'What the seller says of the payment, if it says anything.' }),
+  receipt: saidReceipt,
   statusUrl: z.string().nullable().meta({ description: 'Where to see whether the seller has taken it.' }),
 });
 
@@ -66,7 +70,7 @@ export const purchaseRecord = z.object({
     .enum(['timeout', 'unreachable', 'lost'])
     .nullable()
     .meta({ description: 'Why there is no answer of the seller.' }),
-  receipt: receipt.nullable(),
+  receipt: saidReceipt,
   txHash: z.string().nullable().meta({ description: 'The transaction that took the payment, as the chain has it.' }),
   explorerUrl: z.string().nullable(),
   error: z.string().nullable().meta({ description: 'Why the amount came back.' }),

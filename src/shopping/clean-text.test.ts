@@ -20,6 +20,7 @@ describe('text from a stranger', () => {
     ['Mug\u0000\u001b[31m', 'Mug[31m'],
     ['x\ufe00\ufe01\u{e0101}y', 'xy'],
     ['\u3164\u115fMug\u2800', 'Mug'],
+    ['\u{13441}Mug\u{1d159}', 'Mug'],
     [`Z${'\u0301'.repeat(50)}`, 'Ź\u0301\u0301\u0301\u0301'],
     ['line\nbreak\u2028here', 'line break here'],
   ])('%j', (text, clean) => {

@@ -25,7 +25,10 @@ export function cleanText(value: unknown, longest: number): string | undefined {
 function onlyVisible(text: string): string {
   return text
     .replace(/[\p{Z}\t\n\r\v\f\u0085]+/gu, ' ')
-    .replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu, '');
+    .replace(
+      /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800\u{13440}-\u{13442}\u{16fe4}\u{1d159}]/gu,
+      '',
+    );
 }
 
 function withoutMarkup(text: string): string {

@@ -45,6 +45,7 @@ function resetPage(context: PageContext): Html {
 <p class="rule" id="rule">At least 8 characters, and none that are known from breaches. A few words in a row are best.</p>
 <label class="choice"><input id="show" type="checkbox"> Show it</label>
 <label class="choice"><input id="revoke" type="checkbox"> End all API keys, in case somebody has one who should not. Your agents need new ones then.</label>
+<label class="choice"><input id="webhooks" type="checkbox"> End all webhooks with them, which tell somebody of your payments.</label>
 <p class="wrong" id="wrong" role="alert"></p>
 <button class="button">Set the password</button>
 </form>

@@ -3,6 +3,7 @@ import type { Database, Queryable } from '../db/database.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
+import { untrusted } from '../http/untrusted.ts';
 import { type AttemptRow, type DeliveryRow, deliveryStatuses, findDelivery, listDeliveries } from './delivery.ts';
 import { webhookErrors } from './errors.ts';
 import { retryDelivery } from './retry-delivery.ts';
@@ -44,7 +45,7 @@ const attempt = z.object({
   durationMs: z.number(),
   responseCode: z.number().nullable(),
   error: z.string().nullable(),
-  responseBody: z.string().nullable().meta({ description: 'Its first 1024 bytes.' }),
+  responseBody: untrusted.nullable().meta({ description: 'Its first 1024 bytes.' }),
 });
 
 const deliveryId = z.strictObject({ id: z.string().max(64) });
@@ -106,7 +107,7 @@ function findRoute(db: Queryable): Route {
         200: {
           description: 'The delivery',
           schema: delivery.extend({
-            body: z.string().meta({ description: 'What is sent, byte by byte.' }),
+            body: untrusted.meta({ description: 'What is sent, byte by byte.' }),
             attemptLog: z.array(attempt).meta({ description: 'Newest first.' }),
           }),
           example: {

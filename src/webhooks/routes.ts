@@ -65,7 +65,7 @@ function createRoute({ once, secrets, outgoing, events: types }: WebhookParts): 
       tag: 'Webhooks',
       summary: 'Be told of events',
       description:
-        'From now on each of these events is sent to the URL as a POST with the JSON body `{id, type, createdAt, data}`. Answer with a 2xx status within 10 seconds; anything else, a redirect too, is tried again three times, later each time. An event may arrive twice: its `id` tells. With a secret every request is signed twice: `X-Paywright-Signature: sha256=<hex HMAC-SHA256 of the raw body>`, keyed with the secret as it is, and `webhook-id`, `webhook-timestamp`, `webhook-signature` as in Standard Webhooks, keyed with the bytes that a `whsec_` secret encodes. Answering 410 disables the webhook.',
+        'From now on each of these events is sent to the URL as a POST with the JSON body `{id, type, createdAt, data}`. Answer with a 2xx status within 10 seconds; anything else, a redirect too, is tried again three times, later each time. An event may arrive twice: its `id` tells. Names, descriptions and products in `data` are what others have written. With a secret every request is signed twice: `X-Paywright-Signature: sha256=<hex HMAC-SHA256 of the raw body>`, keyed with the secret as it is, and `webhook-id`, `webhook-timestamp`, `webhook-signature` as in Standard Webhooks, keyed with the bytes that a `whsec_` secret encodes. Answering 410 disables the webhook.',
       auth: 'key',
       scope: 'manage',
       body: z.strictObject({

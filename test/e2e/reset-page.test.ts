@@ -35,6 +35,8 @@ describeInBrowser('the page for a new password', (open) => {
 
   it('sets the password that is typed, says why it refuses one, and is good once', async () => {
     const owner = await service.client.register();
+    const hook = { url: 'https://thief.example.com/hook', events: ['payment.received'] };
+    await service.client.post('/webhooks', hook, owner.key);
     const link = await askForLink(owner);
     const { page } = await open(link, { viewport: sizes.phone });
     await page.fill('#password', 'iloveyou1');
@@ -46,7 +48,7 @@ describeInBrowser('the page for a new password', (open) => {
     await page.click('button');
     await page.waitForSelector('#done:not([hidden])');
     expect(await page.locator('#what').innerText()).toBe(
-      `It is for your account ${owner.handle}. One API key is ended. You can close this page.`,
+      `It is for your account ${owner.handle}. One API key is ended. One webhook is still told of your payments: thief.example.com. You can close this page.`,
     );
     expect((await service.client.get('/account', owner.key)).status).toBe(401);
     const signedIn = await service.client.post('/agent/register', { email: owner.email, password: 'a newer horse' });

@@ -291,9 +291,11 @@ describe('ending keys', () => {
     expect([left.rowCount, made.rowCount]).toEqual([0, 0]);
   });
 
-  test('nor do they change the password, or where money goes', async () => {
+  test('nor do they change the password, or where money and orders go', async () => {
     const { key, handle, email, password } = await service.client.register();
     const keyId = await idOf(key);
+    const ordersUrl = 'https://thief.example.com/orders';
+    await service.client.post('/shopping/merchants', { website: 'mine.example' }, key);
     const { rows } = await db().query<{ id: bigint }>('SELECT id FROM accounts WHERE handle = $1', [handle]);
     const accountId = rows[0]?.id ?? 0n;
     const withdrawalAddress = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
@@ -304,15 +306,14 @@ describe('ending keys', () => {
         service.client.patch('/account', { withdrawalAddress }, key),
         service.client.post('/account/password', { currentPassword: password, newPassword: 'a thief’s horse' }, key),
         service.client.post('/account/withdrawal-addresses', { address: withdrawalAddress }, key),
+        service.client.post('/shopping/merchants', { website: 'shop.example', ordersUrl }, key),
+        service.client.patch('/shopping/merchants/mine.example', { ordersUrl }, key),
       ];
-      await expect.poll(async () => (await waitingForLocks()) >= 3).toBe(true);
+      await expect.poll(async () => (await waitingForLocks()) >= underWay.length).toBe(true);
       await tx.query('UPDATE api_keys SET revoked_at = now() WHERE id = $1', [keyId]);
     });
-    expect((await Promise.all(underWay)).map(outcome)).toEqual([
-      [401, 'unauthorized'],
-      [401, 'unauthorized'],
-      [401, 'unauthorized'],
-    ]);
+    const outcomes = (await Promise.all(underWay)).map(outcome);
+    expect(outcomes).toEqual(underWay.map(() => [401, 'unauthorized']));
     const { body } = await service.client.post('/agent/register', { email, password });
     expect((await service.client.get('/account', body.apiKey)).body.withdrawalAddress).toBeNull();
     expect((await service.client.get('/account/withdrawal-addresses', body.apiKey)).body.addresses).toEqual([]);

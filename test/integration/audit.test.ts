@@ -62,16 +62,20 @@ describe('the audit log', () => {
     expect((await service.client.get('/account/audit?action=nothing', ada.key)).status).toBe(400);
   });
 
-  test('names webhooks that come and go by their host, and a phone number that is gone', async () => {
+  test('names webhooks that come and go by their host, a phone number that is gone, and that orders are sent elsewhere', async () => {
     const { key } = await service.client.register();
     const url = 'https://agent.example.com/hook?token=s3cret';
     const { body: made } = await service.client.post('/webhooks', { url, events: ['payment.sent'] }, key);
     await service.client.request('DELETE', `/webhooks/${made.id}`, { key });
     for (const phone of ['+14155550142', null]) await service.client.patch('/account', { phone }, key);
+    for (const name of ['Ada', 'Ben'])
+      await service.client.patch('/account', { name, shippingAddress: '1 Dark Alley' }, key);
     const { body } = await service.client.get('/account/audit', key);
     expect(body.entries.map(({ action }: { action: string }) => action)).toEqual(
       expect.arrayContaining(['webhook.created', 'webhook.deleted', 'phone.removed']),
     );
+    const { body: sent } = await service.client.get('/account/audit?action=shipping_address.changed', key);
+    expect(sent.entries).toMatchObject([{ details: {} }]);
     expect(JSON.stringify(body)).toContain('agent.example.com');
     expect(JSON.stringify(body)).not.toMatch(/s3cret|4155550142/);
   });
@@ -120,6 +124,7 @@ describe('paywright audit', () => {
     await service.client.post('/account/tier', { tier: 'pro' }, (await service.client.register()).key);
     await paywright('account', 'freeze', (await service.client.register()).handle);
     expect((await paywright('audit', '--limit', '1')).at(-1)).toBe('There are more: see --limit.');
+    await expect(paywright('audit', '--account', 'PA-00000000')).rejects.toThrow('No account has');
     await expect(paywright('audit', '--since', 'soon')).rejects.toThrow('--since must be a time');
     await expect(paywright('audit', '--action', 'x')).rejects.toThrow('--action must be one of');
     await expect(paywright('audit', '--limit', 'x')).rejects.toThrow('--limit must be');

@@ -837,6 +837,15 @@ function mismatch(schema: object, value: unknown): string | undefined {
   return validate(value) ? undefined : ajv.errorsText(validate.errors);
 }
 
+/** The names of fields that are said to be written by others. */
+function markedIn(schema: unknown, name = ''): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const below = Object.entries(schema).flatMap(([key, one]) =>
+    markedIn(one, /^(?:anyOf|items|\d+)$/.test(key) ? name : key),
+  );
+  return 'x-untrusted' in schema ? [name, ...below] : below;
+}
+
 describe('the OpenAPI document', () => {
   test('is valid to a public validator', async () => {
     const result = await new Validator().validate(structuredClone(document));
@@ -866,6 +875,24 @@ describe('the OpenAPI document', () => {
         }
       }
       expect(Object.keys(operation.responses).some((status) => status.startsWith('4'))).toBe(true);
+    }
+  });
+
+  test('marks what somebody else has written, wherever it is read', () => {
+    const answerOf = (id: string) => operations().find(({ operationId }) => operationId === id)?.responses['200'];
+    const { Problem } = (document['components'] as { schemas: { Problem: object } }).schemas;
+    const expected: [string, object | undefined, string[]][] = [
+      ['an error', Problem, ['detail']],
+      ['a lookup', answerOf('checkAgent'), ['email']],
+      ['a history', answerOf('listTransfers'), ['name', 'description']],
+      ['an invoice', answerOf('getInvoice'), ['fromName', 'description']],
+      ['an order', answerOf('getOrder'), ['productTitle', 'merchantOrderId', 'trackingUrl', 'error']],
+      ['a sale', answerOf('getSale'), ['name', 'street', 'extra', 'postalCode', 'city', 'region', 'phone']],
+      ['a delivery', answerOf('getWebhookDelivery'), ['body', 'responseBody']],
+      ['a purchase', answerOf('getPurchase'), ['headers', 'body', 'receipt']],
+    ];
+    for (const [what, schema, fields] of expected) {
+      expect([what, ...markedIn(schema)]).toEqual(expect.arrayContaining([what, ...fields]));
     }
   });
 

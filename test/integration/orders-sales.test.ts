@@ -76,7 +76,9 @@ describe('a shop with an account', () => {
   test('marks an order as fulfilled, once, and the buyer sees the link', async () => {
     const { orderId } = (await buy()).body;
     const trackingUrl = 'https://parcel.example/1';
-    expect((await sell('POST', `/sales/${orderId}/fulfil`, { trackingUrl: 'javascript:alert(1)' })).status).toBe(400);
+    for (const refused of ['javascript:alert(1)', `${trackingUrl}?\u{e0050}\u{e0041}\u{e0059}`]) {
+      expect((await sell('POST', `/sales/${orderId}/fulfil`, { trackingUrl: refused })).status).toBe(400);
+    }
     expect((await sell('POST', `/sales/${orderId}/fulfil`, { trackingUrl })).body.status).toBe('fulfilled');
     expect((await sell('POST', `/sales/${orderId}/fulfil`, {})).body.code).toBe('already_fulfilled');
     expect(await orderOf(orderId)).toMatchObject({ status: 'fulfilled', trackingUrl });
@@ -91,6 +93,9 @@ describe('a shop with an account', () => {
     const [first, second] = [await part(), await part()];
     expect([first.status, first.body.sale.refundable]).toEqual([200, 14]);
     expect(second.body.refundId).toBe(first.body.refundId);
+    const { transfers } = (await service.client.get('/circle/transfers?limit=1', world.buyer.key)).body;
+    expect(transfers[0]).toMatchObject({ transferId: first.body.transferId, amount: 10 });
+    expect(transfers[0].description).toMatch(/^Blue Kettle at .*: Chipped$/);
     expect((await sell('POST', `/sales/${orderId}/refund`, { amount: 14.01 })).body).toMatchObject({
       code: 'refund_too_large',
       refundable: 14,

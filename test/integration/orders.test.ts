@@ -115,6 +115,13 @@ describe('before money moves', () => {
     ['too many decimals', { amount: 24.0000001 }, 400, 'invalid_request'],
     ['an unknown field', { quantity: 2 }, 400, 'invalid_request'],
     ['no address at all', { shippingAddress: undefined }, 400, 'shipping_address_required'],
+    [
+      'hidden text in an address',
+      { shippingAddress: home.replace(',', '\u{e0101}\u{e0132},') },
+      400,
+      'invalid_request',
+    ],
+    ['hidden text in a part of one', { shippingAddress: { phone: '+1\u3164\u3164' } }, 400, 'invalid_request'],
     ['half an address', { shippingAddress: 'Ada, 1 Main St' }, 400, 'shipping_address_incomplete'],
     ['another title', { productTitle: 'Blue Kettles' }, 404, 'product_not_found'],
     ['another brand', { productBrand: 'Pot' }, 404, 'product_not_found'],

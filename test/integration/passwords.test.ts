@@ -312,6 +312,15 @@ describe('an email that was never verified', () => {
     expect((await signIn(squatter.email, newPassword)).status).toBe(200);
   });
 
+  test('stays where it was verified, also by a release that knows of no tokens and ends none', async () => {
+    const owner = await service.client.register();
+    await ask(owner.email);
+    const token = await tokenSentTo(owner.email);
+    await service.database.db.query('UPDATE accounts SET email_verified_at = now() WHERE handle = $1', [owner.handle]);
+    expect(codeOf(await confirm(token))).toEqual([400, 'reset_token_invalid']);
+    expect((await service.client.get('/account', owner.key)).body.email).toBe(owner.email);
+  });
+
   test('without a name the new account has the part before the @', async () => {
     const squatter = await service.client.register();
     await ask(squatter.email);

@@ -93,6 +93,8 @@ export const hostileUrls: Readonly<Record<string, readonly (readonly [string, st
     ['https://example.com/\ud800', 'half a character'],
     ['\ufeffhttps://example.com/', 'a byte order mark'],
     ['https://example.com/\u3000', 'a wide space'],
+    ['https://example.com/?a=\u{e0101}\u{e0132}', 'bytes in variation selectors'],
+    ['https://example.com/\u3164', 'a filler'],
   ],
   'The URL must not contain a user name or a password.': [
     ['https://user:secret@example.com/', 'credentials'],

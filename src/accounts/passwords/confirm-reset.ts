@@ -117,8 +117,12 @@ async function claimEmail(
   // Whoever has verified the email in the meantime has ended this token.
   if (!(await useResetToken(tx, secrets, claim))) throw accountErrors.reset_token_invalid();
   const { email } = await readHolder(tx, before);
-  if (email === null) throw accountErrors.reset_token_invalid();
-  await tx.query('UPDATE accounts SET email = NULL WHERE id = $1', [before]);
+  // A release that knows of no tokens may have let somebody verify it, and ended none.
+  const { rowCount } = await tx.query(
+    'UPDATE accounts SET email = NULL WHERE id = $1 AND email IS NOT NULL AND email_verified_at IS NULL',
+    [before],
+  );
+  if (email === null || rowCount !== 1) throw accountErrors.reset_token_invalid();
   await tx.query("DELETE FROM verification_codes WHERE account_id = $1 AND kind = 'email'", [before]);
   await recordAudit(tx, { accountId: before, action: 'email.yielded', by: {}, note: `to somebody at ${ip}` });
   const name = claim.name ?? email.slice(0, email.indexOf('@'));

@@ -8,12 +8,22 @@ const form = document.getElementById('reset');
 const password = document.getElementById('password');
 const wrong = document.getElementById('wrong');
 const button = form.querySelector('button');
+const revoke = document.getElementById('revoke');
+const webhooks = document.getElementById('webhooks');
 
 document.getElementById(/^pwr_\w+$/.test(token) ? 'reset' : 'missing').hidden = false;
 if (!form.hidden) password.focus();
 
 document.getElementById('show').addEventListener('change', ({ target }) => {
   password.type = target.checked ? 'text' : 'password';
+});
+
+// Webhooks end with keys, and not without them.
+webhooks.addEventListener('change', () => {
+  if (webhooks.checked) revoke.checked = true;
+});
+revoke.addEventListener('change', () => {
+  if (!revoke.checked) webhooks.checked = false;
 });
 
 form.addEventListener('submit', async (event) => {
@@ -27,7 +37,8 @@ form.addEventListener('submit', async (event) => {
       body: JSON.stringify({
         token,
         newPassword: password.value,
-        revokeKeys: document.getElementById('revoke').checked,
+        revokeKeys: revoke.checked,
+        endWebhooks: revoke.checked && webhooks.checked,
       }),
     });
     const body = await answer.json();
@@ -39,15 +50,22 @@ form.addEventListener('submit', async (event) => {
   button.disabled = false;
 });
 
-function showDone({ handle, isNewAccount, revokedKeys, keysLeft }) {
+function showDone({ handle, isNewAccount, revokedKeys, keysLeft, webhooks: named }) {
   const account = isNewAccount ? `Your new account is ${handle}.` : `It is for your account ${handle}.`;
   const ended = revokedKeys === 0 ? '' : ` ${count(revokedKeys)} ended.`;
   const left = keysLeft === 0 ? '' : ` ${count(keysLeft)} still valid.`;
-  document.getElementById('what').textContent = `${account}${ended}${left} You can close this page.`;
+  const told = named.length === 0 ? '' : ` ${tellOf(named)}`;
+  document.getElementById('what').textContent = `${account}${ended}${left}${told} You can close this page.`;
   form.remove();
   const done = document.getElementById('done');
   done.hidden = false;
   done.focus();
+}
+
+function tellOf(named) {
+  const many = named.length === 1 ? 'One webhook is' : `${named.length} webhooks are`;
+  if (webhooks.checked) return `${many} ended.`;
+  return `${many} still told of your payments: ${named.map(({ url }) => new URL(url).host).join(', ')}.`;
 }
 
 function count(keys) {

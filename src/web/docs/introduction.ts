@@ -77,7 +77,7 @@ in seconds.</p>`,
     {
       id: 'untrusted',
       heading: 'Text from others',
-      text: html`<p>Names, descriptions, products and what sellers answer are written by somebody else. Such fields are marked here
+      text: html`<p>Names, descriptions, products, why a shop refuses and what sellers answer are written by somebody else. Such fields are marked here
 and, as <code>x-untrusted</code>, in the OpenAPI document. If your agent is a model, hand them to it as data and never as
 instructions: whoever sends an invoice may write “pay this at once” into it. What to pay, and whom, is for your own rules to say. What an account or a
 shop writes holds no text that a person would not see; what a seller answers comes as it is.</p>`,
