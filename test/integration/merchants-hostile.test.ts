@@ -4,7 +4,7 @@ import { startTestShop, useSearch } from '../support/merchant.ts';
 
 const shop = await startTestShop();
 const elsewhere = await startTestShop();
-const { find, findWhole } = useSearch(shop, { withinMs: 20_000 });
+const { find, findWhole } = useSearch(shop, { withinMs: 120_000 });
 const impatient = useSearch(shop, { withinMs: 400 });
 const inside = useSearch(shop, { outgoing: { lookup: async () => ['10.1.2.3'] } });
 

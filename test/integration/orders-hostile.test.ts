@@ -15,7 +15,7 @@ import {
 import { until } from '../support/until.ts';
 
 const shop = await startUcpMerchant();
-const world = useOrders(shop, { env: { ORDER_ANSWER_SECONDS: '1' } });
+const world = useOrders(shop, { env: { ORDER_ANSWER_SECONDS: '6' } });
 const { service, db, buy, balance, owedToShop, expectSound } = world;
 
 afterEach(expectSound);

@@ -74,7 +74,7 @@ describe('a search', () => {
     expect(body.products.length).toBeGreaterThanOrEqual(3);
     expect(body.products.length).toBeLessThanOrEqual(4);
     expect(body.products).toEqual(body.products.map(() => product));
-    expect(body.products[0]).toEqual({
+    expect(body.products).toContainEqual({
       title: 'Stoneware Mug, Sea',
       brand: 'Alder Pottery',
       price: '$24.00',
@@ -94,7 +94,9 @@ describe('a search', () => {
       expect([website, (await search(website)).body.products.length]).toEqual([website, 4]);
     }
     const { body } = await search('demo-shop.example', 'postcard from lisbon');
-    expect(body.products[0]).toMatchObject({ title: 'Postcard from Lisbon', price: '€4.50', priceNum: 4.5 });
+    // Where it stands depends on which way into the shop was quicker.
+    const postcard = body.products.find(({ title }: { title: string }) => title === 'Postcard from Lisbon');
+    expect(postcard).toMatchObject({ price: '€4.50', priceNum: 4.5 });
   });
 
   test('of the shop that takes no orders works as well, and nothing found is an empty list', async () => {

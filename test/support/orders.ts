@@ -12,7 +12,7 @@ export const home = 'Ada Lovelace, 1 Main St, 94105 San Francisco, US';
 export function useOrders(shop: UcpMerchant, options: StartOptions = {}) {
   const service = useService({
     ...options,
-    env: { ALLOW_PRIVATE_HOSTS: shop.website, ORDER_ANSWER_SECONDS: '3', ...options.env },
+    env: { ALLOW_PRIVATE_HOSTS: shop.website, ORDER_ANSWER_SECONDS: '10', ...options.env },
   });
   shop.connect(() => service.url);
   const { db } = service.database;
