@@ -63,12 +63,15 @@ const take = (provider: WalletProvider, through: Database = db) =>
   takeStep({ db: through, networks: new Map(), provider }, which, request);
 
 /** Reads what it likes, and stops before it writes anything down. */
-function slowWriter(until: Promise<void>): Database {
+function slowWriter(until: Promise<void>, onStop = () => {}): Database {
   return new Proxy(db, {
     get(target, name: keyof Database) {
       if (name !== 'query') return target[name];
       return async (text: string, values?: readonly unknown[]) => {
-        if (text.startsWith('UPDATE')) await until;
+        if (text.startsWith('UPDATE')) {
+          onStop();
+          await until;
+        }
         return target.query(text, values as unknown[]);
       };
     },
@@ -149,8 +152,10 @@ test('a refusal that nobody came between settles the step, and then nobody asks 
   for (const asked of [undefined, { minutesAgo: 10 }]) {
     which = { sagaId: `wdr_${randomUUID()}`, step: 'pay' };
     await insertStep(asked);
-    const late = gate();
-    const other = take(providerWith({ sendToken: async () => 'too late' }), slowWriter(late.opened));
+    const [late, stopped] = [gate(), gate()];
+    const writer = slowWriter(late.opened, stopped.open);
+    const other = take(providerWith({ sendToken: async () => 'too late' }), writer);
+    await stopped.opened;
     const end = await take(providerWith({ sendToken: () => Promise.reject(refusal) }));
     if (end.state !== 'failed') throw new Error('it was not refused');
     await isAsked();

@@ -84,6 +84,8 @@ test('two servers on one database, killed again and again: no cent is lost, none
       const { status, body } = await payUntilAnswered(urls, from, to, amount);
       if (status === 200) acknowledged.push({ transferId: body.transferId, from, to, amount, fee: body.fee });
       else refusals.add(body.code);
+      // Often enough to be under way at every kill, and not so often that nothing else is done on this machine.
+      await sleep(100);
     }
   });
   const chaos = (async () => {
@@ -97,7 +99,7 @@ test('two servers on one database, killed again and again: no cent is lost, none
   const reader = (async () => {
     while (!over) {
       reads.push(await totalInAtomicUnits());
-      await sleep(5);
+      await sleep(25);
     }
   })();
   await Promise.all([...clients, chaos, reader]);
