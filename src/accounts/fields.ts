@@ -30,12 +30,16 @@ export const name = visibleText(200);
 
 /** One line that others and their models read: it must not steer a terminal, run backwards, or say what nobody sees. */
 export function visibleText(longest: number) {
-  return z
-    .string()
-    .trim()
-    .min(1, 'must not be empty')
-    .max(longest, `must be at most ${longest} characters`)
-    .refine(isVisible, unseen);
+  return someText(longest).refine(isVisible, unseen);
+}
+
+/** The same, and it may be written on several lines. */
+export function visibleLines(longest: number) {
+  return someText(longest).refine((text) => isVisible(text.replaceAll(/[\r\n\t]/g, ' ')), unseen);
+}
+
+function someText(longest: number) {
+  return z.string().trim().min(1, 'must not be empty').max(longest, `must be at most ${longest} characters`);
 }
 
 export const phone = z
@@ -83,16 +87,6 @@ function hasRightChecksum(address: string): boolean {
   const digits = address.slice(2);
   if (digits === digits.toLowerCase() || digits === digits.toUpperCase()) return true;
   return isAddress(address, { strict: true });
-}
-
-/** The same, and it may be written on several lines. */
-export function visibleLines(longest: number) {
-  return z
-    .string()
-    .trim()
-    .min(1, 'must not be empty')
-    .max(longest, `must be at most ${longest} characters`)
-    .refine((text) => isVisible(text.replaceAll(/[\r\n\t]/g, ' ')), unseen);
 }
 
 export const shippingAddress = visibleLines(500);

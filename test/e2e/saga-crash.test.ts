@@ -27,9 +27,9 @@ import { until } from '../support/until.ts';
 // Every saga that is listed, and every place that it declares. A new saga needs no new line here.
 //
 // What it costs is starts of the service: with keys one for each place and two more in some sagas, with another provider three,
-// and one that comes to the end. A start is a second or two of one core, most of it
-// loading code, and hardly anything is waited for besides: a saga is taken up before its process is ready. So what makes a
-// start cheaper makes this test cheaper by the same share.
+// and one that comes to the end. A start is a second or two of one core, most of it loading code, and hardly anything is waited
+// for besides: a saga is taken up before its process is ready. So what makes a start cheaper makes this test cheaper by the same
+// share.
 const sagas = sagasOf(features);
 const providers = ['keys', 'circle'] as const;
 const rehearsals = sagas.flatMap((saga) =>

@@ -141,6 +141,18 @@ async function backUp(database: OwnDatabase, life: Life): Promise<OwnDatabase> {
 
 const paidTo = (address: Hex) => chains.balanceOf('MATIC', 'USDC', address);
 
+/** Most of what the treasury has was paid after the backup, which does not know of it. */
+async function paidSinceBackup() {
+  const { database, life } = await begin();
+  const to = stranger();
+  const id = await life.withdraw(to, 900_000_000n);
+  const backup = await backUp(database, life);
+  const gone = await live(database);
+  expect(await gone.advance(id)).toBe('complete');
+  await gone.end();
+  return { id, to, backup, restored: await live(backup) };
+}
+
 describe('after a restore from a backup', () => {
   test('what was paid since is not paid again: it waits for a person, and the next payment goes through', async () => {
     const { database, life } = await begin();
@@ -264,14 +276,7 @@ describe('after a restore from a backup', () => {
   });
 
   test('what was refused for want of money is not given back, for it may have been paid with just that', async () => {
-    const { database, life } = await begin();
-    const to = stranger();
-    const id = await life.withdraw(to, 900_000_000n);
-    const backup = await backUp(database, life);
-    const gone = await live(database);
-    expect(await gone.advance(id)).toBe('complete');
-    await gone.end();
-    const restored = await live(backup);
+    const { backup, to, restored } = await paidSinceBackup();
     // The treasury has not enough left, so that the payment waits for its turn; somebody puts it in the wallet's hands.
     const { provider, treasury } = restored;
     const db = open(backup);
@@ -285,14 +290,7 @@ describe('after a restore from a backup', () => {
   });
 
   test('what waits for tokens is named below the transaction that may have paid it', async () => {
-    const { database, life } = await begin();
-    const to = stranger();
-    const id = await life.withdraw(to, 900_000_000n);
-    const backup = await backUp(database, life);
-    const gone = await live(database);
-    expect(await gone.advance(id)).toBe('complete');
-    await gone.end();
-    const restored = await live(backup);
+    const { id, to, restored } = await paidSinceBackup();
     // The treasury has not enough left, so that nobody comes to sign it.
     expect(await restored.advance(id)).toBe('awaiting_liquidity');
     expect(await restored.operator('unknown')).toEqual([
