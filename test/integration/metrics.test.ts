@@ -36,9 +36,12 @@ beforeAll(async () => {
   await client.get('/circle/withdrawals/wd_none', ada.key);
   await client.get('/nothing/here', ada.key);
   await database.db.query("SELECT graphile_worker.add_job('nobody_does_this', run_at => now() - interval '1 minute')");
+  const webhook = await client.post('/webhooks', { url: 'https://agent.example.com/hook', events: ['invoice.paid'] }, ada.key);
   await database.db.query(
     `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_id, event, body, created_at, due_at)
-     VALUES ('dlv_1', 1, 'whk_none', 'evt_1', 'payment.sent', '{}', now(), now() + interval '1 hour')`,
+     SELECT 'dlv_1', account_id, id, 'evt_1', 'invoice.paid', '{}', now(), now() + interval '1 hour'
+       FROM webhooks WHERE id = $1`,
+    [webhook.body.id],
   );
   // What asks the chains is read by itself, and not because somebody waits for it.
   await until('reserves and gas to be read', async () => {
