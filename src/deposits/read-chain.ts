@@ -44,8 +44,8 @@ export interface ReaderParts {
 /** How often to look whether something else has left an arrival undecided, while we know of none. */
 const noneUndecidedMs = 1_000;
 
-/** What a step found: more blocks to read at once, nothing new, or that another process reads this chain. */
-type ReadingProgress = 'more' | 'caught_up' | 'elsewhere';
+/** What a step found: more blocks to read at once, the last of them, none, or that another process reads this chain. */
+type ReadingProgress = 'more' | 'caught_up' | 'no_block' | 'elsewhere';
 
 export interface ChainReader {
   /** Reads the next blocks and credits what came in them. May fail at any point and be called again. */
@@ -131,10 +131,10 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     const cursor = await takeHold();
     if (cursor === undefined) return 'elsewhere';
     // A node that lags behind is waited for.
-    if (confirmed < cursor.number) return 'caught_up';
+    if (confirmed < cursor.number) return 'no_block';
     if (confirmed > cursor.number && !(await isOnChain(client, cursor))) return readAgainFromFork(cursor);
     await decideUndecided();
-    if (confirmed === cursor.number) return 'caught_up';
+    if (confirmed === cursor.number) return 'no_block';
 
     const to = smaller(cursor.number + span, confirmed);
     // Its hash is taken before its logs are read: should the chain change in between, the next step notices.

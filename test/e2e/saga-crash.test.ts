@@ -16,6 +16,7 @@ import { listOpenSagas } from '../../src/sagas/list-sagas.ts';
 import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
 import { sandboxFloat } from '../../src/sandbox/fill-float.ts';
 import { complaintsAbout } from '../emulators/circle/published.ts';
+import { useChains } from '../support/chains.ts';
 import { useCircleWorld } from '../support/circle-world.ts';
 import type { Client } from '../support/client.ts';
 import { type TestDatabase, useDatabase } from '../support/database.ts';
@@ -84,6 +85,8 @@ describe.each(providers)('with %s', (provider) => {
   describe.each(able)('a $saga.name of $minted.asset', ({ saga, rehearsal, minted }) => {
     const database = useDatabase();
     const world = provider === 'circle' ? useCircleWorld(database) : undefined;
+    // Chains go on when a service ends, here as anywhere; and whoever joins them has less to start.
+    if (world === undefined) useChains(database);
     const start = world?.start ?? useMortalServices(database, () => ({ env: briefly }));
 
     test('survives the end of its process at every place, and nothing is lost or doubled', async () => {
@@ -102,7 +105,6 @@ describe.each(providers)('with %s', (provider) => {
       await request?.(service.client).catch(() => {});
       await call?.(service.client).catch(() => {});
       if ('command' in rehearsal) {
-        // The command needs the chains until it is done, and these end with the service.
         const env = { DATABASE_URL: database.url };
         expect(await runCommand(rehearsal.command, { dataDir: '', env })).toMatchObject({ code: 0 });
         await service.kill();

@@ -141,7 +141,7 @@ test('a node that lags behind is waited for', async () => {
   await turnBack(before);
   await send(await signTransfer(90n, 0));
   await chains.mine(chain, confirmations);
-  expect(await reader.step()).toBe('caught_up');
+  expect(await reader.step()).toBe('no_block');
   expect(errors()).toEqual([]);
   await chains.mine(chain, 10);
   await readUp(reader);

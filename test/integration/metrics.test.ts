@@ -36,7 +36,11 @@ beforeAll(async () => {
   await client.get('/circle/withdrawals/wd_none', ada.key);
   await client.get('/nothing/here', ada.key);
   await database.db.query("SELECT graphile_worker.add_job('nobody_does_this', run_at => now() - interval '1 minute')");
-  const webhook = await client.post('/webhooks', { url: 'https://agent.example.com/hook', events: ['invoice.paid'] }, ada.key);
+  const webhook = await client.post(
+    '/webhooks',
+    { url: 'https://agent.example.com/hook', events: ['invoice.paid'] },
+    ada.key,
+  );
   await database.db.query(
     `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_id, event, body, created_at, due_at)
      SELECT 'dlv_1', account_id, id, 'evt_1', 'invoice.paid', '{}', now(), now() + interval '1 hour'

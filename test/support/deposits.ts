@@ -128,7 +128,7 @@ export function useDepositWorld(options: ChainsOptions = {}): DepositWorld {
 export async function readUp(reader: ChainReader): Promise<void> {
   for (;;) {
     const progress = await reader.step();
-    if (progress === 'caught_up') return;
+    if (progress === 'caught_up' || progress === 'no_block') return;
     if (progress === 'elsewhere') throw new Error('somebody else reads this chain');
   }
 }
