@@ -8,6 +8,9 @@ import { freePort } from './process.ts';
 /** It lives for a second or two, most of which goes into loading its code: compiling that well would not pay any more. */
 const flags = ['--no-opt', '--preserve-symlinks', '--preserve-symlinks-main'];
 
+/** As many connections as it is given it opens while it starts, and each is a process of PostgreSQL. */
+const connections = '4';
+
 /** The built service in a process of its own, which ends as a power cut would end it. */
 export interface MortalService {
   readonly client: Client;
@@ -40,6 +43,7 @@ export function useMortalServices(
         DATA_DIR: inject('dataDir'),
         PORT: String(port),
         END_AT: endAt,
+        DATABASE_POOL_SIZE: connections,
         ...options().env,
       },
       stdio: ['ignore', 'pipe', 'inherit'],
