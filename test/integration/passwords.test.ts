@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { addGiveKeyCommand } from '../../src/accounts/keys/give-key-command.ts';
 import { createNoteFailure } from '../../src/accounts/passwords/note-failure.ts';
 import { issueResetToken } from '../../src/accounts/passwords/reset-token.ts';
@@ -97,15 +97,17 @@ describe('changing the password', () => {
   test('a sign-in that has looked at the old password by then is refused, not given a key that outlives the others', async () => {
     const owner = await registerVerified(service.client);
     const { db } = service.database;
-    const blocked = async () => {
-      const { rowCount } = await db.query(
-        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-      );
-      return rowCount;
-    };
     const signingIn = await db.transaction(async (tx) => {
       await tx.query("UPDATE accounts SET password_hash = '-' WHERE email = $1", [owner.email]);
       const reply = signIn(owner.email, owner.password);
+      const blocked = async () => {
+        // A transaction that stays silent for long is ended.
+        await tx.query('SELECT');
+        const { rowCount } = await db.query(
+          "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        );
+        return rowCount;
+      };
       await expect.poll(blocked, { interval: 20 }).toBe(1);
       return { reply };
     });
@@ -360,6 +362,8 @@ describe('an email that was never verified', () => {
 });
 
 describe('the operator', () => {
+  afterEach(() => void vi.unstubAllEnvs());
+
   async function paywright(...args: string[]): Promise<string[]> {
     vi.stubEnv('DATABASE_URL', service.database.url);
     vi.stubEnv('PAYWRIGHT_SECRET', secret);
