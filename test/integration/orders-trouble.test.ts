@@ -4,7 +4,8 @@ import { complete, describeSession, refuse, startUcpMerchant, totalsOf } from '.
 import { until } from '../support/until.ts';
 
 const shop = await startUcpMerchant();
-const world = useOrders(shop);
+// Whoever waits for an answer waits as long as can be: none of these shops is silent.
+const world = useOrders(shop, { env: { ORDER_ANSWER_SECONDS: '25' } });
 const { service, buy, balance, owedToShop, expectSound, letExpire, untilDecided } = world;
 
 afterEach(expectSound);
@@ -26,6 +27,9 @@ async function begin(): Promise<string> {
   });
   return rows[0]?.id ?? '';
 }
+
+const isAsked = () =>
+  until('the shop to be asked', async () => shop.calls.some(({ path }) => path.endsWith('/complete')));
 
 describe('a shop that refuses', () => {
   test.each([
@@ -130,6 +134,7 @@ describe('a shop whose answer is lost', () => {
     shop.hooks.complete = () => ({ status: 503, body: {} });
     const { result, paid, got } = await moved(async () => {
       const id = await begin();
+      await isAsked();
       await letExpire(id);
       return untilDecided(id);
     });
@@ -137,15 +142,17 @@ describe('a shop whose answer is lost', () => {
   });
 
   test('and that has redeemed is never guessed about: it is paid, or gives back, when it speaks again', async () => {
+    let redeemed = false;
     shop.hooks.complete = async (session, call) => {
       await shop.redeem(session, call);
+      redeemed = true;
       return { status: 502, body: {} };
     };
     shop.hooks.look = () => ({ status: 500, body: {} });
     shop.hooks.cancel = () => ({ status: 500, body: {} });
     const { result, paid, got } = await moved(async () => {
       const id = await begin();
-      await until('the shop to be asked', async () => shop.calls.some(({ path }) => path.endsWith('/complete')));
+      await until('the shop to redeem', async () => redeemed);
       await letExpire(id);
       await until('it to wait for the shop', async () => {
         const { rows } = await world.db.query('SELECT waits_for FROM orders WHERE id = $1', [id]);
@@ -165,6 +172,7 @@ describe('a shop whose answer is lost', () => {
       return { status: 503, body: {} };
     };
     const id = await begin();
+    await isAsked();
     await letExpire(id);
     await untilDecided(id);
     expect(await redeem()).toMatchObject({ status: 410, code: 'credential_void' });
