@@ -33,14 +33,16 @@ function behaves(start: () => Service[]) {
     const services = start();
     const key = await registerFrom(services[0] as Service);
     let turn = 0;
+    const since = performance.now();
     const replies = await atOnce(100, () =>
       (services[turn++ % services.length] as Service).client.get('/account', key),
     );
     expect(passed(replies)).toBe(60);
+    const tookSeconds = (performance.now() - since) / 1_000;
     const refused = replies.find((reply) => reply.status === 429);
     expect(refused?.body.code).toBe('rate_limited');
     const wait = Number(refused?.headers.get('retry-after'));
-    expect(wait).toBeGreaterThan(50);
+    expect(wait).toBeGreaterThanOrEqual(Math.floor(60 - tookSeconds));
     expect(wait).toBeLessThanOrEqual(60);
     expect(refused?.headers.get('ratelimit-policy')).toBe('"default";q=60;w=60');
     expect(refused?.headers.get('ratelimit')).toMatch(/^"default";r=0;t=\d+$/);
@@ -167,13 +169,13 @@ describe('signing in and registering', () => {
     const ip = freshAddress();
     const key = await registerFrom(service, ip);
     await service.client.post('/account/tier', { tier: 'pro' }, key);
-    const replies: Reply[] = [];
-    for (let n = 0; n < 35; n++) {
-      const body = { email: `many-${n}@example.com`, password: 'correct horse', name: 'Ada' };
-      replies.push(
-        await service.client.request('POST', '/agent/register', { key, headers: { 'x-forwarded-for': ip }, body }),
-      );
-    }
+    let n = 0;
+    // At once, because one after the other they might take longer than the minute that is counted.
+    const replies = await atOnce(35, () => {
+      const body = { email: `many-${++n}@example.com`, password: 'correct horse', name: 'Ada' };
+      return service.client.request('POST', '/agent/register', { key, headers: { 'x-forwarded-for': ip }, body });
+    });
+    expect(replies.filter(({ status }) => status === 201)).toHaveLength(29);
     expect(passed(replies)).toBe(29);
   });
 });
