@@ -23,6 +23,8 @@ function numberOf(text: string, sample: string): number | undefined {
   return line === undefined ? undefined : Number(line.slice(sample.length + 1));
 }
 
+const isAnyDown = (text: string) => /^paywright_metrics_source_up\{.*\} 0$/m.test(text);
+
 let ada: TestAccount;
 let told: string;
 
@@ -50,6 +52,8 @@ beforeAll(async () => {
   // What asks the chains is read by itself, and not because somebody waits for it.
   await until('reserves and gas to be read', async () => {
     told = await scrape();
+    // A source that was too slow this time tells next time.
+    if (isAnyDown(told)) return false;
     return toldIn(told).includes('paywright_reserves_difference') && toldIn(told).includes('paywright_gas_coins');
   });
 });
@@ -80,7 +84,7 @@ describe('the metrics', () => {
     for (const pool of ['requests', 'ledger', 'jobs']) {
       expect(numberOf(told, `paywright_db_connections{pool="${pool}"}`)).toBeGreaterThan(0);
     }
-    expect(told).not.toMatch(/^paywright_metrics_source_up\{.*\} 0$/m);
+    expect(isAnyDown(told)).toBe(false);
   });
 
   test('are told one by one in the documentation, and the dashboard asks for no other', () => {
