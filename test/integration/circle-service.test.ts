@@ -91,8 +91,9 @@ describe('the service with wallets at Circle', { timeout: 120_000 }, () => {
   });
 
   it('answers 503 and creates nothing when no wallet is ready and Circle is away', async () => {
-    await db.query('UPDATE wallet_pool SET taken_at = now() WHERE taken_at IS NULL');
+    // First of all, because the pool is filled again by the clock.
     await emulator.shut();
+    await db.query('UPDATE wallet_pool SET taken_at = now() WHERE taken_at IS NULL');
     const body = { email: freshEmail(), name: 'Ada', password: 'correct horse' };
     const refused = await service.client.post('/agent/register', body);
     expect(refused).toMatchObject({ status: 503, body: { code: 'unavailable' } });
