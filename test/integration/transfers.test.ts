@@ -154,10 +154,14 @@ describe('a transfer', () => {
       const [ada, grace] = [await funded(100), await service.client.register()];
       const flood: Promise<Reply>[] = [];
       let revoked = false;
+      let unanswered = 0;
       const pouring = (async () => {
         for (let afterwards = 0; afterwards < 5; await sleep(1)) {
+          // However slow the answers are, there is a flood and no deluge.
+          if (!revoked && unanswered >= 100) continue;
           if (revoked) afterwards++;
-          flood.push(pay(ada, grace.handle, 0.01));
+          unanswered++;
+          flood.push(pay(ada, grace.handle, 0.01).finally(() => unanswered--));
         }
       })();
       await flood[0];
@@ -370,8 +374,9 @@ test('a database that only reads is told apart from an unknown outcome', async (
   onTestFinished(() => admin.release());
   const setReadOnly = async (value: 'on' | 'off') => {
     await admin.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = ${value}`);
+    // It answers when they have ended, and have said so to whoever has used them.
     await admin.query(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'paywright-ledger' AND datname = current_database()",
+      "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'paywright-ledger' AND datname = current_database()",
     );
     await sleep(100);
   };
