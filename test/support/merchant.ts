@@ -72,7 +72,7 @@ export function useSearch(
   shop: TestShop,
   {
     only = merchantPlatforms.map(({ name }) => name),
-    withinMs = 3_000,
+    withinMs = 120_000,
     outgoing: more = {},
   }: { only?: readonly string[]; withinMs?: number; outgoing?: Partial<OutgoingOptions> } = {},
 ): SearchTools {
