@@ -85,7 +85,7 @@ async function since(): Promise<() => Promise<{ surplus: bigint; named: bigint }
 
 async function reserves(network: Network = chains.network(chain)) {
   const { logger } = world.log;
-  const report = await reportReserves({ db, networks: new Map([[chain, network]]), logger, chainTimeoutMs: 5_000 });
+  const report = await reportReserves({ db, networks: new Map([[chain, network]]), logger, chainTimeoutMs: 60_000 });
   const found = report.reserves.find(({ asset }) => asset === 'USDC');
   if (found === undefined) throw new Error('there is no row for USDC');
   return found;

@@ -45,7 +45,7 @@ test('the first that ever comes to a chain is in flight while it is undecided', 
     db,
     networks: chains.networks,
     logger: log.logger,
-    chainTimeoutMs: 10_000,
+    chainTimeoutMs: 60_000,
   });
   const row = reserves.find(({ chain, asset }) => chain === 'BASE' && asset === 'USDC');
   expect(row?.difference).toBe('0');

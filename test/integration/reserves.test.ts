@@ -34,7 +34,7 @@ function report(networks: ReadonlyMap<ChainId, Network> = networksOf('MATIC')) {
     networks,
     logger: world.log.logger,
     clock: { now: () => 0 },
-    chainTimeoutMs: 5_000,
+    chainTimeoutMs: 60_000,
   }).report();
 }
 
