@@ -171,6 +171,8 @@ test('a connection that is lost while the end of a job is written down ends neit
     await tx.query('SELECT FROM graphile_worker._private_jobs FOR UPDATE');
     stuck.letGo();
     await until('its end to be lost', async () => {
+      // A transaction that stays silent for long is ended.
+      await tx.query('SELECT');
       const { rows } = await db.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
           WHERE datname = current_database() AND application_name = 'paywright-worker' AND wait_event_type = 'Lock'`,
