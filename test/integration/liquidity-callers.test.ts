@@ -8,6 +8,7 @@ import { stranger } from '../contract/workbench.ts';
 import { handOf } from '../support/custody.ts';
 import { useDepositWorld } from '../support/deposits.ts';
 import { fund } from '../support/ledger.ts';
+import { until } from '../support/until.ts';
 
 const world = useDepositWorld();
 
@@ -52,6 +53,7 @@ test('a withdrawal that serves itself is not woken besides: the provider is aske
     await hand.withdraw(user.id, { gross: 10_000_000n, fee: 1n, to: stranger() });
     await new Promise((resolve) => setTimeout(resolve, 800));
   }
+  await until('all of them to be asked for', async () => asked.size === users.length);
   await worker.stop();
   expect([...asked.values()]).toEqual(users.map(() => 1));
 });
