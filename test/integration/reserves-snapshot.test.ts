@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
@@ -58,7 +57,7 @@ describe('while a snapshot is taken', () => {
       watched(async (text) => {
         const { rows } = await db.query<{ open: number }>(
           `SELECT count(*)::int AS open FROM pg_stat_activity
-            WHERE datname = current_database() AND pid <> pg_backend_pid()
+            WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
               AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL OR state = 'idle in transaction')`,
         );
         seen.push({ text, open: rows[0]?.open ?? -1 });
@@ -89,8 +88,12 @@ describe('while a snapshot is taken', () => {
 
   test('the hourly job lets go after a while, and what it began is finished', async () => {
     const before = await findSnapshot(db);
+    let letGo = () => {};
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
     const slow = watched(async (text) => {
-      if (text.includes('INSERT INTO reserve_pages')) await sleep(60);
+      if (text.includes('INSERT INTO reserve_pages')) await held;
     });
     const reserves = createReserves({
       db: slow,
@@ -102,6 +105,7 @@ describe('while a snapshot is taken', () => {
     });
     await snapshotSchedule(reserves).handler.run({});
     expect(await findSnapshot(db)).toMatchObject({ id: before?.id });
+    letGo();
     await reserves.snapshot();
     expect((await findSnapshot(db))?.id).not.toBe(before?.id);
   });
