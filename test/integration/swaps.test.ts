@@ -49,7 +49,7 @@ async function isFinished(txId: string, key = ada.key) {
       const { body } = await get(`/swap/${txId}`, key);
       return body.finishedAt === null ? undefined : body;
     },
-    60_000,
+    240_000,
   );
 }
 
