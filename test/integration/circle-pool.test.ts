@@ -26,6 +26,17 @@ async function free(): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
+/** Circle leaves a request unanswered until it is told to break the connection: then the same is asked again. */
+async function connectToSilence() {
+  let breakOff = () => {};
+  const until = new Promise<void>((resolve) => {
+    breakOff = resolve;
+  });
+  circle.emulator.faults.next({ trouble: { how: 'hang', until }, on: onWallets });
+  const provider = await circle.connect({ limits: { ...fast, timeoutMs: 60_000, totalMs: 120_000 } });
+  return { provider, breakOff };
+}
+
 /** As if the process that began them had died long ago. */
 async function abandonBatches(): Promise<void> {
   await db.query("UPDATE wallet_batches SET asked_at = now() - interval '1 hour' WHERE answered_at IS NULL");
@@ -164,11 +175,11 @@ describe('an empty pool when Circle is away', () => {
 
   it('does not keep anybody waiting for an answer that does not come, and keeps the wallet for the next', async () => {
     await take(pool());
-    circle.emulator.faults.next({ trouble: { how: 'hang' }, on: onWallets });
-    const slow = await circle.connect({ limits: { ...fast, timeoutMs: 1_500 } });
-    const wallets = pool({ provider: slow, patienceMs: 200 });
+    const { provider, breakOff } = await connectToSilence();
+    const wallets = pool({ provider, patienceMs: 200 });
     const error = await outcome(take(wallets));
     expect(error).toMatchObject({ code: 'provider_unreachable', retryable: true, retryAfterMs: 5_000 });
+    breakOff();
     await expect.poll(free).toBe(1);
     const before = requests();
     await take(wallets);
@@ -178,9 +189,8 @@ describe('an empty pool when Circle is away', () => {
   it('gives a wallet that two got the answer for to one of them', async () => {
     const wallets = pool({ size: 1 });
     await take(wallets);
-    circle.emulator.faults.next({ trouble: { how: 'hang' }, on: onWallets });
-    const slow = await circle.connect({ limits: { ...fast, timeoutMs: 3_000 } });
-    const waiting = take(pool({ provider: slow, size: 1, patienceMs: 25_000 }));
+    const { provider, breakOff } = await connectToSilence();
+    const waiting = take(pool({ provider, size: 1, patienceMs: 120_000 }));
     await expect
       .poll(async () => (await db.query('SELECT FROM wallet_batches WHERE answered_at IS NULL')).rowCount)
       .toBe(1);
@@ -189,6 +199,7 @@ describe('an empty pool when Circle is away', () => {
     await pool({ size: 1 }).refill();
     const other = await take(pool({ size: 1 }));
     expect(other.address).toMatch(/^0x/);
+    breakOff();
     expect(await outcome(waiting)).toMatchObject({ code: 'provider_busy', retryable: true });
   });
 });

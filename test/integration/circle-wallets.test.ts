@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { useCircle } from '../emulators/circle/connect.ts';
+import { fast, useCircle } from '../emulators/circle/connect.ts';
 import { complaintsAbout } from '../emulators/circle/published.ts';
 import { useDatabase } from '../support/database.ts';
 
@@ -63,14 +63,19 @@ describe('wallets at Circle', () => {
   it('are given to one caller only, also when a slow one was taken for gone', async () => {
     const slow = await circle.connect();
     await slow.createWallet({ chain: 'MATIC' });
-    circle.emulator.faults.next({ trouble: { how: 'hang' }, on: onPath('/developer/wallets') });
-    const hanging = circle.connect({ limits: { timeoutMs: 3_000, pauseMs: 5, writesPerSecond: 500 } });
+    let breakOff = () => {};
+    const until = new Promise<void>((resolve) => {
+      breakOff = resolve;
+    });
+    circle.emulator.faults.next({ trouble: { how: 'hang', until }, on: onPath('/developer/wallets') });
+    const hanging = circle.connect({ limits: { ...fast, timeoutMs: 60_000, totalMs: 120_000 } });
     const first = hanging.then((provider) => provider.createWallet({ chain: 'MATIC' }));
     await expect.poll(() => asked('/developer/wallets').at(-1)?.answer).toBeUndefined();
     await database.db.query(
       "UPDATE circle_wallet_requests SET asked_at = now() - interval '1 hour' WHERE answered_at IS NULL",
     );
     const second = await slow.createWallet({ chain: 'MATIC' });
+    breakOff();
     const outcome = await first.catch((error: unknown) => error);
     expect(outcome).toMatchObject({ name: 'ProviderError', retryable: true });
     expect(second.ref).toBeDefined();

@@ -93,8 +93,11 @@ export async function startCircleEmulator({ networks, tickMs = 20 }: EmulatorOpt
     });
 
     const trouble = faults.take({ method, path, body });
-    if (trouble?.how === 'hang') return;
-    if (trouble?.how === 'drop') return void request.socket.destroy();
+    if (trouble?.how === 'hang') {
+      if (trouble.until === undefined) return;
+      await trouble.until;
+    }
+    if (trouble?.how === 'drop' || trouble?.how === 'hang') return void request.socket.destroy();
     if (trouble?.how === 'nonsense') return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>');
     if (trouble?.how === 'rate-limit') {
       const { retryAfterSeconds } = trouble;

@@ -7,8 +7,8 @@ export type Trouble =
   | { readonly how: 'drop' }
   /** Everything is done, and the connection breaks before the answer. */
   | { readonly how: 'lose-answer' }
-  /** Nothing is done, and no answer ever comes. */
-  | { readonly how: 'hang' }
+  /** Nothing is done, and no answer ever comes. With `until`, the connection breaks then. */
+  | { readonly how: 'hang'; readonly until?: Promise<void> }
   /** A page of somebody in between. */
   | { readonly how: 'nonsense' };
 
