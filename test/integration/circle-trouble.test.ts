@@ -36,6 +36,13 @@ const transfers = () => circle.emulator.exchanges.slice(from).filter(onTransfers
 const sentFrom = ({ ref }: HeldWallet) =>
   [...circle.emulator.transactions.all.values()].filter(({ wallet: { id } }) => id === ref);
 const outcome = (promise: Promise<unknown>) => promise.catch((error: unknown) => error);
+const sinkOf = (lines: string[]) =>
+  new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk));
+      done();
+    },
+  });
 
 describe('trouble that passes', () => {
   it.each<[string, Trouble]>([
@@ -66,7 +73,7 @@ describe('trouble that passes', () => {
   });
 
   it('ends a try that gets no answer, closes its connection, and goes on', async () => {
-    const hasty = await circle.connect({ limits: { ...fast, timeoutMs: 2_000 } });
+    const hasty = await circle.connect({ limits: { ...fast, timeoutMs: 4_000 } });
     await hasty.createWallet({ chain: 'MATIC' });
     from = circle.emulator.exchanges.length;
     circle.emulator.faults.next({ trouble: { how: 'hang' }, on: onTransfers });
@@ -76,12 +83,14 @@ describe('trouble that passes', () => {
   });
 
   it('waits as long as Circle asks it to, and lets nobody else through meanwhile', async () => {
-    const patient = await circle.connect();
+    const lines: string[] = [];
+    const patient = await circle.connect({ logger: createLogger('debug', sinkOf(lines)) });
     await patient.createWallet({ chain: 'MATIC' });
     from = circle.emulator.exchanges.length;
     circle.emulator.faults.next({ trouble: { how: 'rate-limit', retryAfterSeconds: 1 }, on: onTransfers });
     const first = patient.sendToken(newSend());
-    await expect.poll(() => transfers().length).toBe(1);
+    // By then it has heard that it is to wait.
+    await expect.poll(() => lines.some((line) => line.includes('Circle is asked again'))).toBe(true);
     const second = patient.sendToken(newSend());
     await Promise.all([first, second]);
     const [refused, ...others] = transfers().map(({ at }) => at);
@@ -170,13 +179,7 @@ describe('our secrets', () => {
   it('are in no error and in no log line, whatever goes wrong', async () => {
     const { apiKey, entitySecret } = circle.emulator;
     const lines: string[] = [];
-    const sink = new Writable({
-      write(chunk, _encoding, done) {
-        lines.push(String(chunk));
-        done();
-      },
-    });
-    const logger = createLogger('trace', sink);
+    const logger = createLogger('trace', sinkOf(lines));
     const limits = { ...fast, timeoutMs: 200, tries: 2 };
     const provider = await circle.connect({ logger, limits });
     const nobody = await circle.connect({ logger, limits, baseUrl: 'http://127.0.0.1:9' });
@@ -233,14 +236,18 @@ describe('Circle’s limits', () => {
   it('turn a flood away at once, to be asked again', async () => {
     const careful = await circle.connect({ limits: { maxWaitMs: 1_100 } });
     await careful.createWallet({ chain: 'MATIC' });
+    const started = performance.now();
     const results = await Promise.allSettled(Array.from({ length: 300 }, () => careful.sendToken(newSend())));
     const turnedAway = results.filter(({ status }) => status === 'rejected');
-    expect(turnedAway.length).toBeGreaterThan(280);
+    // Before anything is sealed: no more than can have their turn and their answer in time.
+    expect(turnedAway.length).toBeGreaterThan(250);
     for (const result of turnedAway) {
       expect(result).toMatchObject({ reason: { code: 'provider_busy', retryable: true } });
     }
     const passed = results.length - turnedAway.length;
     expect(sentFrom(wallet)).toHaveLength(passed);
     expect(passed).toBeGreaterThanOrEqual(5);
+    // However long the sealing takes on a slow machine, there are five turns a second.
+    expect(passed).toBeLessThanOrEqual(5 * Math.ceil((performance.now() - started) / 1_000));
   });
 });
