@@ -142,7 +142,7 @@ describeInBrowser('the pages in a browser', (openPage) => {
     const { page } = await open('/docs', { viewport: sizes.desktop });
     const link = page.locator('#contents a[href="#createThing"]');
     await link.click();
-    expect(new URL(page.url()).hash).toBe('#createThing');
+    await expect.poll(() => new URL(page.url()).hash).toBe('#createThing');
     await expect.poll(() => topOf(page, '#createThing')).toBeLessThan(120);
     await expect.poll(() => link.getAttribute('aria-current')).toBe('true');
     expect(await page.locator('.menu').isVisible()).toBe(false);
@@ -153,17 +153,17 @@ describeInBrowser('the pages in a browser', (openPage) => {
     const contents = page.locator('#contents');
     expect(await contents.isVisible()).toBe(false);
     await page.locator('.menu').tap();
-    expect(await contents.isVisible()).toBe(true);
+    await expect.poll(() => contents.isVisible()).toBe(true);
     await contents.locator('a[href="#listThings"]').tap();
     await expect.poll(() => topOf(page, '#listThings')).toBeLessThan(120);
-    expect(await contents.isVisible()).toBe(false);
+    await expect.poll(() => contents.isVisible()).toBe(false);
   });
 
   it('can be read and navigated with scripts switched off', async () => {
     const { page, trouble } = await open('/docs', { viewport: sizes.phone, javaScriptEnabled: false });
     await page.locator('.menu').click();
     await page.locator('#contents a[href="#errors"]').click();
-    expect(new URL(page.url()).hash).toBe('#errors');
+    await expect.poll(() => new URL(page.url()).hash).toBe('#errors');
     expect(await page.locator('.copy').count()).toBe(0);
     expect(await trouble()).toEqual([]);
   });
@@ -174,8 +174,13 @@ describeInBrowser('the pages in a browser', (openPage) => {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
     const example = page.locator('#createThing .samples figure').first();
+    // It says so for a moment only: whoever looks now and then may be too late.
+    const said = page.evaluate<string>(`new Promise((resolve) => {
+      const button = document.querySelector('#createThing .samples figure .copy');
+      new MutationObserver(() => resolve(button.textContent)).observe(button, { childList: true });
+    })`);
     await example.locator('.copy').click();
-    await expect.poll(() => example.locator('.copy').textContent()).toBe('Copied');
+    expect(await said).toBe('Copied');
     const copied = await page.evaluate<string>('navigator.clipboard.readText()');
     expect(copied).toBe(await example.locator('code').textContent());
     expect(copied).toContain(`curl ${origin}/api/things`);
@@ -188,7 +193,7 @@ describeInBrowser('the pages in a browser', (openPage) => {
     const { page } = await open(type.slice(origin.length), { viewport: sizes.phone });
     const target = page.locator('article:target');
     expect(await target.textContent()).toContain(code);
-    expect(await topOf(page, 'article:target')).toBeLessThan(sizes.phone.height);
+    await expect.poll(() => topOf(page, 'article:target')).toBeLessThan(sizes.phone.height);
   });
 });
 
