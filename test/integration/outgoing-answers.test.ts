@@ -172,12 +172,13 @@ describe('too slow', () => {
     ['a body that stops', drip('HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nx', '')],
   ])('%s: the time limit covers everything, and the connection ends', async (_, speak) => {
     let ended = false;
-    const { outgoing, url } = await speaking((socket) => {
+    const server = await listenTcp((socket) => {
       socket.on('close', () => {
         ended = true;
       });
-      speak(socket);
+      socket.once('data', () => speak(socket));
     });
+    const { outgoing, url } = reach(server);
     const startedAt = performance.now();
     await expect(outgoing.request({ method: 'GET', url, timeoutMs: 400 })).rejects.toMatchObject({
       code: 'timeout',
@@ -240,7 +241,9 @@ describe('many at once', () => {
     for (let index = 0; index < 50; index++) await outgoing.request({ method: 'GET', url });
     expect(server.connections()).toBeLessThan(10);
     const answers = await Promise.all(
-      Array.from({ length: 2_000 }, (_, index) => outgoing.request({ method: 'GET', url: `${url}${index}` })),
+      Array.from({ length: 2_000 }, (_, index) =>
+        outgoing.request({ method: 'GET', url: `${url}${index}`, timeoutMs: 60_000 }),
+      ),
     );
     expect(answers.map(({ body }) => body.toString())).toEqual(answers.map((_, index) => `/${index}`));
     expect(server.connections()).toBeLessThanOrEqual(128);
