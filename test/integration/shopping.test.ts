@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TestAccount } from '../support/client.ts';
 import { type Listening, listenHttp } from '../support/listening.ts';
+import { freePort } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 
 interface Answered {
@@ -27,12 +28,15 @@ const walledShop: Listening = await listenHttp((request, response) => {
   if (request.url !== '/robots.txt') response.writeHead(404, { 'content-type': 'text/html' }).end('<p>No.</p>');
   else response.end('User-agent: *\nAllow: /\n\nUser-agent: PaywrightBot\nDisallow: /\n');
 });
-const closedPort: Listening = await listenHttp(() => {});
-await closedPort.close();
-const place = ({ port }: Listening) => `127.0.0.1:${port}`;
+const closedPort = { port: await freePort() };
+const place = ({ port }: Pick<Listening, 'port'>) => `127.0.0.1:${port}`;
 
 const service = useService({
-  env: { ALLOW_PRIVATE_HOSTS: [slowShop, walledShop, closedPort].map(place).join(',') },
+  env: {
+    ALLOW_PRIVATE_HOSTS: [slowShop, walledShop, closedPort].map(place).join(','),
+    // Of several ways the one that is quicker may be remembered, and one of them leaves out what costs euros.
+    DEMO_SHOP_SEARCH: 'ucp',
+  },
 });
 afterAll(() => Promise.all([slowShop.close(), walledShop.close()]));
 
@@ -94,9 +98,7 @@ describe('a search', () => {
       expect([website, (await search(website)).body.products.length]).toEqual([website, 4]);
     }
     const { body } = await search('demo-shop.example', 'postcard from lisbon');
-    // Where it stands depends on which way into the shop was quicker.
-    const postcard = body.products.find(({ title }: { title: string }) => title === 'Postcard from Lisbon');
-    expect(postcard).toMatchObject({ price: '€4.50', priceNum: 4.5 });
+    expect(body.products[0]).toMatchObject({ title: 'Postcard from Lisbon', price: '€4.50', priceNum: 4.5 });
   });
 
   test('of the shop that takes no orders works as well, and nothing found is an empty list', async () => {
