@@ -120,7 +120,7 @@ async function untilStill(state: { readonly begun: number; readonly made: number
       before = state.made;
       expect(still).toBe(true);
     },
-    { interval: 250, timeout: 20_000 },
+    { interval: 250, timeout: 60_000 },
   );
 }
 

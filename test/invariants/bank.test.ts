@@ -69,7 +69,7 @@ test('two servers on one database, killed again and again: no cent is lost, none
     }),
   );
   const total = BigInt(accountCount * startingUsdc) * 1_000_000n;
-  expect(await totalInAtomicUnits()).toBe(total);
+  await expect.poll(totalInAtomicUnits).toBe(total);
 
   let over = false;
   const acknowledged: Acknowledged[] = [];
