@@ -62,9 +62,27 @@ async function empty(payer: PrivateKeyAccount): Promise<void> {
   await shop.send(payer, { to: usdc, data: encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args }) });
 }
 
-afterEach(() => {
+/**
+ * From here on no settlement takes what is paid, so that whatever has to come before one does, however slow the machine.
+ * Answers how to let them go on.
+ */
+async function holdSettlements(): Promise<() => Promise<void>> {
+  const { db } = service.database;
+  await db.query(`CREATE OR REPLACE FUNCTION hold_claim() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN NEW.retry_at := clock_timestamp() + interval '1 hour'; RETURN NEW; END $$`);
+  await db.query('CREATE TRIGGER held BEFORE INSERT ON payment_claims FOR EACH ROW EXECUTE FUNCTION hold_claim()');
+  return async () => {
+    await db.query('DROP TRIGGER held ON payment_claims');
+    await db.query(
+      "UPDATE payment_claims SET retry_at = NULL WHERE retry_at > clock_timestamp() + interval '30 minutes'",
+    );
+  };
+}
+
+afterEach(async () => {
   vi.unstubAllEnvs();
   vi.restoreAllMocks();
+  await service.database.db.query('DROP TRIGGER IF EXISTS held ON payment_claims');
 });
 
 /** What a command of the operator says, beside the running service. */
@@ -112,8 +130,10 @@ test('what somebody else submits first is settled, by their transaction', async 
   const payer = await shop.payer(100n);
   const terms = await askPrice(client);
   const signed = await sign(payer, terms);
+  const letSettle = await holdSettlements();
   const reply = await client.request('GET', quotePath, { headers: paymentHeader(signed, terms) });
   const hash = await shop.submit(signed);
+  await letSettle();
   expect(await reaches(reply, 'settled')).toMatchObject({ transaction: hash });
   const replayed = await client.request('GET', quotePath, { headers: paymentHeader(signed, terms) });
   expect(replayed.body).toEqual(reply.body);
@@ -121,11 +141,29 @@ test('what somebody else submits first is settled, by their transaction', async 
 });
 
 test('beyond the credit of a payer a payment arrives first, and is served then', async () => {
+  const { db } = service.database;
   const payer = await shop.payer(1_000n);
+  const letSettle = await holdSettlements();
   const onCredit = await Promise.all([1, 2, 3].map(() => pay(client, payer)));
-  const beyond = await pay(client, payer);
+  const terms = await askPrice(client);
+  const headers = paymentHeader(await sign(payer, terms), terms);
+  const payBeyond = () => client.request('GET', quotePath, { headers });
+  const asked = payBeyond();
+  await until('it to be beyond the credit', async () => {
+    const { rowCount } = await db.query('SELECT FROM payment_claims WHERE payer = lower($1)', [payer.address]);
+    return rowCount === 4;
+  });
+  await letSettle();
+  // Whoever is told that it takes a while sends the same again.
+  const beyond =
+    (await asked).status === 202
+      ? await until('it to be served', async () => {
+          const reply = await payBeyond();
+          return reply.status !== 202 && reply;
+        })
+      : await asked;
   expect([...onCredit, beyond].map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-  const { rows } = await service.database.db.query<{ prepaid: boolean; in_order: boolean }>(
+  const { rows } = await db.query<{ prepaid: boolean; in_order: boolean }>(
     'SELECT prepaid, arrived_at < served_at AS in_order FROM payment_claims WHERE id = $1',
     [receiptsOf(beyond).second.paymentId],
   );
@@ -209,9 +247,11 @@ describe('a process that ends between claim and answer', () => {
 describe('a payer who does not pay', () => {
   test('is refused while a payment cannot be collected, and taken again when it was', async () => {
     const payer = await shop.payer(100n);
+    const letSettle = await holdSettlements();
     const reply = await pay(client, payer);
     expect(reply.status).toBe(200);
     await empty(payer);
+    await letSettle();
     await until('it to be tried in vain', async () => {
       const { rows } = await service.database.db.query(
         'SELECT FROM payers WHERE address = lower($1) AND failed_since IS NOT NULL',
@@ -233,9 +273,11 @@ describe('a payer who does not pay', () => {
     const [honest, other] = [await shop.payer(100n), await shop.payer(500n)];
     const terms = await askPrice(client);
     const signed = await sign(other, terms);
+    const letSettle = await holdSettlements();
     const lost = await client.request('GET', quotePath, { headers: paymentHeader(signed, terms) });
     const paid = await pay(client, honest);
     await cancel(other, signed.nonce);
+    await letSettle();
     await reaches(lost, 'written_off');
     await reaches(paid, 'settled');
     expect(errorOf(await pay(client, other))).toBe('payer_in_debt');
@@ -245,10 +287,12 @@ describe('a payer who does not pay', () => {
   test('with an empty wallet is written off within the credit, and refused until forgiven', async () => {
     const { db } = service.database;
     const payer = await shop.payer(300n);
+    const letSettle = await holdSettlements();
     const served = await Promise.all([1, 2, 3].map(() => pay(client, payer)));
     await empty(payer);
     await shop.network.client.request({ method: 'evm_increaseTime', params: [700] } as never);
     await shop.network.client.request({ method: 'evm_mine', params: [] } as never);
+    await letSettle();
     for (const reply of served) await reaches(reply, 'written_off');
     expect(await booked('receivables')).toBe(0n);
     expect(await booked('calls_in_transit')).toBe(0n);
