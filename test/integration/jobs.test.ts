@@ -34,8 +34,11 @@ describe('a message', () => {
     expect(worker.running).toBe(true);
     expect(lines.join('')).toContain('550');
     expect(lines.join('')).not.toContain('refused-once');
-    const { rows } = await db.query('SELECT sealed, sent_at FROM messages');
-    expect(rows).toEqual([{ sealed: null, sent_at: expect.any(Date) }]);
+    // That it was sent is written down only afterwards.
+    await expect
+      .poll(async () => (await db.query('SELECT sealed, sent_at FROM messages')).rows)
+      .toEqual([{ sealed: null, sent_at: expect.any(Date) }]);
+    expect(sent).toHaveLength(1);
   });
 
   test('whose sender was killed in the middle is sent by another', async () => {
