@@ -11,6 +11,7 @@ import { verifyLedger } from '../../src/ledger/verify.ts';
 import { createLogger } from '../../src/logger.ts';
 import { useDatabase } from '../support/database.ts';
 import { createOwners, deposit, fund, scope, transfer } from '../support/ledger.ts';
+import { until } from '../support/until.ts';
 
 const { db, url } = useDatabase();
 const logger = createLogger('silent');
@@ -108,26 +109,24 @@ describe('lockOwner', () => {
     if (ada === undefined || bob === undefined) throw new Error('no owners');
     await fund(here, [ada], 100n);
     const order: string[] = [];
-    let onPosted = () => {};
-    const posted = new Promise<void>((resolve) => {
-      onPosted = resolve;
-    });
+    const [posted, locked] = [gate(), gate()];
     const underWay = db.transaction(async (tx) => {
       await here.postWithin(tx, [transfer(ada.id, bob.id, 10n, { keyId: ada.keyId })]);
-      onPosted();
-      await sleep(150);
+      posted.open();
+      await until('the revocation to wait', isSomebodyWaiting);
       order.push('posted');
     });
-    await posted;
+    await posted.opened;
     const revocation = db.transaction(async (tx) => {
       await lockOwner(tx, ada.id);
       order.push('locked');
+      locked.open();
       await tx.query('UPDATE api_keys SET revoked_at = now() WHERE id = $1', [ada.keyId]);
-      await sleep(100);
+      await until('the next posting to wait', isSomebodyWaiting);
       order.push('revoked');
     });
     await underWay;
-    await sleep(30);
+    await locked.opened;
     const next = there.post(transfer(ada.id, bob.id, 10n, { keyId: ada.keyId }));
     await revocation;
     expect(await next).toEqual({ outcome: 'key_revoked' });
@@ -177,6 +176,22 @@ async function postInOwnTransaction(ledger: Ledger, posting: Posting): Promise<O
       if (!(error instanceof pg.DatabaseError && error.code === '23505')) throw error;
     }
   }
+}
+
+function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open: () => open() };
+}
+
+/** Whether the database keeps somebody waiting for what another one holds. */
+async function isSomebodyWaiting(): Promise<boolean> {
+  const { rows } = await db.query(
+    "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+  );
+  return rows.length > 0;
 }
 
 async function balanceOf(ownerId: bigint): Promise<bigint> {
