@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { connectionSettings } from '../../src/db/connection-settings.ts';
@@ -49,13 +50,25 @@ describe('somebody who holds the fee account and falls silent', () => {
   });
 
   test('loses what it was about, and is told so', async () => {
-    const limits = { idleInTransactionMs: 200 };
-    const db = openDatabase({ url, poolSize: 1, logger: createLogger('silent'), limits });
+    const db = openDatabase({
+      url,
+      poolSize: 1,
+      logger: createLogger('silent'),
+      applicationName: 'silent',
+      limits: { idleInTransactionMs: 1_500 },
+    });
     onTestFinished(() => db.close());
     const { handle } = await service.client.register();
     const silent = db.transaction(async (tx) => {
       await tx.query("UPDATE accounts SET name = 'Nobody' WHERE handle = $1", [handle]);
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await until('the database to end it', async () => {
+        const { rowCount } = await service.database.db.query(
+          "SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'silent'",
+        );
+        return rowCount === 0;
+      });
+      // It was told before it was ended, and hears that before it says anything itself.
+      await sleep(50);
     });
     await expect(silent).rejects.toMatchObject({ code: '25P03' });
     const { rows } = await db.query('SELECT name FROM accounts WHERE handle = $1', [handle]);
@@ -92,7 +105,7 @@ test('however many pay invoices and wait for one row, everybody else is served, 
 
 describe('a statement', () => {
   const impatient = () => {
-    const db = openDatabase({ url, poolSize: 2, logger: createLogger('silent'), limits: { statementMs: 200 } });
+    const db = openDatabase({ url, poolSize: 2, logger: createLogger('silent'), limits: { statementMs: 500 } });
     onTestFinished(() => db.close());
     return db;
   };
@@ -118,7 +131,7 @@ describe('a statement', () => {
       url: wire.url,
       poolSize: 4,
       logger: createLogger('silent'),
-      limits: { statementMs: 200 },
+      limits: { statementMs: 1_000 },
     });
     onTestFinished(async () => {
       await db.close();
