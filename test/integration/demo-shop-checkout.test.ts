@@ -464,7 +464,8 @@ describe('switched to be difficult', () => {
   const sold = async () => (await client.show(current)).body.status === 'completed';
 
   test('it has an order, and answers late', async () => {
-    switches.behave({ answerLateMs: 500 });
+    // So late that on the slowest machine there is time to see the order before.
+    switches.behave({ answerLateMs: 4_000 });
     const id = await client.ready(mug);
     let answered = false;
     const answer = client.complete(id).then(() => {
