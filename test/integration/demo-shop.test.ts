@@ -23,7 +23,16 @@ async function openSearch(ways: readonly (typeof searchWays)[number][]) {
   const clock = { now: () => Date.now() };
   const agent = describeAgent('https://pay.example');
   const robots = createRobotsBook({ clock, token: agent.token });
-  const search = createMerchantSearch({ outgoing, clock, platforms: merchantPlatforms, agent: () => agent, robots });
+  // How long it takes is no matter here.
+  const withinMs = 120_000;
+  const search = createMerchantSearch({
+    outgoing,
+    clock,
+    platforms: merchantPlatforms,
+    agent: () => agent,
+    robots,
+    withinMs,
+  });
   const find = async (query: string, website = 'demo-shop.example') => {
     const site = readWebsite(website, outgoing);
     if (site.refusal !== undefined) throw new Error(site.refusal);

@@ -17,7 +17,16 @@ const minute = 60_000;
 function openSearch() {
   const clock = { at: 0, now: () => clock.at };
   const robots = createRobotsBook({ clock, token: agent.token });
-  const search = createMerchantSearch({ outgoing, clock, platforms: merchantPlatforms, agent: () => agent, robots });
+  // How long it takes is no matter here.
+  const withinMs = 120_000;
+  const search = createMerchantSearch({
+    outgoing,
+    clock,
+    platforms: merchantPlatforms,
+    agent: () => agent,
+    robots,
+    withinMs,
+  });
   const site = readWebsite(shop.website, outgoing);
   if (site.refusal !== undefined) throw new Error(site.refusal);
   return {
