@@ -15,10 +15,15 @@ beforeAll(async () => {
   ada = await service.client.register();
 });
 
-async function previewOf(website: string, query: string): Promise<string> {
-  const { body } = await service.client.post('/shopping/search', { website, query }, ada.key);
-  return body.previewUrl;
+/** A shop that does not answer in time, because the machine is busy, is asked again, as an agent does. */
+async function search(website: string, query: string): Promise<{ previewUrl: string; products: readonly object[] }> {
+  return until(`${website} to be searched`, async () => {
+    const { status, body } = await service.client.post('/shopping/search', { website, query }, ada.key);
+    return status === 200 && body;
+  });
 }
+
+const previewOf = async (website: string, query: string) => (await search(website, query)).previewUrl;
 
 /** One that came too late, because the machine was busy, is tried again after a minute. */
 async function hasPictures(preview: string, count: number): Promise<boolean> {
@@ -30,18 +35,20 @@ describeInBrowser('in a browser', (open) => {
   it.each(looks)(
     'the photos of a search are shown on a $size, $colorScheme, and nobody else is asked',
     async ({ viewport, colorScheme }) => {
-      const preview = await previewOf('demo-shop.example', 'mug');
-      await until('its photos to be there', () => hasPictures(preview, 4), 150_000);
-      const { page, trouble, foreignTo } = await open(preview, { viewport, colorScheme });
+      // How many there are, and which comes first, depends on which way into the shop was quicker.
+      const { previewUrl, products } = await search('demo-shop.example', 'mug');
+      expect(products.length).toBeGreaterThanOrEqual(3);
+      await until('its photos to be there', () => hasPictures(previewUrl, products.length), 150_000);
+      const { page, trouble, foreignTo } = await open(previewUrl, { viewport, colorScheme });
       expect(await trouble()).toEqual([]);
       expect(await foreignTo(service.url)).toEqual([]);
-      expect(await page.locator('.products li').count()).toBe(4);
-      expect(await loadedPictures(page)).toEqual([400, 400, 400, 400]);
-      const first = page.locator('.products li').first();
-      expect(await first.locator('img').getAttribute('alt')).toBe('A drawing of Stoneware Mug, Sea');
-      expect(await first.innerText()).toMatch(/Alder Pottery\s+Stoneware Mug, Sea\s+\$24\.00/);
+      expect(await page.locator('.products li').count()).toBe(products.length);
+      expect(await loadedPictures(page)).toEqual(products.map(() => 400));
+      const mug = page.locator('.products li', { hasText: 'Stoneware Mug, Sea' });
+      expect(await mug.locator('img').getAttribute('alt')).toBe('A drawing of Stoneware Mug, Sea');
+      expect(await mug.innerText()).toMatch(/Alder Pottery\s+Stoneware Mug, Sea\s+\$24\.00/);
       expect(await tooWide(page)).toEqual([]);
-      const href = (await first.locator('a').getAttribute('href')) ?? '';
+      const href = (await mug.locator('a').getAttribute('href')) ?? '';
       const opened = await open(href, { viewport, colorScheme });
       expect(await opened.trouble()).toEqual([]);
       expect(await opened.page.locator('h1').innerText()).toBe('Stoneware Mug, Sea');
