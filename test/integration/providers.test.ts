@@ -46,8 +46,11 @@ test('mail goes out over SMTP', async () => {
   const server = createTcpServer((socket) => {
     socket.write('220 test\r\n');
     let inData = false;
+    let rest = '';
     socket.on('data', (chunk) => {
-      for (const line of chunk.toString().split('\r\n').slice(0, -1)) {
+      const lines = `${rest}${chunk}`.split('\r\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
         heard.push(line);
         if (inData) {
           if (line === '.') {
