@@ -47,6 +47,7 @@ async function walletOn(chain: ChainId, key = ada.key): Promise<ListedWallet | u
   return (body.wallets as ListedWallet[]).find(({ blockchain }) => blockchain === chain);
 }
 
+/** Thirty of them at once take half a minute where nothing else is going on. */
 async function isCompleted(transferId: string, key = ada.key) {
   return until(
     `${transferId} to be completed`,
@@ -55,7 +56,7 @@ async function isCompleted(transferId: string, key = ada.key) {
       if (body.status === 'failed') throw new Error(`it failed: ${body.error}`);
       return body.status === 'completed' ? body : undefined;
     },
-    60_000,
+    240_000,
   );
 }
 

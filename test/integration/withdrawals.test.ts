@@ -283,10 +283,14 @@ test('many withdrawals at once all arrive, each exactly once', async () => {
   };
   const replies = await Promise.all(addresses.map(withdrawSurely));
   expect(replies.map(({ status }) => status)).toEqual(addresses.map(() => 200));
-  const ends = await until<Finished[]>('all to finish', async () => {
-    const { body } = await service.client.get('/circle/withdrawals?limit=100', account.key);
-    return body.withdrawals.every((one: Finished) => one.finishedAt !== null) && (body.withdrawals as Finished[]);
-  });
+  const ends = await until<Finished[]>(
+    'all to finish',
+    async () => {
+      const { body } = await service.client.get('/circle/withdrawals?limit=100', account.key);
+      return body.withdrawals.every((one: Finished) => one.finishedAt !== null) && (body.withdrawals as Finished[]);
+    },
+    240_000,
+  );
   expect(ends.every(({ status }) => status === 'complete')).toBe(true);
   expect(new Set(ends.map(({ txHash }) => txHash)).size).toBe(60);
   expect(await Promise.all(addresses.map(usdcOf))).toEqual(addresses.map(() => 9_851_000n));
