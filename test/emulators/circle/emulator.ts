@@ -1,7 +1,8 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, randomUUID, sign } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Networks } from '../../../src/chains/network.ts';
+import { freePort } from '../../support/process.ts';
 import { createChainDoor, createPretendedChains } from './chain-door.ts';
 import { createFaults, type Faults } from './faults.ts';
 import { type Answer, createOperations, type Operation, type Repeats } from './operations.ts';
@@ -136,11 +137,9 @@ export async function startCircleEmulator({ networks, tickMs = 20 }: EmulatorOpt
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
   });
-  let port = 0;
-  const open = async () => {
-    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-    port = (server.address() as AddressInfo).port;
-  };
+  // Nobody is given it by chance while it is shut.
+  const port = await freePort();
+  const open = () => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const shut = () =>
     new Promise<void>((resolve) => {
       server.close(() => resolve());
