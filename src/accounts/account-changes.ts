@@ -5,12 +5,13 @@ import type { Logger } from '../logger.ts';
 
 const changedChannel = 'account_changed';
 const seenChannel = 'account_change_seen';
-const longestWaitMs = 1_000;
+/** An instance that is only busy has its say by then. What one that hangs remembers moves no money: the ledger asks the database. */
+const longestWaitMs = 5_000;
 
 /**
  * Tells every instance that an account has changed (a key revoked, another tier, frozen), so that none goes on with what
  * it remembered. A change is announced in its own commit, and each instance confirms: when `everywhere` returns, no
- * instance answers from before.
+ * instance answers from before, unless it was waited for in vain, which is logged.
  */
 export interface AccountChanges {
   readonly connected: boolean;
