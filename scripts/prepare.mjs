@@ -89,7 +89,8 @@ export async function compile(project, { output, sourcesAt }) {
 async function install() {
   const npm = process.env.npm_execpath;
   const [command, first] = npm ? [process.execPath, [npm]] : ['npm', []];
-  await run(command, [...first, 'ci', '--include=dev', '--include=optional', '--loglevel=error'], {
+  const quietly = ['--no-audit', '--no-fund', '--loglevel=error'];
+  await run(command, [...first, 'ci', '--include=dev', '--include=optional', ...quietly], {
     failure: 'Installing dependencies failed: the messages above say why.',
   });
   // With install scripts switched off npm has not called this itself.
