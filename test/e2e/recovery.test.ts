@@ -71,7 +71,7 @@ describe('SIGKILL', () => {
   });
 
   test('at any moment of the very first start, the next one recovers by itself', async () => {
-    for (const delayMs of [150, 400, 700, 1100]) {
+    for (const delayMs of [150, 500, 1100]) {
       const dataDir = temporaryDataDir();
       const first = begin(['start'], { dataDir, env: { PORT: '0' } });
       await sleep(delayMs);

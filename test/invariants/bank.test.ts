@@ -7,7 +7,7 @@ import { useDatabase } from '../support/database.ts';
 import { launchServer, type ServerProcess, temporaryDataDir } from '../support/process.ts';
 
 const database = useDatabase();
-const accountCount = 100;
+const accountCount = 60;
 const startingUsdc = 50;
 const clientCount = 24;
 const killCount = 6;
