@@ -1,16 +1,13 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { createLogger } from '../../src/logger.ts';
 import { createOutgoing } from '../../src/outgoing/outgoing.ts';
-import { merchantPlatforms } from '../../src/providers/merchants/platforms.ts';
 import { catalog } from '../../src/sandbox/shop/catalog.ts';
 import { openShops } from '../../src/sandbox/shop/open-shops.ts';
 import { searchWays } from '../../src/sandbox/shop/shop.ts';
-import { describeAgent } from '../../src/shopping/agent.ts';
 import { readPictureHeader } from '../../src/shopping/picture-header.ts';
 import { describeProduct, type Product } from '../../src/shopping/product.ts';
-import { createRobotsBook } from '../../src/shopping/robots-book.ts';
-import { createMerchantSearch } from '../../src/shopping/search-merchant.ts';
 import { readWebsite } from '../../src/shopping/website.ts';
+import { openMerchantSearch } from '../support/merchant.ts';
 
 const logger = createLogger('silent');
 const closers: (() => Promise<unknown>)[] = [];
@@ -21,18 +18,7 @@ async function openSearch(ways: readonly (typeof searchWays)[number][]) {
   const outgoing = createOutgoing({ allowPrivateHosts: [], names: shops.names });
   closers.push(() => outgoing.close().then(() => shops.stop()));
   const clock = { now: () => Date.now() };
-  const agent = describeAgent('https://pay.example');
-  const robots = createRobotsBook({ clock, token: agent.token });
-  // How long it takes is no matter here.
-  const withinMs = 120_000;
-  const search = createMerchantSearch({
-    outgoing,
-    clock,
-    platforms: merchantPlatforms,
-    agent: () => agent,
-    robots,
-    withinMs,
-  });
+  const search = openMerchantSearch({ outgoing, clock });
   const find = async (query: string, website = 'demo-shop.example') => {
     const site = readWebsite(website, outgoing);
     if (site.refusal !== undefined) throw new Error(site.refusal);

@@ -1,32 +1,17 @@
 import { afterAll, expect, test } from 'vitest';
 import { createOutgoing } from '../../src/outgoing/outgoing.ts';
-import { merchantPlatforms } from '../../src/providers/merchants/platforms.ts';
-import { describeAgent } from '../../src/shopping/agent.ts';
-import { createRobotsBook } from '../../src/shopping/robots-book.ts';
-import { createMerchantSearch } from '../../src/shopping/search-merchant.ts';
 import { readWebsite } from '../../src/shopping/website.ts';
-import { startTestShop } from '../support/merchant.ts';
+import { openMerchantSearch, startTestShop } from '../support/merchant.ts';
 
 const shop = await startTestShop();
 const outgoing = createOutgoing({ allowPrivateHosts: [{ host: '127.0.0.1', port: shop.server.port }] });
 afterAll(() => outgoing.close());
 
-const agent = describeAgent('https://pay.example');
 const minute = 60_000;
 
 function openSearch() {
   const clock = { at: 0, now: () => clock.at };
-  const robots = createRobotsBook({ clock, token: agent.token });
-  // How long it takes is no matter here.
-  const withinMs = 120_000;
-  const search = createMerchantSearch({
-    outgoing,
-    clock,
-    platforms: merchantPlatforms,
-    agent: () => agent,
-    robots,
-    withinMs,
-  });
+  const search = openMerchantSearch({ outgoing, clock });
   const site = readWebsite(shop.website, outgoing);
   if (site.refusal !== undefined) throw new Error(site.refusal);
   return {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, afterEach } from 'vitest';
-import { createOutgoing, type OutgoingOptions } from '../../src/outgoing/outgoing.ts';
+import type { Clock } from '../../src/clock.ts';
+import { createOutgoing, type Outgoing, type OutgoingOptions } from '../../src/outgoing/outgoing.ts';
 import { merchantPlatforms } from '../../src/providers/merchants/platforms.ts';
 import { describeAgent } from '../../src/shopping/agent.ts';
 import { describeProduct, type Product } from '../../src/shopping/product.ts';
@@ -67,25 +68,40 @@ export interface SearchTools {
   findWhole(query: string): Promise<readonly Product[]>;
 }
 
+/** A search with a memory of its own, for which it is no matter how long it takes unless that is said. */
+export function openMerchantSearch({
+  outgoing,
+  clock,
+  platforms = merchantPlatforms,
+  withinMs = 120_000,
+}: {
+  readonly outgoing: Outgoing;
+  readonly clock: Clock;
+  readonly platforms?: typeof merchantPlatforms;
+  readonly withinMs?: number | undefined;
+}) {
+  const agent = describeAgent('https://pay.example');
+  const robots = createRobotsBook({ clock, token: agent.token });
+  return createMerchantSearch({ outgoing, clock, platforms, agent: () => agent, robots, withinMs });
+}
+
 /** A search as the service has it, without the service. Only these platforms are asked, if some are named. */
 export function useSearch(
   shop: TestShop,
   {
     only = merchantPlatforms.map(({ name }) => name),
-    withinMs = 120_000,
+    withinMs,
     outgoing: more = {},
   }: { only?: readonly string[]; withinMs?: number; outgoing?: Partial<OutgoingOptions> } = {},
 ): SearchTools {
   const outgoing = createOutgoing({ allowPrivateHosts: [{ host: '127.0.0.1', port: shop.server.port }], ...more });
   afterAll(() => outgoing.close());
-  const agent = describeAgent('https://pay.example');
   const clock = { now: () => Date.now() };
 
   /** With a memory of its own each time, so that no test knows what another has learned. */
   async function findWhole(query: string, website = shop.website): Promise<readonly Product[]> {
-    const robots = createRobotsBook({ clock, token: agent.token });
     const platforms = merchantPlatforms.filter(({ name }) => only.includes(name));
-    const search = createMerchantSearch({ outgoing, clock, platforms, agent: () => agent, robots, withinMs });
+    const search = openMerchantSearch({ outgoing, clock, platforms, withinMs });
     const site = readWebsite(website, outgoing);
     if (site.refusal !== undefined) throw new Error(site.refusal);
     const found: Product[] = [];
