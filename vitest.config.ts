@@ -1,5 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { tags } from './test/support/tags.ts';
+import { TellSkipped } from './test/support/tell-skipped.ts';
 
 /** What takes longest, longest first: begun last, one worker would be at it alone while the other has nothing left to do. */
 const longest = [
@@ -26,9 +28,16 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** `npm run test:matrix` runs these files in full; `npm test` runs what is not tagged in them, and all other files. */
+const isMatrix = process.env['TEST_MATRIX'] === 'true';
+
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    include: isMatrix ? ['test/**/*.matrix.test.ts'] : ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    tags,
+    strictTags: true,
+    ...(isMatrix ? {} : { tagsFilter: ['!matrix'] }),
+    reporters: ['default', new TellSkipped()],
     globalSetup: ['test/support/global-setup.ts'],
     // What is waited for comes when it comes; on a busy machine that takes a while. These are for what never comes.
     testTimeout: 300_000,

@@ -1,10 +1,34 @@
-// npm test: makes the checkout ready, then runs every test. Arguments are passed on: npm test -- src/money
+// npm test: makes the checkout ready, then runs the tests. Words are parts of paths: npm test -- bridge
+// npm run test:matrix: what takes every combination, in full.
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { prepare, root, run, runOrRefuse } from './prepare.mjs';
+import { prepare, root, runOrRefuse } from './prepare.mjs';
+import { endProcesses, removeFolder } from './test-processes.mjs';
+
+const given = process.argv.slice(2);
+const args = given.filter((word) => word !== '--matrix');
+const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 await runOrRefuse(async () => {
   await prepare();
-  await run(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...process.argv.slice(2)], {
-    failure: 'Some tests failed.',
+  // Everything that a test writes outside of the database lies in here. Like /tmp, it is open to other users, as which some tests run.
+  const folder = mkdtempSync(join(tmpdir(), 'paywright-test-'));
+  chmodSync(folder, 0o1777);
+  // A process group of its own, so that Ctrl-C comes to us alone, and whatever the run has started is found by its group.
+  const vitest = spawn(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...args], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, TMPDIR: folder, TEST_MATRIX: String(given.includes('--matrix')) },
+    detached: true,
   });
+  const ended = new Promise((resolve) => vitest.once('exit', resolve));
+  const stopped = new Promise((resolve) => {
+    for (const name of stopSignals) process.on(name, () => resolve(name));
+  });
+  const code = await Promise.race([ended, stopped.then((name) => 128 + constants.signals[name])]);
+  await endProcesses({ leader: vitest.pid, folder });
+  removeFolder(folder);
+  process.exitCode = code ?? 1;
 });

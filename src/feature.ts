@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { AccountChanges } from './accounts/account-changes.ts';
 import type { OnKeysEnded } from './accounts/keys/on-keys-ended.ts';
+import type { PasswordCost } from './accounts/passwords/passwords.ts';
 import type { WalletSource } from './accounts/register.ts';
 import type { Attestations } from './bridge/attestations.ts';
 import type { Networks } from './chains/network.ts';
@@ -85,6 +86,8 @@ export interface ServingParts extends Parts {
   readonly limiter: RateLimiter;
   readonly rateLimits: RateLimitConfig;
   readonly accountChanges: AccountChanges;
+  /** The usual one, except under test. */
+  readonly passwordCost?: PasswordCost | undefined;
 }
 
 /** For what is answered outside the API. */

@@ -83,9 +83,10 @@ export const accounts: Feature<AccountSettings> = {
       logger,
       clock,
       onKeysEnded,
+      passwordCost,
     } = parts;
     const verification = createVerification({ db, secrets, limiter, logger, codeLimits, automatic: autoVerify });
-    const passwords = createPasswords();
+    const passwords = createPasswords(passwordCost);
     const throttle = createSignInThrottle({ limiter, rateLimits, passwords, longestDelayMs, clock });
     const noteFailure = createNoteFailure({ db, limiter });
     const signIn = { db, secrets, passwords, throttle, noteFailure };

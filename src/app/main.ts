@@ -1,3 +1,4 @@
+import type { PasswordCost } from '../accounts/passwords/passwords.ts';
 import type { Checkpoint } from '../checkpoint.ts';
 import type { Config } from '../config.ts';
 import { refuseTakenPort } from '../http/listen.ts';
@@ -22,6 +23,8 @@ export interface RunOptions {
   readonly say: (line: string) => void;
   /** Called between the steps of sagas; a test ends the process there. */
   readonly checkpoint?: Checkpoint;
+  /** A test hashes passwords at the lowest cost. No setting can do that. */
+  readonly passwordCost?: PasswordCost;
   /** All of them, unless a test brings its own list. */
   readonly features?: readonly ListedFeature[];
 }

@@ -6,7 +6,7 @@ import { chainIds, chains } from '../../src/chains/chains.ts';
 import type { HeldWallet } from '../../src/wallets/provider.ts';
 import { type ConnectedCircle, useCircle } from '../emulators/circle/connect.ts';
 import type { Exchange } from '../emulators/circle/emulator.ts';
-import { publishedIsHere, readPublished } from '../emulators/circle/published.ts';
+import { readPublished } from '../emulators/circle/published.ts';
 import { useDatabase } from '../support/database.ts';
 
 const circle = useCircle(useDatabase());
@@ -62,8 +62,7 @@ async function driveThroughEverything({ provider, emulator, connect }: Connected
 }
 
 describe('the stand-in for Circle', () => {
-  it('is asked and answers as Circle published', async ({ skip }) => {
-    if (!publishedIsHere) skip('Circle’s description of its API is not beside this repository');
+  it('is asked and answers as Circle published', { tags: ['circle-api'] }, async () => {
     await driveThroughEverything(circle);
     const { exchanges } = circle.emulator;
     const published = readPublished();
@@ -99,8 +98,7 @@ describe('the stand-in for Circle', () => {
     }
   });
 
-  it('would be found out if it were not', ({ skip }) => {
-    if (!publishedIsHere) skip('Circle’s description of its API is not beside this repository');
+  it('would be found out if it were not', { tags: ['circle-api'] }, () => {
     const { complaints } = readPublished();
     const good = circle.emulator.exchanges.find(
       ({ path, answer }) => path.endsWith('/transfer') && answer?.status === 201,

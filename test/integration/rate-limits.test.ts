@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLogger } from '../../src/logger.ts';
 import type { Reply } from '../support/client.ts';
 import { useDatabase } from '../support/database.ts';
-import { redisBinary, startRedis, type TestRedis } from '../support/redis.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Service, startService } from '../support/service.ts';
 
 const limits = {
@@ -180,7 +180,7 @@ describe('signing in and registering', () => {
   });
 });
 
-describe.runIf(redisBinary !== undefined)('in Redis', () => {
+describe('in Redis', { tags: ['redis'] }, () => {
   let redis: TestRedis;
   let services: Service[] = [];
   const lines: string[] = [];

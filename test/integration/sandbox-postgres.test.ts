@@ -7,7 +7,6 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/sandbox/postgres.ts';
 import { asNobody, chooseDemotion } from '../../src/sandbox/privileges.ts';
 
-const isRoot = process.getuid?.() === 0;
 const nobody = 65_534;
 
 /** Open to everybody, as a folder that somebody made by hand may be. */
@@ -21,7 +20,9 @@ function openFolder(): string {
 const asAnotherNobody = ['--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all', '--'];
 const canReach = (path: string) => spawnSync('setpriv', [...asAnotherNobody, 'test', '-e', path]).status === 0;
 
-test.runIf(isRoot)('PostgreSQL without user namespaces is reached by nobody else, and may do little', async () => {
+test('PostgreSQL without user namespaces is reached by nobody else, and may do little', {
+  tags: ['root'],
+}, async () => {
   const dataDir = openFolder();
   const postgres = await startEmbeddedPostgres({ dataDir, demotion: asNobody });
   onTestFinished(() => postgres.stop());
@@ -55,7 +56,7 @@ test.runIf(isRoot)('PostgreSQL without user namespaces is reached by nobody else
   await expect(client.query(`COPY (SELECT 1) TO '${target}'`)).rejects.toThrow('Permission denied');
 });
 
-test.runIf(isRoot)('a folder that another nobody has put in the place of the socket’s is refused', async () => {
+test('a folder that another nobody has put in the place of the socket’s is refused', { tags: ['root'] }, async () => {
   const deep = join(openFolder(), 'deep'.repeat(25));
   mkdirSync(deep, { mode: 0o755 });
   const postgres = await startEmbeddedPostgres({ dataDir: deep, demotion: asNobody });
@@ -70,7 +71,7 @@ test.runIf(isRoot)('a folder that another nobody has put in the place of the soc
   );
 });
 
-test.runIf(isRoot)('what belongs to a user needs no capability when it can be reached without one', async () => {
+test('what belongs to a user needs no capability when it can be reached without one', { tags: ['root'] }, async () => {
   const dataDir = openFolder();
   chownSync(dataDir, nobody, nobody);
   const { prefix, owner } = await chooseDemotion({ folder: dataDir, folderOwner: nobody, program: '/bin/true' });

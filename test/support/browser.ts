@@ -9,8 +9,6 @@ export interface FoundBrowser {
   readonly env: Readonly<Record<string, string>>;
 }
 
-export const noBrowser = 'no browser here: install Chromium, or name one with CHROME_PATH';
-
 const systemPaths = [
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',

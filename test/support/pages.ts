@@ -1,6 +1,6 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, onTestFinished } from 'vitest';
-import { findBrowser, launchBrowser, noBrowser } from './browser.ts';
+import { findBrowser, launchBrowser } from './browser.ts';
 
 export const sizes = { desktop: { width: 1280, height: 900 }, phone: { width: 375, height: 812 } };
 
@@ -27,7 +27,7 @@ const found = await findBrowser();
 
 /** Tests that look at pages in one browser, which is started once for the file. Where there is none, they are skipped. */
 export function describeInBrowser(name: string, tests: (open: OpenPage) => void): void {
-  describe.skipIf(found === undefined)(found === undefined ? `${name} (${noBrowser})` : name, () => {
+  describe(name, { tags: ['chromium'] }, () => {
     let browser: Browser | undefined;
     beforeAll(async () => {
       if (found !== undefined) browser = await launchBrowser(found);

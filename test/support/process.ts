@@ -9,6 +9,9 @@ import { onTestFinished } from 'vitest';
 import { commandOf, endProcess } from '../../src/sandbox/processes.ts';
 import { type Client, createClient, type TestAccount } from './client.ts';
 
+/** What a process of ours needs to know of the machine, and nothing else of the environment that the tests run in. */
+const surroundings = { PATH: process.env['PATH'], HOME: process.env['HOME'], TMPDIR: process.env['TMPDIR'] };
+
 const bin = fileURLToPath(new URL('../../bin/paywright.mjs', import.meta.url));
 
 export interface ServerProcess {
@@ -78,7 +81,7 @@ export async function beginNpmStart(dataDir: string): Promise<{ npm: ChildProces
   const url = `http://127.0.0.1:${port}`;
   const npm = spawn('npm', ['start'], {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: dataDir, PORT: String(port) },
+    env: { ...surroundings, DATA_DIR: dataDir, PORT: String(port) },
     stdio: 'ignore',
   });
   onTestFinished(() => void npm.kill('SIGKILL'));
@@ -104,7 +107,7 @@ export async function canSignIn({ client }: ServerProcess, { email, password, ha
 export function begin(args: readonly string[], { dataDir, env, prefix = [] }: LaunchOptions) {
   const [command = process.execPath, ...rest] = [...prefix, process.execPath, bin, ...args];
   const child = spawn(command, rest, {
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: dataDir, ...env },
+    env: { ...surroundings, DATA_DIR: dataDir, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let written = '';

@@ -1,6 +1,7 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { Redis } from 'ioredis';
 import { freePort } from './process.ts';
+import { redisBinary } from './redis-binary.ts';
 
 export interface TestRedis {
   readonly url: string;
@@ -8,11 +9,6 @@ export interface TestRedis {
   /** Starts it again on the same port, empty. */
   restart(): Promise<void>;
 }
-
-/** Whether this machine has a Redis or Valkey server that a test can start. */
-export const redisBinary = ['redis-server', 'valkey-server'].find(
-  (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0,
-);
 
 /** A real server on a free port, which keeps nothing on disk. */
 export async function startRedis(): Promise<TestRedis> {

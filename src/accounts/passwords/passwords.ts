@@ -5,8 +5,14 @@ import { httpErrors } from '../../http/errors.ts';
 /** argon2id in the library's numbering, whose enum cannot be imported under isolated modules. */
 const argon2id = 2;
 
+/** What one hash costs: its memory in KiB, and how often it goes over it. */
+export interface PasswordCost {
+  readonly memoryCost: number;
+  readonly timeCost: number;
+}
+
 /** OWASP's parameters. A hash takes tens of milliseconds of one core and 19 MiB, by design. */
-const parameters = { algorithm: argon2id, memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
+export const usualPasswordCost: PasswordCost = { memoryCost: 19 * 1024, timeCost: 2 };
 
 /** One core is always left to everybody else: a flood of registrations waits in its own queue. */
 const atOnce = Math.min(4, Math.max(1, availableParallelism() - 1));
@@ -22,8 +28,9 @@ export interface Passwords {
   ): Promise<T>;
 }
 
-export function createPasswords(): Passwords {
+export function createPasswords(cost: PasswordCost = usualPasswordCost): Passwords {
   const enter = createGate(atOnce, mostWaiting);
+  const parameters = { algorithm: argon2id, parallelism: 1, ...cost };
   return {
     hash: (password, network) => enter(network, () => hash(password, parameters)),
     inTurn: (network, work) => enter(network, () => work(verify)),
