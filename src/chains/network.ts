@@ -39,6 +39,8 @@ export interface Network {
    * On a real chain that does nothing: there the next block comes by itself.
    */
   letTimePass(until: bigint): Promise<void>;
+  /** Calls back when there may be a new block, until the function that it returns is called. Only chains of the sandbox do. */
+  readonly onBlock?: ((listener: () => void) => () => void) | undefined;
 }
 
 /** Every chain that this service can reach. A chain that is not here was left off by the operator. */
@@ -55,6 +57,8 @@ export interface NetworkSettings {
   readonly feeCeiling?: FeeCeiling;
   /** Only where no block comes by itself: mines one if its time has come and there is none yet. */
   readonly letTimePass?: (client: PublicClient, until: bigint) => Promise<void>;
+  /** Only where the chain tells of its blocks. */
+  readonly onBlock?: (listener: () => void) => () => void;
 }
 
 /** With every address tried twice a question is answered or given up well before a job's time is over. */
@@ -70,7 +74,7 @@ export function createNetworks(settings: ReadonlyMap<ChainId, NetworkSettings>):
 }
 
 function createNetwork(id: ChainId, settings: NetworkSettings): Network {
-  const { urls, confirmations, pollMs, tokens = [], feeCeiling = usualCeiling(id), letTimePass } = settings;
+  const { urls, confirmations, pollMs, tokens = [], feeCeiling = usualCeiling(id), letTimePass, onBlock } = settings;
   const { name, chainId, native, tokens: own } = chains[id];
   const chain = defineChain({
     id: chainId,
@@ -103,6 +107,7 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
     tokens: [...known, ...tokens, ...(id === homeChain ? listed(coinTokens) : [])],
     feeCeiling,
     letTimePass: async (until) => letTimePass?.(client, until),
+    onBlock,
   };
 }
 

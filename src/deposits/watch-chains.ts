@@ -37,12 +37,8 @@ export interface Watchers {
 /** How often to ask whether a chain that another process reads has become free. */
 const elsewhereMs = 1_000;
 
-/**
- * How often to look at a chain that has made no block for a while, which only the sandbox's do: six of them, looked at as often
- * as one where something happens, were half of what an idle sandbox costs.
- */
-const quietMs = 1_000;
-const quietAfterMs = 2_000;
+/** How often to look at a chain that tells of its blocks, in case it does not. */
+const toldMs = 2_000;
 
 /** Watches every chain for deposits. Any number of processes may do so: each chain is read by one of them at a time. */
 export function startWatchers({ networks, startBlocks, ...options }: WatcherOptions): Watchers {
@@ -70,18 +66,25 @@ export function startWatchers({ networks, startBlocks, ...options }: WatcherOpti
 }
 
 function watch(network: Network, reader: ChainReader, logger: Logger) {
-  let lastBlockAt = performance.now();
-  const isQuiet = () => performance.now() - lastBlockAt > quietAfterMs;
-  return startLoop({
+  const pauseMs = network.onBlock === undefined ? network.pollMs : Math.max(network.pollMs, toldMs);
+  const loop = startLoop({
     logger,
     fields: { chain: network.id },
     trouble: 'deposits cannot be read',
     async run() {
       const progress = await reader.step();
       if (progress === 'elsewhere') return Math.max(network.pollMs, elsewhereMs);
-      if (progress === 'no_block') return isQuiet() ? Math.max(network.pollMs, quietMs) : network.pollMs;
-      lastBlockAt = performance.now();
-      return progress === 'more' ? 0 : network.pollMs;
+      return progress === 'more' ? 0 : pauseMs;
     },
   });
+  const stopListening = network.onBlock?.(() => loop.wake());
+  return {
+    get trouble() {
+      return loop.trouble;
+    },
+    stop() {
+      stopListening?.();
+      return loop.stop();
+    },
+  };
 }

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { type Hex, isHex, keccak256 } from 'viem';
 import { type ChainId, chains } from '../../chains/chains.ts';
 import type { Clock } from '../../clock.ts';
@@ -33,6 +34,9 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+/** Shorter than any client waits for an answer. */
+const longestAwaitMs = 4_000;
+
 /** A call that is about to be made: what to write down, or an answer that is known without making it. */
 type Planned = { readonly entry: JournalEntry } | { readonly answer: RpcOutcome };
 
@@ -45,6 +49,7 @@ export async function openLocalChain(options: OpenLocalChainOptions): Promise<Lo
   // The node counts on from its last block. Calls that mine nothing, such as an estimate, should see today's time.
   await node.call('evm_increaseTime', [Math.max(0, nowSeconds() - state.lastBlockTime)]);
 
+  const changes = new EventEmitter().setMaxListeners(0);
   const waiting: Waiting[] = [];
   let working = false;
   /** The time of the last block that is about to be mined. */
@@ -76,6 +81,7 @@ export async function openLocalChain(options: OpenLocalChainOptions): Promise<Lo
         }
         resolve(outcomes);
       }
+      if (entries.length > 0) changes.emit('change');
     } catch (error) {
       for (const { reject } of group) reject(error);
     }
@@ -115,6 +121,17 @@ export async function openLocalChain(options: OpenLocalChainOptions): Promise<Lo
     return missing ? { entry: plan('evm_mine', []) } : { answer: { result: null } };
   }
 
+  /** Answers with the number of the newest block, once that is another one than the caller knows, or after a while. */
+  async function awaitBlock(known: unknown): Promise<RpcOutcome> {
+    for (const signal = AbortSignal.timeout(longestAwaitMs); ; ) {
+      // Listened for before the node is asked, so that no block comes between the two.
+      const changed = once(changes, 'change', { signal }).catch(() => {});
+      const newest = await node.call('eth_blockNumber');
+      if ('error' in newest || newest.result !== known || signal.aborted) return newest;
+      await changed;
+    }
+  }
+
   function enqueue(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]> {
     return new Promise((resolve, reject) => {
       waiting.push({ calls, resolve, reject });
@@ -127,6 +144,7 @@ export async function openLocalChain(options: OpenLocalChainOptions): Promise<Lo
     async request({ method, params }) {
       const { name, kind } = canonicalMethod(method);
       if (kind === 'unknown') return { error: { code: -32_601, message: `the method ${method} does not exist` } };
+      if (name === 'sandbox_awaitBlock') return awaitBlock(params[0]);
       if (kind === 'read') return node.call(name, params);
       const [outcome] = await enqueue([{ method: name, params }]);
       if (outcome === undefined) throw new Error('a call was left without an answer');

@@ -7,6 +7,7 @@ import type { Logger } from '../../logger.ts';
 import { Refusal } from '../../refusal.ts';
 import { createChainTables } from './chain-tables.ts';
 import { createFaucet, type Faucet } from './faucet.ts';
+import { type BlockFollower, followBlocks } from './follow-blocks.ts';
 import { keepChains } from './keep-chains.ts';
 import { attestationUrlOf, type ChainUrls, findPublished } from './published-urls.ts';
 import { eurcOnPolygon } from './tokens.ts';
@@ -45,18 +46,30 @@ export async function connectLocalChains({ db }: { db: Database }): Promise<Loca
 
 function toLocalChains(db: Database, urls: ChainUrls, stop: () => Promise<void>): LocalChains {
   const settings = new Map<ChainId, NetworkSettings>();
+  const followers: BlockFollower[] = [];
   for (const id of chainIds) {
     const url = urls.get(id);
     if (url === undefined) continue;
+    const follower = followBlocks(url);
+    followers.push(follower);
     settings.set(id, {
       urls: [url],
       confirmations: 1,
       pollMs: 250,
       letTimePass,
+      onBlock: follower.onBlock,
       ...(id === 'MATIC' && { tokens: [{ asset: 'EURC', address: eurcOnPolygon }] }),
     });
   }
-  return { settings, faucet: createFaucet(db, settings), attestationUrl: attestationUrlOf(urls), stop };
+  return {
+    settings,
+    faucet: createFaucet(db, settings),
+    attestationUrl: attestationUrlOf(urls),
+    async stop() {
+      for (const follower of followers) follower.stop();
+      await stop();
+    },
+  };
 }
 
 async function letTimePass(client: PublicClient, until: bigint): Promise<void> {

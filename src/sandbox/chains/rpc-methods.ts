@@ -37,6 +37,7 @@ const reads = new Set([
   'hardhat_getAutomine',
   'hardhat_metadata',
   'net_version',
+  'sandbox_awaitBlock',
   'web3_clientVersion',
   'web3_sha3',
 ]);

@@ -154,5 +154,7 @@ function send(response: ServerResponse, status: number, body: object | undefined
     response.writeHead(204).end();
     return;
   }
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  const text = JSON.stringify(body);
+  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
+  response.writeHead(status, headers).end(text);
 }

@@ -1,0 +1,54 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { request } from 'undici';
+
+/** Tells of new blocks on one chain, however many listen. */
+export interface BlockFollower {
+  /** Answers how to stop listening. */
+  onBlock(listener: () => void): () => void;
+  stop(): void;
+}
+
+const pauseMs = 500;
+
+/** Waits at the chain for its next block while anybody listens. */
+export function followBlocks(url: string): BlockFollower {
+  const listeners = new Set<() => void>();
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let following = false;
+
+  async function follow(): Promise<void> {
+    following = true;
+    let known: unknown;
+    while (listeners.size > 0 && !signal.aborted) {
+      try {
+        const newest = await awaitBlock(url, known, signal);
+        if (newest !== known) for (const listener of listeners) listener();
+        known = newest;
+      } catch {
+        // The process that runs the chains is gone; another takes over within a second or two.
+        await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {});
+      }
+    }
+    following = false;
+  }
+
+  return {
+    onBlock(listener) {
+      listeners.add(listener);
+      if (!following) void follow();
+      return () => void listeners.delete(listener);
+    },
+    stop: () => stopping.abort(),
+  };
+}
+
+/** The chain answers when its newest block is another than `known`, or after some seconds with the same. */
+async function awaitBlock(url: string, known: unknown, signal: AbortSignal): Promise<unknown> {
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'sandbox_awaitBlock', params: [known ?? null] });
+  const answer = await request(url, { method: 'POST', headers, body, signal });
+  const { result } = (await answer.body.json()) as { result?: unknown };
+  if (result === undefined) throw new Error('the chain does not tell of its blocks');
+  return result;
+}
