@@ -53,7 +53,9 @@ export async function runPaywright(options: RunOptions): Promise<RunningPaywrigh
     await refuseTakenOperatorPort(config);
     const foundation = await layFoundation({ ...options, mayJoin: !roles.serve, closers });
     const work = roles.work ? await startWorking(foundation) : undefined;
-    const publicUrl = roles.serve ? await startServing(foundation, work) : undefined;
+    const publicUrl = roles.serve
+      ? await startServing(foundation, { worker: work, passwordCost: options.passwordCost })
+      : undefined;
     return { publicUrl, operatorPort: await startOperatorPort(foundation), stop };
   } catch (error) {
     await stop();

@@ -3,6 +3,7 @@ import { startAccountChanges } from '../accounts/account-changes.ts';
 import { accounts } from '../accounts/feature.ts';
 import { createKeyRing } from '../accounts/keys/key-ring.ts';
 import { createKeyUses } from '../accounts/keys/key-uses.ts';
+import type { PasswordCost } from '../accounts/passwords/passwords.ts';
 import { monotonicClock } from '../clock.ts';
 import type { ServingParts } from '../feature.ts';
 import { service } from '../http/feature.ts';
@@ -19,8 +20,15 @@ import { createMemoryLimiter } from '../rate-limit/memory-limiter.ts';
 import type { Foundation } from './foundation.ts';
 import { gather, settingsOf } from './listed-feature.ts';
 
+export interface ServingOptions {
+  /** Undefined where another process runs the jobs. */
+  readonly worker: Worker | undefined;
+  /** The usual one, except under test. */
+  readonly passwordCost: PasswordCost | undefined;
+}
+
 /** Answers requests. Returns the address that people reach the service at. */
-export async function startServing(foundation: Foundation, worker: Worker | undefined): Promise<string> {
+export async function startServing(foundation: Foundation, { worker, passwordCost }: ServingOptions): Promise<string> {
   const { features, config, logger, url, db, secrets, clock, publicUrl, closers, meters } = foundation;
 
   const limiter = await openLimiter(foundation);
@@ -47,7 +55,7 @@ export async function startServing(foundation: Foundation, worker: Worker | unde
   closers.push(() => accountChanges.stop());
 
   const { rateLimits } = config;
-  const parts = { ...foundation, once: createOnce(db), limiter, rateLimits, accountChanges };
+  const parts = { ...foundation, once: createOnce(db), limiter, rateLimits, accountChanges, passwordCost };
   const { all: routes, document } = describeRoutes(
     gather(features, config, (feature, settings) => feature.routes?.(parts, settings)),
     gather(features, config, ({ chapters }) => chapters),

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { createPasswords } from '../../src/accounts/passwords/passwords.ts';
+import { createPasswords, usualPasswordCost } from '../../src/accounts/passwords/passwords.ts';
 import { freshEmail } from '../support/client.ts';
 import { useService } from '../support/service.ts';
 
-const service = useService();
+const service = useService({ passwordCost: usualPasswordCost });
 const password = 'correct horse';
 
 describe('registration', () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, inject } from 'vitest';
+import type { PasswordCost } from '../../src/accounts/passwords/passwords.ts';
 import { features as listed } from '../../src/app/features.ts';
 import type { ListedFeature } from '../../src/app/listed-feature.ts';
 import { type Roles, type RunningPaywright, runPaywright } from '../../src/app/main.ts';
@@ -21,6 +22,9 @@ const unlimited = {
   PASSWORD_RESETS_PER_DAY_PER_NETWORK: '0',
 };
 
+/** Nearly every test registers accounts, and very few are about how slow that is. */
+const lowestPasswordCost: PasswordCost = { memoryCost: 8, timeCost: 1 };
+
 export interface Service {
   readonly url: string;
   readonly client: Client;
@@ -37,6 +41,8 @@ export interface StartOptions {
   readonly say?: (line: string) => void;
   readonly features?: readonly ListedFeature[];
   readonly checkpoint?: Checkpoint;
+  /** The lowest one, unless the test is about what a hash costs. */
+  readonly passwordCost?: PasswordCost;
 }
 
 /** Starts the whole service in this process, on a port of its own. */
@@ -50,6 +56,7 @@ export async function startService(database: Pick<TestDatabase, 'url'>, options:
     logger: options.logger ?? createLogger('silent'),
     roles: options.roles ?? { serve: true, work: true },
     say: options.say ?? (() => {}),
+    passwordCost: options.passwordCost ?? lowestPasswordCost,
     ...(options.checkpoint && { checkpoint: options.checkpoint }),
   });
   const url = running.publicUrl ?? '';
