@@ -1,5 +1,6 @@
-// npm test: makes the checkout ready, then runs the tests. Words are parts of paths: npm test -- bridge
-// npm run test:matrix: what takes every combination, in full.
+// npm test: makes the checkout ready, then runs the tests.
+// npm test -- bridge: the unit and integration tests whose path contains the word; with a path, only what lies there.
+// npm run test:matrix: the files that try every combination, in full.
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
@@ -9,6 +10,10 @@ import { endProcesses, removeFolder } from './test-processes.mjs';
 
 const given = process.argv.slice(2);
 const args = given.filter((word) => word !== '--matrix');
+const words = args.filter((word) => !word.startsWith('-'));
+// A word asks for quick feedback about one room. Tests that start processes and browsers are asked for by their path.
+if (words.length > 0 && words.length === args.length && !args.some((word) => word.includes('/')))
+  args.push('--exclude=test/e2e/**');
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 await runOrRefuse(async () => {
