@@ -9,6 +9,7 @@ await runPaywright({
   logger: createLogger('error'),
   roles: { serve: true, work: true },
   say: () => {},
+  passwordCost: { memoryCost: 8, timeCost: 1 },
   checkpoint(name) {
     if (name === process.env.END_AT) process.kill(process.pid, 'SIGKILL');
   },

@@ -6,7 +6,7 @@ import type { TestDatabase } from './database.ts';
 import { freePort } from './process.ts';
 
 /** It lives for a second or two, most of which goes into loading its code: compiling that well would not pay any more. */
-const flags = ['--no-opt', '--preserve-symlinks', '--preserve-symlinks-main'];
+const flags = ['--no-opt', '--max-lazy', '--preserve-symlinks', '--preserve-symlinks-main'];
 
 /** As many connections as it is given it opens while it starts, and each is a process of PostgreSQL. */
 const connections = '4';
