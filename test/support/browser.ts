@@ -1,6 +1,6 @@
-import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type Browser, chromium } from 'playwright-core';
 
 /** A browser on this machine, and the environment that it needs beside the usual one. */
@@ -64,16 +64,19 @@ export function launchBrowser({ path, env }: FoundBrowser): Promise<Browser> {
   return chromium.launch({ executablePath: path, args: flags, env: { ...definedEnvironment(), ...env } });
 }
 
+/** Beside the dependencies that it comes with, because the temporary folder of a run is removed with the run. */
+const home = fileURLToPath(new URL('../../node_modules/.cache/paywright-browser', import.meta.url));
+
 /**
  * The bundled browser is compressed. It is unpacked into a folder of its own, which then takes its final name in one
  * step, so that of two test processes doing this at once neither can meet a half-written one.
  */
 async function unpackBundled(): Promise<FoundBrowser> {
-  const home = join(tmpdir(), `paywright-test-browser-${userInfo().uid}`);
   if (!existsSync(home)) {
+    mkdirSync(dirname(home), { recursive: true });
     const fresh = mkdtempSync(`${home}-`);
     await inflateInto(fresh);
-    writeFileSync(join(fresh, 'fonts.conf'), fontConfig(home));
+    writeFileSync(join(fresh, 'fonts.conf'), fontConfig());
     try {
       renameSync(fresh, home);
     } catch (error) {
@@ -102,7 +105,7 @@ async function inflateInto(folder: string): Promise<void> {
   }
 }
 
-function fontConfig(home: string): string {
+function fontConfig(): string {
   const folders = [join(home, 'fonts'), '/usr/share/fonts'].map((folder) => `<dir>${folder}</dir>`).join('');
   return `<?xml version="1.0"?><fontconfig>${folders}<cachedir>${join(home, 'font-cache')}</cachedir></fontconfig>\n`;
 }

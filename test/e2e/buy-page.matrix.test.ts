@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { violations } from '../support/axe.ts';
 import type { TestAccount } from '../support/client.ts';
 import { addressOf, askForLink, endLink, payFromWallet, type TestLink } from '../support/funding.ts';
-import { brightness, describeInBrowser, looks, sizes, tooWide } from '../support/pages.ts';
+import { brightness, describeInBrowser, inBothColours, inEveryLook, sizes, tooWide } from '../support/pages.ts';
 import { useService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -166,7 +166,7 @@ describeInBrowser('in a browser', (open) => {
     return opened;
   }
 
-  it.each(looks)('a link fits a $size, $colorScheme, whatever its owner is called', async (look) => {
+  inEveryLook('a link fits a $size, $colorScheme, whatever its owner is called', async (look) => {
     const stranger = await newUser(`${'Wolfeschlegelsteinhausen'.repeat(4)}${hostile}`);
     const link = await ask(99_999.123456, stranger);
     const { page, requested } = await openLink(link, look);
@@ -318,10 +318,7 @@ describeInBrowser('in a browser', (open) => {
       );
     });
 
-    it.each([
-      { colorScheme: 'light', look: 'everything' },
-      { colorScheme: 'dark', look: 'colours' },
-    ] as const)('has nothing that axe would mend, $colorScheme', async ({ colorScheme, look }) => {
+    inBothColours('has nothing that axe would mend, $colorScheme', async ({ colorScheme, look }) => {
       const { page } = await open(`${service.url}/bot`, { viewport: sizes.phone, colorScheme });
       for (const address of addresses) {
         // The reference is looked at in a file of its own: all of it takes axe minutes.

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
 import type { TestAccount } from '../support/client.ts';
 import { startTestShop } from '../support/merchant.ts';
-import { describeInBrowser, looks, sizes, tooWide } from '../support/pages.ts';
+import { describeInBrowser, inEveryLook, sizes, tooWide } from '../support/pages.ts';
 import { useService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -32,7 +32,7 @@ async function hasPictures(preview: string, count: number): Promise<boolean> {
 }
 
 describeInBrowser('in a browser', (open) => {
-  it.each(looks)(
+  inEveryLook(
     'the photos of a search are shown on a $size, $colorScheme, and nobody else is asked',
     async ({ viewport, colorScheme }) => {
       // How many there are, and which comes first, depends on which way into the shop was quicker.

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { violations } from '../support/axe.ts';
 import type { TestAccount } from '../support/client.ts';
-import { brightness, describeInBrowser, looks, sizes, tooWide } from '../support/pages.ts';
+import { brightness, describeInBrowser, inEveryLook, sizes, tooWide } from '../support/pages.ts';
 import { useService } from '../support/service.ts';
 import { tokenIn } from '../support/verify-email.ts';
 
@@ -18,7 +18,7 @@ async function askForLink({ email }: TestAccount): Promise<string> {
 }
 
 describeInBrowser('the page for a new password', (open) => {
-  it.each(looks)('fits a $size, $colorScheme, and tells nobody the token', async ({ viewport, colorScheme }) => {
+  inEveryLook('fits a $size, $colorScheme, and tells nobody the token', async ({ viewport, colorScheme }) => {
     const link = await askForLink(await service.client.register());
     const { page, requested, trouble, foreignTo } = await open(link, { viewport, colorScheme });
     expect(await trouble()).toEqual([]);

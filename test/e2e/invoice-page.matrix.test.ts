@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { TestAccount } from '../support/client.ts';
 import { useInvoices } from '../support/invoices.ts';
-import { brightness, describeInBrowser, looks, sizes, tooWide } from '../support/pages.ts';
+import { brightness, describeInBrowser, inEveryLook, sizes, tooWide } from '../support/pages.ts';
 import { useService } from '../support/service.ts';
 
 const service = useService();
@@ -54,33 +54,30 @@ describe('the page of an invoice', () => {
 });
 
 describeInBrowser('in a browser', (open) => {
-  it.each(looks)(
-    'fits a $size, $colorScheme, whatever a stranger writes into it',
-    async ({ viewport, colorScheme }) => {
-      const { body } = await ask(
-        sender,
-        { toHandle: payer.handle },
-        {
-          amount: 123_456_789.123456,
-          description: `${'x'.repeat(200)} ${hostile} ${'word '.repeat(30)}`,
-          dueAt: '2099-09-30T23:59:59Z',
-        },
-      );
-      const { page, trouble, foreignTo } = await open(body.pageUrl, { viewport, colorScheme });
-      expect(await trouble()).toEqual([]);
-      expect(await foreignTo(service.url)).toEqual([]);
-      expect(await page.title()).toContain('123,456,789.123456 USDC for Wolfeschlegel');
-      expect(await page.locator('main img, main script').count()).toBe(0);
-      expect(await page.locator('.amount').innerText()).toMatch(/^123,456,789\.123456\s+USDC$/);
-      expect(await page.locator('.what').innerText()).toContain(hostile);
-      expect(await tooWide(page)).toEqual([]);
-      const code = await page.locator('svg.qr').boundingBox();
-      expect(code?.width).toBeGreaterThan(150);
-      expect(code?.width).toBeCloseTo(code?.height ?? 0, 0);
-      if (colorScheme === 'light') expect(await brightness(page)).toBeGreaterThan(600);
-      else expect(await brightness(page)).toBeLessThan(150);
-    },
-  );
+  inEveryLook('fits a $size, $colorScheme, whatever a stranger writes into it', async ({ viewport, colorScheme }) => {
+    const { body } = await ask(
+      sender,
+      { toHandle: payer.handle },
+      {
+        amount: 123_456_789.123456,
+        description: `${'x'.repeat(200)} ${hostile} ${'word '.repeat(30)}`,
+        dueAt: '2099-09-30T23:59:59Z',
+      },
+    );
+    const { page, trouble, foreignTo } = await open(body.pageUrl, { viewport, colorScheme });
+    expect(await trouble()).toEqual([]);
+    expect(await foreignTo(service.url)).toEqual([]);
+    expect(await page.title()).toContain('123,456,789.123456 USDC for Wolfeschlegel');
+    expect(await page.locator('main img, main script').count()).toBe(0);
+    expect(await page.locator('.amount').innerText()).toMatch(/^123,456,789\.123456\s+USDC$/);
+    expect(await page.locator('.what').innerText()).toContain(hostile);
+    expect(await tooWide(page)).toEqual([]);
+    const code = await page.locator('svg.qr').boundingBox();
+    expect(code?.width).toBeGreaterThan(150);
+    expect(code?.width).toBeCloseTo(code?.height ?? 0, 0);
+    if (colorScheme === 'light') expect(await brightness(page)).toBeGreaterThan(600);
+    else expect(await brightness(page)).toBeLessThan(150);
+  });
 
   it('shows what has become of it when it is looked at again', async () => {
     const open1 = async (end: (id: string) => Promise<unknown>) => {
