@@ -147,13 +147,13 @@ test('whole balances leave to the last unit, are told in text, and the reserves 
     nets[coin] = gross - fee;
     ids.push(reply.body.txId);
   }
-  for (const id of ids) {
-    await until(
-      'it to be complete',
-      async () => (await get(`/circle/withdrawals/${id}`)).status === 'complete',
-      60_000,
+  await until('all to be complete', async () => {
+    const { rows } = await service.database.db.query(
+      "SELECT FROM withdrawals WHERE id = ANY ($1) AND status = 'complete'",
+      [ids],
     );
-  }
+    return rows.length === ids.length;
+  });
   polling = false;
   await poll;
   expect(differing).toEqual([]);

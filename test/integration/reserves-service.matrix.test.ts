@@ -8,6 +8,7 @@ import { reconcile } from '../../src/reserves/reconcile.ts';
 import { type ReserveRow, reportReserves } from '../../src/reserves/report.ts';
 import { connectLocalChains, type LocalChains } from '../../src/sandbox/chains/local-chains.ts';
 import type { TestAccount } from '../support/client.ts';
+import { isMatrix } from '../support/matrix.ts';
 import { verifyProof } from '../support/proofs.ts';
 import { useService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -93,20 +94,16 @@ describe('GET /reserves and GET /account/proof', () => {
 test('whenever anybody looks, while money comes, moves and goes, the difference is nothing', async () => {
   let busy = true;
   const work = Promise.all(
-    Array.from({ length: 4 }, async () => {
+    Array.from({ length: isMatrix ? 4 : 2 }, async () => {
       const [from, to] = [await funded(100), await funded(20)];
       await service.client.post('/agent/transfer', { to: to.handle, amount: 30, currency: 'USDC' }, from.key);
       const withdrawals = [from, to, from].map(async (account) => {
         const body = { amount: 12.345678, currency: 'USDC', address: outside() };
         const { body: opened } = await service.client.post('/circle/withdraw', body, account.key);
-        await until(
-          'the withdrawal',
-          async () => {
-            const { body: now } = await service.client.get(`/circle/withdrawals/${opened.txId}`, account.key);
-            return now.status === 'complete';
-          },
-          60_000,
-        );
+        await until('the withdrawal', async () => {
+          const { rows } = await database.db.query('SELECT status FROM withdrawals WHERE id = $1', [opened.txId]);
+          return rows[0]?.['status'] === 'complete';
+        });
       });
       await Promise.all(withdrawals);
     }),

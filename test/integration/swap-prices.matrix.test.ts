@@ -12,6 +12,7 @@ import { type Market, MarketUnreachable } from '../../src/swaps/market.ts';
 import type { Swap } from '../../src/swaps/swap.ts';
 import type { SwapToken } from '../../src/swaps/tokens.ts';
 import type { User } from '../support/deposits.ts';
+import { oneOfMany } from '../support/matrix.ts';
 import { useSwapWorld } from '../support/swaps.ts';
 import { poolOf, useMarket } from '../support/uniswap.ts';
 import { startUnrulyRpc } from '../support/unruly-rpc.ts';
@@ -97,81 +98,102 @@ afterAll(async () => {
 describe('a price that moves', () => {
   afterEach(() => moveMatic(0));
 
-  test.each([
+  for (const [from, to, move] of [
     ['USDC', 'MATIC', 15],
     ['MATIC', 'USDC', -15],
-  ] as const)(
-    'by more than one percent before %s is prepared for %s: nothing is sent, and all is back',
-    async (from, to, move) => {
-      const begun = await begin(from, to);
-      await world.goOn(begun.id, 'preparing', world.step);
-      await moveMatic(move);
-      expect(await expectBack(begun)).toMatchObject({ error: priceMoved, txHash: null });
-      expect(await stepsOf(begun.id)).toEqual(
-        from === 'MATIC'
-          ? ['fill confirmed', 'unwrap confirmed', 'wrap confirmed']
-          : ['fill confirmed', 'approve confirmed', 'return confirmed', 'disallow confirmed'],
-      );
-    },
-  );
+  ] as const) {
+    test(
+      `by more than one percent before ${from} is prepared for ${to}: nothing is sent, and all is back`,
+      oneOfMany({ isRepresentative: from === 'MATIC' }),
+      async () => {
+        const begun = await begin(from, to);
+        await world.goOn(begun.id, 'preparing', world.step);
+        await moveMatic(move);
+        expect(await expectBack(begun)).toMatchObject({ error: priceMoved, txHash: null });
+        expect(await stepsOf(begun.id)).toEqual(
+          from === 'MATIC'
+            ? ['fill confirmed', 'unwrap confirmed', 'wrap confirmed']
+            : ['fill confirmed', 'approve confirmed', 'return confirmed', 'disallow confirmed'],
+        );
+      },
+    );
+  }
 
-  test.each([
+  for (const [from, to, move] of [
     ['USDC', 'MATIC', 15],
     ['MATIC', 'USDC', -15],
-  ] as const)('by more than one percent after %s was prepared for %s: it is refused', async (from, to, move) => {
-    const begun = await begin(from, to);
-    await world.goOn(begun.id, 'swapping', world.step);
-    await moveMatic(move);
-    expect(await expectBack(begun)).toMatchObject({ error: priceMoved, txHash: null });
-  });
+  ] as const) {
+    test(
+      `by more than one percent after ${from} was prepared for ${to}: it is refused`,
+      oneOfMany({ isRepresentative: from === 'USDC' }),
+      async () => {
+        const begun = await begin(from, to);
+        await world.goOn(begun.id, 'swapping', world.step);
+        await moveMatic(move);
+        expect(await expectBack(begun)).toMatchObject({ error: priceMoved, txHash: null });
+      },
+    );
+  }
 
-  test.each([
+  for (const [from, to, move] of [
     ['USDC', 'MATIC', 15],
     ['MATIC', 'USDC', -15],
-  ] as const)(
-    'by more than one percent when the swap of %s for %s was sent: the chain undoes it, and its owner is told why',
-    async (from, to, move) => {
-      const begun = await begin(from, to);
-      await world.goOn(begun.id, 'swapping', world.step);
-      await signOnly(begun.id);
-      await moveMatic(move);
-      const { error, txHash } = await expectBack(begun);
-      expect(await chains.network('MATIC').client.getTransactionReceipt({ hash: txHash as Hex })).toMatchObject({
-        status: 'reverted',
-      });
-      expect(error).toBe(priceMoved);
-    },
-  );
+  ] as const) {
+    test(
+      `by more than one percent when the swap of ${from} for ${to} was sent: the chain undoes it, and its owner is told why`,
+      oneOfMany({ isRepresentative: from === 'MATIC' }),
+      async () => {
+        const begun = await begin(from, to);
+        await world.goOn(begun.id, 'swapping', world.step);
+        await signOnly(begun.id);
+        await moveMatic(move);
+        const { error, txHash } = await expectBack(begun);
+        expect(await chains.network('MATIC').client.getTransactionReceipt({ hash: txHash as Hex })).toMatchObject({
+          status: 'reverted',
+        });
+        expect(error).toBe(priceMoved);
+      },
+    );
+  }
 
-  test.each([
+  for (const [from, to, move] of [
     ['USDC', 'MATIC', 6],
     ['MATIC', 'USDC', -6],
-  ] as const)(
-    'by less than one percent: %s is swapped for %s, and how much less it was is told',
-    async (from, to, move) => {
-      const begun = await begin(from, to);
-      await world.goOn(begun.id, 'swapping', world.step);
-      await moveMatic(move);
-      const swap = await expectSwapped(begun);
-      expect(swap.amountOut?.atomic).toBeLessThan(swap.quoted.atomic);
-      expect(swap.amountOut?.atomic).toBeGreaterThanOrEqual(swap.amountOutMin.atomic);
-      const slippage = Number(describeSwap(swap).slippage);
-      expect(slippage).toBeGreaterThan(0.005);
-      expect(slippage).toBeLessThan(0.0065);
-    },
-  );
+  ] as const) {
+    test(
+      `by less than one percent: ${from} is swapped for ${to}, and how much less it was is told`,
+      oneOfMany({ isRepresentative: from === 'USDC' }),
+      async () => {
+        const begun = await begin(from, to);
+        await world.goOn(begun.id, 'swapping', world.step);
+        await moveMatic(move);
+        const swap = await expectSwapped(begun);
+        expect(swap.amountOut?.atomic).toBeLessThan(swap.quoted.atomic);
+        expect(swap.amountOut?.atomic).toBeGreaterThanOrEqual(swap.amountOutMin.atomic);
+        const slippage = Number(describeSwap(swap).slippage);
+        expect(slippage).toBeGreaterThan(0.005);
+        expect(slippage).toBeLessThan(0.0065);
+      },
+    );
+  }
 
-  test.each([
+  for (const [from, to, move] of [
     ['USDC', 'MATIC', -20],
     ['MATIC', 'USDC', 20],
-  ] as const)("in its owner's favour: whoever sells %s for %s gets more", async (from, to, move) => {
-    const begun = await begin(from, to);
-    await world.goOn(begun.id, 'swapping', world.step);
-    await moveMatic(move);
-    const swap = await expectSwapped(begun);
-    expect(swap.amountOut?.atomic).toBeGreaterThan((swap.quoted.atomic * 1_015n) / 1_000n);
-    expect(Number(describeSwap(swap).slippage)).toBeLessThan(-0.015);
-  });
+  ] as const) {
+    test(
+      `in its owner's favour: whoever sells ${from} for ${to} gets more`,
+      oneOfMany({ isRepresentative: from === 'MATIC' }),
+      async () => {
+        const begun = await begin(from, to);
+        await world.goOn(begun.id, 'swapping', world.step);
+        await moveMatic(move);
+        const swap = await expectSwapped(begun);
+        expect(swap.amountOut?.atomic).toBeGreaterThan((swap.quoted.atomic * 1_015n) / 1_000n);
+        expect(Number(describeSwap(swap).slippage)).toBeLessThan(-0.015);
+      },
+    );
+  }
 
   test('on one way only: it goes another', async () => {
     const begun = await begin('USDC', 'MATIC');
@@ -202,10 +224,16 @@ describe('a deadline that passes', () => {
     await expectSwapped(punctual);
   });
 
-  test.each(['USDC', 'MATIC'] as const)('while %s is prepared: nothing is swapped', async (from) => {
-    const begun = await begin(from, 'ETH', -1);
-    expect(await expectBack(begun)).toMatchObject({ error: tooLate, txHash: null });
-  });
+  for (const from of ['USDC', 'MATIC'] as const) {
+    test(
+      `while ${from} is prepared: nothing is swapped`,
+      oneOfMany({ isRepresentative: from === 'MATIC' }),
+      async () => {
+        const begun = await begin(from, 'ETH', -1);
+        expect(await expectBack(begun)).toMatchObject({ error: tooLate, txHash: null });
+      },
+    );
+  }
 
   test('while the market does not answer: it is not waited for', async () => {
     const begun = await begin('USDC', 'ETH', -1);
@@ -217,26 +245,39 @@ describe('a deadline that passes', () => {
     await expectBack(begun, (id) => runner.advance({ saga: 'swap', id }));
   });
 
-  test.each(['USDC', 'MATIC'] as const)('before the swap of %s is sent: it is refused', async (from) => {
-    const begun = await begin(from, 'ETH', 1_200);
-    await world.goOn(begun.id, 'swapping', world.step);
-    await chains.rpc('MATIC', 'evm_increaseTime', [1_300]);
-    await chains.mine('MATIC');
-    expect(await expectBack(begun)).toMatchObject({ error: tooLate, txHash: null });
-  });
+  for (const from of ['USDC', 'MATIC'] as const) {
+    test(
+      `before the swap of ${from} is sent: it is refused`,
+      oneOfMany({ isRepresentative: from === 'USDC' }),
+      async () => {
+        const begun = await begin(from, 'ETH', 1_200);
+        await world.goOn(begun.id, 'swapping', world.step);
+        await chains.rpc('MATIC', 'evm_increaseTime', [1_300]);
+        await chains.mine('MATIC');
+        expect(await expectBack(begun)).toMatchObject({ error: tooLate, txHash: null });
+      },
+    );
+  }
 
-  test.each(['USDC', 'MATIC'] as const)('when the swap of %s was sent: the chain undoes it', async (from) => {
-    const late = (await chains.network('MATIC').client.getBlock()).timestamp - BigInt(Math.floor(Date.now() / 1_000));
-    const begun = await begin(from, 'ETH', Number(late) + 1_200);
-    await world.goOn(begun.id, 'swapping', world.step);
-    await signOnly(begun.id);
-    await chains.rpc('MATIC', 'evm_increaseTime', [1_300]);
-    const { error, txHash } = await expectBack(begun);
-    expect(await chains.network('MATIC').client.getTransactionReceipt({ hash: txHash as Hex })).toMatchObject({
-      status: 'reverted',
-    });
-    expect(error).toBe(tooLate);
-  });
+  for (const from of ['USDC', 'MATIC'] as const) {
+    test(
+      `when the swap of ${from} was sent: the chain undoes it`,
+      oneOfMany({ isRepresentative: from === 'USDC' }),
+      async () => {
+        const late =
+          (await chains.network('MATIC').client.getBlock()).timestamp - BigInt(Math.floor(Date.now() / 1_000));
+        const begun = await begin(from, 'ETH', Number(late) + 1_200);
+        await world.goOn(begun.id, 'swapping', world.step);
+        await signOnly(begun.id);
+        await chains.rpc('MATIC', 'evm_increaseTime', [1_300]);
+        const { error, txHash } = await expectBack(begun);
+        expect(await chains.network('MATIC').client.getTransactionReceipt({ hash: txHash as Hex })).toMatchObject({
+          status: 'reverted',
+        });
+        expect(error).toBe(tooLate);
+      },
+    );
+  }
 });
 
 describe('pools that run dry within the last percent', () => {
@@ -303,37 +344,40 @@ describe('pools that run dry within the last percent', () => {
     );
   }
 
-  test.each([
+  for (const [from, to, fee] of [
     ['DAI', 'MATIC', 500],
     ['MATIC', 'DAI', 3000],
-  ] as const)(
-    'take less than all of %s: the rest is its owner’s, in the treasury, and nobody may take it',
-    async (from, to, fee) => {
-      const fees = await world.owed('fees', from);
-      // Half as much again as is needed.
-      const all = (amounts[to].atomic * 155n) / 100n;
-      await openPool({ sells: to, fee, atomic: all });
-      const begun = await begin(from, to);
-      const { id } = begun;
-      const { quoted } = await world.goOn(id, 'swapping', world.step);
-      // Somebody buys until only 99.5 % of it are left there.
-      const left = (quoted.atomic * 995n) / 1_000n;
-      const other = await chains.outsider({
-        tokens: [{ asset: from === 'MATIC' ? 'WMATIC' : from, atomic: 10n * amounts[from].atomic }],
-      });
-      await market.swap(other, {
-        path: [from, [fee, to]],
-        amountIn: ((all - left) * netOf(from)) / quoted.atomic,
-      });
-      const inTreasury = await world.held('treasury', from);
-      const swap = await expectSwapped(begun);
-      expect(swap.unspent.atomic).toBeGreaterThan(netOf(from) / 1_000n);
-      expect(swap.unspent.atomic).toBeLessThan(netOf(from) / 100n);
-      expect((await world.held('treasury', from)) - inTreasury).toBe(swap.unspent.atomic);
-      expect((await world.owed('fees', from)) - fees).toBe(swapFee(amounts[from]).atomic);
-      expect(describeSwap(swap).unspent).not.toBe('0');
-      await world.read();
-      expect(Object.values(await world.differences()).filter((difference) => difference !== '0')).toEqual([]);
-    },
-  );
+  ] as const) {
+    test(
+      `take less than all of ${from}: the rest is its owner’s, in the treasury, and nobody may take it`,
+      oneOfMany({ isRepresentative: from === 'DAI' }),
+      async () => {
+        const fees = await world.owed('fees', from);
+        // Half as much again as is needed.
+        const all = (amounts[to].atomic * 155n) / 100n;
+        await openPool({ sells: to, fee, atomic: all });
+        const begun = await begin(from, to);
+        const { id } = begun;
+        const { quoted } = await world.goOn(id, 'swapping', world.step);
+        // Somebody buys until only 99.5 % of it are left there.
+        const left = (quoted.atomic * 995n) / 1_000n;
+        const other = await chains.outsider({
+          tokens: [{ asset: from === 'MATIC' ? 'WMATIC' : from, atomic: 10n * amounts[from].atomic }],
+        });
+        await market.swap(other, {
+          path: [from, [fee, to]],
+          amountIn: ((all - left) * netOf(from)) / quoted.atomic,
+        });
+        const inTreasury = await world.held('treasury', from);
+        const swap = await expectSwapped(begun);
+        expect(swap.unspent.atomic).toBeGreaterThan(netOf(from) / 1_000n);
+        expect(swap.unspent.atomic).toBeLessThan(netOf(from) / 100n);
+        expect((await world.held('treasury', from)) - inTreasury).toBe(swap.unspent.atomic);
+        expect((await world.owed('fees', from)) - fees).toBe(swapFee(amounts[from]).atomic);
+        expect(describeSwap(swap).unspent).not.toBe('0');
+        await world.read();
+        expect(Object.values(await world.differences()).filter((difference) => difference !== '0')).toEqual([]);
+      },
+    );
+  }
 });

@@ -9,6 +9,7 @@ import { connectLocalChains, startLocalChains } from '../../src/sandbox/chains/l
 import { bridgedTokens, mintedTokens, wrappedCoins } from '../../src/sandbox/chains/tokens.ts';
 import { startChains, type TestChains, useChains } from '../support/chains.ts';
 import { useDatabase } from '../support/database.ts';
+import { isMatrix, oneOfMany } from '../support/matrix.ts';
 
 const database = useDatabase();
 const chains = useChains(database);
@@ -23,71 +24,73 @@ function freshAddress(): Hex {
   return `0x${randomUUID().replaceAll('-', '').padEnd(40, '0')}`;
 }
 
-describe.each(chainIds)('on %s', (chain) => {
-  test('every token is what its clients expect', async () => {
-    const { client } = chains.network(chain);
-    for (const { asset, address, name, symbol, decimals } of mintedTokens[chain]) {
+for (const chain of chainIds) {
+  describe(`on ${chain}`, oneOfMany({ isRepresentative: chain === 'MATIC' }), () => {
+    test('every token is what its clients expect', async () => {
+      const { client } = chains.network(chain);
+      for (const { asset, address, name, symbol, decimals } of mintedTokens[chain]) {
+        expect([
+          await client.readContract({ abi: tokenAbi, address, functionName: 'name' }),
+          await client.readContract({ abi: tokenAbi, address, functionName: 'version' }),
+          await client.readContract({ abi: metadataAbi, address, functionName: 'symbol' }),
+          await client.readContract({ abi: metadataAbi, address, functionName: 'decimals' }),
+        ]).toEqual([name, '2', symbol, decimals]);
+        const to = freshAddress();
+        await chains.mint(chain, asset, to, 5_000_000n);
+        const balance = client.readContract({ abi: tokenAbi, address, functionName: 'balanceOf', args: [to] });
+        expect(await balance).toBe(5_000_000n);
+      }
+    });
+
+    test('what came over a bridge is minted by its depositor, and has no version', async () => {
+      const { client } = chains.network(chain);
+      for (const { asset, address, name, symbol, decimals } of bridgedTokens(chain)) {
+        expect([
+          await client.readContract({ abi: tokenAbi, address, functionName: 'name' }),
+          await client.readContract({ abi: metadataAbi, address, functionName: 'symbol' }),
+          await client.readContract({ abi: metadataAbi, address, functionName: 'decimals' }),
+        ]).toEqual([name, symbol, decimals]);
+        await expect(client.readContract({ abi: tokenAbi, address, functionName: 'version' })).rejects.toThrow();
+        const to = freshAddress();
+        await chains.mint(chain, asset, to, 5_000_000n);
+        expect(await chains.balanceOf(chain, asset, to)).toBe(5_000_000n);
+      }
+    });
+
+    test('native coin is wrapped by paying it in', async () => {
+      const { client } = chains.network(chain);
+      const { address, name, symbol } = wrappedCoins[chain];
+      const ada = await chains.outsider({ chains: [chain] });
+      await ada.wallet(chain).writeContract({
+        abi: metadataAbi,
+        address,
+        functionName: 'deposit',
+        value: 3n,
+        account: ada.account,
+        chain: null,
+      });
       expect([
         await client.readContract({ abi: tokenAbi, address, functionName: 'name' }),
-        await client.readContract({ abi: tokenAbi, address, functionName: 'version' }),
         await client.readContract({ abi: metadataAbi, address, functionName: 'symbol' }),
         await client.readContract({ abi: metadataAbi, address, functionName: 'decimals' }),
-      ]).toEqual([name, '2', symbol, decimals]);
-      const to = freshAddress();
-      await chains.mint(chain, asset, to, 5_000_000n);
-      const balance = client.readContract({ abi: tokenAbi, address, functionName: 'balanceOf', args: [to] });
-      expect(await balance).toBe(5_000_000n);
-    }
-  });
-
-  test('what came over a bridge is minted by its depositor, and has no version', async () => {
-    const { client } = chains.network(chain);
-    for (const { asset, address, name, symbol, decimals } of bridgedTokens(chain)) {
-      expect([
-        await client.readContract({ abi: tokenAbi, address, functionName: 'name' }),
-        await client.readContract({ abi: metadataAbi, address, functionName: 'symbol' }),
-        await client.readContract({ abi: metadataAbi, address, functionName: 'decimals' }),
-      ]).toEqual([name, symbol, decimals]);
-      await expect(client.readContract({ abi: tokenAbi, address, functionName: 'version' })).rejects.toThrow();
-      const to = freshAddress();
-      await chains.mint(chain, asset, to, 5_000_000n);
-      expect(await chains.balanceOf(chain, asset, to)).toBe(5_000_000n);
-    }
-  });
-
-  test('native coin is wrapped by paying it in', async () => {
-    const { client } = chains.network(chain);
-    const { address, name, symbol } = wrappedCoins[chain];
-    const ada = await chains.outsider({ chains: [chain] });
-    await ada.wallet(chain).writeContract({
-      abi: metadataAbi,
-      address,
-      functionName: 'deposit',
-      value: 3n,
-      account: ada.account,
-      chain: null,
+        await client.readContract({ abi: tokenAbi, address, functionName: 'balanceOf', args: [ada.address] }),
+      ]).toEqual([name, symbol, 18, 3n]);
     });
-    expect([
-      await client.readContract({ abi: tokenAbi, address, functionName: 'name' }),
-      await client.readContract({ abi: metadataAbi, address, functionName: 'symbol' }),
-      await client.readContract({ abi: metadataAbi, address, functionName: 'decimals' }),
-      await client.readContract({ abi: tokenAbi, address, functionName: 'balanceOf', args: [ada.address] }),
-    ]).toEqual([name, symbol, 18, 3n]);
-  });
 
-  test('many calls are made in one', async () => {
-    const { client, tokens } = chains.network(chain);
-    const [usdc] = tokens;
-    if (usdc === undefined) throw new Error('there is no USDC');
-    const results = await client.readContract({
-      abi: multicallAbi.map((item) => ({ ...item, stateMutability: 'view' as const })),
-      address: multicallAddress,
-      functionName: 'aggregate3',
-      args: [[{ target: usdc.address, allowFailure: false, callData: '0x06fdde03' }]],
+    test('many calls are made in one', async () => {
+      const { client, tokens } = chains.network(chain);
+      const [usdc] = tokens;
+      if (usdc === undefined) throw new Error('there is no USDC');
+      const results = await client.readContract({
+        abi: multicallAbi.map((item) => ({ ...item, stateMutability: 'view' as const })),
+        address: multicallAddress,
+        functionName: 'aggregate3',
+        args: [[{ target: usdc.address, allowFailure: false, callData: '0x06fdde03' }]],
+      });
+      expect(JSON.stringify(results)).toContain(Buffer.from('USD Coin').toString('hex'));
     });
-    expect(JSON.stringify(results)).toContain(Buffer.from('USD Coin').toString('hex'));
   });
-});
+}
 
 test('EIP-3009: whoever is shown an authorization can make the transfer', async () => {
   const [ada, grace] = [await chains.outsider({ tokens: [{ asset: 'USDC', atomic: 10n }] }), await chains.outsider()];
@@ -146,8 +149,9 @@ describe('the faucet', () => {
   test('serves many at once, from two processes', async () => {
     const other = await connectLocalChains(database);
     const to = freshAddress();
+    const count = isMatrix ? 60 : 12;
     await Promise.all(
-      Array.from({ length: 60 }, (_, n) =>
+      Array.from({ length: count }, (_, n) =>
         (n % 2 === 0 ? chains.local : other).faucet.mint({
           id: randomUUID(),
           chain: 'BASE',
@@ -157,7 +161,7 @@ describe('the faucet', () => {
         }),
       ),
     );
-    expect(await chains.balanceOf('BASE', 'EURC', to)).toBe(60n);
+    expect(await chains.balanceOf('BASE', 'EURC', to)).toBe(BigInt(count));
   });
 
   test('gives native coin', async () => {

@@ -16,6 +16,7 @@ import { withdrawalSaga } from '../../src/withdrawals/saga.ts';
 import { mostValue } from '../../src/withdrawals/value-limits.ts';
 import { tokenNames, useCoinWorld } from '../support/coins.ts';
 import { endAt, type User } from '../support/deposits.ts';
+import { oneOfMany } from '../support/matrix.ts';
 
 const coinWorld = useCoinWorld();
 const { world, chains, db, tricks, flagged, deposit, sweep, withdraw, goOn, look, expectAgreement } = coinWorld;
@@ -77,24 +78,27 @@ async function expectRefunded(id: string, reason: string): Promise<void> {
   expect(await native(to)).toBe(0n);
 }
 
-test.each(coins)(
-  'a whole balance of %s leaves to the last unit, and everything agrees at every moment',
-  async (coin) => {
-    await deposit(user, coin, whole);
-    const { id, fee, net } = await withdraw(user, coin, { gross: whole, to });
-    // 1.49 %, half of the last unit rounded up.
-    expect(fee.atomic).toBe((whole * 149n + 5_000n) / 10_000n);
-    const earned = await coinWorld.ledgerOf('fees', coin);
-    // It has come to a wallet of theirs and must be fetched first.
-    await coinWorld.advance(id);
-    await sweep(expectAgreement);
-    await goOn(id, 'complete', expectAgreement);
-    expect(await world.balance(user, coin)).toBe(0n);
-    expect(await chains.balanceOf('MATIC', coin, to)).toBe(net.atomic);
-    if (coin === 'MATIC') expect(await chains.balanceOf('MATIC', tokenNames[coin], to)).toBe(0n);
-    expect((await coinWorld.ledgerOf('fees', coin)) - earned).toBe(fee.atomic);
-  },
-);
+for (const coin of coins) {
+  test(
+    `a whole balance of ${coin} leaves to the last unit, and everything agrees at every moment`,
+    oneOfMany({ isRepresentative: coin !== 'ETH' }),
+    async () => {
+      await deposit(user, coin, whole);
+      const { id, fee, net } = await withdraw(user, coin, { gross: whole, to });
+      // 1.49 %, half of the last unit rounded up.
+      expect(fee.atomic).toBe((whole * 149n + 5_000n) / 10_000n);
+      const earned = await coinWorld.ledgerOf('fees', coin);
+      // It has come to a wallet of theirs and must be fetched first.
+      await coinWorld.advance(id);
+      await sweep(expectAgreement);
+      await goOn(id, 'complete', expectAgreement);
+      expect(await world.balance(user, coin)).toBe(0n);
+      expect(await chains.balanceOf('MATIC', coin, to)).toBe(net.atomic);
+      if (coin === 'MATIC') expect(await chains.balanceOf('MATIC', tokenNames[coin], to)).toBe(0n);
+      expect((await coinWorld.ledgerOf('fees', coin)) - earned).toBe(fee.atomic);
+    },
+  );
+}
 
 test('a transaction that pays something else in native coin is named', async () => {
   await deposit(user, 'MATIC', whole);
@@ -156,28 +160,36 @@ describe('a recipient', () => {
     expect(rows).toEqual([]);
   });
 
-  test.each([
+  for (const [what, code] of [
     ['would use up our gas', wastes],
     ['comes to no end', endless],
-  ])('that %s is not paid', async (_, code) => {
-    await deposit(user, 'MATIC', whole);
-    await sweep();
-    await setCode(to, code);
-    const { id } = await withdraw(user, 'MATIC', { gross: whole, to });
-    await goOn(id, 'failed', expectAgreement);
-    await expectRefunded(id, 'takes too much gas');
-  });
+  ] as const) {
+    test(`that ${what} is not paid`, oneOfMany({ isRepresentative: code === endless }), async () => {
+      await deposit(user, 'MATIC', whole);
+      await sweep();
+      await setCode(to, code);
+      const { id } = await withdraw(user, 'MATIC', { gross: whole, to });
+      await goOn(id, 'failed', expectAgreement);
+      await expectRefunded(id, 'takes too much gas');
+    });
+  }
 
-  test.each([
+  for (const [what, code, reason] of [
     ['takes it no more', refuses, 'takes no native coin'],
     ['has come to use up our gas', wastes, 'takes too much gas'],
-  ])('that %s when it is unwrapped makes it be wrapped and given back in full', async (_, code, reason) => {
-    const { id } = await unwrapped();
-    await setCode(to, code);
-    await goOn(id, 'failed', expectAgreement);
-    await expectRefunded(id, reason);
-    expect((await listSteps(db, id)).map(({ step }) => step)).toEqual(['unwrap', 'wrap']);
-  });
+  ] as const) {
+    test(
+      `that ${what} when it is unwrapped makes it be wrapped and given back in full`,
+      oneOfMany({ isRepresentative: code === wastes }),
+      async () => {
+        const { id } = await unwrapped();
+        await setCode(to, code);
+        await goOn(id, 'failed', expectAgreement);
+        await expectRefunded(id, reason);
+        expect((await listSteps(db, id)).map(({ step }) => step)).toEqual(['unwrap', 'wrap']);
+      },
+    );
+  }
 
   test('that takes it no more when it was looked at makes it be wrapped and given back in full', async () => {
     const { id } = await unwrapped();
@@ -212,15 +224,17 @@ test('a payment that is undone on the chain is given back in full', async () => 
 });
 
 describe('a wallet provider', () => {
-  test.each(['loses_the_answer', 'does_not_hear', 'is_asked_twice'] as const)('that %s pays once', async (how) => {
-    await deposit(user, 'MATIC', whole);
-    await sweep();
-    tricks.play('unwrap', how);
-    tricks.play('pay', how);
-    const { id, net } = await withdraw(user, 'MATIC', { gross: whole, to });
-    await goOn(id, 'complete', expectAgreement);
-    expect(await native(to)).toBe(net.atomic);
-  });
+  for (const how of ['loses_the_answer', 'does_not_hear', 'is_asked_twice'] as const) {
+    test(`that ${how} pays once`, oneOfMany({ isRepresentative: how === 'loses_the_answer' }), async () => {
+      await deposit(user, 'MATIC', whole);
+      await sweep();
+      tricks.play('unwrap', how);
+      tricks.play('pay', how);
+      const { id, net } = await withdraw(user, 'MATIC', { gross: whole, to });
+      await goOn(id, 'complete', expectAgreement);
+      expect(await native(to)).toBe(net.atomic);
+    });
+  }
 
   test('that refuses to unwrap gives everything back', async () => {
     await deposit(user, 'MATIC', whole);
@@ -231,16 +245,19 @@ describe('a wallet provider', () => {
     await expectRefunded(id, 'not allowed');
   });
 
-  test.each(['loses_the_answer', 'does_not_hear', 'is_asked_twice'] as const)(
-    'that refuses to pay, and then %s, gives everything back once',
-    async (how) => {
-      const { id } = await unwrapped();
-      tricks.play('pay', 'refuses');
-      tricks.play('wrap', how);
-      await goOn(id, 'failed', expectAgreement);
-      await expectRefunded(id, 'not allowed');
-    },
-  );
+  for (const how of ['loses_the_answer', 'does_not_hear', 'is_asked_twice'] as const) {
+    test(
+      `that refuses to pay, and then ${how}, gives everything back once`,
+      oneOfMany({ isRepresentative: how === 'is_asked_twice' }),
+      async () => {
+        const { id } = await unwrapped();
+        tricks.play('pay', 'refuses');
+        tricks.play('wrap', how);
+        await goOn(id, 'failed', expectAgreement);
+        await expectRefunded(id, 'not allowed');
+      },
+    );
+  }
 
   test('that refuses to wrap as well is asked for it anew', async () => {
     const { id } = await unwrapped();
@@ -261,22 +278,24 @@ describe('a wallet provider', () => {
 
 describe('a process that is ended', () => {
   const places = withdrawalSaga.otherRehearsals?.[0]?.checkpoints ?? [];
-  test.each(places)('at %s pays once', async (place) => {
-    await deposit(user, 'MATIC', whole);
-    await sweep();
-    const { id, net } = await withdraw(user, 'MATIC', { gross: whole, to });
-    const checkpoint = endAt(place);
-    const run = async () => {
-      for (let round = 0; round < 8; round++) {
-        await coinWorld.advance(id, { checkpoint });
-        await coinWorld.read();
-      }
-    };
-    await expect(run()).rejects.toBeInstanceOf(Ended);
-    await expectAgreement();
-    await goOn(id, 'complete', expectAgreement);
-    expect(await native(to)).toBe(net.atomic);
-  });
+  for (const place of places) {
+    test(`at ${place} pays once`, oneOfMany({ isRepresentative: place === 'withdrawal.unwrapped' }), async () => {
+      await deposit(user, 'MATIC', whole);
+      await sweep();
+      const { id, net } = await withdraw(user, 'MATIC', { gross: whole, to });
+      const checkpoint = endAt(place);
+      const run = async () => {
+        for (let round = 0; round < 8; round++) {
+          await coinWorld.advance(id, { checkpoint });
+          await coinWorld.read();
+        }
+      };
+      await expect(run()).rejects.toBeInstanceOf(Ended);
+      await expectAgreement();
+      await goOn(id, 'complete', expectAgreement);
+      expect(await native(to)).toBe(net.atomic);
+    });
+  }
 });
 
 describe('what lies unwrapped', () => {
@@ -302,23 +321,26 @@ describe('what lies unwrapped', () => {
     await goOn(id, 'complete');
   });
 
-  test.each(['flagged', 'frozen'] as const)(
-    'is held when it was %s meanwhile, and goes when it is let go',
-    async (how) => {
-      const { id, net } = await unwrapped();
-      if (how === 'flagged') flagged.add(to);
-      else await db.query('UPDATE accounts SET frozen_at = now() WHERE id = $1', [user.id]);
-      await coinWorld.advance(id);
-      expect(await look(id)).toMatchObject({ status: 'held' });
-      await expectAgreement();
-      expect(await native(to)).toBe(0n);
-      await db.query('UPDATE accounts SET frozen_at = NULL WHERE id = $1', [user.id]);
-      expect(await command('release', id)).toEqual([`${id} is released.`]);
-      expect(await look(id)).toMatchObject({ status: 'unwrapped' });
-      await goOn(id, 'complete', expectAgreement);
-      expect(await native(to)).toBe(net.atomic);
-    },
-  );
+  for (const how of ['flagged', 'frozen'] as const) {
+    test(
+      `is held when it was ${how} meanwhile, and goes when it is let go`,
+      oneOfMany({ isRepresentative: how === 'flagged' }),
+      async () => {
+        const { id, net } = await unwrapped();
+        if (how === 'flagged') flagged.add(to);
+        else await db.query('UPDATE accounts SET frozen_at = now() WHERE id = $1', [user.id]);
+        await coinWorld.advance(id);
+        expect(await look(id)).toMatchObject({ status: 'held' });
+        await expectAgreement();
+        expect(await native(to)).toBe(0n);
+        await db.query('UPDATE accounts SET frozen_at = NULL WHERE id = $1', [user.id]);
+        expect(await command('release', id)).toEqual([`${id} is released.`]);
+        expect(await look(id)).toMatchObject({ status: 'unwrapped' });
+        await goOn(id, 'complete', expectAgreement);
+        expect(await native(to)).toBe(net.atomic);
+      },
+    );
+  }
 
   test('is wrapped again when the operator refuses it', async () => {
     const { id } = await unwrapped();
