@@ -91,7 +91,7 @@ describe('GET /reserves and GET /account/proof', () => {
   });
 });
 
-test('whenever anybody looks, while money comes, moves and goes, the difference is nothing', async () => {
+test('whenever anybody looks, while money comes, moves and goes, the difference is nothing', { tags: ['representative'] }, async () => {
   let busy = true;
   const work = Promise.all(
     Array.from({ length: isMatrix ? 4 : 2 }, async () => {

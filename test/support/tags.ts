@@ -10,7 +10,7 @@ import { ucpSchemasAreHere } from './ucp-schemas.ts';
 
 declare module 'vitest' {
   interface TestTags {
-    name: 'matrix' | 'redis' | 'chromium' | 'root' | 'other-user' | 'mount' | 'circle-api' | 'ucp-schemas';
+    name: 'matrix' | 'representative' | 'redis' | 'chromium' | 'root' | 'other-user' | 'mount' | 'circle-api' | 'ucp-schemas';
   }
 }
 
@@ -59,6 +59,7 @@ export const tags = [
     name: 'matrix',
     description: 'one of many combinations, of which npm test takes a few: run npm run test:matrix for all of them',
   },
+  { name: 'representative', description: 'one of the combinations that npm test takes' },
   ...needs.map(({ name, isHere, howToGetIt }) => ({
     name,
     description: howToGetIt,
