@@ -9,6 +9,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { lockHolder } from '../../src/sandbox/data-dir.ts';
 import { startEmbeddedPostgres } from '../../src/sandbox/postgres.ts';
 import { asNobody } from '../../src/sandbox/privileges.ts';
+import { preparedDataDir } from '../support/prepared-data-dir.ts';
 import {
   beginNpmStart,
   canSignIn,
@@ -28,17 +29,22 @@ describe('starting', () => {
     expect(await (await fetch(`${first.url}/ready`)).json()).toMatchObject({ status: 'ready' });
     expect(first.output()).toContain(`${first.url}/api`);
     const account = await first.client.register();
+    // The operator's commands find the server that runs in the folder.
+    expect(await runCommand(['account', 'freeze', account.handle], { dataDir })).toEqual({
+      code: 0,
+      output: `${account.handle} is frozen.\n`,
+    });
     expect(await first.end('SIGTERM')).toBe(0);
     expect(postgresPid(dataDir)).toBeUndefined();
 
     const second = await launchServer({ dataDir });
     expect(await canSignIn(second, account)).toBe(true);
-    expect((await second.client.get('/account', account.key)).status).toBe(200);
+    expect(await second.client.get('/account', account.key)).toMatchObject({ status: 200, body: { frozen: true } });
     expect(await second.end('SIGINT')).toBe(0);
   });
 
-  test('npm start stops with npm, whoever of the two is told to', async () => {
-    const dataDir = temporaryDataDir();
+  test('npm start stops with npm, whoever of the two is told to', { tags: ['matrix'] }, async () => {
+    const dataDir = await preparedDataDir();
     const { npm, url } = await beginNpmStart(dataDir);
     expect((await fetch(`${url}/health`)).status).toBe(200);
     npm.kill('SIGTERM');
@@ -46,7 +52,7 @@ describe('starting', () => {
     await expect.poll(() => lockHolder(dataDir)).toBeUndefined();
   });
 
-  test('two copies run side by side', async () => {
+  test('two copies run side by side', { tags: ['matrix'] }, async () => {
     const [one, two] = await Promise.all([
       launchServer({ dataDir: temporaryDataDir() }),
       launchServer({ dataDir: temporaryDataDir() }),
@@ -56,13 +62,13 @@ describe('starting', () => {
     expect((await two.client.get('/account', account.key)).status).toBe(401);
   });
 
-  test('works in a folder whose path is longer than a socket address may be', async () => {
+  test('works in a folder whose path is longer than a socket address may be', { tags: ['matrix'] }, async () => {
     const server = await launchServer({ dataDir: temporaryDataDir(`${'deep/'.repeat(25)}data`) });
     expect((await server.client.register()).key).toBeTruthy();
     expect(await server.end('SIGTERM')).toBe(0);
   });
 
-  test('works for root where user namespaces are forbidden', { tags: ['root'] }, async () => {
+  test('works for root where user namespaces are forbidden', { tags: ['root', 'matrix'] }, async () => {
     const dataDir = temporaryDataDir();
     mkdirSync(dataDir, { mode: 0o700 });
     const postgres = await startEmbeddedPostgres({ dataDir, demotion: asNobody });
@@ -72,7 +78,7 @@ describe('starting', () => {
     expect(await server.end('SIGTERM')).toBe(0);
   });
 
-  test('works for an ordinary user', { tags: ['other-user'] }, async () => {
+  test('works for an ordinary user', { tags: ['other-user', 'matrix'] }, async () => {
     const parent = mkdtempSync(join(tmpdir(), 'paywright-e2e-'));
     chownSync(parent, 65_534, 65_534);
     const dataDir = join(parent, 'data');
@@ -83,7 +89,9 @@ describe('starting', () => {
   });
 });
 
-test('what a user began in a closed folder stays theirs when root starts it', { tags: ['other-user'] }, async () => {
+test('what a user began in a closed folder stays theirs when root starts it', {
+  tags: ['other-user', 'matrix'],
+}, async () => {
   const parent = mkdtempSync(join(tmpdir(), 'paywright-e2e-'));
   chownSync(parent, 65_534, 65_534);
   const dataDir = join(parent, 'data');
@@ -99,8 +107,8 @@ test('what a user began in a closed folder stays theirs when root starts it', { 
   expect(await again.end('SIGTERM')).toBe(0);
 });
 
-test.each(['SIGHUP', 'two SIGINT'])('%s leaves no PostgreSQL behind', async (how) => {
-  const dataDir = temporaryDataDir();
+test.each(['SIGHUP', 'two SIGINT'])('%s leaves no PostgreSQL behind', { tags: ['matrix'] }, async (how) => {
+  const dataDir = await preparedDataDir();
   const server = await launchServer({ dataDir });
   if (how === 'SIGHUP') await server.end('SIGHUP');
   else {
@@ -170,8 +178,8 @@ describe('refusing to start', () => {
     ]);
   });
 
-  test('a folder that another server uses', async () => {
-    const dataDir = temporaryDataDir();
+  test('a folder that another server uses', { tags: ['matrix'] }, async () => {
+    const dataDir = await preparedDataDir();
     const server = await launchServer({ dataDir });
     const output = await refusal({ PORT: '0' }, dataDir);
     expect(output).toBe(

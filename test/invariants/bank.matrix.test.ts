@@ -4,13 +4,15 @@ import { expect, test } from 'vitest';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { createClient, type TestAccount } from '../support/client.ts';
 import { useDatabase } from '../support/database.ts';
+import { isMatrix } from '../support/matrix.ts';
 import { launchServer, type ServerProcess, temporaryDataDir } from '../support/process.ts';
+import { until } from '../support/until.ts';
 
 const database = useDatabase();
-const accountCount = 60;
 const startingUsdc = 50;
-const clientCount = 24;
-const killCount = 6;
+const { accountCount, clientCount, killCount, leastTransfers, leastReads } = isMatrix
+  ? { accountCount: 60, clientCount: 24, killCount: 6, leastTransfers: 201, leastReads: 101 }
+  : { accountCount: 20, clientCount: 12, killCount: 2, leastTransfers: 101, leastReads: 51 };
 
 interface Acknowledged {
   readonly transferId: string;
@@ -20,7 +22,7 @@ interface Acknowledged {
   readonly fee: number;
 }
 
-/** A server that is killed without warning at random moments, and comes back at the same address. */
+/** A server that is killed without warning, and comes back at the same address. */
 async function startUnreliable(dataDir: string) {
   const env = { DATABASE_URL: database.url };
   let server: ServerProcess = await launchServer({ dataDir, env });
@@ -74,6 +76,11 @@ test('two servers on one database, killed again and again: no cent is lost, none
   let over = false;
   const acknowledged: Acknowledged[] = [];
   const refusals = new Set<string>();
+  const reads: bigint[] = [];
+  const acknowledgedMore = (count: number) => {
+    const enough = acknowledged.length + count;
+    return until(`${count} more transfers`, async () => acknowledged.length >= enough, 120_000);
+  };
   const someAccount = () => accounts[randomInt(accountCount)] as TestAccount;
 
   const clients = Array.from({ length: clientCount }, async () => {
@@ -90,12 +97,17 @@ test('two servers on one database, killed again and again: no cent is lost, none
   });
   const chaos = (async () => {
     for (let kills = 0; kills < killCount; kills++) {
-      await sleep(randomInt(200, 900));
-      await servers[randomInt(2)]?.killAndRestart();
+      // By transfers and not by the clock: there are some under way at every kill, however slow the machine is.
+      await acknowledgedMore(randomInt(5, 40));
+      await servers[kills < 2 ? kills : randomInt(2)]?.killAndRestart();
     }
+    await until(
+      'enough to have happened',
+      async () => acknowledged.length >= leastTransfers && reads.length >= leastReads,
+      120_000,
+    );
     over = true;
   })();
-  const reads: bigint[] = [];
   const reader = (async () => {
     while (!over) {
       reads.push(await totalInAtomicUnits());
@@ -104,9 +116,9 @@ test('two servers on one database, killed again and again: no cent is lost, none
   })();
   await Promise.all([...clients, chaos, reader]);
 
-  expect(acknowledged.length).toBeGreaterThan(200);
+  expect(acknowledged.length).toBeGreaterThanOrEqual(leastTransfers);
   expect([...refusals].filter((code) => code !== 'insufficient_balance')).toEqual([]);
-  expect(reads.length).toBeGreaterThan(100);
+  expect(reads.length).toBeGreaterThanOrEqual(leastReads);
   expect(new Set(reads)).toEqual(new Set([total]));
 
   // Every acknowledged transfer is there exactly once, and nothing else is: whoever got no answer asked again.

@@ -1,9 +1,11 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { endProcess } from '../../src/sandbox/processes.ts';
 import type { TestAccount } from '../support/client.ts';
+import { oneOfMany } from '../support/matrix.ts';
+import { preparedDataDir } from '../support/prepared-data-dir.ts';
 import {
   begin,
   canSignIn,
@@ -43,38 +45,59 @@ function keepRegistering(server: ServerProcess): {
   };
 }
 
+/** The folder that PostgreSQL is being set up in, once its own program has written some of it. */
+function halfSetUp(dataDir: string): string | undefined {
+  if (!existsSync(dataDir)) return undefined;
+  const fresh = readdirSync(dataDir).find((name) => name.startsWith('postgres.new-'));
+  return fresh !== undefined && existsSync(join(dataDir, fresh, 'base')) ? fresh : undefined;
+}
+
 describe('SIGKILL', () => {
-  test.each(['only the server', 'the server and its PostgreSQL'])('%s: nothing acknowledged is lost', async (what) => {
-    const dataDir = temporaryDataDir();
-    const first = await launchServer({ dataDir });
-    const load = keepRegistering(first);
-    await load.reached(8);
-    const postgres = postgresPid(dataDir) ?? 0;
-    if (what === 'only the server') {
-      await first.end('SIGKILL');
-      expect(postgresPid(dataDir)).toBe(postgres);
-    } else {
-      process.kill(postgres, 'SIGKILL');
-      await first.end('SIGKILL');
-    }
-    const accounts = await load.stop();
-    expect(accounts.length).toBeGreaterThanOrEqual(8);
+  const both = 'the server and its PostgreSQL';
 
-    const second = await launchServer({ dataDir });
-    for (const account of accounts) {
-      expect((await second.client.get('/account', account.key)).body).toMatchObject({
-        email: account.email,
-        handle: account.handle,
-      });
-    }
-    expect(await second.end('SIGTERM')).toBe(0);
-  });
+  for (const what of ['only the server', both])
+    test(`${what}: nothing acknowledged is lost`, oneOfMany({ isRepresentative: what === both }), async () => {
+      const dataDir = await preparedDataDir();
+      const first = await launchServer({ dataDir });
+      const load = keepRegistering(first);
+      await load.reached(8);
+      const postgres = postgresPid(dataDir) ?? 0;
+      if (what !== both) {
+        await first.end('SIGKILL');
+        expect(postgresPid(dataDir)).toBe(postgres);
+      } else {
+        process.kill(postgres, 'SIGKILL');
+        await first.end('SIGKILL');
+      }
+      const accounts = await load.stop();
+      expect(accounts.length).toBeGreaterThanOrEqual(8);
 
-  test('at any moment of the very first start, the next one recovers by itself', async () => {
-    for (const delayMs of [150, 500, 1100]) {
+      const second = await launchServer({ dataDir });
+      for (const account of accounts) {
+        expect((await second.client.get('/account', account.key)).body).toMatchObject({
+          email: account.email,
+          handle: account.handle,
+        });
+      }
+      expect(await second.end('SIGTERM')).toBe(0);
+    });
+
+  /** Of the very first start, in their order. */
+  const moments: Readonly<Record<string, (first: { readonly dataDir: string; output(): string }) => boolean>> = {
+    'the folder is locked': ({ output }) => output().includes('Starting PostgreSQL …'),
+    'PostgreSQL is half set up': ({ dataDir }) => halfSetUp(dataDir) !== undefined,
+    'the database is about to be migrated': ({ output }) => output().includes('Preparing the database …'),
+    'the chains are about to begin': ({ output }) => output().includes('Starting six local chains …'),
+  };
+
+  test('at any moment of the very first start, the next one recovers by itself', { tags: ['matrix'] }, async () => {
+    for (const [moment, isNow] of Object.entries(moments)) {
       const dataDir = temporaryDataDir();
       const first = begin(['start'], { dataDir, env: { PORT: '0' } });
-      await sleep(delayMs);
+      while (!isNow({ dataDir, output: first.output })) {
+        expect(first.child.exitCode, moment).toBe(null);
+        await sleep(2);
+      }
       first.child.kill('SIGKILL');
       await first.ended;
       const second = await launchServer({ dataDir });
@@ -83,8 +106,8 @@ describe('SIGKILL', () => {
     }
   });
 
-  test('a lock file that names a process of somebody else is no obstacle', async () => {
-    const dataDir = temporaryDataDir();
+  test('a lock file that names a process of somebody else is no obstacle', { tags: ['matrix'] }, async () => {
+    const dataDir = await preparedDataDir();
     const first = await launchServer({ dataDir });
     const account = await first.client.register();
     process.kill(postgresPid(dataDir) ?? 0, 'SIGKILL');
@@ -100,7 +123,7 @@ describe('SIGKILL', () => {
 
 describe('while it runs', () => {
   test('SIGTERM finishes what is under way', async () => {
-    const dataDir = temporaryDataDir();
+    const dataDir = await preparedDataDir();
     const first = await launchServer({ dataDir });
     const underWay = Array.from({ length: 10 }, () => first.client.register());
     // They wait for one another to hash a password: when the first is done, the others are under way.
@@ -112,8 +135,10 @@ describe('while it runs', () => {
     for (const account of accounts) expect((await second.client.get('/account', account.key)).status).toBe(200);
   });
 
-  test('a PostgreSQL that dies is started again, and requests in between get a clear 503', async () => {
-    const dataDir = temporaryDataDir();
+  test('a PostgreSQL that dies is started again, and requests in between get a clear 503', {
+    tags: ['matrix'],
+  }, async () => {
+    const dataDir = await preparedDataDir();
     const server = await launchServer({ dataDir });
     const account = await server.client.register();
     await endProcess(postgresPid(dataDir) ?? 0, 'SIGKILL', 5_000);
@@ -137,8 +162,8 @@ describe('while it runs', () => {
     expect((await server.client.get('/account', account.key)).status).toBe(200);
   });
 
-  test('the operator looks at an account and freezes it', async () => {
-    const dataDir = temporaryDataDir();
+  test('the operator looks at an account and freezes it', { tags: ['matrix'] }, async () => {
+    const dataDir = await preparedDataDir();
     const server = await launchServer({ dataDir });
     const account = await server.client.register({ name: 'Grace' });
     const operator = (...args: string[]) => runCommand(['account', ...args], { dataDir });

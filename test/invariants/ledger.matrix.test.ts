@@ -12,6 +12,7 @@ import { amountOf } from '../../src/money/amount.ts';
 import type { Asset } from '../../src/money/asset.ts';
 import { useDatabase } from '../support/database.ts';
 import { createOwners, deposit, scope, transfer } from '../support/ledger.ts';
+import { isMatrix } from '../support/matrix.ts';
 import { LedgerModel } from './ledger-model.ts';
 
 const { db, url } = useDatabase();
@@ -250,7 +251,7 @@ describe('the ledger and a model of it', () => {
         for (const [account, balance] of model.balances) expect(real.get(account) ?? 0n).toBe(balance);
         expect(new Set(sumsBy(real, pairMask))).toEqual(new Set([0n]));
       }),
-      { numRuns: 60 },
+      { numRuns: isMatrix ? 60 : 20 },
     );
     expect((await verifyLedger(db)).problems).toEqual([]);
   });
@@ -316,7 +317,7 @@ describe('the ledger and a model of it', () => {
         const real = await realBalances();
         for (const [account, balance] of expected) expect(real.get(account) ?? 0n).toBe(balance);
       }),
-      { numRuns: 40 },
+      { numRuns: isMatrix ? 40 : 15 },
     );
     const { problems, postings } = await verifyLedger(db);
     expect(problems).toEqual([]);
