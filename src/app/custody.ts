@@ -9,6 +9,7 @@ import type { CommandParts } from '../feature.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { openSecrets } from '../operator-secret/open-secrets.ts';
+import type { CallLimits } from '../providers/circle/circle-client.ts';
 import { type CircleParts, circle as circleFeature } from '../providers/circle/feature.ts';
 import { createKeysProvider } from '../providers/keys/keys-provider.ts';
 import { addSeed } from '../providers/keys/seeds.ts';
@@ -39,6 +40,8 @@ export interface CustodyParts {
   /** The sandbox's own chains; in live mode the configuration names them. */
   readonly localChains: ReadonlyMap<ChainId, NetworkSettings> | undefined;
   readonly checkpoint?: Checkpoint;
+  /** The usual ones, except under test. */
+  readonly circleLimits?: Partial<CallLimits> | undefined;
 }
 
 export async function openCustody(parts: CustodyParts): Promise<Custody> {
@@ -65,7 +68,8 @@ function withCeilings(
 /** Wallets that wait for whoever registers next; Circle makes five a second. */
 const poolSize = 100;
 
-async function chooseProvider({ config, db, secrets, logger, checkpoint }: CustodyParts, networks: Networks) {
+async function chooseProvider(parts: CustodyParts, networks: Networks) {
+  const { config, db, secrets, logger, checkpoint, circleLimits: limits } = parts;
   const settings = settingsOf(config, circleFeature);
   if (settings === undefined) {
     const provider = await createKeysProvider({ db, secrets, networks, logger, ...(checkpoint && { checkpoint }) });
@@ -73,7 +77,7 @@ async function chooseProvider({ config, db, secrets, logger, checkpoint }: Custo
   }
   // Loaded only now: its SDK takes longer to load than everything else together, and most do not need it.
   const { createCircleProvider } = await import('../providers/circle/circle-provider.ts');
-  const circle = await createCircleProvider({ ...settings, db, logger, networks });
+  const circle = await createCircleProvider({ ...settings, db, logger, networks, ...(limits && { limits }) });
   const pool = createPooledProvider({ db, provider: circle, logger, size: poolSize });
   return { networks, provider: pool, circle: { provider: circle, pool }, unknownTransactions: undefined };
 }

@@ -13,6 +13,7 @@ import type { Logger } from '../logger.ts';
 import { openSecrets } from '../operator-secret/open-secrets.ts';
 import { portsOf } from '../outgoing/inner-ports.ts';
 import { createOutgoing } from '../outgoing/outgoing.ts';
+import type { CallLimits } from '../providers/circle/circle-client.ts';
 import { createDenyList } from '../providers/deny-list/deny-list.ts';
 import { denyList } from '../providers/deny-list/feature.ts';
 import { merchantPlatforms } from '../providers/merchants/platforms.ts';
@@ -64,13 +65,15 @@ export interface FoundationOptions {
   /** Whether a server that runs in the same folder already may be joined. */
   readonly mayJoin: boolean;
   readonly checkpoint?: Checkpoint;
+  /** The usual ones, except under test. */
+  readonly circleLimits?: Partial<CallLimits>;
   readonly features?: readonly ListedFeature[];
   readonly closers: (() => Promise<unknown>)[];
 }
 
 /** Opens everything that both roles need, in order. What was opened is in `closers`, also when a later part fails. */
 export async function layFoundation(options: FoundationOptions): Promise<Foundation> {
-  const { config, logger, say, mayJoin, closers, checkpoint = noCheckpoint } = options;
+  const { config, logger, say, mayJoin, closers, checkpoint = noCheckpoint, circleLimits } = options;
   const { features = listed } = options;
   const events = eventsOf(features);
   const store = await openStore({ config, logger, say, mayJoin });
@@ -123,7 +126,15 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     forbiddenPorts: () => [...innerPorts, ...(meters?.ports ?? [])],
   });
   closers.push(() => outgoing.close());
-  const custody = await openCustody({ config, db, secrets, logger, checkpoint, localChains: localChains?.settings });
+  const custody = await openCustody({
+    config,
+    db,
+    secrets,
+    logger,
+    checkpoint,
+    circleLimits,
+    localChains: localChains?.settings,
+  });
   const shops = openShopping({
     outgoing,
     clock: systemClock,

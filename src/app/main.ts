@@ -3,6 +3,7 @@ import type { Checkpoint } from '../checkpoint.ts';
 import type { Config } from '../config.ts';
 import { refuseTakenPort } from '../http/listen.ts';
 import type { Logger } from '../logger.ts';
+import type { CallLimits } from '../providers/circle/circle-client.ts';
 import { layFoundation } from './foundation.ts';
 import type { ListedFeature } from './listed-feature.ts';
 import { refuseTakenOperatorPort, startOperatorPort } from './operator-port.ts';
@@ -25,6 +26,8 @@ export interface RunOptions {
   readonly checkpoint?: Checkpoint;
   /** A test hashes passwords at the lowest cost. No setting can do that. */
   readonly passwordCost?: PasswordCost;
+  /** A test does not wait for Circle as long as a job may. No setting can do that. */
+  readonly circleLimits?: Partial<CallLimits>;
   /** All of them, unless a test brings its own list. */
   readonly features?: readonly ListedFeature[];
 }

@@ -1,10 +1,10 @@
 import { Writable } from 'node:stream';
 import { encodeFunctionData, type Hex, keccak256 } from 'viem';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { findStep } from '../../src/chain-steps/chain-step.ts';
 import { tokenAbi } from '../../src/chains/abi.ts';
 import { chains as facts } from '../../src/chains/chains.ts';
-import { type Checkpoint, Ended, noCheckpoint } from '../../src/checkpoint.ts';
+import { Ended, noCheckpoint } from '../../src/checkpoint.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { createLogger } from '../../src/logger.ts';
 import { wakeSaga } from '../../src/sagas/wake-saga.ts';
@@ -15,7 +15,7 @@ import { complaintsAbout } from '../emulators/circle/published.ts';
 import type { EmulatedTransaction } from '../emulators/circle/transaction-book.ts';
 import { useChains } from '../support/chains.ts';
 import { useDatabase } from '../support/database.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type Service, type StartOptions, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const database = useDatabase();
@@ -43,7 +43,12 @@ afterAll(async () => {
   await emulator.stop();
 });
 
-function start(checkpoint: Checkpoint = noCheckpoint): Promise<Service> {
+/** None of these tests is about the pauses between two tries of a call, or about how many calls Circle takes. */
+const quick = { pauseMs: 20, writesPerSecond: 100, readsPerSecond: 100 };
+/** For a Circle that says nothing: on a busy machine some other answer may come too late then, and is asked for again. */
+const impatient = { ...quick, timeoutMs: 1_500, totalMs: 2_000 };
+
+function start({ checkpoint = noCheckpoint, circleLimits = quick }: StartOptions = {}): Promise<Service> {
   const log = new Writable({
     write(chunk: Buffer, _encoding, done) {
       lines.push(...chunk.toString().split('\n'));
@@ -52,6 +57,7 @@ function start(checkpoint: Checkpoint = noCheckpoint): Promise<Service> {
   });
   return startService(database, {
     checkpoint,
+    circleLimits,
     logger: createLogger('error', log),
     env: {
       WALLET_PROVIDER: 'circle',
@@ -200,10 +206,19 @@ describe('a refusal', { timeout: 120_000 }, () => {
     expect([asked(onTransfers), asked(onList)]).toEqual([transfers + 1, lists]);
   });
 
+  async function restart(circleLimits: StartOptions['circleLimits'] = quick): Promise<void> {
+    await service.stop();
+    service = await start({ circleLimits });
+  }
+
   test.each([
     ['fails', { how: 'server-error' }],
     ['never comes', { how: 'hang' }],
   ] as const)('waits for a list that %s, and nothing is given back meanwhile', async (_, trouble) => {
+    if (trouble.how === 'hang') {
+      await restart(impatient);
+      onTestFinished(() => restart());
+    }
     const key = await funded();
     const lists = asked(onList);
     emulator.faults.next({ trouble: { how: 'drop' }, times: 4, on: onTransfers });
@@ -238,8 +253,7 @@ describe('a refusal', { timeout: 120_000 }, () => {
     await expectStillOpen(payer);
     vi.useRealTimers();
     // What it keeps for some seconds by that clock it would keep for days now.
-    await service.stop();
-    service = await start();
+    await restart();
     await letListSettle(payer);
     await expectGivenBackOnce(payer);
   });
@@ -320,10 +334,12 @@ describe('a process that ends between asking and the answer', { timeout: 120_000
     await service.stop();
     let ended = false;
     // At every try: it is the same process until it is stopped, and would go on by itself.
-    service = await start((name) => {
-      if (name !== 'withdrawal.pay.asked') return;
-      ended = true;
-      throw new Ended(name);
+    service = await start({
+      checkpoint: (name) => {
+        if (name !== 'withdrawal.pay.asked') return;
+        ended = true;
+        throw new Ended(name);
+      },
     });
     const payer = await withdraw(key);
     await until('the process to end', async () => ended);

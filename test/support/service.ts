@@ -6,6 +6,7 @@ import { type Roles, type RunningPaywright, runPaywright } from '../../src/app/m
 import { readConfig } from '../../src/app/read-config.ts';
 import type { Checkpoint } from '../../src/checkpoint.ts';
 import { createLogger, type Logger } from '../../src/logger.ts';
+import type { CallLimits } from '../../src/providers/circle/circle-client.ts';
 import { type Client, createClient } from './client.ts';
 import { type TestDatabase, useDatabase } from './database.ts';
 
@@ -43,6 +44,8 @@ export interface StartOptions {
   readonly checkpoint?: Checkpoint;
   /** The lowest one, unless the test is about what a hash costs. */
   readonly passwordCost?: PasswordCost;
+  /** How long Circle is waited for, and how often it is asked again. */
+  readonly circleLimits?: Partial<CallLimits>;
 }
 
 /** Starts the whole service in this process, on a port of its own. */
@@ -57,6 +60,7 @@ export async function startService(database: Pick<TestDatabase, 'url'>, options:
     roles: options.roles ?? { serve: true, work: true },
     say: options.say ?? (() => {}),
     passwordCost: options.passwordCost ?? lowestPasswordCost,
+    ...(options.circleLimits && { circleLimits: options.circleLimits }),
     ...(options.checkpoint && { checkpoint: options.checkpoint }),
   });
   const url = running.publicUrl ?? '';
