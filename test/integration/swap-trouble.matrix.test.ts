@@ -102,8 +102,8 @@ describe('a wallet provider that refuses for good', () => {
     ['MATIC', 'unwrap', ['fill confirmed', 'unwrap failed', 'return confirmed']],
     ['MATIC', 'swap', ['fill confirmed', 'unwrap confirmed', 'swap failed', 'wrap confirmed']],
   ] as const) {
-    // A swap that is refused has the most to give back, for a token and for native coin.
-    const isRepresentative = step === 'swap';
+    // A swap that is refused has the most to give back; that of MATIC is among the troubles below.
+    const isRepresentative = from === 'USDC' && step === 'swap';
     test(`of ${from} the ${step}: the whole amount is back`, oneOfMany({ isRepresentative }), async () => {
       const inTreasury = await world.held('treasury', from);
       const begun = await begin(from, 'ETH');
@@ -345,7 +345,7 @@ describe('the gas tank of the wallet that swaps is empty', () => {
   ] as const) {
     test(
       `while ${from} is ${status}: it waits, and goes on when it is filled`,
-      oneOfMany({ isRepresentative: (from === 'USDC') === (status === 'preparing') }),
+      oneOfMany({ isRepresentative: from === 'MATIC' && status === 'swapping' }),
       async () => {
         const begun = await begin(from, 'ETH');
         await world.goOn(begun.id, status, world.step);
