@@ -5,9 +5,7 @@ import { until } from '../support/until.ts';
 
 const silent = await startUcpMerchant();
 const quick = await startUcpMerchant();
-const world = useOrders(quick, {
-  env: { ALLOW_PRIVATE_HOSTS: `${quick.website},${silent.website}`, ORDER_ANSWER_SECONDS: '25' },
-});
+const world = useOrders(quick, { env: { ALLOW_PRIVATE_HOSTS: `${quick.website},${silent.website}` } });
 const { service, buy } = world;
 silent.connect(() => service.url);
 

@@ -4,8 +4,7 @@ import { complete, describeSession, refuse, startUcpMerchant, totalsOf } from '.
 import { until } from '../support/until.ts';
 
 const shop = await startUcpMerchant();
-// Whoever waits for an answer waits as long as can be: none of these shops is silent.
-const world = useOrders(shop, { env: { ORDER_ANSWER_SECONDS: '25' } });
+const world = useOrders(shop);
 const { service, buy, balance, owedToShop, expectSound, letExpire, untilDecided } = world;
 
 afterEach(expectSound);

@@ -91,20 +91,6 @@ describe('a purchase', () => {
       expect(complaintsAboutRequest(version, operations[index] ?? 'create', body), operations[index]).toEqual([]);
     }
   });
-
-  test('is pending when the shop takes long, and finished by itself', async () => {
-    shop.hooks.complete = async (session, call) => {
-      await shop.redeem(session, call);
-      session.status = 'complete_in_progress';
-      return { status: 200, body: { ...session } };
-    };
-    const { status, body } = await buy();
-    expect([status, body.success, body.status]).toEqual([202, false, 'pending']);
-    for (const session of shop.sessions.values()) {
-      if (session.status === 'complete_in_progress') session.status = 'completed';
-    }
-    expect(await world.untilDecided(body.orderId)).toMatchObject({ status: 'completed', total: 24.36 });
-  });
 });
 
 describe('before money moves', () => {

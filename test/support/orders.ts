@@ -8,11 +8,11 @@ import { until } from './until.ts';
 
 export const home = 'Ada Lovelace, 1 Main St, 94105 San Francisco, US';
 
-/** A service whose users buy at one shop. */
+/** A service whose users buy at one shop. It waits for the shop as long as can be, unless it is said otherwise. */
 export function useOrders(shop: UcpMerchant, options: StartOptions = {}) {
   const service = useService({
     ...options,
-    env: { ALLOW_PRIVATE_HOSTS: shop.website, ORDER_ANSWER_SECONDS: '10', ...options.env },
+    env: { ALLOW_PRIVATE_HOSTS: shop.website, ORDER_ANSWER_SECONDS: '25', ...options.env },
   });
   shop.connect(() => service.url);
   const { db } = service.database;

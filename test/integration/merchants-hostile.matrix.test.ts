@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
+import { isMatrix } from '../support/matrix.ts';
 import { startTestShop, useSearch } from '../support/merchant.ts';
 
 const shop = await startTestShop();
@@ -103,17 +104,9 @@ describe('a hostile server', () => {
   });
 
   test('with a page made of nothing but openings is read in one pass', async () => {
-    for (const piece of [
-      '<a href="x">',
-      '<form><input name=q>',
-      '<script type="application/ld+json">{',
-      '<!--',
-      '<a '.repeat(3),
-      '&lt;',
-      '<title>',
-      '"',
-      '<svg><style>',
-    ]) {
+    const pieces = ['<form><input name=q>', '<script type="application/ld+json">{'];
+    const others = ['<a href="x">', '<!--', '<a '.repeat(3), '&lt;', '<title>', '"', '<svg><style>'];
+    for (const piece of isMatrix ? [...pieces, ...others] : pieces) {
       const page = piece.repeat(Math.ceil(1_400_000 / piece.length));
       everywhere((response) => response.writeHead(200, { 'content-type': 'text/html' }).end(page));
       expect([piece, await find('mug')]).toEqual([piece, nothing]);
