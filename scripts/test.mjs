@@ -18,6 +18,10 @@ const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 await runOrRefuse(async () => {
   await prepare();
+  // Before there is anything to end and remove.
+  const stopped = new Promise((resolve) => {
+    for (const name of stopSignals) process.on(name, () => resolve(name));
+  });
   // Everything that a test writes outside of the database lies in here. Like /tmp, it is open to other users, as which some tests run.
   const folder = mkdtempSync(join(tmpdir(), 'paywright-test-'));
   chmodSync(folder, 0o1777);
@@ -29,9 +33,6 @@ await runOrRefuse(async () => {
     detached: true,
   });
   const ended = new Promise((resolve) => vitest.once('exit', resolve));
-  const stopped = new Promise((resolve) => {
-    for (const name of stopSignals) process.on(name, () => resolve(name));
-  });
   const code = await Promise.race([ended, stopped.then((name) => 128 + constants.signals[name])]);
   await endProcesses({ leader: vitest.pid, folder });
   removeFolder(folder);
