@@ -36,7 +36,6 @@ export default defineConfig({
     include: isMatrix ? ['test/**/*.matrix.test.ts'] : ['src/**/*.test.ts', 'test/**/*.test.ts'],
     tags,
     strictTags: true,
-    tagsFilter: [isMatrix ? 'matrix || representative' : '!matrix'],
     reporters: ['default', new TellSkipped()],
     globalSetup: ['test/support/global-setup.ts'],
     // What is waited for comes when it comes; on a busy machine that takes a while. These are for what never comes.

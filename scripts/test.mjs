@@ -9,11 +9,13 @@ import { prepare, root, runOrRefuse } from './prepare.mjs';
 import { endProcesses, removeFolder } from './test-processes.mjs';
 
 const given = process.argv.slice(2);
+const isMatrix = given.includes('--matrix');
 const args = given.filter((word) => word !== '--matrix');
-const words = args.filter((word) => !word.startsWith('-'));
 // A word asks for quick feedback about one room. Tests that start processes and browsers are asked for by their path.
-if (words.length > 0 && words.length === args.length && !args.some((word) => word.includes('/')))
-  args.push('--exclude=test/e2e/**');
+const isRoom = args.length > 0 && args.every((word) => /^[^-/][^/]*$/.test(word));
+if (isRoom) args.push('--exclude=test/e2e/**');
+// A combination is tagged `matrix`, or `representative` if it is one of the few that npm test takes.
+args.push(`--tagsFilter=${isMatrix ? 'matrix || representative' : '!matrix'}`);
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 await runOrRefuse(async () => {
@@ -29,7 +31,7 @@ await runOrRefuse(async () => {
   const vitest = spawn(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...args], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, TMPDIR: folder, TEST_MATRIX: String(given.includes('--matrix')) },
+    env: { ...process.env, TMPDIR: folder, TEST_MATRIX: String(isMatrix) },
     detached: true,
   });
   const ended = new Promise((resolve) => vitest.once('exit', resolve));

@@ -91,27 +91,34 @@ describe('GET /reserves and GET /account/proof', () => {
   });
 });
 
-test('whenever anybody looks, while money comes, moves and goes, the difference is nothing', { tags: ['representative'] }, async () => {
+test('whenever anybody looks, while money comes, moves and goes, the difference is nothing', {
+  tags: ['representative'],
+}, async () => {
   let busy = true;
+  let looked = 0;
+  let underWay = 0;
   const work = Promise.all(
     Array.from({ length: isMatrix ? 4 : 2 }, async () => {
-      const [from, to] = [await funded(100), await funded(20)];
-      await service.client.post('/agent/transfer', { to: to.handle, amount: 30, currency: 'USDC' }, from.key);
-      const withdrawals = [from, to, from].map(async (account) => {
-        const body = { amount: 12.345678, currency: 'USDC', address: outside() };
-        const { body: opened } = await service.client.post('/circle/withdraw', body, account.key);
-        await until('the withdrawal', async () => {
-          const { rows } = await database.db.query('SELECT status FROM withdrawals WHERE id = $1', [opened.txId]);
-          return rows[0]?.['status'] === 'complete';
-        });
-      });
-      await Promise.all(withdrawals);
+      // Until the reserves were looked at often enough meanwhile, however slow a look is.
+      do await moveMoney();
+      while (looked <= 5 || underWay === 0);
     }),
   ).finally(() => {
     busy = false;
   });
-  let looked = 0;
-  let underWay = 0;
+  async function moveMoney(): Promise<void> {
+    const [from, to] = [await funded(100), await funded(20)];
+    await service.client.post('/agent/transfer', { to: to.handle, amount: 30, currency: 'USDC' }, from.key);
+    const withdrawals = [from, to, from].map(async (account) => {
+      const body = { amount: 12.345678, currency: 'USDC', address: outside() };
+      const { body: opened } = await service.client.post('/circle/withdraw', body, account.key);
+      await until('the withdrawal', async () => {
+        const { rows } = await database.db.query('SELECT status FROM withdrawals WHERE id = $1', [opened.txId]);
+        return rows[0]?.['status'] === 'complete';
+      });
+    });
+    await Promise.all(withdrawals);
+  }
   while (busy) {
     const { reserves } = await reportNow();
     expect(reserves.filter(({ difference }) => difference !== '0')).toEqual([]);
@@ -119,7 +126,5 @@ test('whenever anybody looks, while money comes, moves and goes, the difference 
     if (reserves.some(({ inFlight }) => inFlight !== '0')) underWay++;
   }
   await work;
-  expect(looked).toBeGreaterThan(5);
-  expect(underWay).toBeGreaterThan(0);
   expect(await reconcile({ db: database.db, networks, sagas: sagasOf(features) })).toEqual([]);
 });

@@ -59,7 +59,9 @@ async function totalInAtomicUnits(): Promise<bigint> {
 
 const cents = (amount: number) => Math.round(amount * 100);
 
-test('two servers on one database, killed again and again: no cent is lost, none is made, every answer was true', { tags: ['representative'] }, async () => {
+test('two servers on one database, killed again and again: no cent is lost, none is made, every answer was true', {
+  tags: ['representative'],
+}, async () => {
   const servers = [await startUnreliable(temporaryDataDir()), await startUnreliable(temporaryDataDir())] as const;
   const urls = servers.map((server) => server.url);
   const setUp = createClient(urls[0] ?? '');

@@ -286,7 +286,9 @@ describe('the ledger and a model of it', () => {
     expect((await verifyLedger(db)).problems).toEqual([]);
   });
 
-  it('agree when everything is asked at once, twice, of two batchers: what was answered is what is there', { tags: ['representative'] }, async () => {
+  it('agree when everything is asked at once, twice, of two batchers: what was answered is what is there', {
+    tags: ['representative'],
+  }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60 }), async (steps) => {
         const world: World = { run: randomUUID(), owners: await createOwners(db, people) };

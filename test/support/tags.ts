@@ -10,7 +10,16 @@ import { ucpSchemasAreHere } from './ucp-schemas.ts';
 
 declare module 'vitest' {
   interface TestTags {
-    name: 'matrix' | 'representative' | 'redis' | 'chromium' | 'root' | 'other-user' | 'mount' | 'circle-api' | 'ucp-schemas';
+    name:
+      | 'matrix'
+      | 'representative'
+      | 'redis'
+      | 'chromium'
+      | 'root'
+      | 'other-user'
+      | 'mount'
+      | 'circle-api'
+      | 'ucp-schemas';
   }
 }
 
