@@ -1,9 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createPasswords, usualPasswordCost } from '../../src/accounts/passwords/passwords.ts';
 import { freshEmail } from '../support/client.ts';
-import { useService } from '../support/service.ts';
+import { startService, useService } from '../support/service.ts';
 
-const service = useService({ passwordCost: usualPasswordCost });
+const service = useService();
 const password = 'correct horse';
 
 describe('registration', () => {
@@ -100,7 +100,13 @@ describe('registration', () => {
   });
 
   test('only hashes of keys and passwords are stored', async () => {
-    const { key, email } = await service.client.register({ password: 'a very secret horse' });
+    // As everywhere but in tests.
+    const usual = await startService(service.database, {
+      roles: { serve: true, work: false },
+      passwordCost: usualPasswordCost,
+    });
+    onTestFinished(() => usual.stop());
+    const { key, email } = await usual.client.register({ password: 'a very secret horse' });
     const { rows } = await service.database.db.query<{ dump: string }>(
       `SELECT string_agg(a::text || k::text, ' ') AS dump FROM accounts a JOIN api_keys k ON k.account_id = a.id WHERE email = $1`,
       [email],

@@ -1,7 +1,5 @@
-import { getAddress } from 'viem';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ChainId } from '../../src/chains/chains.ts';
-import { createAddressBook } from '../../src/deposits/address-book.ts';
 import { startWatchers } from '../../src/deposits/watch-chains.ts';
 import { userAccount } from '../../src/ledger/account-id.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
@@ -99,44 +97,4 @@ test('a node that is away for a while is told of once, without its address, and 
   } finally {
     await watchers.stop();
   }
-});
-
-describe('with very many wallets', () => {
-  const count = 100_000;
-
-  test('each is known, new ones too, and a deposit finds its owner', async () => {
-    await begin('OP');
-    // Of one account only one wallet is in use; that the others are retired makes no difference here.
-    const owner = await world.newUser();
-    // Some at a time: all of them would take longer than a statement may, where others work too.
-    for (let first = 1; first <= count; first += 10_000) {
-      await db.query(
-        `INSERT INTO wallets (id, account_id, chain, provider, provider_ref, address, created_at, retired_at)
-           SELECT 'wal_many' || i, $1, 'MATIC', 'keys', 'many' || i, '0x' || md5('a' || i) || substr(md5('b' || i), 1, 8),
-               now() - interval '1 day', now() FROM generate_series($2::int, $2::int + 9999) i`,
-        [owner.id, first],
-      );
-    }
-    const book = createAddressBook(db);
-    await book.refresh();
-    expect(book.addresses.length).toBeGreaterThanOrEqual(count);
-
-    const late = await world.newUser();
-    await world.keepOn('OP', [owner, late]);
-    const { rows } = await db.query<{ address: string }>("SELECT address FROM wallets WHERE id = 'wal_many777'");
-    const some = getAddress(rows[0]?.address ?? '');
-    await chains.mint('OP', 'USDC', some, 21n);
-    await chains.mint('OP', 'USDC', late.address, 22n);
-    const { network, asked } = await startUnrulyRpc('OP', settingsOf('OP'));
-    const reader = world.reader('OP', { network, book });
-    await readUp(reader);
-    // A few blocks are read whole: asking for each of the wallets would take hundreds of requests.
-    expect(asked.get('eth_getLogs')).toBe(1);
-    await chains.mine('OP', 2_000);
-    await chains.mint('OP', 'USDC', some, 30n);
-    await readUp(reader);
-    expect(await world.balance(owner, 'USDC', 'OP')).toBe(51n);
-    expect(await world.balance(late, 'USDC', 'OP')).toBe(22n);
-    expect(asked.get('eth_getLogs')).toBeLessThan(100);
-  });
 });

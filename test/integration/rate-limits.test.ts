@@ -53,7 +53,7 @@ function behaves(start: () => Service[]) {
     const key = await registerFrom(service);
     await service.client.post('/account/tier', { tier: 'pro' }, key);
     // The change itself was counted.
-    expect(passed(await atOnce(350, () => service.client.get('/account', key)))).toBe(299);
+    expect(passed(await atOnce(310, () => service.client.get('/account', key)))).toBe(299);
   });
 
   test('a key that uses up all requests of an account does not keep its owner from ending it', async () => {
@@ -77,7 +77,7 @@ function behaves(start: () => Service[]) {
       body.handle,
     ]);
     await expect.poll(async () => (await service.client.get('/account', key)).headers.get('ratelimit')).toBeNull();
-    expect(passed(await atOnce(400, () => service.client.get('/account', key)))).toBe(400);
+    expect(passed(await atOnce(310, () => service.client.get('/account', key)))).toBe(310);
   });
 
   test('without a key: 30 by address, invalid keys and unknown addresses included, and headers count down', async () => {

@@ -47,6 +47,8 @@ export interface TransactionBook {
   paused: boolean;
   /** How long it takes until a transaction is in the list. */
   listedAfterMs: number;
+  /** A page of the list has no more than these, whatever was asked for. */
+  mostPerPage: number;
   add(wallet: EmulatedWallet, payload: Payload, described: Readonly<Record<string, unknown>>): EmulatedTransaction;
   get(id: string): EmulatedTransaction;
   accelerate(id: string): void;
@@ -104,6 +106,7 @@ export function createTransactionBook(chain: ChainDoor, tickMs: number): Transac
     fates,
     paused: false,
     listedAfterMs: 0,
+    mostPerPage: 50,
     add(wallet, payload, described) {
       const transaction: EmulatedTransaction = {
         id: randomUUID(),

@@ -30,8 +30,9 @@ const paging = ['pageBefore', 'pageAfter', 'pageSize', 'order'];
 /** A page of the transactions that were made long enough ago, as Circle's description has it. */
 export function listTransactions(book: TransactionBook, query: URLSearchParams): Listed {
   for (const name of query.keys()) if (!(name in filters) && !paging.includes(name)) throw invalid(name);
-  const pageSize = Number(query.get('pageSize') ?? 10);
-  if (!(Number.isInteger(pageSize) && pageSize >= 1 && pageSize <= 50)) throw invalid('pageSize');
+  const wanted = Number(query.get('pageSize') ?? 10);
+  if (!(Number.isInteger(wanted) && wanted >= 1 && wanted <= 50)) throw invalid('pageSize');
+  const pageSize = Math.min(wanted, book.mostPerPage);
   const order = query.get('order') ?? 'DESC';
   if (order !== 'ASC' && order !== 'DESC') throw invalid('order');
 
