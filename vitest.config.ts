@@ -5,17 +5,21 @@ import { TellSkipped } from './test/support/tell-skipped.ts';
 
 /** What takes longest, longest first: begun last, one worker would be at it alone while the other has nothing left to do. */
 const longest = [
-  'test/e2e/saga-crash.test.ts',
-  'test/e2e/start.test.ts',
-  'test/e2e/recovery.test.ts',
-  'test/invariants/bank.test.ts',
-  'test/integration/paid-and-refunded.test.ts',
-  'test/integration/bridge.test.ts',
-  'test/integration/silent-chain.test.ts',
-  'test/integration/database-limits.test.ts',
-  'test/e2e/buy-page.test.ts',
-  'test/e2e/preview-page.test.ts',
-  'test/integration/carry-home.test.ts',
+  'test/e2e/saga-crash.matrix.test.ts',
+  'test/invariants/bank.matrix.test.ts',
+  'test/e2e/recovery.matrix.test.ts',
+  'test/e2e/start.matrix.test.ts',
+  'test/integration/swap-trouble.matrix.test.ts',
+  'test/integration/paid-and-refunded.matrix.test.ts',
+  'test/integration/carry-home.matrix.test.ts',
+  'test/integration/openapi.test.ts',
+  'test/integration/swaps.matrix.test.ts',
+  'test/e2e/buy-page.matrix.test.ts',
+  'test/integration/bridge.matrix.test.ts',
+  'test/integration/database-limits.matrix.test.ts',
+  'test/integration/nano-settlement.test.ts',
+  'test/integration/rate-limits.test.ts',
+  'test/integration/webhooks-delivery.test.ts',
 ];
 
 class LongestFirst extends BaseSequencer {

@@ -98,7 +98,7 @@ describeInBrowser('in a browser', (open) => {
     expect(await empty.trouble()).toEqual([]);
   });
 
-  it('the demo shop and the page about our robot fit a phone', async () => {
+  it('the demo shop and the page about our robot fit a phone', { tags: ['matrix'] }, async () => {
     const { body } = await service.client.get('/sandbox');
     for (const url of [
       body.demoShop.url,

@@ -122,7 +122,7 @@ describe('SIGKILL', () => {
 });
 
 describe('while it runs', () => {
-  test('SIGTERM finishes what is under way', async () => {
+  test('SIGTERM finishes what is under way', { tags: ['matrix'] }, async () => {
     const dataDir = await preparedDataDir();
     const first = await launchServer({ dataDir });
     const underWay = Array.from({ length: 10 }, () => first.client.register());

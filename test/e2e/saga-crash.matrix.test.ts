@@ -85,7 +85,6 @@ function placesOf(
  */
 const representatives: Partial<Record<string, readonly string[]>> = {
   'keys withdrawal USDC': ['withdrawal.reserved', 'transaction.signed', 'withdrawal.pay.taken'],
-  'circle sweep USDC': ['sweep.submit.asked', 'sweep.submit.taken'],
 };
 
 describe.each(providers)('with %s', (provider) => {

@@ -146,7 +146,7 @@ describe('whoever makes a wallet there', () => {
     expect(listed[1]).toMatchObject({ usdc: amountOf('USDC', 5_000_000n), eurc: amountOf('EURC', 2_000_000n) });
   });
 
-  test('keeps it also by a bridge to there', async () => {
+  test('keeps it also by a bridge to there', { tags: ['matrix'] }, async () => {
     const user = await world.newUser();
     await carrier.deposit('MATIC', user, 2_000_000n);
     await carrier.deposit('BASE', user, 700_000n);
@@ -182,7 +182,7 @@ describe('whoever makes a wallet there', () => {
     await carrier.expectWhole();
   });
 
-  test('keeps what fails on its way afterwards, also while the account is frozen', async () => {
+  test('keeps what fails on its way afterwards, also while the account is frozen', { tags: ['matrix'] }, async () => {
     const user = await world.newUser();
     await carrier.deposit('BASE', user, 3_000_000n);
     await carrier.carry('BASE');
@@ -232,7 +232,7 @@ describe('whoever makes a wallet there', () => {
   });
 });
 
-test('two processes that carry at once begin one bridge', async () => {
+test('two processes that carry at once begin one bridge', { tags: ['matrix'] }, async () => {
   const users = await world.newUsers(5);
   for (const user of users) await carrier.deposit('ARB', user, 2_000_000n);
   await Promise.all(Array.from({ length: 4 }, () => carrier.carry('ARB')));
@@ -250,7 +250,7 @@ async function refuseBurns(chain: ChainId, act: () => Promise<void>): Promise<vo
   await protocol.operate(chain, 'tokenMessenger', 'unDenylist', [address]);
 }
 
-test('what cannot be burnt waits again, and is tried again later', async () => {
+test('what cannot be burnt waits again, and is tried again later', { tags: ['matrix'] }, async () => {
   const user = await world.newUser();
   await db.transaction((tx) => setSubscriptions(tx, user.id, ['bridge.failed']));
   await carrier.deposit('ARB', user, 4_000_000n);
@@ -284,7 +284,7 @@ test('what cannot be burnt waits again, and is tried again later', async () => {
   await carrier.expectWhole();
 });
 
-test('the deposit of a frozen account waits, and holds up nobody else', async () => {
+test('the deposit of a frozen account waits, and holds up nobody else', { tags: ['matrix'] }, async () => {
   const [frozen, free] = (await world.newUsers(2)) as [User, User];
   for (const user of [frozen, free]) await carrier.deposit('ARB', user, 2_000_000n);
   await db.query('UPDATE accounts SET frozen_at = now() WHERE id = $1', [frozen.id]);
@@ -301,7 +301,9 @@ test('the deposit of a frozen account waits, and holds up nobody else', async ()
   await carrier.expectWhole();
 });
 
-test('more than one message carries goes in several; a single deposit of more waits until its owner keeps it', async () => {
+test('more than one message carries goes in several; a single deposit of more waits until its owner keeps it', {
+  tags: ['matrix'],
+}, async () => {
   const [rich, other] = (await world.newUsers(2)) as [User, User];
   const limit = (atomic: bigint) =>
     protocol.operate('ARB', 'tokenMinter', 'setMaxBurnAmountPerMessage', [facts.ARB.tokens.USDC, atomic]);
@@ -338,7 +340,7 @@ test('EURC is not bridged: it is at hand where it came', async () => {
   await carrier.expectWhole();
 });
 
-test('what comes to a retired wallet is carried home too', async () => {
+test('what comes to a retired wallet is carried home too', { tags: ['matrix'] }, async () => {
   const user = await world.newUser();
   await db.query('UPDATE wallets SET retired_at = now() WHERE account_id = $1', [user.id]);
   await carrier.deposit('ARB', user, 2_500_000n);

@@ -86,7 +86,7 @@ test('a node that lags behind by one question refuses nothing for good', async (
   expect(await received()).toBe(5n);
 });
 
-test('a node that never answers holds no connection to the database', async () => {
+test('a node that never answers holds no connection to the database', { tags: ['matrix'] }, async () => {
   const { rpc, send } = await begin();
   rpc.misbehave((call) => (call.method === 'eth_estimateGas' ? 'silent' : undefined));
   // More than the pool has connections.

@@ -167,7 +167,7 @@ describe('a reorganisation', () => {
   }
 });
 
-describe('a rotation of the seed', () => {
+describe('a rotation of the seed', { tags: ['matrix'] }, () => {
   async function rotate(): Promise<void> {
     const { provider } = world.deposits;
     await rotateSeed({ db, provider, addSeed: (tx) => addSeed(tx, secrets) });

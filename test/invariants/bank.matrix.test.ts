@@ -4,15 +4,16 @@ import { expect, test } from 'vitest';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { createClient, type TestAccount } from '../support/client.ts';
 import { useDatabase } from '../support/database.ts';
-import { isMatrix } from '../support/matrix.ts';
 import { launchServer, type ServerProcess, temporaryDataDir } from '../support/process.ts';
 import { until } from '../support/until.ts';
 
 const database = useDatabase();
 const startingUsdc = 50;
-const { accountCount, clientCount, killCount, leastTransfers, leastReads } = isMatrix
-  ? { accountCount: 60, clientCount: 24, killCount: 6, leastTransfers: 201, leastReads: 101 }
-  : { accountCount: 20, clientCount: 12, killCount: 2, leastTransfers: 101, leastReads: 51 };
+const accountCount = 60;
+const clientCount = 24;
+const killCount = 6;
+const leastTransfers = 201;
+const leastReads = 101;
 
 interface Acknowledged {
   readonly transferId: string;
@@ -60,7 +61,7 @@ async function totalInAtomicUnits(): Promise<bigint> {
 const cents = (amount: number) => Math.round(amount * 100);
 
 test('two servers on one database, killed again and again: no cent is lost, none is made, every answer was true', {
-  tags: ['representative'],
+  tags: ['matrix'],
 }, async () => {
   const servers = [await startUnreliable(temporaryDataDir()), await startUnreliable(temporaryDataDir())] as const;
   const urls = servers.map((server) => server.url);

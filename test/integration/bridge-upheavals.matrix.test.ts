@@ -191,7 +191,7 @@ test('a withdrawal does not wait for ever behind a bridge that the treasury cann
   expect(await world.balance(rich, 'BASE')).toBe(much);
 });
 
-describe('a rotation of the seed', () => {
+describe('a rotation of the seed', { tags: ['matrix'] }, () => {
   async function rotate(): Promise<void> {
     const { provider } = world.deposits;
     await rotateSeed({ db, provider, addSeed: (tx) => addSeed(tx, createSecrets('s'.repeat(32))) });

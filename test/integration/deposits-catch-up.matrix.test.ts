@@ -57,7 +57,7 @@ test('what came while nobody looked is credited afterwards, in bounded steps', a
   expect((await verifyLedger(db)).problems).toEqual([]);
 });
 
-test('a node that refuses wide ranges is asked for narrow ones', async () => {
+test('a node that refuses wide ranges is asked for narrow ones', { tags: ['matrix'] }, async () => {
   await begin('ETH');
   const users = await world.newUsers(20);
   await world.keepOn('ETH', users);

@@ -102,7 +102,7 @@ describe('while every slot of a lane hangs and more jobs wait for one', () => {
     expect(nightly.begun).toHaveLength(4);
   });
 
-  test('another worker takes what waits in that lane', async () => {
+  test('another worker takes what waits in that lane', { tags: ['matrix'] }, async () => {
     const stuck = hanging(silent);
     letAllGo = stuck.letGo;
     await start({ handlers: [stuck.handler], slots: { SILENT: 2 } });

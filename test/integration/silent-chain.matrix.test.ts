@@ -16,7 +16,10 @@ const chains = useChains(database);
 const count = 40;
 const patienceMs = 120_000;
 
-test('forty withdrawals on a chain that does not answer hold up nobody else, and are paid once it does', async () => {
+test('forty withdrawals on a chain that does not answer hold up nobody else, and are paid once it does', {
+  tags: ['matrix'],
+  timeout: 400_000,
+}, async () => {
   const settings = chains.local.settings.get('BASE');
   if (settings === undefined) throw new Error('BASE is not running');
   const rpc = await startUnrulyRpc('BASE', settings);
@@ -70,7 +73,7 @@ test('forty withdrawals on a chain that does not answer hold up nobody else, and
     return isStill && (reserves as { difference: string }[]);
   });
   expect(rows.filter(({ difference }) => difference !== '0')).toEqual([]);
-}, 400_000);
+});
 
 /** Where they have a wallet, so that it stays there. */
 async function deposit({ client }: Service, { key }: TestAccount, chain: ChainId, atomic: bigint): Promise<void> {

@@ -76,7 +76,9 @@ describe('somebody who holds the fee account and falls silent', () => {
   });
 });
 
-test('however many pay invoices and wait for one row, everybody else is served, and they are told to come again', async () => {
+test('however many pay invoices and wait for one row, everybody else is served, and they are told to come again', {
+  tags: ['matrix'],
+}, async () => {
   const [seller, payer] = [await service.client.register(), await funded(1_000)];
   const invoices = await Promise.all(
     Array.from({ length: 4 * poolSize }, async () => (await ask(seller, { toHandle: payer.handle })).body.id as string),

@@ -149,7 +149,7 @@ describe('a transfer', () => {
     expect(await balanceOf(grace)).toEqual({ USDC: '9.9', EURC: '0' });
   });
 
-  test('nothing is posted under a key after its revocation was answered', async () => {
+  test('nothing is posted under a key after its revocation was answered', { tags: ['matrix'] }, async () => {
     for (let round = 0; round < 10; round++) {
       const [ada, grace] = [await funded(100), await service.client.register()];
       const flood: Promise<Reply>[] = [];

@@ -70,7 +70,7 @@ describe('the market maker', () => {
     expect(await journalLength(database.db)).toBe(before);
   });
 
-  test('takes several trades for a long way, each of a million at most', async () => {
+  test('takes several trades for a long way, each of a million at most', { tags: ['matrix'] }, async () => {
     const before = await sent();
     await moveAll([{ asset: 'ETH', pool: ether, perMille: 250 }]);
     await untilBack(ether);

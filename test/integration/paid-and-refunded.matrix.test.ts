@@ -185,7 +185,7 @@ describe('a refusal', { timeout: 120_000 }, () => {
     expect((await stepOf(payer))?.providerRef).toBe(takenFor(payer)[0]?.id);
   });
 
-  test('after requests that Circle never got is final once its list is settled', async () => {
+  test('after requests that Circle never got is final once its list is settled', { tags: ['matrix'] }, async () => {
     const key = await funded();
     emulator.faults.next({ trouble: { how: 'drop' }, times: 4, on: onTransfers });
     emulator.faults.next({ trouble: refusal, times: 100, on: onTransfers });
@@ -214,33 +214,37 @@ describe('a refusal', { timeout: 120_000 }, () => {
   test.each([
     ['fails', { how: 'server-error' }],
     ['never comes', { how: 'hang' }],
-  ] as const)('waits for a list that %s, and nothing is given back meanwhile', async (_, trouble) => {
-    if (trouble.how === 'hang') {
-      await restart(impatient);
-      onTestFinished(() => restart());
-    }
-    const key = await funded();
-    const lists = asked(onList);
-    emulator.faults.next({ trouble: { how: 'drop' }, times: 4, on: onTransfers });
-    emulator.faults.next({ trouble: refusal, times: 100, on: onTransfers });
-    emulator.faults.next({ trouble, times: 100, on: onList });
-    const payer = await withdraw(key);
-    await until('the list to be asked for', async () => asked(onList) > lists);
-    await isWaitingFor(payer, 'Circle');
-    await expectStillOpen(payer);
-    // However long ago it was asked for.
-    const before = asked(onList);
-    await letListSettle(payer);
-    await until('the list to be asked for again', async () => asked(onList) > before + 1);
-    await expectStillOpen(payer);
+  ] as const)(
+    'waits for a list that %s, and nothing is given back meanwhile',
+    { tags: ['matrix'] },
+    async (_, trouble) => {
+      if (trouble.how === 'hang') {
+        await restart(impatient);
+        onTestFinished(() => restart());
+      }
+      const key = await funded();
+      const lists = asked(onList);
+      emulator.faults.next({ trouble: { how: 'drop' }, times: 4, on: onTransfers });
+      emulator.faults.next({ trouble: refusal, times: 100, on: onTransfers });
+      emulator.faults.next({ trouble, times: 100, on: onList });
+      const payer = await withdraw(key);
+      await until('the list to be asked for', async () => asked(onList) > lists);
+      await isWaitingFor(payer, 'Circle');
+      await expectStillOpen(payer);
+      // However long ago it was asked for.
+      const before = asked(onList);
+      await letListSettle(payer);
+      await until('the list to be asked for again', async () => asked(onList) > before + 1);
+      await expectStillOpen(payer);
 
-    emulator.faults.clear();
-    emulator.faults.next({ trouble: refusal, times: 100, on: onTransfers });
-    await letListSettle(payer);
-    await expectGivenBackOnce(payer);
-  });
+      emulator.faults.clear();
+      emulator.faults.next({ trouble: refusal, times: 100, on: onTransfers });
+      await letListSettle(payer);
+      await expectGivenBackOnce(payer);
+    },
+  );
 
-  test('is not final any earlier for a worker whose clock is three days ahead', async () => {
+  test('is not final any earlier for a worker whose clock is three days ahead', { tags: ['matrix'] }, async () => {
     const key = await funded();
     emulator.faults.next({ trouble: { how: 'drop' }, times: 4, on: onTransfers });
     emulator.faults.next({ trouble: refusal, times: 100, on: onTransfers });
@@ -316,7 +320,7 @@ describe('what Circle calls failed', { timeout: 120_000 }, () => {
     await expectPaidOnce(payer);
   });
 
-  test('waits for its receipt, and is given back when that says it was undone', async () => {
+  test('waits for its receipt, and is given back when that says it was undone', { tags: ['matrix'] }, async () => {
     const key = await funded();
     emulator.transactions.paused = true;
     const payer = await withdraw(key);
@@ -329,7 +333,7 @@ describe('what Circle calls failed', { timeout: 120_000 }, () => {
 });
 
 describe('a process that ends between asking and the answer', { timeout: 120_000 }, () => {
-  test('has written down that it was about to ask, and the next one pays once', async () => {
+  test('has written down that it was about to ask, and the next one pays once', { tags: ['matrix'] }, async () => {
     const key = await funded();
     await service.stop();
     let ended = false;

@@ -12,7 +12,9 @@ import { until } from '../support/until.ts';
 
 const world = useDepositWorld();
 
-test('a withdrawal that serves itself is not woken besides: the provider is asked once', async () => {
+test('a withdrawal that serves itself is not woken besides: the provider is asked once', {
+  tags: ['matrix'],
+}, async () => {
   const { database, chains, ledger, provider, log } = world;
   const { db } = database;
   const hand = handOf(world);

@@ -100,7 +100,7 @@ describe('before anything is paid, a seller that', () => {
   });
 });
 
-test('who keeps us waiting is not waited for', async () => {
+test('who keeps us waiting is not waited for', { tags: ['matrix'] }, async () => {
   seller.answer = async ({ path, payment }, response) => {
     if (path === '/silent') return;
     if (path === '/endless') {
@@ -230,7 +230,9 @@ describe('with the payment in hand, a seller that', () => {
   });
 });
 
-test('what is taken late is paid, what never is comes back, and until then it is held', async () => {
+test('what is taken late is paid, what never is comes back, and until then it is held', {
+  tags: ['matrix'],
+}, async () => {
   const before = BigInt(Math.round(Number((await service.client.get('/circle/balance', ada)).body.USDC) * 1e6));
   // And a cent that a silent seller has not taken.
   expect(before).toBe(10_000_000n - left - 10_000n);
