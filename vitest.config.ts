@@ -12,13 +12,13 @@ const longest = [
   'test/integration/swap-trouble.matrix.test.ts',
   'test/integration/paid-and-refunded.matrix.test.ts',
   'test/integration/carry-home.matrix.test.ts',
-  'test/integration/openapi.test.ts',
+  'test/integration/openapi.matrix.test.ts',
   'test/integration/swaps.matrix.test.ts',
   'test/e2e/buy-page.matrix.test.ts',
   'test/integration/bridge.matrix.test.ts',
   'test/integration/database-limits.matrix.test.ts',
-  'test/integration/nano-settlement.test.ts',
-  'test/integration/rate-limits.test.ts',
+  'test/integration/nano-settlement.matrix.test.ts',
+  'test/integration/rate-limits.matrix.test.ts',
   'test/integration/webhooks-delivery.test.ts',
 ];
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { countries, findCountry } from './countries.ts';
 import { needsPostalCode } from './postal-codes.ts';
+import { isZipOfState } from './regions.ts';
 import { describeMissing, normalizeAddress, readShippingAddress, type ShippingAddress } from './shipping-address.ts';
 
 const read = (text: string) => readShippingAddress(text).address;
@@ -282,7 +283,8 @@ it('that is written out reads back to itself, wherever it is', () => {
   const digits = (count: number) => fc.stringMatching(new RegExp(`^[1-9]\\d{${count - 1}}$`));
   const codes: Record<string, fc.Arbitrary<string>> = {
     US: digits(5),
-    DE: digits(5),
+    // With a code of Delaware, DE may be either, and the reader asks.
+    DE: digits(5).filter((code) => !isZipOfState(code, 'DE')),
     FR: digits(5),
     AT: digits(4),
     IS: digits(3),

@@ -6,6 +6,7 @@ import type { ChainId } from '../../src/chains/chains.ts';
 import { type HeldWallet, ProviderError, type WalletProvider } from '../../src/wallets/provider.ts';
 import { type TestChains, useChains } from '../support/chains.ts';
 import { type TestDatabase, useDatabase } from '../support/database.ts';
+import { oneOfMany } from '../support/matrix.ts';
 import { abroad, createWorkbench, home, outcome, stranger } from './workbench.ts';
 
 /** An adapter, set up on a test file's own database and local chains. */
@@ -26,7 +27,8 @@ export function describeWalletProvider(
   name: string,
   setUp: (setup: ProviderSetup) => Promise<ProviderUnderTest>,
 ): void {
-  describe(`the wallet provider ${name}`, { timeout: 60_000 }, () => {
+  const options = { ...oneOfMany({ isRepresentative: name === 'keys' }), timeout: 60_000 };
+  describe(`the wallet provider ${name}`, options, () => {
     const database = useDatabase();
     const chains = useChains(database);
     let subject: ProviderUnderTest;

@@ -126,7 +126,9 @@ describe('a statement', () => {
     await expect(db.transaction((tx) => tx.query(slow))).rejects.toMatchObject({ code: '57014' });
   });
 
-  test('of a database that says nothing at all is given up; whether it wrote is not known', async () => {
+  test('of a database that says nothing at all is given up; whether it wrote is not known', {
+    tags: ['matrix'],
+  }, async () => {
     const closers: (() => Promise<unknown>)[] = [];
     const wire = await startWire(url, (close) => closers.push(close));
     const db = openDatabase({

@@ -465,7 +465,7 @@ describe('switched to be difficult', () => {
   let current = '';
   const sold = async () => (await client.show(current)).body.status === 'completed';
 
-  test('it has an order, and answers late', async () => {
+  test('it has an order, and answers late', { tags: ['matrix'] }, async () => {
     // So late that on the slowest machine there is time to see the order before.
     switches.behave({ answerLateMs: 4_000 });
     const id = await client.ready(mug);

@@ -250,7 +250,7 @@ describe('many at once', () => {
     expect(server.connections()).toBeLessThanOrEqual(128);
   });
 
-  test('a receiver that does not answer holds up no other', async () => {
+  test('a receiver that does not answer holds up no other', { tags: ['matrix'] }, async () => {
     const dead = await listenTcp(() => {});
     const quick = await listenHttp((_, response) => response.end('quick'));
     const place = ({ port }: Listening) => ({ host: '127.0.0.1', port });

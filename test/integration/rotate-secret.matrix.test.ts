@@ -138,7 +138,7 @@ describe('a new secret', () => {
     expect(secrets.hash('api-keys', 'pa_live_x')).toEqual(hashed[0]);
   });
 
-  test('may be ended anywhere and gone on with', async () => {
+  test('may be ended anywhere and gone on with', { tags: ['matrix'] }, async () => {
     let ended = 0;
     for (let statement = 1; ; statement++) {
       await empty();

@@ -269,7 +269,7 @@ describe('a payer who does not pay', () => {
     expect((await pay(client, payer)).status).toBe(200);
   });
 
-  test('by a cancelled authorization is written off at once, and no other with it', async () => {
+  test('by a cancelled authorization is written off at once, and no other with it', { tags: ['matrix'] }, async () => {
     const [honest, other] = [await shop.payer(100n), await shop.payer(500n)];
     const terms = await askPrice(client);
     const signed = await sign(other, terms);
@@ -284,7 +284,9 @@ describe('a payer who does not pay', () => {
     await expectSound();
   });
 
-  test('with an empty wallet is written off within the credit, and refused until forgiven', async () => {
+  test('with an empty wallet is written off within the credit, and refused until forgiven', {
+    tags: ['matrix'],
+  }, async () => {
     const { db } = service.database;
     const payer = await shop.payer(300n);
     const letSettle = await holdSettlements();

@@ -33,7 +33,7 @@ async function walletOn(chain: ChainId, { key }: Account) {
 const eventOf = (type: string) =>
   until(type, async () => receiver.arrived.map(({ body }) => JSON.parse(body)).find((event) => event.type === type));
 
-test('what is too little waits where it is seen, and comes home with more', async () => {
+test('what is too little waits where it is seen, and comes home with more', { tags: ['matrix'] }, async () => {
   const ada = await newAccount();
   const { get, post } = service.client;
   const events = ['deposit.received', 'bridge.completed'];

@@ -168,7 +168,7 @@ describe('a search', () => {
     expect(await (await fetch(`${service.url}/bot`)).text()).toContain('User-agent: PaywrightBot');
   });
 
-  test('ends within eight seconds, and says that it was too slow', async () => {
+  test('ends within eight seconds, and says that it was too slow', { tags: ['matrix'] }, async () => {
     const { status, body } = await search(place(slowShop));
     expect([status, body.code]).toEqual([504, 'merchant_unreachable']);
     await expect.poll(() => silent.asked === silent.left).toBe(true);

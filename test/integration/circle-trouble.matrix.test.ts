@@ -72,7 +72,7 @@ describe('trouble that passes', () => {
     expect(new Set(bodies.map(({ entitySecretCiphertext }) => entitySecretCiphertext)).size).toBe(3);
   });
 
-  it('ends a try that gets no answer, closes its connection, and goes on', async () => {
+  it('ends a try that gets no answer, closes its connection, and goes on', { tags: ['matrix'] }, async () => {
     const hasty = await circle.connect({ limits: { ...fast, timeoutMs: 4_000 } });
     await hasty.createWallet({ chain: 'MATIC' });
     from = circle.emulator.exchanges.length;

@@ -229,7 +229,7 @@ describe('the same request under one Idempotency-Key', () => {
   });
 });
 
-test('twenty at once are paid, and the reserves differ by nothing meanwhile', async () => {
+test('twenty at once are paid, and the reserves differ by nothing meanwhile', { tags: ['matrix'] }, async () => {
   const key = await newRich(1);
   sellsHonestly();
   let open = true;
