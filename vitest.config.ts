@@ -51,6 +51,8 @@ export default defineConfig({
     // Every file in the same three processes, one after another: a process for each would load the whole service each time.
     // See docs/decisions/0024-shared-test-processes.md for what that asks of a test.
     isolate: false,
+    // Few collections of short-lived objects: there is memory enough, and the cores are busy.
+    execArgv: ['--max-semi-space-size=64'],
     sequence: { sequencer: LongestFirst },
   },
 });

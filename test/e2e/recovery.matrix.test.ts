@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { endProcess } from '../../src/sandbox/processes.ts';
 import type { TestAccount } from '../support/client.ts';
-import { oneOfMany } from '../support/matrix.ts';
 import { preparedDataDir } from '../support/prepared-data-dir.ts';
 import {
   begin,
@@ -56,7 +55,7 @@ describe('SIGKILL', () => {
   const both = 'the server and its PostgreSQL';
 
   for (const what of ['only the server', both])
-    test(`${what}: nothing acknowledged is lost`, oneOfMany({ isRepresentative: what === both }), async () => {
+    test(`${what}: nothing acknowledged is lost`, { tags: ['matrix'] }, async () => {
       const dataDir = await preparedDataDir();
       const first = await launchServer({ dataDir });
       const load = keepRegistering(first);

@@ -135,7 +135,7 @@ describe('refusing to start', () => {
     );
   });
 
-  test('a wrong value is one sentence', async () => {
+  test('a wrong value is one sentence', { tags: ['matrix'] }, async () => {
     expect(await refusal({ PORT: 'http' })).toBe('PORT must be a whole number from 0 to 65535 (it is "http").');
     expect(await refusal({ HOST: '192.0.2.77', PORT: '0' })).toBe(
       'HOST is 192.0.2.77, which is not an address of this machine.',
@@ -159,7 +159,7 @@ describe('refusing to start', () => {
     expect(readdirSync(clone)).not.toContain('node_modules');
   });
 
-  test('live mode runs no build that has taken in other dependencies', () => {
+  test('live mode runs no build that has taken in other dependencies', { tags: ['matrix'] }, () => {
     const clone = cloneOfSources();
     for (const folder of ['node_modules', 'dist']) mkdirSync(join(clone, folder));
     const mark = (...names: string[]) => {
