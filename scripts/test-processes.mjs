@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Refusal } from './prepare.mjs';
 
 const patienceMs = 10_000;
 
@@ -15,9 +16,13 @@ export async function endProcesses({ leader, folder }) {
   // PostgreSQL gives back its shared memory when it is asked to end at once, and not when it is killed.
   for (const [pid, { command }] of found) signal(pid, isPostgres(command) ? 'SIGQUIT' : 'SIGKILL');
   for (const pid of found.keys()) signal(pid, 'SIGCONT');
-  const deadline = Date.now() + patienceMs;
-  while ([...found].some(([pid, { start }]) => startOf(pid) === start)) {
-    if (Date.now() > deadline) for (const pid of found.keys()) signal(pid, 'SIGKILL');
+  // A process id may belong to another process by now, so the start is compared each time.
+  const alive = () => [...found].filter(([pid, { start }]) => startOf(pid) === start).map(([pid]) => pid);
+  const began = Date.now();
+  for (let left = alive(); left.length > 0; left = alive()) {
+    const waitedMs = Date.now() - began;
+    if (waitedMs > patienceMs) for (const pid of left) signal(pid, 'SIGKILL');
+    if (waitedMs > 2 * patienceMs) throw new Refusal(`These processes of the run cannot be ended: ${left.join(', ')}.`);
     await sleep(20);
   }
 }
@@ -38,7 +43,7 @@ function stopAll({ leader, folder }) {
   for (;;) {
     const all = listProcesses();
     const ours = (pid, { parent, group, command }) =>
-      pid === leader || group === leader || stopped.has(parent) || parent === leader || command.includes(folder);
+      pid === leader || group === leader || stopped.has(parent) || parent === leader || isOrphan(command, folder);
     const fresh = [...all].filter(([pid, entry]) => pid !== process.pid && !stopped.has(pid) && ours(pid, entry));
     if (fresh.length === 0) return stopped;
     for (const [pid, entry] of fresh) {
@@ -46,6 +51,14 @@ function stopAll({ leader, folder }) {
       stopped.set(pid, entry);
     }
   }
+}
+
+/** Something of ours that works in the run's folder. What a person looks at that folder with is left alone. */
+function isOrphan(command, folder) {
+  return (
+    /^\S*(?:postgres|initdb|node|chrom\w*|headless_shell|redis-server|valkey-server)(?: |$)/.test(command) &&
+    command.includes(folder)
+  );
 }
 
 function isPostgres(command) {
@@ -56,7 +69,8 @@ function signal(pid, name) {
   try {
     process.kill(pid, name);
   } catch (error) {
-    if (error.code !== 'ESRCH') throw error;
+    // It has ended, or is another user's.
+    if (error.code !== 'ESRCH' && error.code !== 'EPERM') throw error;
   }
 }
 

@@ -57,6 +57,8 @@ export interface NetworkSettings {
   readonly feeCeiling?: FeeCeiling;
   /** Only where no block comes by itself: mines one if its time has come and there is none yet. */
   readonly letTimePass?: (client: PublicClient, until: bigint) => Promise<void>;
+  /** Instead of the usual way to ask a node. */
+  readonly transport?: (url: string, timeoutMs: number) => Transport;
   /** Only where the chain tells of its blocks. */
   readonly onBlock?: (listener: () => void) => () => void;
 }
@@ -75,6 +77,7 @@ export function createNetworks(settings: ReadonlyMap<ChainId, NetworkSettings>):
 
 function createNetwork(id: ChainId, settings: NetworkSettings): Network {
   const { urls, confirmations, pollMs, tokens = [], feeCeiling = usualCeiling(id), letTimePass, onBlock } = settings;
+  const { transport = discreetHttp } = settings;
   const { name, chainId, native, tokens: own } = chains[id];
   const chain = defineChain({
     id: chainId,
@@ -83,12 +86,12 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
     rpcUrls: { default: { http: urls } },
     contracts: { multicall3: { address: multicallAddress } },
   });
-  const connect = (transport: Transport) =>
-    createPublicClient({ chain, transport, pollingInterval: pollMs, cacheTime: 0 }) as PublicClient;
+  const connect = (over: Transport) =>
+    createPublicClient({ chain, transport: over, pollingInterval: pollMs, cacheTime: 0 }) as PublicClient;
   const inOrder = (some: readonly string[]) =>
     connect(
       fallback(
-        some.map((url) => discreetHttp(url, requestTimeoutMs)),
+        some.map((url) => transport(url, requestTimeoutMs)),
         { retryCount: 1, retryDelay: 150 },
       ),
     );
@@ -100,7 +103,7 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
   return {
     id,
     client,
-    nodes: urls.map((url) => ({ host: hostOf(url), client: connect(discreetHttp(url, requestTimeoutMs)) })),
+    nodes: urls.map((url) => ({ host: hostOf(url), client: connect(transport(url, requestTimeoutMs)) })),
     reviewer: review && inOrder(review),
     confirmations,
     pollMs,

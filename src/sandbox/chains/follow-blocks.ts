@@ -22,8 +22,10 @@ export function followBlocks(url: string): BlockFollower {
     let known: unknown;
     while (listeners.size > 0 && !signal.aborted) {
       try {
+        const askedAt = performance.now();
         const newest = await awaitBlock(url, known, signal);
         if (newest !== known) for (const listener of listeners) listener();
+        else if (performance.now() - askedAt < pauseMs) throw new Error('the chain does not wait for its next block');
         known = newest;
       } catch {
         // The process that runs the chains is gone; another takes over within a second or two.

@@ -9,6 +9,7 @@ import { createChainTables } from './chain-tables.ts';
 import { createFaucet, type Faucet } from './faucet.ts';
 import { type BlockFollower, followBlocks } from './follow-blocks.ts';
 import { keepChains } from './keep-chains.ts';
+import { localHttp } from './local-transport.ts';
 import { attestationUrlOf, type ChainUrls, findPublished } from './published-urls.ts';
 import { eurcOnPolygon } from './tokens.ts';
 
@@ -57,6 +58,7 @@ function toLocalChains(db: Database, urls: ChainUrls, stop: () => Promise<void>)
       confirmations: 1,
       pollMs: 250,
       letTimePass,
+      transport: localHttp,
       onBlock: follower.onBlock,
       ...(id === 'MATIC' && { tokens: [{ asset: 'EURC', address: eurcOnPolygon }] }),
     });
