@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type PublicClient, toHex } from 'viem';
 import { type ChainId, chainIds } from '../../chains/chains.ts';
+import { discreetHttp } from '../../chains/discreet-transport.ts';
 import type { NetworkSettings } from '../../chains/network.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
@@ -58,7 +59,8 @@ function toLocalChains(db: Database, urls: ChainUrls, stop: () => Promise<void>)
       confirmations: 1,
       pollMs: 250,
       letTimePass,
-      transport: localHttp,
+      // A node at another address is somebody else's.
+      transport: (asked, timeoutMs) => (asked === url ? localHttp : discreetHttp)(asked, timeoutMs),
       onBlock: follower.onBlock,
       ...(id === 'MATIC' && { tokens: [{ asset: 'EURC', address: eurcOnPolygon }] }),
     });
