@@ -1,4 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { gate } from '../test/support/gate.ts';
 import { inParallel } from './in-parallel.ts';
 
 describe('several at a time', () => {
@@ -6,7 +8,7 @@ describe('several at a time', () => {
     let [underWay, most] = [0, 0];
     const results = await inParallel([5, 1, 4, 2, 3], 2, async (item) => {
       most = Math.max(most, ++underWay);
-      await new Promise((resolve) => setTimeout(resolve, item));
+      for (let turn = 0; turn < item; turn++) await setImmediate();
       underWay--;
       return item * 10;
     });
@@ -16,13 +18,15 @@ describe('several at a time', () => {
 
   it('ends with the first failure', async () => {
     const seen: number[] = [];
+    const failed = gate();
     const work = inParallel([1, 2, 3, 4, 5, 6], 2, async (item) => {
       seen.push(item);
       if (item === 2) throw new Error('two');
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await failed.opened;
     });
     await expect(work).rejects.toThrow('two');
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    failed.open();
+    await setImmediate();
     expect(seen).toEqual([1, 2]);
   });
 });

@@ -1,6 +1,6 @@
 import { BlockList, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { createLogger } from '../logger.ts';
 import { createSecrets } from '../secrets.ts';
@@ -214,19 +214,20 @@ it('shows with comments that it lives while there is nothing to tell', async () 
     heartbeatMs: 5,
   });
   const route = streamOf(() => ticks(0));
-  app.get('/', async (request, reply) =>
-    streams.send(
+  app.get('/', async (request, reply) => {
+    const written = vi.spyOn(reply.raw, 'write');
+    return streams.send(
       route,
       {
         async *stream() {
-          await sleep(40);
+          await expect.poll(() => written.mock.calls.length).toBeGreaterThanOrEqual(2);
           yield* ticks(1);
         },
       },
       request,
       reply,
-    ),
-  );
+    );
+  });
   closers.push(() => app.close());
   expect((await app.inject('/')).body).toMatch(/^(?::\n\n){2,}event: tick\n/);
 });

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { BlockList, connect } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { BlockList, connect, type Server } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { createLogger } from '../logger.ts';
@@ -56,6 +55,8 @@ interface Described {
   };
 }
 
+const servers = new Map<string, Server>();
+
 const limits: LongAnswerLimits = { atOnce: 3, perAccount: 2, patienceMs: 60_000 };
 
 async function serve(route: Route, given: Partial<LongAnswerLimits> = {}): Promise<string> {
@@ -70,7 +71,9 @@ async function serve(route: Route, given: Partial<LongAnswerLimits> = {}): Promi
     longAnswerLimits: { ...limits, ...given },
   });
   closers.push(() => closeServer(app));
-  return `${await app.listen({ port: 0, host: '127.0.0.1' })}/api/words`;
+  const url = `${await app.listen({ port: 0, host: '127.0.0.1' })}/api/words`;
+  servers.set(url, app.server);
+  return url;
 }
 
 const ask = (url: string, account = 1, method = 'GET') =>
@@ -110,6 +113,12 @@ async function askWithoutReading(url: string, account: number) {
   closers.push(async () => socket.destroy());
   return socket;
 }
+
+/** Until the server knows that nobody is connected. */
+const untilAllHaveLeft = (url: string) =>
+  expect
+    .poll(() => new Promise((resolve) => servers.get(url)?.getConnections((_error, count) => resolve(count))))
+    .toBe(0);
 
 /** Until so many have begun, and as much is made as fits between them and those who do not read. */
 async function untilStill(state: { readonly begun: number; readonly made: number }, begun: number): Promise<void> {
@@ -211,7 +220,7 @@ describe('a long answer', () => {
     await expect.poll(() => begin).toBeDefined();
     expect((await ask(url, 1, 'HEAD')).status).toBe(429);
     socket.destroy();
-    await sleep(50);
+    await untilAllHaveLeft(url);
     begin?.();
     await expect.poll(() => state.ended).toBe(1);
   });

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createTurns } from './turns.ts';
 
@@ -8,7 +8,7 @@ test('one works at a time, in the order in which they asked, also after one has 
   const work = (name: string, outcome: () => string) =>
     turns.take(async () => {
       seen.push(`${name} begins`);
-      await sleep(2);
+      await setImmediate();
       seen.push(`${name} ends`);
       return outcome();
     });

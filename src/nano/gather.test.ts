@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createGatherer } from './gather.ts';
 
@@ -9,7 +9,7 @@ it('asks for all who come together at once, and gives each their own answer', as
     mostInFlight: 1,
     async run(items) {
       lots.push([...items]);
-      await sleep(1);
+      await setImmediate();
       return items.map((item) => 2 * item);
     },
   });

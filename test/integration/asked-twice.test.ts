@@ -7,6 +7,7 @@ import { takeStep } from '../../src/chain-steps/take-step.ts';
 import type { Database } from '../../src/db/database.ts';
 import { type AskedBefore, ProviderError, type WalletProvider } from '../../src/wallets/provider.ts';
 import { useDatabase } from '../support/database.ts';
+import { gate } from '../support/gate.ts';
 import { until } from '../support/until.ts';
 
 // A job that took too long goes on beside its successor, and a wake-up may start one while another is at it: so two processes
@@ -33,14 +34,6 @@ async function insertStep(asked?: { minutesAgo: number }): Promise<void> {
      VALUES ($1, 'withdrawal', $2, 'pay', 'MATIC', 'wal_1', $3, now() - make_interval(mins => $4), now() - make_interval(mins => $4))`,
     [randomUUID(), which.sagaId, asked === undefined ? 'ready' : 'asked', asked?.minutesAgo ?? null],
   );
-}
-
-function gate() {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
 }
 
 const refusal = new ProviderError('The wallet holds less.', { retryable: false, code: 'insufficient_funds' });

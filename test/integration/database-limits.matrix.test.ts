@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { connectionSettings } from '../../src/db/connection-settings.ts';
@@ -68,7 +68,7 @@ describe('somebody who holds the fee account and falls silent', () => {
         return rowCount === 0;
       });
       // It was told before it was ended, and hears that before it says anything itself.
-      await sleep(50);
+      await setImmediate();
     });
     await expect(silent).rejects.toMatchObject({ code: '25P03' });
     const { rows } = await db.query('SELECT name FROM accounts WHERE handle = $1', [handle]);

@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { scopes } from '../../src/http/define-route.ts';
 import { httpErrors } from '../../src/http/errors.ts';
@@ -7,6 +6,7 @@ import { expireIdempotencyKeys } from '../../src/http/expire-idempotency-keys.ts
 import { createOnce } from '../../src/http/idempotency.ts';
 import { keyDigest } from '../../src/ledger/encode-batch.ts';
 import { useService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const service = useService();
 
@@ -64,13 +64,15 @@ describe('work with an Idempotency-Key', () => {
 
   test('of many at once one runs; the others are told to wait, or get its answer', async () => {
     const request = await requestOf('a');
-    let runs = 0;
+    let [runs, refused] = [0, 0];
     const slow = async () => {
       runs++;
-      await sleep(100);
+      await until('the others to be told', async () => runs + refused === 8);
       return { status: 200, body: { n: 1 } };
     };
-    const results = await Promise.allSettled(Array.from({ length: 8 }, () => once(request, slow)));
+    const asked = Array.from({ length: 8 }, () => once(request, slow));
+    for (const one of asked) one.catch(() => refused++);
+    const results = await Promise.allSettled(asked);
     expect(runs).toBe(1);
     for (const result of results) {
       if (result.status === 'rejected')

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/database.ts';
@@ -10,6 +9,7 @@ import type { Outcome, Posting } from '../../src/ledger/posting.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { createLogger } from '../../src/logger.ts';
 import { useDatabase } from '../support/database.ts';
+import { gate } from '../support/gate.ts';
 import { createOwners, deposit, fund, scope, transfer } from '../support/ledger.ts';
 import { until } from '../support/until.ts';
 
@@ -83,16 +83,18 @@ describe('lockOwner', () => {
     await fund(here, [ada], 1_000_000n);
     let revoked = false;
     const late: string[] = [];
+    let postings = 0;
     const sender = async (ledger: Ledger) => {
       for (;;) {
         const begunAfter = revoked;
         const { outcome } = await ledger.post(transfer(ada.id, bob.id, 1n, { keyId: ada.keyId }));
         if (outcome === 'key_revoked') return;
+        postings++;
         if (begunAfter) late.push(outcome);
       }
     };
     const senders = Array.from({ length: 8 }, (_, index) => sender(index % 2 === 0 ? here : there));
-    await sleep(50);
+    await until('them to be at it', async () => postings >= 50);
     await db.transaction(async (tx) => {
       await lockOwner(tx, ada.id);
       await tx.query('UPDATE api_keys SET revoked_at = now() WHERE id = $1', [ada.keyId]);
@@ -142,7 +144,7 @@ describe('lockOwner', () => {
       await lockOwner(tx, newcomer.id);
       await tx.query('UPDATE accounts SET frozen_at = now() WHERE id = $1', [newcomer.id]);
       gift = there.post(transfer(rich.id, newcomer.id, 10n));
-      await sleep(100);
+      await until('the gift to wait', isSomebodyWaiting);
       expect(await balancesOf(db, newcomer.id)).toEqual([]);
     });
     expect((await gift)?.outcome).toBe('posted');
@@ -176,14 +178,6 @@ async function postInOwnTransaction(ledger: Ledger, posting: Posting): Promise<O
       if (!(error instanceof pg.DatabaseError && error.code === '23505')) throw error;
     }
   }
-}
-
-function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open: () => open() };
 }
 
 /** Whether the database keeps somebody waiting for what another one holds. */

@@ -8,6 +8,7 @@ import { amountOf } from '../../src/money/amount.ts';
 import { useDatabase } from '../support/database.ts';
 import { createOwners, deposit, fund, transfer } from '../support/ledger.ts';
 import { all, statementOf } from '../support/statement.ts';
+import { until } from '../support/until.ts';
 
 const { db } = useDatabase();
 const ledger = createLedger({ db, logger: createLogger('silent') });
@@ -141,8 +142,9 @@ describe('a statement', () => {
     await ledger.post(transfer(ada, bob, 1_000n));
     const posted = await ledger.post(transfer(ada, bob, 2_000n));
     if (posted.outcome !== 'posted') throw new Error(posted.outcome);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    const middle = new Date();
+    const { rows } = await db.query<{ next: Date }>("SELECT date_trunc('milliseconds', now()) + '1 ms' AS next");
+    const middle = rows[0]?.next ?? new Date();
+    await until('the next millisecond', async () => Date.now() > middle.getTime());
     await ledger.post(transfer(bob, ada, 500n));
     const after = new Date(Date.now() + 60_000);
 

@@ -24,13 +24,17 @@ test('a withdrawal that serves itself is not woken besides: the provider is aske
   const users = await world.newUsers(10);
   await fund(ledger, users, 100_000_000n);
 
+  const nothingIsDue = async () => {
+    const { rows } = await db.query('SELECT FROM graphile_worker.jobs WHERE run_at <= now() AND locked_at IS NULL');
+    return rows.length === 0;
+  };
   const asked = new Map<string, number>();
   const counting: WalletProvider = {
     ...provider,
     sendToken: async (send) => {
       asked.set(send.idempotencyKey, (asked.get(send.idempotencyKey) ?? 0) + 1);
-      // As long as an answer of Circle's may take.
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      // Until whoever else would ask has had their turn.
+      await until('no other job to be due', nothingIsDue);
       return provider.sendToken(send);
     },
   };
@@ -52,10 +56,11 @@ test('a withdrawal that serves itself is not woken besides: the provider is aske
     schedules: [],
   });
   for (const user of users) {
+    const before = asked.size;
     await hand.withdraw(user.id, { gross: 10_000_000n, fee: 1n, to: stranger() });
-    await new Promise((resolve) => setTimeout(resolve, 800));
+    await until('it to be asked for', async () => asked.size > before);
+    await until('nothing to be due any more', nothingIsDue);
   }
-  await until('all of them to be asked for', async () => asked.size === users.length);
   await worker.stop();
   expect([...asked.values()]).toEqual(users.map(() => 1));
 });

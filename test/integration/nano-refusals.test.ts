@@ -25,6 +25,7 @@ import {
   termsOf,
 } from '../support/nano.ts';
 import { useService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const denied = privateKeyToAccount(generatePrivateKey());
 const denyList = join(mkdtempSync(join(tmpdir(), 'paywright-deny-')), 'list.txt');
@@ -123,7 +124,12 @@ describe.each([1, 2] as const)('a payment of version %i', (version) => {
   test('that the chain has seen already', async () => {
     const early = await shop.payer(1_000n);
     const signed = await sign(early, terms);
-    await shop.submit(signed);
+    const txHash = await shop.submit(signed);
+    // What arrives while its claim is open is kept for it, and this is about a payment that nobody has claimed.
+    await until('it to be booked', async () => {
+      const { rows } = await service.database.db.query('SELECT FROM deposits WHERE tx_hash = $1', [txHash]);
+      return rows.length > 0;
+    });
     expectRefused(
       await client.request('GET', quotePath, { headers: paymentHeader(signed, terms, { version }) }),
       'invalid_exact_evm_nonce_already_used',

@@ -2,8 +2,8 @@ import { createSecureContext } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createOutgoing, type OutgoingOptions } from '../../src/outgoing/outgoing.ts';
 import { createCertificate } from '../support/certificate.ts';
+import { gate } from '../support/gate.ts';
 import { listenTcp, listenTls } from '../support/listening.ts';
-import { until } from '../support/until.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -65,16 +65,16 @@ describe('TLS', () => {
   test('what took too long to connect is not sent afterwards', async () => {
     const context = createSecureContext(certificate);
     const requests: unknown[] = [];
-    let shaken = false;
+    const [tooLate, shaken] = [gate(), gate()];
     const server = closing(
       await listenTls(
         {
           ...certificate,
           SNICallback(_, done) {
-            setTimeout(() => {
+            void tooLate.opened.then(() => {
               done(null, context);
-              shaken = true;
-            }, 600);
+              shaken.open();
+            });
           },
         },
         (request, response) => {
@@ -91,7 +91,8 @@ describe('TLS', () => {
     await expect(outgoing.request({ method: 'POST', url: `${url}late`, timeoutMs: 200 })).rejects.toMatchObject({
       code: 'timeout',
     });
-    await until('the handshake to go on', async () => shaken);
+    tooLate.open();
+    await shaken.opened;
     await outgoing.request({ method: 'POST', url: `${url}patient` });
     expect(requests).toEqual(['/patient']);
   });

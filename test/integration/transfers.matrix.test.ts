@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import type { Reply, TestAccount } from '../support/client.ts';
@@ -378,7 +378,7 @@ test('a database that only reads is told apart from an unknown outcome', async (
     await admin.query(
       "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'paywright-ledger' AND datname = current_database()",
     );
-    await sleep(100);
+    await setImmediate();
   };
   await setReadOnly('on');
   const { status, body } = await pay(ada, grace.handle, 1);

@@ -56,9 +56,12 @@ const mint = (asset: 'USDC' | 'EURC' | 'MATIC', to: `0x${string}`, atomic: bigin
   local.faucet.mint({ id: randomUUID(), chain: 'MATIC', asset, to, atomic });
 
 async function expectNoDifference(): Promise<void> {
-  // A report may be half a second old.
-  await new Promise((resolve) => setTimeout(resolve, 600));
-  const { body } = await service.client.get('/reserves');
+  // A report may be from before what has just happened.
+  const asked = Date.now();
+  const body = await until('a new report', async () => {
+    const reply = await service.client.get('/reserves');
+    return Date.parse(reply.body.at) >= asked && reply.body;
+  });
   const off = body.reserves.filter((row: { difference: string }) => row.difference !== '0');
   expect(off).toEqual([]);
   expect(body.reserves.length).toBeGreaterThan(5);
