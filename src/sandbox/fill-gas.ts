@@ -28,14 +28,20 @@ export function fillGasSchedule(parts: FillGasParts): Schedule {
 /** In the sandbox nobody has to send native coin to the house wallets: each new one is given some, and the books know. */
 export async function fillGas(parts: FillGasParts): Promise<void> {
   const wallets = (await listHouseWallets(parts.db)).filter(({ retired }) => !retired);
-  await Promise.all(wallets.map((wallet) => fill(parts, wallet)));
+  const { rows } = await parts.db.query<{ reference: string }>(
+    'SELECT reference FROM ledger.postings WHERE reference = ANY ($1)',
+    [wallets.map(nameOf)],
+  );
+  const filled = new Set(rows.map(({ reference }) => reference));
+  await Promise.all(wallets.filter((wallet) => !filled.has(nameOf(wallet))).map((wallet) => fill(parts, wallet)));
 }
 
 /** The mint and its posting go by one name, so a start that was interrupted between them is finished by the next. */
-async function fill({ db, ledger, faucet }: FillGasParts, { chain, address }: HouseWallet): Promise<void> {
-  const name = `gas:${chain}:${address}`;
-  const { rows } = await db.query('SELECT FROM ledger.postings WHERE reference = $1', [name]);
-  if (rows.length > 0) return;
+const nameOf = ({ chain, address }: HouseWallet) => `gas:${chain}:${address}`;
+
+async function fill({ ledger, faucet }: FillGasParts, wallet: HouseWallet): Promise<void> {
+  const { chain, address } = wallet;
+  const name = nameOf(wallet);
   const { native } = chains[chain];
   await faucet.mint({ id: name, chain, asset: native, to: address, atomic: fillAtomic });
   const { outcome } = await ledger.post(gasFloat(chain, amountOf(native, fillAtomic), name));

@@ -82,16 +82,13 @@ export function createMintBook(db: Database, minedNonce: (chain: ChainId) => Pro
 
   return {
     find: async (id) => (await findAll(db, [id])).get(id),
-    async write(mint, call) {
-      const earlier = (await findAll(db, [mint.id])).get(mint.id);
-      if (earlier !== undefined) return earlier;
-      return new Promise((resolve, reject) => {
+    write: (mint, call) =>
+      new Promise((resolve, reject) => {
         const queue = waiting.get(mint.chain) ?? [];
         waiting.set(mint.chain, queue);
         queue.push({ mint, call, resolve, reject });
         void work(mint.chain);
-      });
-    },
+      }),
     async listFrom(chain, nonce) {
       const { rows } = await db.query<{ raw: Hex }>(
         'SELECT raw FROM sandbox.mints WHERE chain = $1 AND nonce >= $2 ORDER BY nonce LIMIT 100',
