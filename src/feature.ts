@@ -35,6 +35,7 @@ import type { Mode, Settings } from './settings.ts';
 import type { Shopping } from './shopping/open-shopping.ts';
 import type { SigningKey } from './signed-requests/signing-key.ts';
 import type { Market } from './swaps/market.ts';
+import type { GasCosts } from './treasury/gas-costs.ts';
 import type { WalletProvider } from './wallets/provider.ts';
 import type { UnknownTransactions } from './wallets/unknown-transactions.ts';
 import type { Brakes } from './withdrawals/brakes.ts';
@@ -51,6 +52,8 @@ export interface Parts {
   readonly secrets: Secrets;
   /** Where one asset is exchanged for another, and what it is worth. */
   readonly market: Market;
+  /** What gas costs, as it is charged. */
+  readonly gasCosts: GasCosts;
   /** For every request to a URL that somebody else has chosen. */
   readonly outgoing: Outgoing;
   /** Other people's shops, and the ways to search them. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { wakeStep } from '../chain-steps/look-at-steps.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
-import { systemClock } from '../clock.ts';
+import { monotonicClock, systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { claimDatabase } from '../db/claim-database.ts';
 import { type Database, openDatabase } from '../db/database.ts';
@@ -25,6 +25,8 @@ import type { SandboxSeller } from '../sandbox/seller/open-seller.ts';
 import type { SandboxShops } from '../sandbox/shop/open-shops.ts';
 import { createAgentKey } from '../shopping/agent-key.ts';
 import { openShopping } from '../shopping/open-shopping.ts';
+import { treasury } from '../treasury/feature.ts';
+import { createGasCosts, freeGas, type GasCosts, type GasCostsParts } from '../treasury/gas-costs.ts';
 import { withdrawals } from '../withdrawals/feature.ts';
 import { openCustody } from './custody.ts';
 import { features as listed } from './features.ts';
@@ -150,6 +152,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     signingKey: agentKey,
     publicUrl: () => publicUrl,
   });
+  const market = createUniswapMarket(custody.networks);
   const onRamps = await openOnRamps({ config, db, secrets, localChains, publicUrl: () => publicUrl });
   return {
     features,
@@ -167,7 +170,8 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     silentChains: createSilentChains(db, custody.networks),
     provider: custody.provider,
     circle: custody.circle,
-    market: createUniswapMarket(custody.networks),
+    market,
+    gasCosts: openGasCosts(config, { networks: custody.networks, market }),
     outgoing,
     shops,
     checkouts,
@@ -190,6 +194,12 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     closers,
     meters,
   };
+}
+
+function openGasCosts(config: Config, parts: Pick<GasCostsParts, 'networks' | 'market'>): GasCosts {
+  if (config.mode === 'sandbox' && !settingsOf(config, sandbox).chargeGas) return freeGas;
+  const { avaxInUsdc } = settingsOf(config, treasury);
+  return createGasCosts({ ...parts, avaxInUsdc, clock: monotonicClock });
 }
 
 /** Loaded only now: what the sandbox is made of need not be installed for live mode. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type ChainId, chainIds, chains } from '../chains/chains.ts';
-import { toDecimalText } from '../money/amount.ts';
-import type { Bridge } from './bridge.ts';
+import { type Amount, amountOf, subtract, toDecimalText } from '../money/amount.ts';
+import { type Bridge, takenFor } from './bridge.ts';
 import { type PublicStatus, publicStatus, publicStatuses } from './saga.ts';
 
 export const chainField = z.enum(chainIds as [ChainId, ...ChainId[]], {
@@ -17,8 +17,12 @@ export const bridgeRecord = z.object({
   fromChain: chainField,
   toChain: chainField,
   amount: z.string().meta({ description: 'What left your balance, as decimal text.' }),
+  gasFee: z.string().meta({ description: 'The network gas of both ends, in USDC, taken from the amount.' }),
+  protocolFee: z.string().nullable().meta({
+    description: 'What the cross-chain protocol keeps, in USDC; in the status null until it is known. At most 1 %.',
+  }),
   received: z.string().nullable().meta({
-    description: 'What was minted and is in your balance: the amount less what the protocol has kept, if anything.',
+    description: 'What was minted and is in your balance: the amount less both fees.',
   }),
   estimatedTime: z.string(),
   statusUrl: z.string(),
@@ -46,7 +50,9 @@ export const exampleRecord: BridgeRecord = {
   fromChain: 'MATIC',
   toChain: 'BASE',
   amount: '25',
-  received: '25',
+  gasFee: '0.012',
+  protocolFee: '0',
+  received: '24.988',
   estimatedTime: '10 to 20 minutes',
   statusUrl: 'http://127.0.0.1:8402/api/cross-chain/status/brg_01kp3v2m8rfk2s6y0e6v9q4w1x',
   txHashes: {
@@ -83,14 +89,17 @@ const usualTimes: Readonly<Record<ChainId, string>> = {
 
 /** What is answered when one is accepted, and part of every later answer. */
 export function describeInitiation(
-  { id, from, to, amount }: Pick<Bridge, 'id' | 'from' | 'to' | 'amount'>,
+  { id, from, to, ...money }: Pick<Bridge, 'id' | 'from' | 'to' | 'amount' | 'gasFee'>,
+  protocolFee: Amount | null,
   publicUrl: string,
 ) {
   return {
     transferId: id,
     fromChain: from,
     toChain: to,
-    amount: toDecimalText(amount),
+    amount: toDecimalText(takenFor(money)),
+    gasFee: toDecimalText(money.gasFee),
+    protocolFee: protocolFee && toDecimalText(protocolFee),
     estimatedTime: usualTimes[from],
     statusUrl: `${publicUrl}/api/cross-chain/status/${id}`,
   };
@@ -100,7 +109,7 @@ export function describeBridge(bridge: Bridge, publicUrl: string): BridgeRecord 
   const { from, to, minted, burnHash, mintHash, status } = bridge;
   const link = (chain: ChainId, hash: string | null) => hash && `${chains[chain].explorer}/tx/${hash}`;
   const reachedAt = describeReached(bridge);
-  const { transferId, ...initiation } = describeInitiation(bridge, publicUrl);
+  const { transferId, ...initiation } = describeInitiation(bridge, protocolFeeOf(bridge), publicUrl);
   return {
     transferId,
     status: publicStatus(status),
@@ -114,6 +123,12 @@ export function describeBridge(bridge: Bridge, publicUrl: string): BridgeRecord 
     createdAt: bridge.createdAt.toISOString(),
     finishedAt: reachedAt.completed ?? reachedAt.failed ?? null,
   };
+}
+
+/** What the protocol has kept, or before that what it may keep. */
+function protocolFeeOf({ amount, minted, maxFee }: Bridge): Amount | null {
+  if (minted !== null) return subtract(amount, minted);
+  return maxFee === null ? null : amountOf(amount.asset, maxFee);
 }
 
 /** What is being returned to the treasury has failed for its owner, and since then. */

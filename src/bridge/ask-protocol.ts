@@ -15,8 +15,18 @@ export interface ProtocolTerms {
   readonly minFee: bigint;
 }
 
-/** Refuses what the protocol would not carry now. Asked before anything is taken from anybody. */
-export async function refuseUnbridgeable(from: Network, to: Network, amount: Amount): Promise<void> {
+/** Of what is burnt, the protocol may keep a hundredth. Circle takes nothing today for transfers that wait for finality. */
+const mostKept = 100n;
+
+/** Why the protocol is too dear now, undefined when it is not. */
+export function tooDear({ minFee }: Pick<ProtocolTerms, 'minFee'>, { asset, atomic }: Amount): string | undefined {
+  if (minFee * mostKept <= atomic) return undefined;
+  const kept = toDecimalText(amountOf(asset, minFee));
+  return `The cross-chain protocol would keep ${kept} ${asset} now, which is more than 1 % of what it carries.`;
+}
+
+/** Refuses what the protocol would not carry now. Asked before anything is taken from anybody. Answers what it would keep. */
+export async function refuseUnbridgeable(from: Network, to: Network, amount: Amount): Promise<Amount> {
   const [terms, isPausedThere] = await Promise.all([askTerms(from, amount), isPaused(to)]).catch((error: unknown) => {
     if (!(error instanceof BaseError)) throw error;
     throw httpErrors.unavailable(undefined, { headers: { 'Retry-After': '5' } });
@@ -26,7 +36,9 @@ export async function refuseUnbridgeable(from: Network, to: Network, amount: Amo
     const most = toDecimalText(amountOf(amount.asset, terms.burnLimit));
     throw bridgeErrors.bridge_limit_exceeded(`At most ${most} ${amount.asset} leave ${chains[from.id].name} at once.`);
   }
-  if (amount.atomic <= terms.minFee) throw bridgeErrors.bridge_amount_too_small();
+  const trouble = tooDear(terms, amount);
+  if (trouble !== undefined) throw bridgeErrors.bridge_fee_too_high(trouble);
+  return amountOf(amount.asset, terms.minFee);
 }
 
 export async function askTerms(network: Network, { atomic }: Amount): Promise<ProtocolTerms> {

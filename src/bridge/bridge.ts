@@ -2,7 +2,7 @@ import type { Hex } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import { type AccountId, heldAccount, userAccount } from '../ledger/account-id.ts';
-import { type Amount, amountOf } from '../money/amount.ts';
+import { type Amount, add, amountOf } from '../money/amount.ts';
 import type { BridgeStatus } from './saga.ts';
 
 export interface Bridge {
@@ -10,7 +10,10 @@ export interface Bridge {
   readonly accountId: bigint;
   readonly from: ChainId;
   readonly to: ChainId;
+  /** What is burnt. */
   readonly amount: Amount;
+  /** What the gas of both ends costs its owner: it left the balance beside the amount. */
+  readonly gasFee: Amount;
   /** Who began it: a request, or a deposit that is carried home. */
   readonly origin: 'request' | 'deposit';
   /** The house wallet that burns. */
@@ -31,6 +34,9 @@ export interface Bridge {
   readonly error: string | null;
   readonly createdAt: Date;
 }
+
+/** What has left the balance. */
+export const takenFor = ({ amount, gasFee }: Pick<Bridge, 'amount' | 'gasFee'>): Amount => add(amount, gasFee);
 
 /** Where it was taken from, and goes back to if it cannot be burnt. */
 export function sourceOf(bridge: Pick<Bridge, 'accountId' | 'from' | 'amount' | 'origin'>): AccountId {
@@ -61,7 +67,7 @@ export async function findBridge(db: Queryable, id: string): Promise<Bridge | un
 }
 
 /** What was sent to deliver it is shown before it has arrived; then what has brought it counts, whoever sent that. */
-export const selectBridge = `SELECT id, account_id, from_chain, to_chain, asset, amount, origin, burner_id, status, reached,
+export const selectBridge = `SELECT id, account_id, from_chain, to_chain, asset, amount, gas_fee, origin, burner_id, status, reached,
     burns, max_fee, mint_recipient, burn_nonce, message, attestation, message_nonce, mints, minted, error, created_at,
     coalesce(burn_hash, (SELECT s.hash FROM chain_steps s WHERE s.saga_id = bridges.id
         AND s.step = CASE burns WHEN 1 THEN 'burn' ELSE 'burn_' || burns END AND s.state <> 'failed')) AS burn_hash,
@@ -76,6 +82,7 @@ export interface BridgeRow {
   readonly to_chain: ChainId;
   readonly asset: Amount['asset'];
   readonly amount: string;
+  readonly gas_fee: string;
   readonly origin: Bridge['origin'];
   readonly burner_id: string;
   readonly status: BridgeStatus;
@@ -102,6 +109,7 @@ export function toBridge(row: BridgeRow): Bridge {
     from: row.from_chain,
     to: row.to_chain,
     amount: amountOf(row.asset, BigInt(row.amount)),
+    gasFee: amountOf(row.asset, BigInt(row.gas_fee)),
     origin: row.origin,
     burnerId: row.burner_id,
     status: row.status,

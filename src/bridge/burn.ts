@@ -12,18 +12,23 @@ import { postSurely } from '../ledger/post-surely.ts';
 import type { Posting } from '../ledger/posting.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
-import { askTerms } from './ask-protocol.ts';
+import { askTerms, tooDear } from './ask-protocol.ts';
 import { approveStep, type Bridge, burnStep } from './bridge.ts';
 import { findBurner } from './burner.ts';
 import { failBridge } from './give-back.ts';
 import { type BridgeParts, reachedNetwork } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
-/** What the burn will say is decided once, because it is asked for under one key: the fee it allows, and who gets the mint. */
+/**
+ * What the burn will say is decided once, because it is asked for under one key: the fee it allows, and who gets the mint. If the
+ * protocol has become too dear since the transfer was accepted, nothing is burnt and the whole amount comes back.
+ */
 export async function prepareBurn(parts: BridgeParts, bridge: Bridge, end: StepEnd): Promise<void> {
   const { db, ledger, networks } = parts;
   const { id, from, to, amount } = bridge;
   const { minFee } = await askTerms(reachedNetwork(networks, from), amount);
+  const trouble = tooDear({ minFee }, amount);
+  if (trouble !== undefined) return failBridge(parts, bridge, end, trouble);
   await db.transaction(async (tx) => {
     const { address: recipient } = await houseWallet(tx, 'treasury', to);
     const { rowCount } = await tx.query(
@@ -143,16 +148,21 @@ async function sendAgain({ db, networks, provider }: BridgeParts, bridge: Bridge
   return { lookAgainInMs: pollMs, waitsFor: 'its burn to come back to the chain', isTrouble: true };
 }
 
-/** What a burn does to the books of both chains, or takes back when a reorganisation has undone it. */
-export function burnPosting({ id, burns, from, to, amount }: Bridge, what: 'burnt' | 'undone'): Posting {
+/**
+ * What a burn does to the books of both chains, or takes back when a reorganisation has undone it. With it the house has earned
+ * what its owner pays for the gas: from here on nothing comes back.
+ */
+export function burnPosting({ id, burns, from, to, amount, gasFee }: Bridge, what: 'burnt' | 'undone'): Posting {
   const { asset } = amount;
-  const atomic = what === 'burnt' ? amount.atomic : -amount.atomic;
+  const sign = what === 'burnt' ? 1n : -1n;
+  const [atomic, earned] = [sign * amount.atomic, sign * gasFee.atomic];
   return {
     type: `bridge_${what}`,
     amount,
     entries: [
-      { account: houseAccount('bridges_in_transit', asset, from), atomic: -atomic },
+      { account: houseAccount('bridges_in_transit', asset, from), atomic: -atomic - earned },
       { account: houseAccount('custody', asset, from), atomic },
+      ...(earned === 0n ? [] : [{ account: houseAccount('fees', asset, from), atomic: earned }]),
       { account: houseAccount('receivables', asset, to), atomic: -atomic },
       { account: houseAccount('bridges_in_transit', asset, to), atomic },
     ],

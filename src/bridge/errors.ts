@@ -19,7 +19,12 @@ export const bridgeErrors = defineErrors({
   bridge_amount_too_small: {
     status: 400,
     title: 'Too little for one transfer',
-    detail: 'The cross-chain protocol takes a minimum fee, and nothing would be left of the amount.',
+    detail: 'The gas of both ends costs too much for so little. GET /cross-chain/chains tells the smallest amount.',
+  },
+  bridge_fee_too_high: {
+    status: 400,
+    title: 'The fee is too high',
+    detail: 'The transfer would cost more than you allow, or the cross-chain protocol would keep more than 1 % of it.',
   },
   bridge_paused: {
     status: 503,

@@ -8,7 +8,7 @@ export const bridgeEvents: readonly EventType[] = [
       const { amount, fee } = posting;
       return {
         ...describeMoney(posting),
-        // What the protocol has kept; nothing, as a rule.
+        // The gas of both ends, and what the protocol has kept.
         ...(fee.atomic > 0n && { fee: figure(fee) }),
         received: figure(subtract(amount, fee)),
         ...detailsOf(posting),

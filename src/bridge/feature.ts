@@ -41,9 +41,9 @@ export const bridge: Feature<BridgeSettings> = {
   events: bridgeEvents,
   sagas: [{ saga: bridgeSaga, handler: (parts) => bridgeHandler(parts) }],
   routes: (parts) => [...crossChainWalletRoutes(parts), ...bridgeRoutes(parts)],
-  loops: ({ mode, db, ledger, networks, logger }, { carryMinimum }) =>
+  loops: ({ mode, db, ledger, networks, gasCosts, logger }, { carryMinimum }) =>
     startCarryingHome(
-      { db, ledger, networks, logger, minimum: (chain) => carryMinimum.get(chain) ?? 1n },
+      { db, ledger, networks, gasCosts, logger, minimum: (chain) => carryMinimum.get(chain) ?? 1n },
       { pollMs: mode === 'sandbox' ? 1_000 : 30_000 },
     ),
 };

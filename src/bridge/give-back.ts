@@ -13,12 +13,19 @@ import type { Posting } from '../ledger/posting.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { keepersUntilCommit } from '../wallets/kept-chains.ts';
-import { approveStep, type Bridge, burnStep, disallowStep, fillStep, returnStep, sourceOf } from './bridge.ts';
+import {
+  approveStep,
+  type Bridge,
+  burnStep,
+  disallowStep,
+  fillStep,
+  returnStep,
+  sourceOf,
+  takenFor,
+} from './bridge.ts';
 import { findBurner } from './burner.ts';
 import type { BridgeParts } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
-
-type Failed = Extract<StepEnd, { state: 'failed' }>;
 
 /** How long a deposit that could not be carried home is left alone. */
 const carryAgainAfter = '1 hour';
@@ -27,7 +34,12 @@ const carryAgainAfter = '1 hour';
  * It was certainly not burnt: the whole amount is its owner's again at once. What the wallet that burns holds for it goes back to
  * the treasury, and what the protocol was allowed to take is taken back.
  */
-export async function failBridge(parts: BridgeParts, bridge: Bridge, end: Failed): Promise<void> {
+export async function failBridge(
+  parts: BridgeParts,
+  bridge: Bridge,
+  end: StepEnd,
+  reason = end.state === 'failed' ? end.reason : '',
+): Promise<void> {
   const { db, ledger, logger } = parts;
   const { id, status } = bridge;
   const next = status === 'pending' ? 'failed' : 'returning';
@@ -36,15 +48,15 @@ export async function failBridge(parts: BridgeParts, bridge: Bridge, end: Failed
       `UPDATE bridges SET status = $2, error = $3, updated_at = now(),
           finished_at = CASE WHEN $2 = 'failed' THEN now() END
         WHERE id = $1 AND status = $4`,
-      [id, next, end.reason, status],
+      [id, next, reason, status],
     );
     if (rowCount === 0) return;
     const gas = await settleStep(tx, failedStep(bridge), end);
-    if (status !== 'pending') await planReturn(tx, bridge);
+    if (status !== 'pending') await planReturn(tx, bridge, status === 'burning' || end.state === 'confirmed');
     const account = bridge.origin === 'deposit' ? await releaseDeposits(tx, bridge) : sourceOf(bridge);
-    await postSurely(tx, ledger, [refund(bridge, account, end.reason), ...(gas ?? [])]);
+    await postSurely(tx, ledger, [refund(bridge, account, reason), ...(gas ?? [])]);
   });
-  logger.warn({ bridge: id }, `a cross-chain transfer failed: ${end.reason}`);
+  logger.warn({ bridge: id }, `a cross-chain transfer failed: ${reason}`);
 }
 
 /**
@@ -70,7 +82,9 @@ function failedStep(bridge: Bridge): { sagaId: string; step: string } {
   return bridge.status === 'approving' ? approveStep(bridge.id) : burnStep(bridge);
 }
 
-function refund({ id, accountId, from, to, amount }: Bridge, account: AccountId, reason: string): Posting {
+function refund(bridge: Bridge, account: AccountId, reason: string): Posting {
+  const { id, accountId, from, to } = bridge;
+  const amount = takenFor(bridge);
   return {
     type: 'bridge_returned',
     amount,
@@ -86,13 +100,13 @@ function refund({ id, accountId, from, to, amount }: Bridge, account: AccountId,
   };
 }
 
-async function planReturn(tx: Transaction, bridge: Bridge): Promise<void> {
-  const { id, from: chain, amount, status } = bridge;
+async function planReturn(tx: Transaction, bridge: Bridge, isAllowed: boolean): Promise<void> {
+  const { id, from: chain, amount } = bridge;
   const wallet = await findBurner(tx, bridge);
   const { address: recipient } = await houseWallet(tx, 'treasury', chain);
   const leaves = [{ amount, recipient, stays: true as const }];
   await planStep(tx, { saga: bridgeSaga.name, ...returnStep(id), chain, wallet, leaves });
-  if (status === 'burning') await planStep(tx, { saga: bridgeSaga.name, ...disallowStep(id), chain, wallet });
+  if (isAllowed) await planStep(tx, { saga: bridgeSaga.name, ...disallowStep(id), chain, wallet });
 }
 
 /** Returning: house-keeping. Its owner has the money already, and the books say where the tokens are whatever comes of it. */

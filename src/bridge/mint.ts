@@ -11,7 +11,7 @@ import { postSurely } from '../ledger/post-surely.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { type Amount, amountOf, subtract } from '../money/amount.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
-import { type Bridge, burnStep, mintStep } from './bridge.ts';
+import { type Bridge, burnStep, mintStep, takenFor } from './bridge.ts';
 import { type BridgeParts, reachedNetwork } from './parts.ts';
 
 /** How long an attestation that was refused is left alone: longer each time. */
@@ -104,16 +104,16 @@ async function completeBridge(
 function mintPosting(bridge: Bridge, minted: Amount, hash: Hex): Posting {
   const { id, accountId, from, to, amount, origin, burnHash } = bridge;
   const { asset } = amount;
-  const fee = subtract(amount, minted);
+  const kept = subtract(amount, minted);
   const { name } = chains[from];
   return {
     type: origin === 'deposit' ? 'deposit_carried_home' : 'bridge_completed',
-    amount,
-    fee,
+    amount: takenFor(bridge),
+    fee: subtract(takenFor(bridge), minted),
     entries: [
       { account: houseAccount('bridges_in_transit', asset, to), atomic: -amount.atomic },
       { account: userAccount(accountId, asset, to), atomic: minted.atomic },
-      { account: houseAccount('receivables', asset, to), atomic: fee.atomic },
+      { account: houseAccount('receivables', asset, to), atomic: kept.atomic },
     ],
     reference: `bridge:${id}:end`,
     description: origin === 'deposit' ? `Deposited on ${name}, carried to ${chains[homeChain].name}` : `From ${name}`,

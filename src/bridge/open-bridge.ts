@@ -8,14 +8,17 @@ import type { Outcome, Posting } from '../ledger/posting.ts';
 import type { Amount } from '../money/amount.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
-import { type Bridge, fillStep, sourceOf } from './bridge.ts';
+import { type Bridge, fillStep, sourceOf, takenFor } from './bridge.ts';
 import { bridgeSaga } from './saga.ts';
 
 export interface NewBridge {
   readonly accountId: bigint;
   readonly from: ChainId;
   readonly to: ChainId;
+  /** What is to be burnt. */
   readonly amount: Amount;
+  /** What is taken beside it for the gas. */
+  readonly gasFee: Amount;
   readonly origin: Bridge['origin'];
   /** The API key that asks for it. */
   readonly keyId?: string;
@@ -29,14 +32,14 @@ export interface NewBridge {
 export async function openBridge(
   tx: Transaction,
   ledger: Ledger,
-  { accountId, from, to, amount, origin, keyId, before = [], beside }: NewBridge,
+  { accountId, from, to, amount, gasFee, origin, keyId, before = [], beside }: NewBridge,
 ): Promise<{ readonly id: string; readonly outcome: Outcome['outcome'] }> {
   const id = newId('brg');
   const burner = await houseWallet(tx, 'bridge', from);
   await tx.query(
-    `INSERT INTO bridges (id, account_id, from_chain, to_chain, asset, amount, origin, burner_id, status)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'pending')`,
-    [id, accountId, from, to, amount.asset, amount.atomic, origin, burner.id],
+    `INSERT INTO bridges (id, account_id, from_chain, to_chain, asset, amount, gas_fee, origin, burner_id, status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'pending')`,
+    [id, accountId, from, to, amount.asset, amount.atomic, gasFee.atomic, origin, burner.id],
   );
   await planStep(tx, {
     saga: bridgeSaga.name,
@@ -46,14 +49,15 @@ export async function openBridge(
   });
   await beside?.(id);
   await wakeSaga(tx, { saga: bridgeSaga.name, id, lane: from });
+  const taken = takenFor({ amount, gasFee });
   const outcomes = await ledger.postWithin(tx, [
     ...before,
     {
       type: 'bridge',
-      amount,
+      amount: taken,
       entries: [
-        { account: sourceOf({ accountId, from, amount, origin }), atomic: -amount.atomic },
-        { account: houseAccount('bridges_in_transit', amount.asset, from), atomic: amount.atomic },
+        { account: sourceOf({ accountId, from, amount, origin }), atomic: -taken.atomic },
+        { account: houseAccount('bridges_in_transit', amount.asset, from), atomic: taken.atomic },
       ],
       reference: `bridge:${id}`,
       description: `To ${chains[to].name}`,

@@ -10,8 +10,10 @@ import { findRefusal } from '../http/find-refusal.ts';
 import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { type Amount, amountOf, subtract, toDecimalText } from '../money/amount.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
+import type { GasCosts } from '../treasury/gas-costs.ts';
 import { silentErrors } from '../wallets/errors.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
@@ -22,6 +24,7 @@ import { refuseUnbridgeable } from './ask-protocol.ts';
 import { type BridgeRow, findBridge, selectBridge, toBridge } from './bridge.ts';
 import { keepHere } from './cross-chain-wallets.ts';
 import { bridgeErrors } from './errors.ts';
+import { gasBetween } from './gas-fee.ts';
 import { openBridge } from './open-bridge.ts';
 import { publicStatuses } from './saga.ts';
 
@@ -31,6 +34,7 @@ export interface BridgeRouteParts {
   readonly ledger: Ledger;
   readonly networks: Networks;
   readonly silentChains: SilentChains;
+  readonly gasCosts: GasCosts;
   readonly provider: WalletProvider;
   readonly publicUrl: () => string;
   readonly checkpoint?: Checkpoint;
@@ -42,8 +46,8 @@ export function bridgeRoutes(parts: BridgeRouteParts): Route[] {
 }
 
 function transferRoute(parts: BridgeRouteParts): Route {
-  const { once, ledger, networks, silentChains, publicUrl, checkpoint = noCheckpoint } = parts;
-  const { transferId, fromChain, toChain, amount, estimatedTime, statusUrl } = exampleRecord;
+  const { once, ledger, networks, silentChains, gasCosts, publicUrl, checkpoint = noCheckpoint } = parts;
+  const { transferId, fromChain, toChain, amount, gasFee, protocolFee, estimatedTime, statusUrl } = exampleRecord;
   return defineRoute(
     {
       id: 'createCrossChainTransfer',
@@ -52,13 +56,16 @@ function transferRoute(parts: BridgeRouteParts): Route {
       tag: 'Cross-chain',
       summary: 'Move your USDC to another chain',
       description:
-        'The money leaves your balance on the one chain at once, is burnt there and minted on the other, and is then in your balance there. Gas is on the house. If it cannot be burnt, the whole amount comes back; once it is burnt it always arrives, however long that takes. A wallet on the destination is made if you have none. Send an Idempotency-Key: after a lost connection the same request never moves it twice.',
+        'The money leaves your balance on the one chain at once, is burnt there and minted on the other, and is then in your balance there. The network gas of both ends is taken from the amount: GET /cross-chain/chains quotes it. If it cannot be burnt, the whole amount comes back; once it is burnt it always arrives, however long that takes. A wallet on the destination is made if you have none. Send an Idempotency-Key: after a lost connection the same request never moves it twice.',
       auth: 'key',
       scope: 'pay',
       body: z.strictObject({
         from: chainField,
         to: chainField,
         amount: z.string().meta({ description: 'Decimal text, more than 0, with at most 6 decimals.' }),
+        maxGasFee: z.string().optional().meta({
+          description: 'Decimal text. The transfer is refused if its gas costs more than this now.',
+        }),
       }),
       examples: { body: { from: fromChain, to: toChain, amount } },
       idempotent: true,
@@ -72,11 +79,23 @@ function transferRoute(parts: BridgeRouteParts): Route {
               fromChain: true,
               toChain: true,
               amount: true,
+              gasFee: true,
+              protocolFee: true,
               estimatedTime: true,
               statusUrl: true,
             })
             .extend({ status: z.literal('initiated') }),
-          example: { transferId, status: 'initiated', fromChain, toChain, amount, estimatedTime, statusUrl },
+          example: {
+            transferId,
+            status: 'initiated',
+            fromChain,
+            toChain,
+            amount,
+            gasFee,
+            protocolFee,
+            estimatedTime,
+            statusUrl,
+          },
         },
       },
       errors: [
@@ -85,6 +104,7 @@ function transferRoute(parts: BridgeRouteParts): Route {
         silentErrors.chain_not_available,
         bridgeErrors.bridge_limit_exceeded,
         bridgeErrors.bridge_amount_too_small,
+        bridgeErrors.bridge_fee_too_high,
         bridgeErrors.bridge_paused,
         transferErrors.insufficient_balance,
         transferErrors.account_frozen,
@@ -92,14 +112,17 @@ function transferRoute(parts: BridgeRouteParts): Route {
     },
     async ({ caller, body, idempotency }) => {
       const { from, to } = body;
-      const amount = amountOrRefuse('USDC', body.amount);
+      const taken = amountOrRefuse('USDC', body.amount);
+      const mostGas = body.maxGasFee === undefined ? undefined : feeOrRefuse(body.maxGasFee);
       if (from === to) throw bridgeErrors.same_chain();
       // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
       // while the chain is silent or the protocol paused.
+      let fees = { gas: amountOf('USDC', 0n), protocol: amountOf('USDC', 0n) };
       const refusal = await findRefusal(async () => {
         const [source, target] = [reachable(networks, from), reachable(networks, to)];
         await refuseSilent(silentChains, from, to);
-        await refuseUnbridgeable(source, target, amount);
+        const gas = await gasOrRefuse(gasCosts, { from, to, taken, mostGas });
+        fees = { gas, protocol: await refuseUnbridgeable(source, target, subtract(taken, gas)) };
         await orUnavailable(openUserWallet(parts, caller.accountId, to));
       });
       const answer = await once({ caller, idempotency, kind: 'bridges' }, async (tx) => {
@@ -109,18 +132,50 @@ function transferRoute(parts: BridgeRouteParts): Route {
           keyId: caller.keyId,
           from,
           to,
-          amount,
+          amount: subtract(taken, fees.gas),
+          gasFee: fees.gas,
           origin: 'request',
           before: await keepHere(tx, caller.accountId, to),
         });
         requirePosted(outcome, 'a new cross-chain transfer');
-        const { transferId, ...rest } = describeInitiation({ id, from, to, amount }, publicUrl());
+        const opened = { id, from, to, amount: subtract(taken, fees.gas), gasFee: fees.gas };
+        const { transferId, ...rest } = describeInitiation(opened, fees.protocol, publicUrl());
         return ok({ transferId, status: 'initiated' as const, ...rest });
       });
       checkpoint('bridge.opened');
       return answer;
     },
   );
+}
+
+interface Asked {
+  readonly from: ChainId;
+  readonly to: ChainId;
+  readonly taken: Amount;
+  readonly mostGas: Amount | undefined;
+}
+
+/** What the gas costs, unless that is more than its owner allows, or the amount is too small for it. */
+async function gasOrRefuse(gasCosts: GasCosts, { from, to, taken, mostGas }: Asked): Promise<Amount> {
+  const { fee, minimum } = await gasBetween(gasCosts, from, to);
+  const gas = `The gas of this transfer costs ${toDecimalText(fee)} USDC now.`;
+  if (mostGas !== undefined && fee.atomic > mostGas.atomic) {
+    throw bridgeErrors.bridge_fee_too_high(`${gas} You allow ${toDecimalText(mostGas)} USDC.`, {
+      members: { gasFee: toDecimalText(fee) },
+    });
+  }
+  if (taken.atomic < minimum.atomic) {
+    throw bridgeErrors.bridge_amount_too_small(
+      `${gas} Between these chains the smallest amount is ${toDecimalText(minimum)} USDC.`,
+      { members: { gasFee: toDecimalText(fee), leastAmount: toDecimalText(minimum) } },
+    );
+  }
+  return fee;
+}
+
+/** A limit of 0 is one, and only an amount has to be more. */
+function feeOrRefuse(text: string): Amount {
+  return text === '0' ? amountOf('USDC', 0n) : amountOrRefuse('USDC', text, 'maxGasFee');
 }
 
 export function reachable(networks: Networks, id: ChainId): Network {

@@ -12,12 +12,13 @@ export const bridgeSaga = defineSaga({
   ownLanes: ['attestation'],
   // A mint that is refused is attested and delivered again for ever, and none of that takes long.
   withinMs: 180 * minutes,
-  about: `${amountSql('amount', 'asset')} || ' from ' || from_chain || ' to ' || to_chain`,
-  fixed: ['account_id', 'from_chain', 'to_chain', 'asset', 'amount', 'origin', 'burner_id'],
+  about: `${amountSql('amount + gas_fee', 'asset')} || ' from ' || from_chain || ' to ' || to_chain`,
+  fixed: ['account_id', 'from_chain', 'to_chain', 'asset', 'amount', 'gas_fee', 'origin', 'burner_id'],
   // From the burn on it is owed on the other chain; what is being returned to the treasury is its owner's again.
   inTransit: {
     kind: 'bridges_in_transit',
-    atomic: "CASE WHEN status = 'returning' THEN 0 ELSE amount END",
+    atomic: `CASE WHEN status = 'returning' THEN 0
+                  WHEN status IN ('waiting_attestation', 'minting') THEN amount ELSE amount + gas_fee END`,
     chain: "CASE WHEN status IN ('waiting_attestation', 'minting') THEN to_chain ELSE from_chain END",
   },
   states: {

@@ -1,16 +1,18 @@
 import { z } from 'zod';
-import { chains } from '../chains/chains.ts';
+import { type ChainId, chains } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
+import { Problem } from '../http/problem.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Posting } from '../ledger/posting.ts';
-import { toDecimalText } from '../money/amount.ts';
+import { amountOf, toDecimalText } from '../money/amount.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import { openUserWallet, type UserWallet } from '../wallets/user-wallets.ts';
 import { chainField } from './answer.ts';
 import { type CrossChainWallet, keepHere, listCrossChainWallets } from './cross-chain-wallets.ts';
 import { bridgeErrors } from './errors.ts';
+import { type ChainGas, gasOn } from './gas-fee.ts';
 import { type BridgeRouteParts, reachable } from './routes.ts';
 
 /** The chains, and an account's wallets on them. */
@@ -18,18 +20,32 @@ export function crossChainWalletRoutes(parts: BridgeRouteParts): Route[] {
   return [chainsRoute(parts), walletsRoute(parts), walletRoute(parts)];
 }
 
-function chainsRoute({ networks }: BridgeRouteParts): Route {
-  const describe = (id: keyof typeof chains) => {
+function chainsRoute({ networks, gasCosts }: BridgeRouteParts): Route {
+  const describe = (id: ChainId, gas: ChainGas | null) => {
     const { name, domain, explorer } = chains[id];
-    return { id, name, domain, explorer };
+    return {
+      id,
+      name,
+      domain,
+      explorer,
+      gasFee: gas && { leaving: toDecimalText(gas.leaving), arriving: toDecimalText(gas.arriving) },
+      minimumAmount: gas && toDecimalText(gas.minimum),
+    };
   };
+  const exampleGas = (leaving: bigint, arriving: bigint, minimum: bigint): ChainGas => ({
+    leaving: amountOf('USDC', leaving),
+    arriving: amountOf('USDC', arriving),
+    minimum: amountOf('USDC', minimum),
+  });
   return defineRoute(
     {
       id: 'listChains',
       method: 'GET',
       path: '/cross-chain/chains',
       tag: 'Cross-chain',
-      summary: 'The chains that USDC moves between',
+      summary: 'The chains that USDC moves between, and what their gas costs',
+      description:
+        'A transfer costs what leaving its source and arriving at its destination cost together, and is at least the larger `minimumAmount` of the two. Prices are those of the last half minute.',
       auth: 'none',
       returns: {
         200: {
@@ -41,15 +57,38 @@ function chainsRoute({ networks }: BridgeRouteParts): Route {
                 name: z.string(),
                 domain: z.number().meta({ description: 'How the cross-chain protocol numbers it.' }),
                 explorer: z.string(),
+                gasFee: z
+                  .object({ leaving: z.string(), arriving: z.string() })
+                  .nullable()
+                  .meta({ description: 'In USDC, as decimal text; null while the price of gas cannot be told.' }),
+                minimumAmount: z.string().nullable().meta({
+                  description: 'The least that a transfer from or to this chain may be, in USDC.',
+                }),
               }),
             ),
           }),
-          example: { chains: [describe('MATIC'), describe('ETH')] },
+          example: {
+            chains: [
+              describe('MATIC', exampleGas(3_200n, 2_500n, 20_000n)),
+              describe('ETH', exampleGas(4_800_000n, 3_750_000n, 17_100_000n)),
+            ],
+          },
         },
       },
     },
-    async () => ok({ chains: [...networks.keys()].map(describe) }),
+    async () => {
+      const described = [...networks.keys()].map(async (id) =>
+        describe(id, await gasOn(gasCosts, id).catch((error: unknown) => nullIfUnavailable(error))),
+      );
+      return ok({ chains: await Promise.all(described) });
+    },
   );
+}
+
+/** A chain that cannot be asked now is listed all the same. */
+function nullIfUnavailable(error: unknown): null {
+  if (error instanceof Problem) return null;
+  throw error;
 }
 
 const wallet = z.object({ blockchain: chainField, name: z.string(), walletId: z.string(), address: z.string() });

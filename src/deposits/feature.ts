@@ -58,7 +58,10 @@ export const deposits: Feature<DepositSettings> = {
   routes: ({ db }) => depositRoutes(db),
   metrics: ({ db, networks }) => [chainMetrics(db, networks)],
   checks: ({ silentChains }) => ({ chains: silentChains }),
-  loops({ mode, db, ledger, networks, provider, market, logger, checkpoint, onDeposits }, { oneNodeLimit: limit }) {
+  loops(
+    { mode, db, ledger, networks, provider, market, gasCosts, logger, checkpoint, onDeposits },
+    { oneNodeLimit: limit },
+  ) {
     const parts = { db, ledger, networks, logger, checkpoint };
     for (const { id: chain, nodes } of networks.values()) {
       if (limit !== undefined && hostsOf(nodes).size < 2)
@@ -78,7 +81,7 @@ export const deposits: Feature<DepositSettings> = {
       mayAct: (chain) => watchers.holds(chain),
       // Gas is free in the sandbox, and nobody wants to wait there.
       ...(mode === 'sandbox' && { threshold: 1n, gatherMs: 0, pollMs: 1_000 }),
-      ...(mode === 'live' && { worth: { market, timesGas: 10n } }),
+      ...(mode === 'live' && { worth: { market, gasCosts, timesGas: 10n } }),
     });
     return [watchers, sweeps, ...looks];
   },

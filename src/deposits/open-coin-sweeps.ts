@@ -7,6 +7,7 @@ import type { Network, Token } from '../chains/network.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import { type Database, onlyRow, type Queryable } from '../db/database.ts';
 import { newId } from '../ids.ts';
+import type { Asset } from '../money/asset.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { openWalletAt, type UserWallet } from '../wallets/user-wallets.ts';
@@ -63,8 +64,8 @@ async function sweptNow(db: Queryable, chain: ChainId): Promise<Hex[]> {
   return rows.map(({ address }) => address);
 }
 
-/** How much of a coin is waited for, and is not on its way to the treasury yet. */
-export async function wantedOf(db: Queryable, chain: ChainId, asset: Coin): Promise<bigint> {
+/** How much of an asset is waited for, and is not on its way to the treasury yet. */
+export async function wantedOf(db: Queryable, chain: ChainId, asset: Asset): Promise<bigint> {
   const { wanted } = onlyRow(
     await db.query<{ wanted: string }>(
       `SELECT (SELECT coalesce(sum(atomic), 0) FROM chain_step_leaves

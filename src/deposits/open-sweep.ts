@@ -18,6 +18,10 @@ import { countUnswept, richestWallets } from './unswept-wallets.ts';
 export interface OpenSweepOptions {
   /** A wallet is swept when this much was deposited to it. */
   readonly threshold: bigint;
+  /** Somebody waits for as much as this: of wallets that are not worth their gas, the richest are swept that have it together. */
+  readonly wanted?: bigint;
+  /** From which amount a wallet is worth its gas; undefined while nobody can say. */
+  readonly worth?: bigint | undefined;
   readonly mostWallets: number;
   readonly validSeconds: bigint;
   /** Wallets to leave alone, because they could not pay a while ago. */
@@ -41,7 +45,7 @@ export async function openSweep(
 ): Promise<number> {
   const { db, checkpoint = noCheckpoint } = parts;
   const treasury = await houseWallet(db, 'treasury', network.id);
-  const chosen = await chooseWallets(db, network, token, options);
+  const chosen = enough(await chooseWallets(db, network, token, options), options);
   if (chosen.length === 0) return 0;
   checkpoint('sweep.chosen');
 
@@ -68,6 +72,17 @@ export async function openSweep(
   await writeDown(db, network, token, items);
   checkpoint('sweep.written');
   return items.length;
+}
+
+/** The richest come first. Sweeping what is not worth its gas is for whoever waits, and no more of it than that takes. */
+function enough(wallets: readonly ChosenWallet[], { wanted, worth }: OpenSweepOptions): readonly ChosenWallet[] {
+  if (wanted === undefined) return wallets;
+  let brought = 0n;
+  return wallets.filter(({ atomic }) => {
+    const isTaken = brought < wanted || (worth !== undefined && atomic >= worth);
+    if (isTaken) brought += atomic;
+    return isTaken;
+  });
 }
 
 export interface ChosenWallet {

@@ -9,10 +9,10 @@ import { type DepositToken, depositTokens } from '../wallets/deposit-tokens.ts';
 import { type CoinToken, hasUnlent, openCoinSweeps, wantedOf } from './open-coin-sweeps.ts';
 import { type OpenSweepOptions, openSweep } from './open-sweep.ts';
 import type { SweepParts } from './sweep-parts.ts';
-import { createWorthBook, type WorthParts } from './worth-sweeping.ts';
+import { createWorthBook, type WorthParts, worthSigning } from './worth-sweeping.ts';
 
 export interface SweepOptions extends SweepParts {
-  /** How it is told that the sweep of a coin is worth its gas, since each takes transactions of its own. All are when left out. */
+  /** How it is told that a sweep is worth its gas. All are when left out. */
   readonly worth?: WorthParts;
   /** Atomic units of USDC or EURC: a wallet is swept when this much was deposited to it. One token when left out. */
   readonly threshold?: bigint;
@@ -64,6 +64,7 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
   const { db, logger, threshold = 1_000_000n, gatherMs = 10 * 60_000, mostWallets = 50 } = options;
   const { validSeconds = 3_600n, worth } = options;
   const worthSweeping = worth === undefined ? async () => 1n : createWorthBook(worth);
+  const worthItsPart = worth === undefined ? async () => 1n : worthSigning(worth);
   const unableUntil = new Map<DepositToken['asset'], Map<Hex, number>>();
   const gatheringUntil = new Map<DepositToken['asset'], number>();
 
@@ -97,7 +98,13 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
     { needed, ...which }: Pick<OpenSweepOptions, 'mostWallets' | 'except' | 'onUnable'> & { readonly needed: boolean },
   ): Promise<number> {
     if (!isCoin(token.asset)) {
-      return openSweep(options, network, token, { ...which, threshold: needed ? 1n : threshold, validSeconds });
+      const worth = await worthItsPart(network);
+      const least = worth !== undefined && worth < threshold ? threshold : worth;
+      if (needed) {
+        const wanted = await wantedOf(db, network.id, token.asset);
+        return openSweep(options, network, token, { ...which, threshold: 1n, wanted, worth: least, validSeconds });
+      }
+      return least === undefined ? 0 : openSweep(options, network, token, { ...which, threshold: least, validSeconds });
     }
     const coin: CoinToken = { ...token, asset: token.asset };
     const wanted = needed ? await wantedOf(db, network.id, coin.asset) : 0n;

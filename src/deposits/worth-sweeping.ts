@@ -2,13 +2,34 @@ import { chains } from '../chains/chains.ts';
 import type { Coin } from '../chains/coins.ts';
 import type { Network } from '../chains/network.ts';
 import { type Clock, monotonicClock } from '../clock.ts';
+import { Problem } from '../http/problem.ts';
 import { type Market, MarketUnreachable, type Wanted } from '../swaps/market.ts';
+import type { GasCosts, GasWork } from '../treasury/gas-costs.ts';
 
 export interface WorthParts {
   readonly market: Pick<Market, 'quote'>;
+  readonly gasCosts: GasCosts;
   /** How many times its gas a sweep must be worth. */
   readonly timesGas: bigint;
   readonly clock?: Clock;
+}
+
+/** What one wallet adds to a sweep of Circle's tokens, with its part of the transaction that carries many. */
+const signedWork: GasWork = { gas: 120_000n, bytes: 500n };
+
+/**
+ * From which amount of USDC or EURC a wallet is worth its part of a sweep. A euro counts as a dollar, as it does in every limit.
+ * Undefined while nobody can say.
+ */
+export function worthSigning({ gasCosts, timesGas }: WorthParts) {
+  return async ({ id }: Network): Promise<bigint | undefined> => {
+    try {
+      return timesGas * (await gasCosts.inUsdc(id, signedWork));
+    } catch (error) {
+      if (error instanceof Problem) return undefined;
+      throw error;
+    }
+  };
 }
 
 /** What a loan and a transfer use together, generously. */

@@ -39,13 +39,13 @@ export function holdingAmountOrRefuse(asset: Holding, value: number | string): A
   return amountOrRefuse(asset, value);
 }
 
-export function amountOrRefuse(asset: Asset, value: number | string): Amount {
+export function amountOrRefuse(asset: Asset, value: number | string, path = 'amount'): Amount {
   const parsed: ParsedAmount =
     typeof value === 'number' ? amountFromNumber(asset, value) : amountFromText(asset, value);
   if (parsed.ok) return parsed.amount;
-  throw refused(parsed.message);
+  throw refused(parsed.message, path);
 }
 
-function refused(message: string) {
-  return httpErrors.invalid_request(`amount ${message}.`, { errors: [{ path: 'amount', message }] });
+function refused(message: string, path = 'amount') {
+  return httpErrors.invalid_request(`${path} ${message}.`, { errors: [{ path, message }] });
 }

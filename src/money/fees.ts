@@ -33,7 +33,16 @@ export function withdrawalFee(amount: Amount): Amount {
 
 /** The smallest amount of a currency whose withdrawal costs at least this fee. */
 export function leastWithdrawalFor(fee: Amount): Amount {
-  const { basisPoints, place, divisor } = scaleOf(withdrawal, fee);
+  return leastFor(decimalsOf[fee.asset] > 6 ? coinWithdrawal : withdrawal, fee);
+}
+
+/** The smallest amount of an asset whose swap costs at least this fee. */
+export function leastSwapFor(fee: Amount): Amount {
+  return leastFor(swap, fee);
+}
+
+function leastFor(rule: FeeRule, fee: Amount): Amount {
+  const { basisPoints, place, divisor } = scaleOf(rule, fee);
   const places = (fee.atomic + place - 1n) / place;
   // The fee is that many places from the amount on at which it is half a place less than them.
   const doubled = (2n * places - 1n) * divisor;

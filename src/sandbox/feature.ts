@@ -24,6 +24,8 @@ export interface SandboxSettings {
   readonly ways: readonly SearchWay[];
   /** Whether it plays a card company on funding links. */
   readonly onRamp: boolean;
+  /** Whether gas is charged as in live mode. */
+  readonly chargeGas: boolean;
 }
 
 const ways = z
@@ -34,6 +36,8 @@ const ways = z
     error: `must be a comma-separated list of ${searchWays.join(', ')}`,
   });
 
+const trueOrFalse = z.enum(['true', 'false'], { error: 'must be true or false' });
+
 export const sandbox: Feature<SandboxSettings, SandboxParts> = {
   name: 'sandbox',
   // In the links to its card company, which are good for minutes.
@@ -41,16 +45,24 @@ export const sandbox: Feature<SandboxSettings, SandboxParts> = {
   settings: defineSettings({
     variables: {
       DEMO_SHOP_SEARCH: ways,
-      SANDBOX_ON_RAMP: z.enum(['true', 'false'], { error: 'must be true or false' }).default('true'),
+      SANDBOX_ON_RAMP: trueOrFalse.default('true'),
+      SANDBOX_CHARGE_GAS: trueOrFalse.default('false'),
     },
     readme: [
       '| `DEMO_SHOP_SEARCH` | `ucp,shopify,woocommerce,json-ld` | sandbox only: the ways in which the demo shop can be searched |',
       '| `SANDBOX_ON_RAMP` | `true` | sandbox only: `false` takes its card company off funding links |',
+      '| `SANDBOX_CHARGE_GAS` | `false` | sandbox only: `true` charges the gas of cross-chain transfers, and refuses what does not pay for its gas, as live mode does |',
     ],
-    harmless: ['DEMO_SHOP_SEARCH', 'SANDBOX_ON_RAMP'],
-    read: ({ DEMO_SHOP_SEARCH, SANDBOX_ON_RAMP }) => ({ ways: DEMO_SHOP_SEARCH, onRamp: SANDBOX_ON_RAMP === 'true' }),
+    harmless: ['DEMO_SHOP_SEARCH', 'SANDBOX_ON_RAMP', 'SANDBOX_CHARGE_GAS'],
+    read: ({ DEMO_SHOP_SEARCH, SANDBOX_ON_RAMP, SANDBOX_CHARGE_GAS }) => ({
+      ways: DEMO_SHOP_SEARCH,
+      onRamp: SANDBOX_ON_RAMP === 'true',
+      chargeGas: SANDBOX_CHARGE_GAS === 'true',
+    }),
     refuseLive: (_env, given) =>
-      given['SANDBOX_ON_RAMP'] === undefined ? [] : ['SANDBOX_ON_RAMP is unsafe: it belongs to the sandbox'],
+      ['SANDBOX_ON_RAMP', 'SANDBOX_CHARGE_GAS']
+        .filter((name) => given[name] !== undefined)
+        .map((name) => `${name} is unsafe: it belongs to the sandbox`),
   }),
   chapters: [{ name: 'Sandbox', description: 'Only in the sandbox: what stands in for the outside world.' }],
   routes: ({ db, secrets, localChains: chains, sandboxShops: shops, sandboxSeller: seller }) =>

@@ -15,7 +15,7 @@ export const swapErrors = defineErrors({
   swap_amount_too_small: {
     status: 400,
     title: 'Too little for a swap',
-    detail: 'The fee, or what would be paid out, rounds to nothing. Swap more.',
+    detail: 'The fee does not pay for the gas, or what would be paid out rounds to nothing. Swap more.',
   },
   insufficient_liquidity: {
     status: 400,

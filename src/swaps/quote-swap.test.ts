@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest';
 import { amountOf } from '../money/amount.ts';
+import { freeGas } from '../treasury/gas-costs.ts';
 import type { Market } from './market.ts';
 import { quoteSwap } from './quote-swap.ts';
 
-const marketThatSays = (amountOut: bigint, impact: bigint) =>
-  ({ quote: async () => ({ amountOut, impact, path: '0x' }) }) as unknown as Market;
+const marketThatSays = (amountOut: bigint, impact: bigint) => ({
+  market: { quote: async () => ({ amountOut, impact, path: '0x' }) } as unknown as Market,
+  gasCosts: freeGas,
+});
 
 test.each([
   [50_001n, '5.01 %'],
@@ -31,7 +34,29 @@ test('what only a pool at a price of its own pays is no price', async () => {
       path: '0x',
     }),
   } as unknown as Market;
-  const ether = (whole: bigint) => quoteSwap(market, amountOf('ETH', whole * 10n ** 18n), 'USDC');
+  const ether = (whole: bigint) =>
+    quoteSwap({ market, gasCosts: freeGas }, amountOf('ETH', whole * 10n ** 18n), 'USDC');
   await expect(ether(10n)).resolves.toMatchObject({ amountOut: amountOf('USDC', 29_850_000_000n) });
   await expect(ether(1_000n)).rejects.toMatchObject({ code: 'price_impact_too_high' });
+});
+
+test('a fee that does not pay for the gas is refused, with the smallest amount whose fee does', async () => {
+  // Ether at 3,000 USDC, and gas for 0.02 USDC.
+  const quote: Market['quote'] = async ({ from, to, atomic }) => ({
+    amountOut: from === 'ETH' ? (atomic * 3_000n) / 10n ** 12n : to === 'ETH' ? (atomic * 10n ** 12n) / 3_000n : atomic,
+    impact: 0n,
+    path: '0x',
+  });
+  const parts = { market: { quote } as Market, gasCosts: { inUsdc: async () => 20_000n } };
+  const tooSmall = (asset: 'USDC' | 'ETH', atomic: bigint) =>
+    expect(quoteSwap(parts, amountOf(asset, atomic), asset === 'ETH' ? 'USDC' : 'ETH')).rejects;
+  await tooSmall('USDC', 1n).toMatchObject({ code: 'swap_amount_too_small' });
+  await tooSmall('USDC', 3_999_899n).toMatchObject({
+    code: 'swap_amount_too_small',
+    extras: { members: { leastAmount: '3.9999', currency: 'USDC' } },
+  });
+  await expect(quoteSwap(parts, amountOf('USDC', 3_999_900n), 'ETH')).resolves.toMatchObject({
+    fee: amountOf('USDC', 20_000n),
+  });
+  await tooSmall('ETH', 10n ** 15n).toMatchObject({ extras: { members: { leastAmount: '0.0013333333333333' } } });
 });

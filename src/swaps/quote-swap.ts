@@ -1,5 +1,6 @@
 import { type Amount, amountOf, subtract } from '../money/amount.ts';
 import { swapFee } from '../money/fees.ts';
+import { type QuoteParts, refuseBelowGas } from './cover-gas.ts';
 import { swapErrors } from './errors.ts';
 import type { Market, MarketQuote, Wanted } from './market.ts';
 import { quoteOrUnavailable } from './quote-or-unavailable.ts';
@@ -22,9 +23,10 @@ export interface SwapTerms {
 const mostImpact = 50_000n;
 
 /** The terms of a swap as they are now. Refuses what would come to nothing, and what the market could only serve badly. */
-export async function quoteSwap(market: Market, amount: Amount, to: SwapToken): Promise<SwapTerms> {
+export async function quoteSwap({ market, gasCosts }: QuoteParts, amount: Amount, to: SwapToken): Promise<SwapTerms> {
   const fee = swapFee(amount);
   if (fee.atomic === 0n) throw swapErrors.swap_amount_too_small();
+  await refuseBelowGas({ market, gasCosts }, fee);
   const net = subtract(amount, fee);
   const wanted = { from: amount.asset, to, atomic: net.atomic };
   const quote = await quoteOrUnavailable(market, wanted);

@@ -12,9 +12,11 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { toDecimalText } from '../money/amount.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
+import type { GasCosts } from '../treasury/gas-costs.ts';
 import { silentErrors } from '../wallets/errors.ts';
 import { refuseSilent } from '../wallets/refuse-silent.ts';
 import { describeQuote, describeSwap, exampleQuote, exampleSwap, swapQuote, swapRecord } from './answer.ts';
+import type { QuoteParts } from './cover-gas.ts';
 import { swapErrors } from './errors.ts';
 import type { Market } from './market.ts';
 import { openSwap } from './open-swap.ts';
@@ -28,6 +30,7 @@ export interface SwapRouteParts {
   readonly once: Once;
   readonly ledger: Ledger;
   readonly market: Market;
+  readonly gasCosts: GasCosts;
   readonly silentChains: SilentChains;
   readonly checkpoint?: Checkpoint;
   /** How long a swap may take from being accepted. */
@@ -61,10 +64,10 @@ const refusals = [
   swapErrors.price_impact_too_high,
 ];
 
-async function readTerms(market: Market, { from, to, amount: text }: z.output<typeof wanted>): Promise<SwapTerms> {
+async function readTerms(parts: QuoteParts, { from, to, amount: text }: z.output<typeof wanted>): Promise<SwapTerms> {
   const [sold, bought] = [requireToken('from', from), requireToken('to', to)];
   if (sold === bought) throw swapErrors.same_token();
-  return quoteSwap(market, amountOrRefuse(sold, text), bought);
+  return quoteSwap(parts, amountOrRefuse(sold, text), bought);
 }
 
 function requireToken(path: string, text: string): SwapToken {
@@ -95,7 +98,7 @@ function tokensRoute(): Route {
   );
 }
 
-function quoteRoute({ market }: SwapRouteParts): Route {
+function quoteRoute(parts: SwapRouteParts): Route {
   return defineRoute(
     {
       id: 'quoteSwap',
@@ -111,12 +114,12 @@ function quoteRoute({ market }: SwapRouteParts): Route {
       returns: { 200: { description: 'The quote', schema: swapQuote, example: exampleQuote } },
       errors: refusals,
     },
-    async ({ query }) => ok(describeQuote(await readTerms(market, query))),
+    async ({ query }) => ok(describeQuote(await readTerms(parts, query))),
   );
 }
 
 function executeRoute(parts: SwapRouteParts): Route {
-  const { once, ledger, market, silentChains, validSeconds, checkpoint = noCheckpoint } = parts;
+  const { once, ledger, silentChains, validSeconds, checkpoint = noCheckpoint } = parts;
   const { txId, fromToken, toToken, amountIn, amountOutMin } = exampleSwap;
   return defineRoute(
     {
@@ -126,7 +129,7 @@ function executeRoute(parts: SwapRouteParts): Route {
       tag: 'Swaps',
       summary: 'Swap one token for another',
       description:
-        'The amount leaves your balance at once and is swapped on Polygon; follow it at `/swap/{txId}`. You get exactly what the chain pays out, at least amountOutMin: 99 % of what the market said when the swap was accepted. If the price moves further, or it cannot be swapped in time, the whole amount comes back, the fee of 0.5 % too. Gas is on the house. Send an Idempotency-Key: after a lost connection the same request never swaps twice.',
+        'The amount leaves your balance at once and is swapped on Polygon; follow it at `/swap/{txId}`. You get exactly what the chain pays out, at least amountOutMin: 99 % of what the market said when the swap was accepted. If the price moves further, or it cannot be swapped in time, the whole amount comes back, the fee of 0.5 % too. The fee pays for the gas: an amount is refused whose fee does not cover it. Send an Idempotency-Key: after a lost connection the same request never swaps twice.',
       auth: 'key',
       scope: 'pay',
       body: wanted,
@@ -152,7 +155,7 @@ function executeRoute(parts: SwapRouteParts): Route {
       // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
       // while the chain is silent or the market pays nothing.
       const asked = await refuseSilent(silentChains, homeChain)
-        .then(() => readTerms(market, body))
+        .then(() => readTerms(parts, body))
         .then(
           (terms) => ({ terms }),
           (error: unknown) => ({ error }),

@@ -15,7 +15,7 @@ export const aLittle: Readonly<Record<SwapToken, bigint>> = {
  * quote may, only shallow ones say what they pay, which anybody can open, at any price. Undefined when nothing is paid.
  */
 export async function worthAtMarket(
-  market: Market,
+  market: Pick<Market, 'quote'>,
   { from, to, atomic }: Wanted & { readonly from: SwapToken },
 ): Promise<bigint | undefined> {
   const little = aLittle[from];

@@ -8,6 +8,7 @@ import { amountOf } from '../money/amount.ts';
 import { withdrawalFee } from '../money/fees.ts';
 import { amountFromNumber } from '../money/parse-amount.ts';
 import { type Market, MarketUnreachable } from '../swaps/market.ts';
+import { createGasCosts, type GasCosts } from '../treasury/gas-costs.ts';
 import { refuseBelowGas } from './cover-gas.ts';
 import { type WithdrawalParts, withdrawalRoutes } from './routes.ts';
 
@@ -19,14 +20,13 @@ interface World {
   readonly quote?: Market['quote'];
 }
 
-/** Ether at 3,000 USDC. */
-const at3000: Market['quote'] = async ({ atomic }) => ({
-  amountOut: (atomic * 3_000n) / 10n ** 12n,
-  impact: 0n,
-  path: '0x',
-});
+const etherAt =
+  (usdc: bigint): Market['quote'] =>
+  async ({ atomic }) => ({ amountOut: (atomic * usdc) / 10n ** 12n, impact: 0n, path: '0x' });
+const at3000 = etherAt(3_000n);
+const at30000 = etherAt(30_000n);
 
-function parts({ baseFee = parseGwei('10'), tip = 0n, silence, quote = at3000 }: World) {
+function costsIn({ baseFee = parseGwei('10'), tip = 0n, silence, quote = at3000 }: World) {
   const answer = async <Answer>(value: Answer) => {
     if (silence !== undefined) throw silence;
     return value;
@@ -36,11 +36,14 @@ function parts({ baseFee = parseGwei('10'), tip = 0n, silence, quote = at3000 }:
     estimateMaxPriorityFeePerGas: () => answer(tip),
   } as unknown as Network['client'];
   const network = { id: 'ETH', client, feeCeiling: usualCeiling('ETH') } as Network;
-  return { networks: new Map([['ETH', network]]) as Networks, market: { quote } as Market };
+  const networks = new Map([['ETH', network]]) as Networks;
+  return createGasCosts({ networks, market: { quote }, avaxInUsdc: 0n, clock: { now: () => 0 } });
 }
 
-const ask = (world: World, gross: bigint, asset: 'USDC' | 'EURC' = 'USDC') =>
-  refuseBelowGas(parts(world), { chain: 'ETH', fee: withdrawalFee(amountOf(asset, gross)) });
+function ask(world: World, atomic: bigint, asset: 'USDC' | 'EURC' = 'USDC') {
+  const gross = amountOf(asset, atomic);
+  return refuseBelowGas(costsIn(world), { chain: 'ETH', gross, fee: withdrawalFee(gross), value: atomic });
+}
 
 async function refusalOf(asking: Promise<void>): Promise<Problem> {
   const refusal = await asking.then(
@@ -56,9 +59,9 @@ test('a fee that does not pay for the gas is refused, with the smallest amount t
   const { code, status, message, extras } = await refusalOf(ask({}, 100_000_000n));
   expect([code, status]).toEqual(['amount_too_small', 400]);
   expect(message).toContain('its fee is 1.49 USDC');
-  expect(extras.members).toEqual({ leastAmount: 130.91, currency: 'USDC' });
-  await ask({}, 130_910_000n);
-  await refusalOf(ask({}, 130_900_000n));
+  expect(extras.members).toEqual({ leastAmount: 130.84, currency: 'USDC' });
+  await ask({}, 130_840_000n);
+  await refusalOf(ask({}, 130_830_000n));
 });
 
 test('the amount that is told is accepted, and a cent less is not, whatever the gas costs', async () => {
@@ -68,7 +71,7 @@ test('the amount that is told is accepted, and a cent less is not, whatever the 
       fc.bigInt(0n, parseGwei('60')),
       fc.constantFrom('USDC' as const, 'EURC' as const),
       async (baseFee, tip, asset) => {
-        const { extras } = await refusalOf(ask({ baseFee, tip }, 0n, asset));
+        const { extras } = await refusalOf(ask({ baseFee, tip }, 1n, asset));
         const { leastAmount, currency } = extras.members ?? {};
         expect(currency).toBe(asset);
         const parsed = amountFromNumber(asset, Number(leastAmount));
@@ -82,14 +85,16 @@ test('the amount that is told is accepted, and a cent less is not, whatever the 
 });
 
 test('what no amount pays for is told as such', async () => {
-  const { extras, message } = await refusalOf(ask({ baseFee: parseGwei('1000') }, 10_000_000_000n));
+  const { extras, message } = await refusalOf(
+    ask({ baseFee: parseGwei('449'), tip: parseGwei('50'), quote: at30000 }, 10_000_000_000n),
+  );
   expect(extras.members).toEqual({ leastAmount: null, currency: 'USDC' });
   expect(message).toContain('No amount');
 });
 
 test('a node cannot make it dearer than what we would ever give as a tip', async () => {
-  const { extras } = await refusalOf(ask({ baseFee: 0n, tip: parseGwei('1000000') }, 0n));
-  const { extras: most } = await refusalOf(ask({ baseFee: 0n, tip: usualCeiling('ETH').priorityFee }, 0n));
+  const { extras } = await refusalOf(ask({ baseFee: 0n, tip: parseGwei('1000000') }, 1n));
+  const { extras: most } = await refusalOf(ask({ baseFee: 0n, tip: usualCeiling('ETH').priorityFee }, 1n));
   expect(extras.members).toEqual(most.members);
 });
 
@@ -108,23 +113,32 @@ test.each<[string, World]>([
   expect(await refusalOf(ask(world, 10_000_000_000n))).toMatchObject({ status: 503, code: 'unavailable' });
 });
 
-test('elsewhere nothing is asked', async () => {
-  const silent = parts({ silence: new Error('asked') });
-  await refuseBelowGas(silent, { chain: 'MATIC', fee: amountOf('USDC', 0n) });
+test('the fee of a coin counts as what the market pays for it', async () => {
+  // Half an ether at 3,000 USDC costs 22.35 USDC, and the smallest amount is told in ether.
+  const costs = (usdc: bigint) => ({ inUsdc: async () => usdc });
+  const gross = amountOf('ETH', 5n * 10n ** 17n);
+  const withdrawal = { chain: 'MATIC' as const, gross, fee: withdrawalFee(gross), value: 1_500_000_000n };
+  await refuseBelowGas(costs(22_350_000n), withdrawal);
+  const { extras } = await refusalOf(refuseBelowGas(costs(22_350_001n), withdrawal));
+  expect(extras.members).toEqual({ leastAmount: '0.500000022371364665', currency: 'ETH' });
 });
 
 test('a chain that is known to be silent is not waited for', async () => {
   let asked = 0;
-  const client = { getBlock: async () => void asked++, estimateMaxPriorityFeePerGas: async () => void asked++ };
-  const networks = new Map([['ETH', { id: 'ETH', client, feeCeiling: usualCeiling('ETH') }]]);
+  const gasCosts: GasCosts = {
+    async inUsdc() {
+      asked++;
+      return 0n;
+    },
+  };
   // What would be part of the commit is of no matter here.
   const once = () => Promise.reject(new Error('over'));
   const withdraw = (silent: readonly string[]) =>
-    withdrawalRoutes({ networks, silentChains: async () => silent, once, brakes: {} } as unknown as WithdrawalParts)
+    withdrawalRoutes({ gasCosts, silentChains: async () => silent, once, brakes: {} } as unknown as WithdrawalParts)
       .find(({ spec }) => spec.id === 'withdraw')
       ?.handle({ caller: {}, body: { amount: 5, currency: 'USDC', chain: 'ETH' } });
   await expect(withdraw(['ETH'])).rejects.toThrow('over');
   expect(asked).toBe(0);
   await expect(withdraw([])).rejects.toThrow('over');
-  expect(asked).toBe(2);
+  expect(asked).toBe(1);
 });

@@ -15,8 +15,8 @@ export const withdrawals: Feature<Brakes> = {
   ],
   events: withdrawalEvents,
   commands: addWithdrawalCommands,
-  routes: ({ db, once, ledger, networks, silentChains, market, secrets, checkpoint }, brakes) =>
-    withdrawalRoutes({ db, once, ledger, networks, silentChains, market, secrets, brakes, checkpoint }),
+  routes: ({ db, once, ledger, networks, silentChains, market, gasCosts, secrets, checkpoint }, brakes) =>
+    withdrawalRoutes({ db, once, ledger, networks, silentChains, market, gasCosts, secrets, brakes, checkpoint }),
   metrics: ({ db }, brakes) => [brakeMetrics(db, brakes)],
   async onStart({ mode, logger }, { perDay }) {
     // The operator may have agreed on it, and should know that it is so.

@@ -17,6 +17,7 @@ import type { Secrets } from '../secrets.ts';
 import type { Market } from '../swaps/market.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
+import type { GasCosts } from '../treasury/gas-costs.ts';
 import { silentErrors } from '../wallets/errors.ts';
 import { refuseSilent } from '../wallets/refuse-silent.ts';
 import { addressRoutes } from './address-routes.ts';
@@ -39,6 +40,7 @@ export interface WithdrawalParts {
   readonly networks: Networks;
   readonly silentChains: SilentChains;
   readonly market: Market;
+  readonly gasCosts: GasCosts;
   readonly brakes: Brakes;
   readonly secrets: Secrets;
   readonly checkpoint?: Checkpoint;
@@ -56,7 +58,7 @@ export function withdrawalRoutes(parts: WithdrawalParts): Route[] {
 }
 
 function withdrawRoute(parts: WithdrawalParts): Route {
-  const { once, ledger, networks, silentChains, market, brakes, checkpoint = noCheckpoint } = parts;
+  const { once, ledger, networks, silentChains, market, gasCosts, brakes, checkpoint = noCheckpoint } = parts;
   return defineRoute(
     {
       id: 'withdraw',
@@ -65,7 +67,7 @@ function withdrawRoute(parts: WithdrawalParts): Route {
       tag: 'Withdrawals',
       summary: 'Send money to an address outside',
       description:
-        'The fee of 1.49 %, with 3 decimals in USDC and EURC and with all 18 in ETH, MATIC and DAI, is taken from the amount. ETH, MATIC and DAI leave on Polygon only: ETH arrives as WETH, MATIC as native coin. The money leaves your balance at once and is then sent; follow it at `/circle/withdrawals/{txId}`. If it cannot be paid out, the whole amount comes back, and until it is sent you can cancel it. On Ethereum the fee must cover the gas. Within 24 hours an account can send so much (`/account/withdrawal-limits`), and if its allow-list is on, only to addresses on it (`/account/withdrawal-addresses`). Send an Idempotency-Key: after a lost connection the same request never pays twice.',
+        'The fee of 1.49 %, with 3 decimals in USDC and EURC and with all 18 in ETH, MATIC and DAI, is taken from the amount. ETH, MATIC and DAI leave on Polygon only: ETH arrives as WETH, MATIC as native coin. The money leaves your balance at once and is then sent; follow it at `/circle/withdrawals/{txId}`. If it cannot be paid out, the whole amount comes back, and until it is sent you can cancel it. The fee must cover the gas. Within 24 hours an account can send so much (`/account/withdrawal-limits`), and if its allow-list is on, only to addresses on it (`/account/withdrawal-addresses`). Send an Idempotency-Key: after a lost connection the same request never pays twice.',
       auth: 'key',
       scope: 'withdraw',
       body: z.strictObject({
@@ -134,7 +136,7 @@ function withdrawRoute(parts: WithdrawalParts): Route {
       const fee = withdrawalFee(gross);
       // Nobody waits for a chain that is known to be silent.
       const gasRefusal =
-        refusal ?? (await findRefusal(() => refuseBelowGas({ networks, market }, { chain: body.chain, fee })));
+        refusal ?? (await findRefusal(() => refuseBelowGas(gasCosts, { chain: body.chain, gross, fee, value })));
       const answer = await once({ caller, idempotency, kind: 'withdrawals' }, async (tx) => {
         const address = body.address ?? (await savedAddress(tx, caller.accountId));
         await refuseImpossible(tx, networks, { chain: body.chain, address, gross });

@@ -82,9 +82,22 @@ describe('a protocol that takes a minimum fee', () => {
     await expectBack(user, id, /max fee/i);
   });
 
-  test('an amount that it would keep is refused', async () => {
-    expect(await refusal(1n)).toBe('bridge_amount_too_small');
-    expect(await refusal(2n)).toBeUndefined();
+  test('is refused where it would keep more than a hundredth', async () => {
+    expect(await refusal(1n)).toBe('bridge_fee_too_high');
+    expect(await refusal(99n)).toBe('bridge_fee_too_high');
+    expect(await refusal(100n)).toBeUndefined();
+    await setFee(100_000n);
+    expect(await refusal()).toBeUndefined();
+    await setFee(101_000n);
+    expect(await refusal()).toBe('bridge_fee_too_high');
+  });
+
+  test('and has raised it above that since the transfer was accepted: nothing is burnt, and the amount is back', async () => {
+    await setFee(0n);
+    const { user, id } = await begin();
+    await world.goOn(id, 'approving', world.step);
+    await setFee(9_999_999n);
+    await expectBack(user, id, /more than 1 %/);
     await setFee(0n);
     expect(await refusal(1n)).toBeUndefined();
   });
@@ -140,6 +153,10 @@ describe('a protocol that has a lower limit', () => {
     expect(await refusal()).toBe('bridge_limit_exceeded');
     expect(await refusal(amount - 1n)).toBeUndefined();
     await expectBack(user, id, /limit/i);
+    await setLimit(amount / 2n);
+    // What was taken for the gas comes back with it.
+    const other = await world.newRich('MATIC', amount);
+    await expectBack(other, await world.open(other, { ...way, gasFee: 40_000n }), /limit/i);
     await setLimit(10_000_000_000_000n);
   });
 });

@@ -13,6 +13,7 @@ import { createLogger } from '../../src/logger.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import { createKeysProvider } from '../../src/providers/keys/keys-provider.ts';
 import { createSecrets } from '../../src/secrets.ts';
+import { freeGas } from '../../src/treasury/gas-costs.ts';
 import { addHouseWallet, listHouseWallets, openHouseWallets } from '../../src/wallets/house-wallets.ts';
 import { keptChains } from '../../src/wallets/kept-chains.ts';
 import type { WalletProvider } from '../../src/wallets/provider.ts';
@@ -105,7 +106,7 @@ test('whoever has something on another chain has the wallet there, and nobody el
 
 test('what was credited before keeps its credit, and is not carried', async () => {
   for (const chain of chainIds) {
-    await carryHome({ db, ledger, networks, logger, minimum: () => 1n }, chain);
+    await carryHome({ db, ledger, networks, gasCosts: freeGas, logger, minimum: () => 1n }, chain);
   }
   expect((await db.query('SELECT FROM bridges')).rowCount).toBe(0);
   const { deposits } = await listDeposits(db, { accountId: ids.depositor, limit: 10, cursor: undefined });
@@ -137,6 +138,7 @@ test('what is there can be bridged, and what comes next stays for some and is he
       from: 'BASE',
       to: 'MATIC',
       amount: amountOf('USDC', 5_000_000n),
+      gasFee: amountOf('USDC', 0n),
       origin: 'request',
     }),
   );

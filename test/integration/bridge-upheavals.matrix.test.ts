@@ -19,13 +19,14 @@ const { chains, log } = world.deposits;
 const { db } = world.deposits.database;
 
 const amount = 5_000_000n;
-const way = { from: 'MATIC', to: 'BASE', atomic: amount } as const;
+const gasFee = 40_000n;
+const way = { from: 'MATIC', to: 'BASE', atomic: amount + gasFee, gasFee } as const;
 const nothingDiffers = { MATIC: '0', BASE: '0' };
 const unknown = async (): Promise<Attestation> => ({ state: 'unknown' });
 const errors = () => log.lines('error').map(({ msg }) => msg);
 
 async function begin(): Promise<{ user: User; id: string }> {
-  const user = await world.newRich('MATIC', amount);
+  const user = await world.newRich('MATIC', amount + gasFee);
   return { user, id: await world.open(user, way) };
 }
 
@@ -95,7 +96,7 @@ describe('a reorganisation that is deeper than the confirmations', () => {
     await Promise.all(processes.map((one) => one.advance({ saga: 'bridge', id })));
     expect(errors().filter((msg) => msg === 'a burn was undone for good: it is burnt again')).not.toEqual([]);
     expect(await world.look(id)).toMatchObject({ status: 'burning', burns: 2 });
-    expect(await world.owed('bridges_in_transit', 'MATIC')).toBe(amount);
+    expect(await world.owed('bridges_in_transit', 'MATIC')).toBe(amount + gasFee);
     expect(await world.owed('receivables', 'BASE')).toBe(0n);
     expect(await world.differences()).toEqual(nothingDiffers);
     await world.read();
@@ -166,7 +167,7 @@ test('a withdrawal does not wait for ever behind a bridge that the treasury cann
   const much = 100_000_000_000n;
   await chains.mint('MATIC', 'USDC', rich.address, much);
   await world.read();
-  const id = await world.open(rich, { ...way, atomic: much });
+  const id = await world.open(rich, { ...way, atomic: much, gasFee: 0n });
   const other = await world.newRich('MATIC', 3_000_000n);
   const outside: Hex = '0x00000000000000000000000000000000000000aa';
   const withdrawal = await hand.withdraw(other.id, { gross: 3_000_000n, fee: 0n, to: outside });

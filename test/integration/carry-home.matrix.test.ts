@@ -49,14 +49,21 @@ async function history({ id }: User): Promise<string[]> {
 
 /** What a request would come to that takes USDC from somebody's balance on a chain. */
 async function askToTake(how: 'withdraw' | 'bridge', chain: ChainId, { id: accountId }: User, atomic: bigint) {
-  const amount = amountOf('USDC', atomic);
+  const [amount, gasFee] = [amountOf('USDC', atomic), amountOf('USDC', 0n)];
   const refused = new Error('nothing of this is kept');
   let answer: string | undefined;
   await db
     .transaction(async (tx) => {
       const { outcome } =
         how === 'bridge'
-          ? await openBridge(tx, world.ledger, { accountId, from: chain, to: 'MATIC', amount, origin: 'request' })
+          ? await openBridge(tx, world.ledger, {
+              accountId,
+              from: chain,
+              to: 'MATIC',
+              amount,
+              gasFee,
+              origin: 'request',
+            })
           : await openWithdrawal(tx, world.ledger, {
               accountId,
               chain,
@@ -156,6 +163,7 @@ describe('whoever makes a wallet there', () => {
         from: 'MATIC',
         to: 'BASE',
         amount: amountOf('USDC', 2_000_000n),
+        gasFee: amountOf('USDC', 0n),
         origin: 'request',
         before: await keepHere(tx, user.id, 'BASE'),
       });

@@ -6,6 +6,7 @@ import { coinSweepSaga } from '../../src/deposits/coin-sweep-saga.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import { MarketUnreachable } from '../../src/swaps/market.ts';
 import { addFloat } from '../../src/treasury/add-float.ts';
+import { freeGas } from '../../src/treasury/gas-costs.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
 import { tokenNames, useCoinWorld } from '../support/coins.ts';
 import { endAt, type User } from '../support/deposits.ts';
@@ -47,7 +48,7 @@ const lentTo = async ({ id }: User) =>
   );
 
 test('whoever waits for a coin makes the richest wallets be swept, whatever they are worth, and no more than it takes', async () => {
-  const worth = { market: { quote: async () => undefined }, timesGas: 10n };
+  const worth = { market: { quote: async () => undefined }, gasCosts: freeGas, timesGas: 10n };
   const [poor, rich] = [await world.newUser(), await world.newUser()];
   await deposit(poor, 'DAI', 10n);
   await deposit(user, 'DAI', 500n);
@@ -210,10 +211,10 @@ describe('what a sweep must be worth', () => {
         return quote(atomic)();
       },
     });
-    await openSweep({ worth: { market: market(1_001n), timesGas: 10n } });
+    await openSweep({ worth: { market: market(1_001n), gasCosts: freeGas, timesGas: 10n } });
     expect(await openSweeps()).toEqual([]);
     expect(asked).toContainEqual(expect.objectContaining({ from: 'MATIC', to: 'DAI' }));
-    await openSweep({ worth: { market: market(1_000n), timesGas: 10n } });
+    await openSweep({ worth: { market: market(1_000n), gasCosts: freeGas, timesGas: 10n } });
     expect(await openSweeps()).toHaveLength(1);
   });
 
@@ -224,7 +225,7 @@ describe('what a sweep must be worth', () => {
         throw new MarketUnreachable('silent');
       },
     };
-    await openSweep({ worth: { market, timesGas: 10n } });
+    await openSweep({ worth: { market, gasCosts: freeGas, timesGas: 10n } });
     expect(await openSweeps()).toEqual([]);
   });
 });

@@ -8,6 +8,7 @@ import { type Market, MarketUnreachable } from '../../src/swaps/market.ts';
 import { swapRoutes } from '../../src/swaps/routes.ts';
 import type { Swap } from '../../src/swaps/swap.ts';
 import type { SwapToken } from '../../src/swaps/tokens.ts';
+import { freeGas } from '../../src/treasury/gas-costs.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
 import { ProviderError } from '../../src/wallets/provider.ts';
 import type { User } from '../support/deposits.ts';
@@ -433,6 +434,7 @@ describe('the market is unreachable', () => {
       ledger,
       once: createOnce(db),
       market: silent,
+      gasCosts: freeGas,
       silentChains: async () => [],
       validSeconds: 60,
     });

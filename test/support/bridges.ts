@@ -33,6 +33,8 @@ export interface Way {
   readonly from: ChainId;
   readonly to: ChainId;
   readonly atomic: bigint;
+  /** What of it pays for the gas. */
+  readonly gasFee?: bigint;
 }
 
 const usdc = (atomic: bigint) => amountOf('USDC', atomic);
@@ -198,14 +200,15 @@ export function useBridgeWorld(options: ChainsOptions = {}) {
     },
 
     /** Takes it from the balance; nothing is asked of anybody. */
-    async open(user: User, { from, to, atomic }: Way): Promise<string> {
+    async open(user: User, { from, to, atomic, gasFee = 0n }: Way): Promise<string> {
       const { ledger } = world;
       return db.transaction(async (tx) => {
         const { id, outcome } = await openBridge(tx, ledger, {
           accountId: user.id,
           from,
           to,
-          amount: usdc(atomic),
+          amount: usdc(atomic - gasFee),
+          gasFee: usdc(gasFee),
           origin: 'request',
         });
         expect(outcome).toBe('posted');

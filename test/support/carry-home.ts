@@ -17,6 +17,7 @@ import { createIris } from '../../src/providers/cctp/iris.ts';
 import { reconcile } from '../../src/reserves/reconcile.ts';
 import { reportReserves } from '../../src/reserves/report.ts';
 import { createSagaRunner } from '../../src/sagas/run-saga.ts';
+import { freeGas } from '../../src/treasury/gas-costs.ts';
 import { listHouseWallets } from '../../src/wallets/house-wallets.ts';
 import { sweeperByHand } from './custody.ts';
 import { type DepositWorld, readUp, type User } from './deposits.ts';
@@ -82,7 +83,7 @@ export async function carrierOf(world: DepositWorld, ids: readonly ChainId[]): P
       await readUp(readers.get(chain) as ChainReader);
     },
     carry: (chain, { minimum = 1n, ...options } = {}) =>
-      carryHome({ ...parts, ...options, minimum: () => minimum }, chain),
+      carryHome({ ...parts, gasCosts: freeGas, ...options, minimum: () => minimum }, chain),
     keep: (chain, { id }) => db.transaction(async (tx) => postSurely(tx, ledger, await keepHere(tx, id, chain))),
     async settle() {
       for (const deadline = Date.now() + 60_000; (await advance()).length > 0; await sleep(20)) {

@@ -1,0 +1,41 @@
+import { homeChain } from '../chains/chains.ts';
+import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
+import { leastSwapFor } from '../money/fees.ts';
+import type { GasCosts, GasWork } from '../treasury/gas-costs.ts';
+import { swapErrors } from './errors.ts';
+import type { Market } from './market.ts';
+import { quoteOrUnavailable } from './quote-or-unavailable.ts';
+import { isSwapToken } from './tokens.ts';
+import { aLittle } from './worth-at-market.ts';
+
+/** Who is asked what a swap comes to. */
+export interface QuoteParts {
+  readonly market: Market;
+  readonly gasCosts: GasCosts;
+}
+
+/** To fill the wallet that swaps, to allow the router to take the amount, to swap it, and to bring home what it has paid. */
+export const swapWork: GasWork = { gas: 500_000n, bytes: 1_500n };
+
+/** The house pays the gas of a swap out of its fee, so a fee that is worth less is refused. */
+export async function refuseBelowGas({ market, gasCosts }: QuoteParts, fee: Amount): Promise<void> {
+  const cost = await gasCosts.inUsdc(homeChain, swapWork);
+  if (cost === 0n) return;
+  const { asset } = fee;
+  const needed = await inAsset(market, asset, cost);
+  if (fee.atomic >= needed) return;
+  const least = leastSwapFor(amountOf(asset, needed));
+  throw swapErrors.swap_amount_too_small(
+    `The gas of a swap costs ${toDecimalText(amountOf('USDC', cost))} USDC now, and the fee has to pay for it. The smallest amount is ${toDecimalText(least)} ${asset}.`,
+    { members: { leastAmount: toDecimalText(least), currency: asset } },
+  );
+}
+
+/** How much of an asset is worth so much USDC at what the market pays for a little of it, rounded up. */
+async function inAsset(market: QuoteParts['market'], asset: Amount['asset'], usdc: bigint): Promise<bigint> {
+  if (asset === 'USDC' || !isSwapToken(asset)) return usdc;
+  const little = aLittle[asset];
+  const quote = await quoteOrUnavailable(market, { from: asset, to: 'USDC', atomic: little });
+  if (quote === undefined || quote.amountOut === 0n) throw swapErrors.insufficient_liquidity();
+  return (usdc * little + quote.amountOut - 1n) / quote.amountOut;
+}

@@ -1,0 +1,142 @@
+import { BaseError, ContractFunctionZeroDataError, type Hex, parseAbi } from 'viem';
+import { type ChainId, chains } from '../chains/chains.ts';
+import { smaller } from '../chains/fee-ceiling.ts';
+import type { Network, Networks } from '../chains/network.ts';
+import type { Clock } from '../clock.ts';
+import { httpErrors } from '../http/errors.ts';
+import { Problem } from '../http/problem.ts';
+import type { Market } from '../swaps/market.ts';
+import { isSwapToken } from '../swaps/tokens.ts';
+import { worthAtMarket } from '../swaps/worth-at-market.ts';
+
+/** What some work takes on a chain. */
+export interface GasWork {
+  readonly gas: bigint;
+  /** How long its transactions are together. A rollup also charges for writing them to Ethereum. */
+  readonly bytes: bigint;
+}
+
+/** What the house pays for gas, as it is charged to those who cause it. */
+export interface GasCosts {
+  /** In atomic units of USDC, rounded up. Rejects with `unavailable` while the chain or the market cannot tell. */
+  inUsdc(chain: ChainId, work: GasWork): Promise<bigint>;
+}
+
+/** The sandbox charges nothing, so that amounts stay exact there. */
+export const freeGas: GasCosts = { inUsdc: async () => 0n };
+
+export interface GasCostsParts {
+  readonly networks: Networks;
+  readonly market: Pick<Market, 'quote'>;
+  /** What one AVAX counts as, in atomic units of USDC: the market on Polygon does not trade it. */
+  readonly avaxInUsdc: bigint;
+  readonly clock: Clock;
+}
+
+/** For so long a price is good. Anybody may ask for the prices without a key, and the nodes are asked no more often than this. */
+const keepMs = 30_000;
+
+interface Prices {
+  readonly weiPerGas: bigint;
+  /** What a rollup charges for a byte on Ethereum. */
+  readonly weiPerByte: bigint;
+  /** Of a whole native coin, in atomic units of USDC. */
+  readonly coin: bigint;
+}
+
+const wholeCoin = 10n ** 18n;
+
+export function createGasCosts({ networks, market, avaxInUsdc, clock }: GasCostsParts): GasCosts {
+  const known = new Map<ChainId, { readonly until: number; readonly prices: Promise<Prices> }>();
+
+  async function ask(network: Network): Promise<Prices> {
+    try {
+      const [weiPerGas, weiPerByte, coin] = await Promise.all([
+        priceOfGas(network),
+        priceOfByte(network),
+        priceOfCoin(network.id),
+      ]);
+      return { weiPerGas, weiPerByte, coin };
+    } catch (error) {
+      if (error instanceof Problem) throw error;
+      throw unavailable();
+    }
+  }
+
+  async function priceOfCoin(chain: ChainId): Promise<bigint> {
+    const { native } = chains[chain];
+    if (!isSwapToken(native)) return avaxInUsdc;
+    const price = await worthAtMarket(market, { from: native, to: 'USDC', atomic: wholeCoin });
+    if (price === undefined) throw unavailable();
+    return price;
+  }
+
+  function pricesOn(network: Network): Promise<Prices> {
+    const before = known.get(network.id);
+    if (before !== undefined && clock.now() < before.until) return before.prices;
+    const prices = ask(network);
+    known.set(network.id, { until: clock.now() + keepMs, prices });
+    prices.catch(() => known.delete(network.id));
+    return prices;
+  }
+
+  return {
+    async inUsdc(chain, { gas, bytes }) {
+      const network = networks.get(chain);
+      if (network === undefined) throw unavailable();
+      const { weiPerGas, weiPerByte, coin } = await pricesOn(network);
+      const wei = gas * weiPerGas + bytes * weiPerByte;
+      return (wei * coin + wholeCoin - 1n) / wholeCoin;
+    },
+  };
+}
+
+const unavailable = () => httpErrors.unavailable(undefined, { headers: { 'Retry-After': '5' } });
+
+/**
+ * What the next block asks for, with a tip that we would give. Above the operator's ceiling we send nothing, so there is no
+ * price then, and a node that lies cannot make anybody pay more than the ceiling.
+ */
+async function priceOfGas({ client, feeCeiling }: Network): Promise<bigint> {
+  const [block, tip] = await Promise.all([
+    client.getBlock({ blockTag: 'latest' }),
+    client.estimateMaxPriorityFeePerGas(),
+  ]);
+  const price = (block.baseFeePerGas ?? 0n) + smaller(tip, feeCeiling.priorityFee);
+  if (price > feeCeiling.maxFee) throw unavailable();
+  return price;
+}
+
+/** The contracts in which rollups say what a byte on Ethereum costs. */
+const optimismOracle: Hex = '0x420000000000000000000000000000000000000F';
+const arbitrumOracle: Hex = '0x000000000000000000000000000000000000006C';
+const optimismAbi = parseAbi(['function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)']);
+const arbitrumAbi = parseAbi([
+  'function getPricesInWei() view returns (uint256 perTransaction, uint256 perByte, uint256, uint256, uint256, uint256)',
+]);
+
+/** The oracle of Optimism answers for a whole transaction. */
+const bytesAsked = 1_000n;
+
+async function priceOfByte({ id, client }: Network): Promise<bigint> {
+  try {
+    switch (id) {
+      case 'BASE':
+      case 'OP': {
+        const oracle = { address: optimismOracle, abi: optimismAbi } as const;
+        const wei = await client.readContract({ ...oracle, functionName: 'getL1FeeUpperBound', args: [bytesAsked] });
+        return wei / bytesAsked + 1n;
+      }
+      case 'ARB': {
+        const oracle = { address: arbitrumOracle, abi: arbitrumAbi } as const;
+        return (await client.readContract({ ...oracle, functionName: 'getPricesInWei' }))[1];
+      }
+      default:
+        return 0n;
+    }
+  } catch (error) {
+    // The sandbox's chains are no rollups and have no such contract.
+    if (error instanceof BaseError && error.walk((inner) => inner instanceof ContractFunctionZeroDataError)) return 0n;
+    throw error;
+  }
+}
