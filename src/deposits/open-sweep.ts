@@ -75,7 +75,10 @@ export async function openSweep(
 }
 
 /** The richest come first. Sweeping what is not worth its gas is for whoever waits, and no more of it than that takes. */
-function enough(wallets: readonly ChosenWallet[], { wanted, worth }: OpenSweepOptions): readonly ChosenWallet[] {
+export function enough<Wallet extends Pick<ChosenWallet, 'atomic'>>(
+  wallets: readonly Wallet[],
+  { wanted, worth }: Pick<OpenSweepOptions, 'wanted' | 'worth'>,
+): readonly Wallet[] {
   if (wanted === undefined) return wallets;
   let brought = 0n;
   return wallets.filter(({ atomic }) => {

@@ -99,7 +99,15 @@ test('the chains are told to anybody, with their names, domains and explorers', 
   const { status, body } = await service.client.get('/cross-chain/chains');
   expect(status).toBe(200);
   expect(body.chains).toEqual(
-    chainIds.map((id) => ({ id, name: chains[id].name, domain: chains[id].domain, explorer: chains[id].explorer })),
+    chainIds.map((id) => ({
+      id,
+      name: chains[id].name,
+      domain: chains[id].domain,
+      explorer: chains[id].explorer,
+      // In the sandbox gas is charged only where the operator wishes it.
+      gasFee: { leaving: '0', arriving: '0' },
+      minimumAmount: '0',
+    })),
   );
 });
 
@@ -155,6 +163,8 @@ async function bridgeAtOnce(pairs: readonly Pair[]): Promise<void> {
       fromChain: from,
       toChain: to,
       amount: `1.0000${10 + index}`.replace(/0$/, ''),
+      gasFee: '0',
+      protocolFee: '0',
       estimatedTime: expect.stringContaining('minutes'),
       statusUrl: `${service.url}/api/cross-chain/status/${body.transferId}`,
     });

@@ -9,10 +9,12 @@ import { type Checkpoint, Ended } from '../../src/checkpoint.ts';
 import type { Sweeper, SweepOptions } from '../../src/deposits/sweep.ts';
 import { listOpenSweeps } from '../../src/deposits/sweep-row.ts';
 import { sweepSaga } from '../../src/deposits/sweep-saga.ts';
+import { httpErrors } from '../../src/http/errors.ts';
 import { houseAccount } from '../../src/ledger/account-id.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import { mintAccount } from '../../src/sandbox/chains/mint-account.ts';
+import type { GasCosts } from '../../src/treasury/gas-costs.ts';
 import { houseWallet, listHouseWallets } from '../../src/wallets/house-wallets.ts';
 import { ProviderError, type WalletProvider } from '../../src/wallets/provider.ts';
 import { sweeperByHand } from '../support/custody.ts';
@@ -176,6 +178,25 @@ test('little is left where it is, until a withdrawal waits for it', async () => 
   await sweepUp(sweeper);
   expect((await treasuryHolds()) - before).toBe(1_999_999n);
   await db.transaction((tx) => dropStep(tx, waits));
+});
+
+test('what is not worth ten times its gas is left where it is, and so is everything while nobody knows the price', async () => {
+  const users = await world.newUsers(2);
+  await deposit(users, ({ id }) => (id === users[0]?.id ? 1_999_999n : 2_000_000n));
+  const before = await treasuryHolds();
+  const worth = (inUsdc: GasCosts['inUsdc']) =>
+    sweeperWith({ worth: { market: { quote: async () => undefined }, gasCosts: { inUsdc }, timesGas: 10n } });
+  const sweepThrice = async (sweeper: Sweeper) => {
+    for (let round = 0; round < 3; round++) {
+      await sweeper.step();
+      await readChain();
+    }
+    return (await treasuryHolds()) - before;
+  };
+  expect(await sweepThrice(worth(() => Promise.reject(httpErrors.unavailable())))).toBe(0n);
+  expect(await sweepThrice(worth(async () => 200_000n))).toBe(2_000_000n);
+  await sweepUp();
+  expect((await treasuryHolds()) - before).toBe(3_999_999n);
 });
 
 test('deposits gather for a while, but a full sweep is followed by the next at once', async () => {
