@@ -1,4 +1,5 @@
 import type { Attestations } from '../bridge/attestations.ts';
+import { turnsPerSource } from '../bridge/await-attestation.ts';
 import { chainIds } from '../chains/chains.ts';
 import type { WorkingParts } from '../feature.ts';
 import { startWorker, type Worker } from '../jobs/worker.ts';
@@ -16,9 +17,13 @@ import { gather, settingsOf } from './listed-feature.ts';
 
 /**
  * Sagas wait for their chain and for commits most of the time, so more of them run at once than of other jobs; and of shops there are
- * many, each of which may let us wait.
+ * many, each of which may let us wait. When every source chain of a bridge is silent, slots are left for the attestation service.
  */
-const slots = { ...Object.fromEntries(chainIds.map((chain) => [chain, 8])), shops: 16 };
+export const slots: Readonly<Record<string, number>> = {
+  ...Object.fromEntries(chainIds.map((chain) => [chain, 8])),
+  attestation: chainIds.length * turnsPerSource + 4,
+  shops: 16,
+};
 
 /** Everything that happens without a request: jobs, and loops such as the watch over the chains. */
 export async function startWorking(foundation: Foundation): Promise<Worker> {

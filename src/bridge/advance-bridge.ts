@@ -1,5 +1,5 @@
 import { handleSaga, type SagaHandler } from '../sagas/run-saga.ts';
-import { awaitAttestation } from './await-attestation.ts';
+import { attestationStep } from './await-attestation.ts';
 import { findBridge } from './bridge.ts';
 import { burn } from './burn.ts';
 import { approveBurn, fillBurner } from './fill-burner.ts';
@@ -13,7 +13,7 @@ export function bridgeHandler(parts: BridgeParts): SagaHandler {
     pending: (bridge) => fillBurner(parts, bridge),
     approving: (bridge) => approveBurn(parts, bridge),
     burning: (bridge) => burn(parts, bridge),
-    waiting_attestation: (bridge) => awaitAttestation(parts, bridge),
+    waiting_attestation: attestationStep(parts),
     minting: (bridge) => mint(parts, bridge),
     returning: (bridge) => returnToTreasury(parts, bridge),
   });

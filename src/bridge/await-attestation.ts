@@ -5,6 +5,8 @@ import { chains } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
+import { createTurns, type Turns } from '../sagas/turns.ts';
+import { wakeSaga } from '../sagas/wake-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import type { AttestedMessage } from './attestations.ts';
 import { type Bridge, burnStep, mintStep } from './bridge.ts';
@@ -17,8 +19,24 @@ import { bridgeSaga } from './saga.ts';
 /** Often at first, then ever less: it takes seconds here and a quarter of an hour there. */
 const lookEvery = { from: 400, most: 20_000 };
 
+/** How many bridges ask one source chain at once. The lane has this many slots for each chain, and some more. */
+export const turnsPerSource = 2;
+
+/** A bridge that finds no turn is woken when one ends. It looks by itself this much later, should it not be woken. */
+const turnPatienceMs = 10_000;
+
+/** The step of a bridge that waits for its attestation. All bridges of this process share the turns of their source chains. */
+export function attestationStep(parts: BridgeParts): (bridge: Bridge) => Promise<SagaStep> {
+  const { db } = parts;
+  const turns = createTurns({
+    most: turnsPerSource,
+    wake: (id) => wakeSaga(db, { saga: bridgeSaga.name, id, lane: 'attestation' }).catch(() => undefined),
+  });
+  return (bridge) => awaitAttestation(parts, bridge, turns);
+}
+
 /** Waiting for the attestation: asked for within the service's limits, and compared with what was burnt. */
-export async function awaitAttestation(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
+async function awaitAttestation(parts: BridgeParts, bridge: Bridge, turns: Turns): Promise<SagaStep> {
   const { attestations, checkpoint = noCheckpoint } = parts;
   const { id, from, burnHash } = bridge;
   if (burnHash === null) throw new Error(`bridge ${id} was burnt by no transaction`);
@@ -27,7 +45,14 @@ export async function awaitAttestation(parts: BridgeParts, bridge: Bridge): Prom
     return { lookAgainInMs: found.lookAgainInMs, waitsFor: 'its turn to be asked about' };
   // What was attested once can be delivered whatever becomes of the burn, by anybody: another burn would bring it twice.
   const mayBurnAgain = found.state === 'unknown' && bridge.messageNonce === null;
-  if (mayBurnAgain && !(await isBurnt(parts, bridge))) return burnAgainOrWait(parts, bridge);
+  if (mayBurnAgain) {
+    const looked = await turns.take({ of: from, id }, () => lookAtBurn(parts, bridge));
+    if (looked === undefined) {
+      const waitsFor = `its turn: ${chains[from].name} is being asked about other burns`;
+      return { lookAgainInMs: turnPatienceMs, waitsFor };
+    }
+    if (looked !== 'is_there') return looked;
+  }
   const attested = found.state === 'known' ? found.attested : [];
   const ours = await findOurs(parts, bridge, attested);
   if (ours !== undefined) {
@@ -95,7 +120,10 @@ async function beginMinting({ db }: BridgeParts, bridge: Bridge, ours: OurMessag
   });
 }
 
-async function isBurnt({ networks }: BridgeParts, { from, burnHash }: Bridge): Promise<boolean> {
-  const { client } = reachedNetwork(networks, from);
-  return burnHash !== null && (await findReceipt(client, burnHash))?.status === 'success';
+/** Asks the source chain, which may be silent. */
+async function lookAtBurn(parts: BridgeParts, bridge: Bridge): Promise<'is_there' | SagaStep> {
+  const { from, burnHash } = bridge;
+  const { client } = reachedNetwork(parts.networks, from);
+  const isThere = burnHash !== null && (await findReceipt(client, burnHash))?.status === 'success';
+  return isThere ? 'is_there' : burnAgainOrWait(parts, bridge);
 }

@@ -1,5 +1,6 @@
 import { noCheckpoint } from '../checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../sagas/run-saga.ts';
+import { createTurns } from '../sagas/turns.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import type { RefusalKind, ShopAnswer } from './checkout.ts';
 import { findOrder, type Order } from './order.ts';
@@ -7,21 +8,20 @@ import { shopOf } from './order-channel.ts';
 import type { OrderParts } from './parts.ts';
 import { orderSaga } from './saga.ts';
 import { captureOrder, type Ending, releaseOrder } from './settle-order.ts';
-import { createShopTurns } from './shop-turns.ts';
 
 /** A quarter of the lane's slots. */
 const turnsPerShop = 4;
 
 export function orderHandler(parts: OrderParts): SagaHandler {
   const { db, clock } = parts;
-  const turns = createShopTurns({
+  const turns = createTurns({
     most: turnsPerShop,
     // Who is not woken looks again by itself.
     wake: (id) => wakeSaga(db, { saga: orderSaga.name, id, lane: 'shops' }).catch(() => undefined),
   });
   return handleSaga(orderSaga, (id) => findOrder(db, id), {
     placed: async (order) =>
-      (await turns.take(order, () => settlePlaced(parts, order))) ??
+      (await turns.take({ of: order.domain, id: order.id }, () => settlePlaced(parts, order))) ??
       waitFor(order, clock.now(), 'its turn: the shop is being asked about other orders'),
   });
 }

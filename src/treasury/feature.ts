@@ -7,7 +7,7 @@ import { addTreasuryCommands } from './commands.ts';
 import { composeCeilings, readGasPrices, unsafeCeilings } from './fee-ceilings.ts';
 import { gasMetrics } from './gas-metrics.ts';
 import { houseMoveHandler, houseMoveSaga } from './house-move.ts';
-import { beginMoves, moveRetiredSchedule } from './move-retired.ts';
+import { beginMovesSoon, moveRetiredSchedule } from './move-retired.ts';
 import { watchGasSchedule } from './watch-gas.ts';
 
 interface TreasurySettings {
@@ -52,7 +52,7 @@ export const treasury: Feature<TreasurySettings> = {
     },
   ],
   metrics: ({ db, networks }) => [gasMetrics(db, networks)],
-  onStart: ({ db, networks, logger, checkpoint }) => beginMoves({ db, networks, logger, checkpoint }),
+  onStart: ({ db }) => beginMovesSoon(db),
   schedules: ({ db, networks, logger, checkpoint }) => [
     moveRetiredSchedule({ db, networks, logger, checkpoint }),
     watchGasSchedule({ db, networks, logger }),

@@ -3,8 +3,8 @@ import { isWalletBusy } from '../chain-steps/look-at-steps.ts';
 import { tokenAbi } from '../chains/abi.ts';
 import type { Network, Networks } from '../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
-import type { Database } from '../db/database.ts';
-import { defineJob, handleJob } from '../jobs/define-job.ts';
+import type { Database, Queryable } from '../db/database.ts';
+import { defineJob, enqueue, handleJob } from '../jobs/define-job.ts';
 import type { Schedule } from '../jobs/worker.ts';
 import type { Logger } from '../logger.ts';
 import { type HouseWallet, houseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
@@ -24,16 +24,28 @@ export function moveRetiredSchedule(parts: MoveParts): Schedule {
   return { at: '* * * * *', handler: handleJob(moveRetired, () => beginMoves(parts)) };
 }
 
-/** Looks into every retired house wallet. How what is begun here goes on is the saga's. */
+/** For the start of the service, which waits for no chain: the job looks at once and not only at the next full minute. */
+export async function beginMovesSoon(db: Queryable): Promise<void> {
+  await enqueue(db, moveRetired, {}, { key: moveRetired.name });
+}
+
+/** Looks into every retired house wallet, on all chains at once: a silent chain keeps no other waiting. The saga does the rest. */
 export async function beginMoves(parts: MoveParts): Promise<void> {
-  for (const wallet of await listHouseWallets(parts.db)) {
-    if (!wallet.retired) continue;
-    try {
-      await beginMovesOf(parts, wallet);
-    } catch (err) {
-      // One wallet's trouble, or one chain's, is no reason to leave the others.
-      parts.logger.warn({ chain: wallet.chain, err }, 'moving what a retired wallet holds waits');
-    }
+  const retired = (await listHouseWallets(parts.db)).filter((wallet) => wallet.retired);
+  const chains = new Set(retired.map(({ chain }) => chain));
+  await Promise.all(
+    Array.from(chains, async (chain) => {
+      for (const wallet of retired) if (wallet.chain === chain) await beginOrWait(parts, wallet);
+    }),
+  );
+}
+
+/** One wallet's trouble is no reason to leave the others. */
+async function beginOrWait(parts: MoveParts, wallet: HouseWallet): Promise<void> {
+  try {
+    await beginMovesOf(parts, wallet);
+  } catch (err) {
+    parts.logger.warn({ chain: wallet.chain, err }, 'moving what a retired wallet holds waits');
   }
 }
 
