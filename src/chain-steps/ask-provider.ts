@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import { noCheckpoint } from '../checkpoint.ts';
-import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
+import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { type HeldWallet, ProviderError, type WalletProvider } from '../wallets/provider.ts';
 import type { ChainStep } from './chain-step.ts';
 import type { ChainStepParts } from './parts.ts';
@@ -21,19 +21,20 @@ export interface Refused {
 
 /**
  * Asks the provider under the step's key. That it was asked is committed first. A refusal is taken for one only when nothing
- * can have been taken before: it was the first time of asking, or the provider's own list shows nothing.
+ * can have been taken before: it was the first time of asking, or the provider's own list shows nothing. Undefined when another
+ * process has got further with the step meanwhile: then nothing was asked, and the step has to be read anew.
  */
 export async function askProvider(
   parts: ChainStepParts,
   step: ChainStep,
   request: ProviderRequest,
   beforeAsking?: (tx: Transaction) => Promise<void>,
-): Promise<Asked> {
+): Promise<Asked | undefined> {
   const { db, checkpoint = noCheckpoint } = parts;
   const asked = await (beforeAsking === undefined
     ? askAndJudge(parts, step, request, await markAsked(db, step))
     : askUnlessStopped(parts, step, request, beforeAsking));
-  if ('ref' in asked) {
+  if (asked !== undefined && 'ref' in asked) {
     await db.query(
       `UPDATE chain_steps SET provider_ref = $2, state = 'taken', unanswered_at = NULL
         WHERE id = $1 AND provider_ref IS NULL AND settled_at IS NULL`,
@@ -48,9 +49,10 @@ async function askAndJudge(
   parts: ChainStepParts,
   step: ChainStep,
   request: ProviderRequest,
-  mark: Mark,
-): Promise<Asked> {
+  mark: Mark | undefined,
+): Promise<Asked | undefined> {
   const { provider, checkpoint = noCheckpoint } = parts;
+  if (mark === undefined) return undefined;
   checkpoint(`${step.saga}.${step.step}.asked`);
   return ask(provider, step, request).catch((error: unknown) => judge(parts, step, request, mark, error));
 }
@@ -61,9 +63,9 @@ async function askUnlessStopped(
   step: ChainStep,
   request: ProviderRequest,
   beforeAsking: (tx: Transaction) => Promise<void>,
-): Promise<Asked> {
+): Promise<Asked | undefined> {
   const { db, provider } = parts;
-  let mark: Mark;
+  let mark: Mark | undefined;
   try {
     mark = await db.transaction(async (tx) => {
       await beforeAsking(tx);
@@ -93,18 +95,20 @@ interface Mark {
   readonly mine: string;
 }
 
-/** Two processes may ask at the same time: each leaves its mark, and knows the one that it has written over. */
-async function markAsked(db: Queryable, { id }: ChainStep): Promise<Mark> {
-  return onlyRow(
-    await db.query<Mark>(
-      `UPDATE chain_steps s SET state = 'asked', asked_at = coalesce(s.asked_at, clock_timestamp()),
-          unanswered_at = clock_timestamp()
-         FROM (SELECT id, asked_at, unanswered_at FROM chain_steps WHERE id = $1 FOR UPDATE) earlier
-        WHERE s.id = earlier.id AND s.state IN ('ready', 'asked')
-       RETURNING earlier.asked_at AS first_asked, earlier.unanswered_at::text AS before, s.unanswered_at::text AS mine`,
-      [id],
-    ),
+/**
+ * Two processes may ask at the same time: each leaves its mark, and knows the one that it has written over. Undefined when the
+ * provider has taken the step meanwhile, or the step is settled.
+ */
+async function markAsked(db: Queryable, { id }: ChainStep): Promise<Mark | undefined> {
+  const { rows } = await db.query<Mark>(
+    `UPDATE chain_steps s SET state = 'asked', asked_at = coalesce(s.asked_at, clock_timestamp()),
+        unanswered_at = clock_timestamp()
+       FROM (SELECT id, asked_at, unanswered_at FROM chain_steps WHERE id = $1 FOR UPDATE) earlier
+      WHERE s.id = earlier.id AND s.state IN ('ready', 'asked')
+     RETURNING earlier.asked_at AS first_asked, earlier.unanswered_at::text AS before, s.unanswered_at::text AS mine`,
+    [id],
   );
+  return rows[0];
 }
 
 async function ask(provider: WalletProvider, { id }: ChainStep, request: ProviderRequest): Promise<Asked> {

@@ -51,6 +51,7 @@ export async function takeStep(
   let ref = step.providerRef;
   if (ref === null) {
     const asked = await askProvider(parts, step, request(await walletOf(db, step, provider)), beforeAsking);
+    if (asked === undefined) return takeStep(parts, which, request, beforeAsking);
     if ('refused' in asked) return { state: 'failed', reason: asked.refused, gasCost: 0n, refusal: asked };
     ref = asked.ref;
   }

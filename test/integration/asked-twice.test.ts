@@ -4,7 +4,7 @@ import type { ProviderRequest } from '../../src/chain-steps/ask-provider.ts';
 import { findStep } from '../../src/chain-steps/chain-step.ts';
 import { settleStep } from '../../src/chain-steps/settle-step.ts';
 import { takeStep } from '../../src/chain-steps/take-step.ts';
-import type { Database } from '../../src/db/database.ts';
+import type { Database, Transaction } from '../../src/db/database.ts';
 import { type AskedBefore, ProviderError, type WalletProvider } from '../../src/wallets/provider.ts';
 import { useDatabase } from '../support/database.ts';
 import { gate } from '../support/gate.ts';
@@ -39,7 +39,7 @@ async function insertStep(asked?: { minutesAgo: number }): Promise<void> {
 const refusal = new ProviderError('The wallet holds less.', { retryable: false, code: 'insufficient_funds' });
 
 /** A provider that lists nothing, and says so only when its list is settled. */
-function providerWith(part: Partial<Pick<WalletProvider, 'sendToken' | 'findTaken'>>): WalletProvider {
+function providerWith(part: Partial<Pick<WalletProvider, 'sendToken' | 'findTaken' | 'lookUp'>>): WalletProvider {
   return {
     name: 'made-up',
     findTaken: async (_asked: unknown, { quietMs }: AskedBefore) => {
@@ -59,6 +59,13 @@ const take = (provider: WalletProvider, through: Database = db) =>
 function slowWriter(until: Promise<void>, onStop = () => {}): Database {
   return new Proxy(db, {
     get(target, name: keyof Database) {
+      if (name === 'transaction') {
+        return async (work: (tx: Transaction) => Promise<unknown>) => {
+          onStop();
+          await until;
+          return target.transaction(work);
+        };
+      }
       if (name !== 'query') return target[name];
       return async (text: string, values?: readonly unknown[]) => {
         if (text.startsWith('UPDATE')) {
@@ -147,14 +154,17 @@ test('a refusal that nobody came between settles the step, and then nobody asks 
     await insertStep(asked);
     const [late, stopped] = [gate(), gate()];
     const writer = slowWriter(late.opened, stopped.open);
-    const other = take(providerWith({ sendToken: async () => 'too late' }), writer);
+    const sent: string[] = [];
+    const sendToken = async () => `sent ${sent.push('too late')}`;
+    const other = take(providerWith({ sendToken }), writer);
     await stopped.opened;
     const end = await take(providerWith({ sendToken: () => Promise.reject(refusal) }));
     if (end.state !== 'failed') throw new Error('it was not refused');
     await isAsked();
     expect(await db.transaction((tx) => settleStep(tx, which, end))).toEqual([]);
     late.open();
-    await expect(other).rejects.toThrow();
+    expect(await other).toMatchObject({ state: 'failed', reason: 'The wallet holds less.' });
+    expect(sent).toEqual([]);
     expect(await findStep(db, which)).toMatchObject({
       state: 'failed',
       reason: 'The wallet holds less.',
@@ -162,3 +172,31 @@ test('a refusal that nobody came between settles the step, and then nobody asks 
     });
   }
 });
+
+test.each([
+  ['asks', undefined],
+  ['looks whether it may ask', async () => {}],
+])(
+  'a step that the provider has taken while another process %s is followed there, and not asked for again',
+  async (_, beforeAsking) => {
+    await insertStep();
+    const [late, stopped] = [gate(), gate()];
+    const asked: string[] = [];
+    const lookedUp: string[] = [];
+    const provider = providerWith({
+      sendToken: async ({ idempotencyKey }) => `reference ${asked.push(idempotencyKey)}`,
+      lookUp: async (_chain, ref) => {
+        lookedUp.push(ref);
+        return { state: 'pending' };
+      },
+    });
+    const behind = slowWriter(late.opened, stopped.open);
+    const other = takeStep({ db: behind, networks: new Map(), provider }, which, request, beforeAsking);
+    await stopped.opened;
+    expect(await take(provider)).toMatchObject({ state: 'waiting' });
+    late.open();
+    expect(await other).toMatchObject({ state: 'waiting' });
+    expect(asked).toHaveLength(1);
+    expect(lookedUp).toEqual(['reference 1', 'reference 1']);
+  },
+);

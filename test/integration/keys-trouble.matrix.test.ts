@@ -345,4 +345,18 @@ describe('a wallet’s queue has no hole', () => {
     expect((await provider.lookUp('MATIC', ref)).state).toBe('pending');
     expect(logged).toContain('by none of our transactions');
   });
+
+  test('a transaction that is mined between two questions is no nonce that somebody else has used', async () => {
+    const { rpc, provider, send, received } = await begin();
+    const ref = await send(2n);
+    let isCounted = false;
+    rpc.misbehave(({ method }) => {
+      if (method === 'eth_getTransactionCount') isCounted = true;
+      return method === 'eth_getTransactionReceipt' && !isCounted ? { result: null } : undefined;
+    });
+    expect((await provider.lookUp('MATIC', ref)).state).toBe('confirmed');
+    expect(isCounted).toBe(true);
+    expect(logged).not.toContain('by none of our transactions');
+    expect(await received()).toBe(2n);
+  });
 });

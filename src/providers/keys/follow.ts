@@ -44,21 +44,33 @@ export async function followTransaction(
 ): Promise<TransactionReport> {
   if (transaction.state !== 'pending') return finalReport(transaction);
   const attempts = await listAttempts(parts.db, transaction.id);
-  for (const attempt of attempts) {
-    const receipt = await findReceipt(network.client, attempt.hash);
-    if (receipt !== undefined) return reportMined(parts, network, transaction, { attempt, receipt });
-  }
+  const mined = await findMined(network, attempts);
+  if (mined !== undefined) return reportMined(parts, network, transaction, mined);
   const [newest] = attempts;
   if (newest === undefined) throw new Error(`transaction ${transaction.id} was never signed`);
-  const waitsFor = await pushOn(parts, network, transaction, attempts, newest);
-  return { state: 'pending', hash: newest.hash, ...(waitsFor !== undefined && { waitsFor }) };
+  const came = await pushOn(parts, network, transaction, attempts, newest);
+  if (typeof came === 'object') return reportMined(parts, network, transaction, came);
+  return { state: 'pending', hash: newest.hash, ...(came !== undefined && { waitsFor: came }) };
+}
+
+interface Mined {
+  readonly attempt: Attempt;
+  readonly receipt: TransactionReceipt;
+}
+
+async function findMined(network: Network, attempts: readonly Attempt[]): Promise<Mined | undefined> {
+  for (const attempt of attempts) {
+    const receipt = await findReceipt(network.client, attempt.hash);
+    if (receipt !== undefined) return { attempt, receipt };
+  }
+  return undefined;
 }
 
 async function reportMined(
   { db }: FollowParts,
   network: Network,
   transaction: KeyTransaction,
-  { attempt, receipt }: { readonly attempt: Attempt; readonly receipt: TransactionReceipt },
+  { attempt, receipt }: Mined,
 ): Promise<TransactionReport> {
   const { transactionHash: hash, blockNumber } = receipt;
   // Its own block is the first confirmation: where that is enough, nobody need be asked how many came after it.
@@ -85,7 +97,7 @@ function finalReport({ state, minedHash: hash, blockNumber, gasCost, reason }: K
 /**
  * Nothing of it was mined. The chain says whose turn it is: first in line it is sent again, or replaced when it has waited
  * too long; behind others, the one whose turn it is goes again too, for whoever it belongs to may believe it mined. Answers what
- * it waits for, where that is not just the next block.
+ * it waits for, where that is not just the next block; or what was mined after all.
  */
 async function pushOn(
   parts: FollowParts,
@@ -93,12 +105,15 @@ async function pushOn(
   transaction: KeyTransaction,
   attempts: readonly Attempt[],
   newest: Attempt,
-): Promise<string | undefined> {
+): Promise<string | Mined | undefined> {
   const { db, logger, stuckAfterMs } = parts;
-  const { chain, sender, nonce } = transaction;
-  if (nonce === null) throw new Error(`transaction ${transaction.id} was refused`);
+  const { id, chain, sender, nonce } = transaction;
+  if (nonce === null) throw new Error(`transaction ${id} was refused`);
   const turn = await network.client.getTransactionCount({ address: sender, blockTag: 'latest' });
   if (turn > nonce) {
+    // Ours may have been mined since its receipt was asked for, or a replacement that another process has just signed.
+    const mined = await findMined(network, await listAttempts(db, id));
+    if (mined !== undefined) return mined;
     if (newest.ageMs >= stuckAfterMs && (await adoptReplacement(parts, network, transaction))) return undefined;
     // A node that lags behind its sisters looks like this as well, so nothing is decided here.
     logger.error({ chain, sender, nonce }, 'a nonce was used, and by none of our transactions: a person has to look');
