@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import { noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable, Transaction } from '../db/database.ts';
-import { type HeldWallet, ProviderError, type WalletProvider } from '../wallets/provider.ts';
+import { type HeldWallet, ProviderError } from '../wallets/provider.ts';
 import type { ChainStep } from './chain-step.ts';
 import type { ChainStepParts } from './parts.ts';
 
@@ -51,10 +51,10 @@ async function askAndJudge(
   request: ProviderRequest,
   mark: Mark | undefined,
 ): Promise<Asked | undefined> {
-  const { provider, checkpoint = noCheckpoint } = parts;
+  const { checkpoint = noCheckpoint } = parts;
   if (mark === undefined) return undefined;
   checkpoint(`${step.saga}.${step.step}.asked`);
-  return ask(provider, step, request).catch((error: unknown) => judge(parts, step, request, mark, error));
+  return ask(parts, step, request, mark).catch((error: unknown) => judge(parts, step, request, mark, error));
 }
 
 /** What the provider has taken already is followed, whatever stands against asking again. */
@@ -111,8 +111,18 @@ async function markAsked(db: Queryable, { id }: ChainStep): Promise<Mark | undef
   return rows[0];
 }
 
-async function ask(provider: WalletProvider, { id }: ChainStep, request: ProviderRequest): Promise<Asked> {
-  const identified = { ...request, idempotencyKey: id };
+async function ask(
+  { db, provider }: ChainStepParts,
+  step: ChainStep,
+  request: ProviderRequest,
+  { first_asked: askedAt }: Mark,
+): Promise<Asked> {
+  const belongsToAnother = (ref: string) => isOfAnother(db, step, ref);
+  const identified = {
+    ...request,
+    idempotencyKey: step.id,
+    ...(askedAt !== null && { askedBefore: { askedAt, belongsToAnother } }),
+  };
   return { ref: await ('token' in identified ? provider.sendToken(identified) : provider.execute(identified)) };
 }
 

@@ -19,14 +19,23 @@ interface Identified {
   readonly idempotencyKey: string;
 }
 
-export interface TokenSend extends Identified {
+/** What is to be sent, perhaps once more. */
+interface Repeatable extends Identified {
+  /**
+   * Only when it was asked before and the answer may have been lost. A provider that may forget a key looks at its list first, and
+   * answers with what it has taken instead of sending again.
+   */
+  readonly askedBefore?: Omit<AskedBefore, 'quietMs'>;
+}
+
+export interface TokenSend extends Repeatable {
   readonly from: HeldWallet;
   readonly token: Hex;
   readonly to: Hex;
   readonly atomic: bigint;
 }
 
-export interface ContractCall extends Identified {
+export interface ContractCall extends Repeatable {
   readonly from: HeldWallet;
   readonly contract: Hex;
   readonly data: Hex;

@@ -200,3 +200,19 @@ test.each([
     expect(lookedUp).toEqual(['reference 1', 'reference 1']);
   },
 );
+
+test('whoever asks again says since when, so that the provider can look for what it has taken', async () => {
+  await insertStep();
+  const asked: unknown[] = [];
+  const lost = new ProviderError('The answer was lost.', { retryable: true, code: 'provider_unreachable' });
+  const provider = providerWith({
+    sendToken: async ({ askedBefore }) => {
+      if (asked.push(askedBefore?.askedAt) === 1) throw lost;
+      return 'the reference';
+    },
+  });
+  await expect(take(provider)).rejects.toBe(lost);
+  const { askedAt } = (await findStep(db, which)) ?? {};
+  expect(await take(provider)).toMatchObject({ state: 'waiting' });
+  expect(asked).toEqual([undefined, askedAt]);
+});

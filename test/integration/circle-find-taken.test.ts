@@ -33,6 +33,7 @@ afterEach(() => {
   const { faults, repeats, transactions } = circle.emulator;
   faults.clear();
   delete repeats.refuseWith;
+  delete repeats.areForgotten;
   transactions.paused = false;
   transactions.listedAfterMs = 0;
   transactions.mostPerPage = 50;
@@ -85,6 +86,45 @@ describe('a refusal under a key whose first answers were lost', () => {
     expect(await outcome(provider.sendToken(send))).toMatchObject({ retryable: false, provesNothingTaken: false });
     expect(await provider.findTaken(send, secondsAgo(5))).toBeUndefined();
     expect(sent()).toEqual([]);
+  });
+});
+
+describe('a request that is repeated after Circle has forgotten its key', () => {
+  beforeEach(() => {
+    circle.emulator.repeats.areForgotten = true;
+  });
+  /** Circle takes it, the process ends before the answer is here, and a later one asks again. */
+  async function takeUnheard(asked: TokenSend | ContractCall): Promise<string> {
+    return 'token' in asked ? provider.sendToken(asked) : provider.execute(asked);
+  }
+
+  it.each([
+    ['a transfer', () => newSend()],
+    ['a call', () => newCall(1_500_000n)],
+  ])('is followed where it was taken, and not sent again: %s', async (_, begin) => {
+    const asked = begin();
+    const id = await takeUnheard(asked);
+    const again = { ...asked, askedBefore: { askedAt: secondsAgo(60).askedAt } };
+    expect(await takeUnheard(again)).toBe(id);
+    expect(sent()).toHaveLength(1);
+    await expect.poll(async () => (await provider.lookUp('MATIC', id)).state).toBe('confirmed');
+    expect(await received()).toBe(1_500_000n);
+  });
+
+  it('is sent when Circle’s list has nothing', async () => {
+    const send = newSend();
+    await takeUnheard({ ...send, askedBefore: { askedAt: secondsAgo(60).askedAt } });
+    expect(sent()).toHaveLength(1);
+  });
+
+  it('is not sent while Circle’s list cannot be read', async () => {
+    const send = newSend();
+    const id = await takeUnheard(send);
+    const again = { ...send, askedBefore: { askedAt: secondsAgo(60).askedAt } };
+    circle.emulator.faults.next({ trouble: { how: 'server-error' }, times: 4, on: onList });
+    expect(await outcome(takeUnheard(again))).toMatchObject({ retryable: true });
+    expect(sent()).toHaveLength(1);
+    expect(await takeUnheard(again)).toBe(id);
   });
 });
 

@@ -8,7 +8,7 @@ import type { ContractCall, TokenSend, WalletProvider } from '../../wallets/prov
 import { accelerate } from './accelerate.ts';
 import { type CallLimits, createCircleClient } from './circle-client.ts';
 import { toCircleRequest } from './circle-request.ts';
-import { findTaken } from './find-taken.ts';
+import { findListed, findTaken } from './find-taken.ts';
 import { lookUp } from './look-up.ts';
 import { fetchNotificationKey, type NotificationKey } from './notification-key.ts';
 import { requestKey } from './request-key.ts';
@@ -59,6 +59,9 @@ export async function createCircleProvider(parts: CircleProviderParts): Promise<
 
   async function ask(asked: TokenSend | ContractCall): Promise<string> {
     const request = toCircleRequest(networks, asked);
+    // Circle does not say for how long it knows a key. What the list does not show yet is recent, and its key is known.
+    const taken = asked.askedBefore && (await findListed({ circle, networks }, asked, asked.askedBefore));
+    if (taken !== undefined) return taken;
     const { id } = await circle.write(transactionIdAnswer, (sdk) => {
       const key = requestKey(asked.idempotencyKey);
       // The key is also kept with the transaction, where it can be found when the answer is lost.

@@ -17,36 +17,47 @@ export interface FindTakenParts {
 const clockDifferenceMs = 10 * 60_000;
 
 /**
- * What Circle has taken of a request whose answer was lost. Circle keeps our key with every transaction, as its reference;
- * its idempotency keys themselves cannot be asked for. Whatever goes wrong here tells nothing, so asking again always may
- * help.
+ * What Circle has taken of a request whose answer was lost; undefined only when its list has had time to show everything.
+ * Whatever goes wrong here tells nothing, so asking again always may help.
  */
 export async function findTaken(
   parts: FindTakenParts,
   asked: TokenSend | ContractCall,
   before: AskedBefore,
 ): Promise<string | undefined> {
-  const { circle, networks, listSettlesMs } = parts;
-  const { askedAt, quietMs } = before;
-  try {
-    const since = new Date(askedAt.getTime() - clockDifferenceMs);
-    const listed = await listTransactions(circle, { walletId: asked.from.ref, since });
-    const key = requestKey(asked.idempotencyKey);
-    const taken =
-      onlyOne(listed.filter(({ refId }) => refId?.toLowerCase() === key)) ??
-      onlyOne(await findKeyless(networks, listed, asked, before));
-    if (taken !== undefined) return taken.id;
-  } catch (error) {
-    throw error instanceof ProviderError ? notForCertain(error) : error;
-  }
-  if (quietMs < listSettlesMs) {
+  const { listSettlesMs } = parts;
+  const { quietMs } = before;
+  const taken = await findListed(parts, asked, before);
+  if (taken === undefined && quietMs < listSettlesMs) {
     throw new ProviderError('Circle’s list does not show it, but it may not be settled yet.', {
       retryable: true,
       code: 'provider_list_unsettled',
       retryAfterMs: Math.ceil(listSettlesMs - quietMs),
     });
   }
-  return undefined;
+  return taken;
+}
+
+/**
+ * What Circle's list shows of a request at this moment. Circle keeps our key with every transaction, as its reference; its idempotency
+ * keys themselves cannot be asked for.
+ */
+export async function findListed(
+  { circle, networks }: Pick<FindTakenParts, 'circle' | 'networks'>,
+  asked: TokenSend | ContractCall,
+  before: Omit<AskedBefore, 'quietMs'>,
+): Promise<string | undefined> {
+  try {
+    const since = new Date(before.askedAt.getTime() - clockDifferenceMs);
+    const listed = await listTransactions(circle, { walletId: asked.from.ref, since });
+    const key = requestKey(asked.idempotencyKey);
+    const taken =
+      onlyOne(listed.filter(({ refId }) => refId?.toLowerCase() === key)) ??
+      onlyOne(await findKeyless(networks, listed, asked, before));
+    return taken?.id;
+  } catch (error) {
+    throw error instanceof ProviderError ? notForCertain(error) : error;
+  }
 }
 
 function onlyOne(candidates: readonly ListedTransaction[]): ListedTransaction | undefined {

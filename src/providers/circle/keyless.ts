@@ -13,7 +13,7 @@ export async function findKeyless(
   networks: Networks,
   listed: readonly ListedTransaction[],
   asked: TokenSend | ContractCall,
-  { belongsToAnother = async () => false }: AskedBefore,
+  { belongsToAnother = async () => false }: Pick<AskedBefore, 'belongsToAnother'>,
 ): Promise<readonly ListedTransaction[]> {
   const request = toCircleRequest(networks, asked);
   const found: ListedTransaction[] = [];

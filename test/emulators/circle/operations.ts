@@ -43,6 +43,8 @@ export interface OperationParts {
 export interface Repeats {
   /** Circle answers with the first result. While this is set it refuses instead, as nobody has promised that it cannot. */
   refuseWith?: { readonly status: number; readonly code: number } | undefined;
+  /** Every key is new to it, as it may be after a while: Circle does not say for how long it knows one. */
+  areForgotten?: true;
 }
 
 const erc20 = parseAbi(['function transfer(address to, uint256 value) returns (bool)']);
@@ -200,7 +202,7 @@ function createOnce(repeats: Repeats): (request: Repeatable, work: () => Promise
     const { entitySecretCiphertext: _, idempotencyKey, ...rest } = body;
     if (!uuid.test(idempotencyKey)) throw invalid('idempotencyKey');
     const request = { path, params, rest };
-    const earlier = kept.get(idempotencyKey);
+    const earlier = repeats.areForgotten === true ? undefined : kept.get(idempotencyKey);
     if (earlier !== undefined) {
       if (repeats.refuseWith !== undefined) {
         throw new CircleRefusal(repeats.refuseWith.status, repeats.refuseWith.code, 'Refused this time.');
