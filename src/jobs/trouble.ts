@@ -28,8 +28,8 @@ export function createTrouble(logger: Logger, fields: Readonly<Record<string, un
 }
 
 /**
- * In few words, always the same for the same trouble. The whole message of a failed request would hold the node's address,
- * and with it perhaps the operator's key.
+ * In few words, always the same for the same trouble. The whole message of a failed request would hold the node's address.
+ * Secrets of that address which the node repeats were taken out where the error arose (`chains/discreet-transport.ts`).
  */
 export function describeTrouble(error: unknown): string {
   if (error instanceof BaseError) {
