@@ -24,7 +24,7 @@ export interface BookedDeposit {
   readonly bridge: { readonly id: string; readonly isOpen: boolean } | null;
   readonly vanishedAt: Date | null;
   readonly reversedAt: Date | null;
-  /** What its owner had spent of it when it was taken back. */
+  /** What its owner had spent of it when it was taken back, without what was settled since. */
   readonly owed: Amount;
 }
 
@@ -34,7 +34,7 @@ const select = `SELECT d.id, d.chain, d.tx_hash, d.position, d.account_id, d.add
     (SELECT s.saga_id FROM chain_steps s WHERE s.id = d.step_id) AS saga_id,
     (SELECT b.finished_at IS NULL FROM bridges b WHERE b.id = d.bridge_id) AS bridge_open,
     (SELECT r.reversed_at FROM deposit_reversals r WHERE r.deposit_id = d.id) AS reversed_at,
-    coalesce((SELECT r.owed FROM deposit_reversals r WHERE r.deposit_id = d.id), 0) AS owed
+    coalesce((SELECT r.owed - r.settled FROM deposit_reversals r WHERE r.deposit_id = d.id), 0) AS owed
   FROM deposits d`;
 
 export async function findBooked(

@@ -1,15 +1,19 @@
 import type { Command } from 'commander';
 import { namesOf } from '../accounts/find-account.ts';
+import { chainIds, homeChain } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
+import type { Asset } from '../money/asset.ts';
+import { amountFromText } from '../money/parse-amount.ts';
 import { Refusal } from '../refusal.ts';
 import { type BookedDeposit, findBooked, listLost } from './booked-deposit.ts';
 import { rejectHeld, releaseHeld } from './decide-held.ts';
 import { findHeld, type HeldDeposit, listHeld } from './held-deposit.ts';
 import { restoreBooked } from './restore-deposit.ts';
 import { refuseIfShown, reverseBooked } from './reverse-deposit.ts';
+import { settleReversal } from './settle-reversal.ts';
 
 interface DepositParts {
   readonly db: Database;
@@ -44,6 +48,22 @@ export function addDepositCommands(program: Command, withMoney: WithMoney, say: 
     .action((id: string, { force = false }: { force?: boolean }) =>
       withMoney((parts) => reverse(parts, id, say, { force })),
     );
+
+  deposits
+    .command('settle <id>')
+    .description('settle what is owed for a deposit that was taken back after it was spent')
+    .option('--collect', 'take it from the balance of its owner, as far as that goes')
+    .option('--write-off', 'the house bears it: it is taken from the equity of the house')
+    .option('--amount <amount>', 'only so much of it')
+    .option('--chain <chain>', `the balance to collect from: ${chainIds.join(', ')}`, homeChain)
+    .action((id: string, options: SettleOptions) => withMoney((parts) => settle(parts, id, options, say)));
+}
+
+interface SettleOptions {
+  readonly collect?: boolean;
+  readonly writeOff?: boolean;
+  readonly amount?: string;
+  readonly chain: string;
 }
 
 async function list({ db }: DepositParts, say: Say, { onlyHeld }: { readonly onlyHeld: boolean }): Promise<void> {
@@ -108,6 +128,31 @@ async function reverse(
   }
   const { taken, owed } = await reverseBooked({ db, ledger }, id);
   say(`${id} is taken back: ${text(taken)} from the balance, ${text(owed)} is owed.`);
+}
+
+async function settle({ db, ledger }: DepositParts, id: string, options: SettleOptions, say: Say): Promise<void> {
+  const { collect = false, writeOff = false } = options;
+  const deposit = await findBooked(db, id);
+  if (deposit === undefined) throw new Refusal(`There is no deposit ${id}.`);
+  if (collect === writeOff) {
+    throw new Refusal(`${text(deposit.owed)} is owed for ${id}. Say either --collect or --write-off.`);
+  }
+  const chain = chainIds.find((one) => one === options.chain.toUpperCase());
+  if (chain === undefined) throw new Refusal(`The chain must be one of ${chainIds.join(', ')}.`);
+  const atomic = options.amount === undefined ? undefined : atomicOrRefuse(deposit.amount.asset, options.amount);
+  const kind = collect ? 'collected' : 'written_off';
+  const { settled, stillOwed } = await settleReversal({ db, ledger }, id, { kind, chain, atomic });
+  const what = collect
+    ? `collected from the balance of its owner on ${chain}`
+    : 'written off, and taken from the equity of the house';
+  say(`${text(settled)} of the debt for ${id} is ${what}. ${text(stillOwed)} is still owed.`);
+}
+
+function atomicOrRefuse(asset: Asset, given: string): bigint {
+  const parsed = amountFromText(asset, given);
+  if (!parsed.ok) throw new Refusal(`--amount ${parsed.message}.`);
+  if (parsed.amount.atomic === 0n) throw new Refusal('--amount must be more than 0.');
+  return parsed.amount.atomic;
 }
 
 function text(amount: Amount): string {

@@ -75,7 +75,7 @@ async function refuseSecondTime(tx: Transaction, deposit: BookedDeposit): Promis
  * Keeps everybody else's postings out until the commit, so that what is read of the balance still holds. Nothing is taken from
  * an account that is frozen, which is how the operator may well have found it: it is not while this commit is made.
  */
-async function holdOwner(tx: Transaction, accountId: bigint): Promise<Date | null> {
+export async function holdOwner(tx: Transaction, accountId: bigint): Promise<Date | null> {
   await lockOwner(tx, accountId);
   const { rows } = await tx.query<{ frozen_at: Date | null }>('SELECT frozen_at FROM accounts WHERE id = $1', [
     accountId,
@@ -98,7 +98,7 @@ function sourceOf({ accountId, chain, amount: { asset }, isHomeBound, isKept, br
   return { chain, account: userAccount(accountId, asset, chain) };
 }
 
-async function balanceOf(tx: Transaction, account: AccountId): Promise<bigint> {
+export async function balanceOf(tx: Transaction, account: AccountId): Promise<bigint> {
   const { rows } = await tx.query<{ balance: string }>('SELECT balance FROM ledger.accounts WHERE id = $1', [account]);
   return BigInt(rows[0]?.balance ?? 0);
 }
@@ -135,7 +135,7 @@ export function reversalOf({ chain, txHash, position }: Pick<BookedDeposit, 'cha
   return `deposit:${chain}:${txHash}:${position}:reversed`;
 }
 
-function smaller(one: bigint, other: bigint): bigint {
+export function smaller(one: bigint, other: bigint): bigint {
   return one < other ? one : other;
 }
 

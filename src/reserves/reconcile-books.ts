@@ -165,7 +165,7 @@ async function debtsAgainstReversals(db: Queryable): Promise<string[]> {
        SELECT a.symbol AS asset, -sum(l.balance) AS atomic FROM ledger.accounts l
          JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
         WHERE ledger.kind_of(l.id) = (SELECT code FROM ledger.kinds WHERE name = 'reversals_in_transit') GROUP BY 1
-     ), owed AS (SELECT asset, sum(owed) AS atomic FROM deposit_reversals GROUP BY 1)
+     ), owed AS (SELECT asset, sum(owed - settled) AS atomic FROM deposit_reversals GROUP BY 1)
      SELECT asset, coalesce(owed.atomic, 0) AS expected, coalesce(booked.atomic, 0) AS found
        FROM booked FULL JOIN owed USING (asset) WHERE coalesce(owed.atomic, 0) <> coalesce(booked.atomic, 0) ORDER BY 1`,
   );

@@ -4,6 +4,7 @@ import { homeChain } from '../../src/chains/chains.ts';
 import { addDepositCommands } from '../../src/deposits/commands.ts';
 import { lookAtHeld } from '../../src/deposits/look-at-held.ts';
 import { oneNodeLimit } from '../../src/deposits/one-node-limit.ts';
+import { amountOf } from '../../src/money/amount.ts';
 import { Refusal } from '../../src/refusal.ts';
 import { endLeases, readUp, type User, useDepositWorld } from '../support/deposits.ts';
 import { transfer } from '../support/ledger.ts';
@@ -99,6 +100,26 @@ test('what was credited is taken back, and the list says who owes the rest', asy
     expect.stringMatching(new RegExp(`^${id} {3}reversed +7 USDC on MATIC of (PA-\\w+) .* \\1 owes 3 USDC$`)),
   );
   await expect(run('reverse', id)).rejects.toThrow('taken back already');
+
+  await expect(run('settle', id)).rejects.toThrow(`3 USDC is owed for ${id}. Say either --collect or --write-off.`);
+  await expect(run('settle', id, '--collect', '--write-off')).rejects.toThrow('Say either');
+  await expect(run('settle', id, '--collect', '--chain', 'MOON')).rejects.toThrow('The chain must be one of');
+  for (const amount of ['0', '-1', 'all'])
+    await expect(run('settle', id, '--write-off', `--amount=${amount}`)).rejects.toThrow(/--amount/);
+  await expect(run('settle', id, '--collect')).rejects.toThrow('has only 0 USDC on MATIC');
+  expect(
+    (await ledger.post(transfer(thief?.id ?? 0n, user.id, 1_000_000n, { fee: amountOf('USDC', 0n) }))).outcome,
+  ).toBe('posted');
+  expect(await run('settle', id, '--collect')).toEqual([
+    `1 USDC of the debt for ${id} is collected from the balance of its owner on MATIC. 2 USDC is still owed.`,
+  ]);
+  expect(await run('settle', id, '--write-off', '--amount', '1.5')).toEqual([
+    `1.5 USDC of the debt for ${id} is written off, and taken from the equity of the house. 0.5 USDC is still owed.`,
+  ]);
+  expect(await run('list')).toContainEqual(expect.stringMatching(new RegExp(`^${id} .* owes 0.5 USDC$`)));
+  await run('settle', id, '--write-off');
+  await expect(run('settle', id, '--write-off')).rejects.toThrow(`Nothing is owed for ${id} any more.`);
+  await expect(run('settle', 'dep_unknown', '--collect')).rejects.toThrow('There is no deposit dep_unknown.');
 });
 
 test('what is held is listed however much was rejected before it', async () => {

@@ -9,6 +9,7 @@ import { lookAtHeld } from '../../src/deposits/look-at-held.ts';
 import { oneNodeLimit } from '../../src/deposits/one-node-limit.ts';
 import { restoreBooked } from '../../src/deposits/restore-deposit.ts';
 import { refuseIfShown, reverseBooked } from '../../src/deposits/reverse-deposit.ts';
+import { type Settling, settleReversal } from '../../src/deposits/settle-reversal.ts';
 import { heldAccount, houseAccount, userAccount } from '../../src/ledger/account-id.ts';
 import { houseBalance } from '../../src/ledger/balances.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
@@ -189,6 +190,81 @@ describe('a deposit that the chain has lost', () => {
     expect((await listLost(db)).map((lost) => lost.id)).not.toContain(id);
     await expect(refuseIfShown(chains.network(homeChain), await isAsserted(id))).rejects.toThrow('It is on the chain');
     await fits();
+  });
+});
+
+describe('what is owed for a deposit that was taken back', () => {
+  const settle = (id: string, settling: Settling) => settleReversal({ db, ledger: world.ledger }, id, settling);
+  const equity = async () => (await houseBalance(db, 'equity', 'USDC', homeChain)).atomic;
+
+  /** 300 of 500 were spent before it was taken back. */
+  async function beginDebt(): Promise<{ readonly id: string; readonly raw: Hex; readonly before: bigint }> {
+    const lost = await loseDeposit(500n);
+    await pay(user, other, 300n);
+    const before = await owedOn(homeChain);
+    await reverse(lost.id);
+    return { ...lost, before };
+  }
+
+  test('is collected as far as its owner has something, and the rest is written off', async () => {
+    const { id, before } = await beginDebt();
+    await expect(settle(id, { kind: 'collected' })).rejects.toThrow('has only 0 USDC on MATIC');
+    await pay(other, user, 120n);
+    await db.query("UPDATE accounts SET frozen_at = '2026-01-02T03:04:05Z' WHERE id = $1", [user.id]);
+    await expect(settle(id, { kind: 'collected', atomic: 121n })).rejects.toThrow('has only 0.00012 USDC');
+    expect(await settle(id, { kind: 'collected' })).toEqual({
+      settled: amountOf('USDC', 120n),
+      stillOwed: amountOf('USDC', 180n),
+    });
+    const { rows } = await db.query('SELECT frozen_at FROM accounts WHERE id = $1', [user.id]);
+    expect(rows).toEqual([{ frozen_at: new Date('2026-01-02T03:04:05Z') }]);
+    expect([await world.balance(user), await owedOn(homeChain)]).toEqual([0n, before + 180n]);
+    await fits();
+    const own = await equity();
+    await expect(settle(id, { kind: 'written_off', atomic: 181n })).rejects.toThrow('Only 0.00018 USDC is owed');
+    await settle(id, { kind: 'written_off', atomic: 80n });
+    expect((await settle(id, { kind: 'written_off' })).stillOwed).toEqual(amountOf('USDC', 0n));
+    expect([await equity(), await owedOn(homeChain)]).toEqual([own - 180n, before]);
+    for (const kind of ['collected', 'written_off'] as const) {
+      await expect(settle(id, { kind })).rejects.toThrow('Nothing is owed for');
+    }
+    await fits();
+  });
+
+  test('is settled once, however many try', async () => {
+    const { id } = await beginDebt();
+    await pay(other, user, 300n);
+    const tries = await Promise.allSettled(Array.from({ length: 3 }, () => settle(id, { kind: 'collected' })));
+    expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await world.balance(user)).toBe(0n);
+    await expect(
+      db.query('UPDATE deposit_reversals SET settled = settled + 1 WHERE deposit_id = $1', [id]),
+    ).rejects.toThrow('deposit_reversals_settled_check');
+    await fits();
+  });
+
+  test('is given back when the deposit is on the chain after all', async () => {
+    const { id, raw, before } = await beginDebt();
+    const own = await equity();
+    await pay(other, user, 100n);
+    await settle(id, { kind: 'collected' });
+    await settle(id, { kind: 'written_off' });
+    await send(raw);
+    await read();
+    await restoreBooked({ db, ledger: world.ledger }, id);
+    // The 200 that were taken back, and the 100 that were collected.
+    expect(await world.balance(user)).toBe(300n);
+    expect([await equity(), await owedOn(homeChain)]).toEqual([own, before]);
+    await fits();
+  });
+
+  test('is nothing for a deposit that was never taken back', async () => {
+    await chains.mint(homeChain, 'USDC', user.address, 500n);
+    await read();
+    const id = await onlyDeposit();
+    await expect(settle(id, { kind: 'written_off' })).rejects.toThrow('was not taken back');
+    await expect(settle('dep_none', { kind: 'collected' })).rejects.toThrow('There is no deposit');
+    expect(await world.balance(user)).toBe(500n);
   });
 });
 
