@@ -110,6 +110,14 @@ export function judge(
   return at.blockTime >= validBefore ? 'lapsed' : 'open';
 }
 
+/** Whether a token accepts it in a block of this time, as far as its dates go. */
+export function isValidAt(
+  { validAfter = 0n, validBefore }: Pick<Authorization, 'validAfter' | 'validBefore'>,
+  blockTime: bigint,
+): boolean {
+  return validAfter < blockTime && blockTime < validBefore;
+}
+
 /** Whether each authorization was used, as of a block. */
 export async function readUsed(
   { client }: Network,

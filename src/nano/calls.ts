@@ -19,6 +19,8 @@ export interface Call {
   readonly example: Readonly<Record<string, string>>;
   readonly answer: z.ZodType;
   readonly answerExample: unknown;
+  /** What is paid is a debt, and it has to arrive. */
+  readonly clearsDebt?: true;
   /** Refuses what no payment could make right, before anybody pays. */
   refuse(parts: CallParts, input: unknown): void;
   run(parts: CallParts, input: unknown): Promise<unknown>;

@@ -5,6 +5,7 @@ import type { ChainId } from '../chains/chains.ts';
 import type { Database } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import type { Amount } from '../money/amount.ts';
+import type { Holding } from './funds.ts';
 import { createGatherer } from './gather.ts';
 
 /** A payment, and the one request that it is to pay for. */
@@ -21,8 +22,10 @@ export interface NewClaim {
   readonly submittedElsewhere: boolean;
   /** What may be served before it has arrived, to one payer. */
   readonly mostCredit: bigint;
-  /** What the payer's wallet holds. */
-  readonly funds: bigint;
+  /** What the payer's wallet holds. Undefined where somebody else has checked it. */
+  readonly holding: Holding | undefined;
+  /** It pays what the payer owes, and no call. */
+  readonly clearsDebt: boolean;
 }
 
 export type Claimed =
@@ -32,7 +35,7 @@ export type Claimed =
   | { readonly is: 'prepaid'; readonly id: string }
   /** It was claimed before. */
   | { readonly is: 'known'; readonly id: string }
-  | { readonly is: 'identifier_taken' | 'in_debt' | 'ours' };
+  | { readonly is: 'identifier_taken' | 'in_debt' | 'ours' | 'short' | 'not_owed' };
 
 /**
  * For so long nobody else serves what somebody has claimed. A process that dies in between is made up for by the next request
@@ -58,9 +61,9 @@ export function createClaimer(db: Database): (claim: NewClaim) => Promise<Claime
         `SELECT c.outcome, c.claim_id
            FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
                   $9::text[], $10::numeric[], $11::numeric[], $12::numeric[], $13::text[], $14::text[], $15::bytea[],
-                  $16::text[], $17::boolean[], $18::uuid[], $19::numeric[], $20::numeric[])
-                  WITH ORDINALITY g (${columns}, most_credit, funds, place)
-          CROSS JOIN LATERAL claim_payment(${columns}, $21, most_credit, funds) c
+                  $16::text[], $17::boolean[], $18::uuid[], $19::numeric[], $20::numeric[], $21::numeric[], $22::boolean[])
+                  WITH ORDINALITY g (${columns}, most_credit, funds, settled_before, clears, place)
+          CROSS JOIN LATERAL claim_payment(${columns}, $23, most_credit, funds, settled_before, clears) c
           ORDER BY g.place`,
         [
           of(({ id }) => id),
@@ -82,7 +85,9 @@ export function createClaimer(db: Database): (claim: NewClaim) => Promise<Claime
           of(({ claim }) => claim.submittedElsewhere),
           of(({ holder }) => holder),
           of(({ claim }) => claim.mostCredit),
-          of(({ claim }) => claim.funds),
+          of(({ claim }) => claim.holding?.atomic ?? 0n),
+          of(({ claim }) => claim.holding?.settledBefore ?? 0n),
+          of(({ claim }) => claim.clearsDebt),
           leaseSeconds,
         ],
       );
@@ -104,6 +109,8 @@ function toClaimed(row: { outcome: string; claim_id: string | null } | undefined
     case 'identifier_taken':
     case 'in_debt':
     case 'ours':
+    case 'short':
+    case 'not_owed':
       return { is: row.outcome };
     default:
       throw new Error(`a payment was neither claimed nor refused: ${row?.outcome}`);

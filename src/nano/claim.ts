@@ -34,6 +34,12 @@ export async function findClaim(db: Queryable, id: string): Promise<Claim | unde
   return rows[0] && toClaim(rows[0]);
 }
 
+export async function findClaims(db: Queryable, ids: readonly string[]): Promise<readonly Claim[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await db.query<ClaimRow>(`${select} WHERE c.id = ANY ($1) ORDER BY c.id COLLATE "C"`, [ids]);
+  return rows.map(toClaim);
+}
+
 /** By what its payer calls it, or else by its nonce, which is used only once. */
 export async function findClaimOf(
   db: Queryable,

@@ -8,6 +8,7 @@ import { createClaimer } from './claim-payments.ts';
 import { addNanoCommands } from './commands.ts';
 import { forgetAnswers } from './forget-claims.ts';
 import { createOutsideFacilitator } from './outside-facilitator.ts';
+import { watchOverdue } from './overdue.ts';
 import type { SellingParts } from './parts.ts';
 import { nanoRoutes } from './routes.ts';
 import { settlementSaga } from './saga.ts';
@@ -95,6 +96,7 @@ function openSelling(parts: ServingParts, settings: NanoSettings): SellingParts 
     publicUrl,
     till: openTill(parts),
     claim: createClaimer(db),
+    isOverdue: watchOverdue({ db, clock, afterSeconds: settleSeconds + settlingSeconds }),
     serve: createServer(parts),
     facilitator: facilitatorUrl === undefined ? undefined : createOutsideFacilitator({ url: facilitatorUrl, outgoing }),
     rules: { mostCredit, payerPerMinute, leastSecondsLeft: BigInt(2 * settleSeconds + settlingSeconds) },

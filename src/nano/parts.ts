@@ -24,6 +24,8 @@ export interface SellingParts extends CallParts {
   readonly till: Till;
   readonly claim: (claim: NewClaim) => Promise<Claimed>;
   readonly serve: (call: ServedCall) => Promise<boolean>;
+  /** Whether payments for what was served wait for too long: then nothing more is served on credit. */
+  readonly isOverdue: () => Promise<boolean>;
   readonly screening: Screening;
   /** Only where somebody else checks and submits payments. */
   readonly facilitator: Facilitator | undefined;

@@ -1,4 +1,4 @@
-/** Why a payment is not taken, in the words of x402's specification and its own packages; the last three are ours. */
+/** Why a payment is not taken, in the words of x402's specification and its own packages; the last four are ours. */
 export const reasons = {
   unsupported_scheme: 'Payments are taken with the scheme exact.',
   invalid_network: 'Payments are taken on Polygon: eip155:137, in the first version polygon.',
@@ -13,7 +13,9 @@ export const reasons = {
   invalid_exact_evm_nonce_already_used: 'Its nonce was used already, for something else.',
   invalid_transaction_state: 'It could not be settled.',
   unexpected_settle_error: 'The facilitator did not settle it.',
-  payer_in_debt: 'An earlier payment of this wallet could not be collected.',
+  payer_in_debt:
+    'Calls that this wallet was served are not paid. GET /api/nano/debt/<its address> tells what it owes and takes a payment of it; a payment that could not be collected yet is collected once the wallet holds enough.',
+  debt_mismatch: 'A debt is paid once, by the wallet that owes it, and to the last unit.',
   payer_refused: 'Payments of this wallet are not taken.',
   facilitator_refused: 'The facilitator does not take it.',
 } as const;

@@ -4,6 +4,7 @@ import { askChain } from './ask-chain.ts';
 import { type Claim, findClaim, findClaimOf } from './claim.ts';
 import { type Claimed, leaseSeconds } from './claim-payments.ts';
 import { nanoErrors } from './errors.ts';
+import type { Holding } from './funds.ts';
 import { judgePayment } from './judge-payment.ts';
 import type { SellingParts } from './parts.ts';
 import type { Reason } from './reasons.ts';
@@ -80,7 +81,8 @@ async function judge(parts: SellingParts, request: PaidRequest): Promise<Reason 
   if (reason !== undefined) return reason;
   if (!(await screening.check({ chain: homeOfPayments, address: from })).clear) return 'payer_refused';
   if (facilitator !== undefined) return facilitator.verify(await questionOf(parts, request));
-  return (await askChain(till.funds.balanceOf(from))) < price.amount.atomic ? 'insufficient_funds' : undefined;
+  const { atomic } = price.amount;
+  return (await askChain(till.funds.holds(from, atomic))).atomic < atomic ? 'insufficient_funds' : undefined;
 }
 
 async function claimAndServe(parts: SellingParts, request: PaidRequest): Promise<Sale> {
@@ -90,6 +92,10 @@ async function claimAndServe(parts: SellingParts, request: PaidRequest): Promise
   used.catch(() => {});
   const claimed = await claim(parts, request);
   switch (claimed.is) {
+    case 'short':
+      return refuse(parts, request, 'insufficient_funds');
+    case 'not_owed':
+      return refuse(parts, request, 'debt_mismatch');
     case 'in_debt':
       return refuse(parts, request, 'payer_in_debt');
     case 'ours':
@@ -118,8 +124,21 @@ async function isUsed({ till, facilitator }: SellingParts, { payment }: PaidRequ
   return facilitator === undefined && (await askChain(till.funds.isUsed(from, nonce)));
 }
 
-async function claim(parts: SellingParts, { payment, call, fingerprint }: PaidRequest): Promise<Claimed> {
-  const { till, rules, facilitator } = parts;
+/** A wallet is too short only when the chain says so now, and what has moved since our books were written is counted. */
+async function claim(parts: SellingParts, request: PaidRequest): Promise<Claimed> {
+  const { till, facilitator } = parts;
+  const { from, atomic } = request.payment.authorization;
+  if (facilitator !== undefined && request.call.clearsDebt !== true) return claimWith(parts, request, undefined);
+  const claimed = await claimWith(parts, request, await askChain(till.funds.holds(from, atomic)));
+  return claimed.is === 'short' ? claimWith(parts, request, await askChain(till.funds.holdsNow(from))) : claimed;
+}
+
+async function claimWith(
+  parts: SellingParts,
+  { payment, call, fingerprint }: PaidRequest,
+  holding: Holding | undefined,
+): Promise<Claimed> {
+  const { till, rules, isOverdue } = parts;
   const { authorization, identifier } = payment;
   return parts.claim({
     protocol: 'x402',
@@ -130,9 +149,10 @@ async function claim(parts: SellingParts, { payment, call, fingerprint }: PaidRe
     resource: call.id,
     fingerprint,
     identifier,
-    submittedElsewhere: facilitator !== undefined,
-    mostCredit: rules.mostCredit,
-    funds: facilitator === undefined ? await askChain(till.funds.balanceOf(authorization.from)) : 0n,
+    submittedElsewhere: holding === undefined,
+    mostCredit: (await isOverdue()) ? 0n : rules.mostCredit,
+    holding,
+    clearsDebt: call.clearsDebt === true,
   });
 }
 

@@ -5,7 +5,7 @@ import { type Loop, startLoop } from '../jobs/loop.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { earnCalls } from './earn-calls.ts';
-import { endLapsed } from './end-lapsed.ts';
+import { endLapsed } from './end-unpayable.ts';
 import { forgetAbandoned } from './forget-claims.ts';
 import { openSettlement, usualGathering } from './open-settlement.ts';
 import { requireHome } from './till.ts';
@@ -24,8 +24,9 @@ async function settlePayments(options: SettleOptions): Promise<void> {
   const { db, gatherMs } = options;
   if (!(await isAnythingOpen(db))) return;
   await forgetAbandoned(db);
-  while ((await openSettlement(options, { ...usualGathering, gatherMs })) === usualGathering.most);
-  await endLapsed(options, requireHome(options.networks));
+  const parts = { ...options, network: requireHome(options.networks) };
+  while ((await openSettlement(parts, { ...usualGathering, gatherMs })) === usualGathering.most);
+  await endLapsed(parts);
   await earnCalls(options);
 }
 

@@ -58,7 +58,7 @@ export function openTill({
 
   return {
     token,
-    funds: createFunds({ network, token, clock }),
+    funds: createFunds({ db, network, token, clock }),
     async priceOf(amount) {
       const [{ name = '', version = '' }, address] = await Promise.all([askChain(readDomain()), payTo()]);
       return { amount, token, domain: { name, version }, payTo: address };

@@ -13,6 +13,7 @@ import { houseWallet } from '../../src/wallets/house-wallets.ts';
 import { type Client, createClient, type Reply } from '../support/client.ts';
 import {
   askPrice,
+  holdSettlements,
   openShopfront,
   pay,
   paymentHeader,
@@ -60,23 +61,6 @@ async function booked(kind: 'fees' | 'receivables' | 'calls_in_transit'): Promis
 async function empty(payer: PrivateKeyAccount): Promise<void> {
   const args = ['0x000000000000000000000000000000000000bEEF', await shop.held(payer.address)] as const;
   await shop.send(payer, { to: usdc, data: encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args }) });
-}
-
-/**
- * From here on no settlement takes what is paid, so that whatever has to come before one does, however slow the machine.
- * Answers how to let them go on.
- */
-async function holdSettlements(): Promise<() => Promise<void>> {
-  const { db } = service.database;
-  await db.query(`CREATE OR REPLACE FUNCTION hold_claim() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN NEW.retry_at := clock_timestamp() + interval '1 hour'; RETURN NEW; END $$`);
-  await db.query('CREATE TRIGGER held BEFORE INSERT ON payment_claims FOR EACH ROW EXECUTE FUNCTION hold_claim()');
-  return async () => {
-    await db.query('DROP TRIGGER held ON payment_claims');
-    await db.query(
-      "UPDATE payment_claims SET retry_at = NULL WHERE retry_at > clock_timestamp() + interval '30 minutes'",
-    );
-  };
 }
 
 afterEach(async () => {
@@ -130,7 +114,7 @@ test('what somebody else submits first is settled, by their transaction', async 
   const payer = await shop.payer(100n);
   const terms = await askPrice(client);
   const signed = await sign(payer, terms);
-  const letSettle = await holdSettlements();
+  const letSettle = await holdSettlements(service.database);
   const reply = await client.request('GET', quotePath, { headers: paymentHeader(signed, terms) });
   const hash = await shop.submit(signed);
   await letSettle();
@@ -143,7 +127,7 @@ test('what somebody else submits first is settled, by their transaction', async 
 test('beyond the credit of a payer a payment arrives first, and is served then', async () => {
   const { db } = service.database;
   const payer = await shop.payer(1_000n);
-  const letSettle = await holdSettlements();
+  const letSettle = await holdSettlements(service.database);
   const onCredit = await Promise.all([1, 2, 3].map(() => pay(client, payer)));
   const terms = await askPrice(client);
   const headers = paymentHeader(await sign(payer, terms), terms);
@@ -247,7 +231,7 @@ describe('a process that ends between claim and answer', () => {
 describe('a payer who does not pay', () => {
   test('is refused while a payment cannot be collected, and taken again when it was', async () => {
     const payer = await shop.payer(100n);
-    const letSettle = await holdSettlements();
+    const letSettle = await holdSettlements(service.database);
     const reply = await pay(client, payer);
     expect(reply.status).toBe(200);
     await empty(payer);
@@ -273,7 +257,7 @@ describe('a payer who does not pay', () => {
     const [honest, other] = [await shop.payer(100n), await shop.payer(500n)];
     const terms = await askPrice(client);
     const signed = await sign(other, terms);
-    const letSettle = await holdSettlements();
+    const letSettle = await holdSettlements(service.database);
     const lost = await client.request('GET', quotePath, { headers: paymentHeader(signed, terms) });
     const paid = await pay(client, honest);
     await cancel(other, signed.nonce);
@@ -289,12 +273,19 @@ describe('a payer who does not pay', () => {
   }, async () => {
     const { db } = service.database;
     const payer = await shop.payer(300n);
-    const letSettle = await holdSettlements();
+    const letSettle = await holdSettlements(service.database);
     const served = await Promise.all([1, 2, 3].map(() => pay(client, payer)));
     await empty(payer);
+    await letSettle();
+    await until('all three to be looked at in vain', async () => {
+      const { rowCount } = await db.query(
+        'SELECT FROM payment_claims WHERE payer = lower($1) AND payer_failed_at IS NOT NULL',
+        [payer.address],
+      );
+      return rowCount === 3;
+    });
     await shop.network.client.request({ method: 'evm_increaseTime', params: [700] } as never);
     await shop.network.client.request({ method: 'evm_mine', params: [] } as never);
-    await letSettle();
     for (const reply of served) await reaches(reply, 'written_off');
     expect(await booked('receivables')).toBe(0n);
     expect(await booked('calls_in_transit')).toBe(0n);

@@ -170,3 +170,19 @@ export function receiptsOf({ headers }: Reply): { readonly first: TestReceipt; r
   const read = (name: string) => decodeHeader(headers.get(name) ?? '') as TestReceipt;
   return { first: read('x-payment-response'), second: read('payment-response') };
 }
+
+/**
+ * From here on no settlement takes what is paid, so that whatever has to come before one does, however slow the machine.
+ * Answers how to let them go on.
+ */
+export async function holdSettlements({ db }: TestDatabase): Promise<() => Promise<void>> {
+  await db.query(`CREATE OR REPLACE FUNCTION hold_claim() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN NEW.retry_at := clock_timestamp() + interval '1 hour'; RETURN NEW; END $$`);
+  await db.query('CREATE TRIGGER held BEFORE INSERT ON payment_claims FOR EACH ROW EXECUTE FUNCTION hold_claim()');
+  return async () => {
+    await db.query('DROP TRIGGER held ON payment_claims');
+    await db.query(
+      "UPDATE payment_claims SET retry_at = NULL WHERE retry_at > clock_timestamp() + interval '30 minutes'",
+    );
+  };
+}
