@@ -38,9 +38,9 @@ export async function notePaid(
 ): Promise<void> {
   const ofClaim = `(p.chain, p.token, p.address) = (SELECT c.chain, c.token, c.payer FROM payment_claims c WHERE c.id = $1)`;
   await tx.query(`SELECT FROM payers p WHERE ${ofClaim} FOR UPDATE`, [claimId]);
-  const { rows } = await tx.query<{ atomic: string; written_off: boolean }>(
+  const { rows } = await tx.query<{ atomic: string; lowers_debt: boolean }>(
     `UPDATE payment_claims SET arrived_at = clock_timestamp(), tx_hash = $2, arrival_account = $3, lapsed_at = NULL
-      WHERE id = $1 AND arrived_at IS NULL RETURNING atomic, written_off_at IS NOT NULL AS written_off`,
+      WHERE id = $1 AND arrived_at IS NULL RETURNING atomic, written_off_at IS NOT NULL OR clears_debt AS lowers_debt`,
     [claimId, txHash, account],
   );
   const [paid] = rows;
@@ -48,6 +48,6 @@ export async function notePaid(
   await tx.query(
     `UPDATE payers p SET debt = greatest(debt - $2, 0),
         failed_since = CASE WHEN credit > 0 OR prepaying > 0 THEN failed_since END WHERE ${ofClaim}`,
-    [claimId, paid.written_off ? paid.atomic : 0],
+    [claimId, paid.lowers_debt ? paid.atomic : 0],
   );
 }

@@ -38,7 +38,7 @@ interface CallSpec<Input extends z.ZodObject, Answer extends z.ZodType>
   readonly run: (parts: CallParts, input: z.output<Input>) => Promise<z.input<Answer>>;
 }
 
-function defineCall<Input extends z.ZodObject, Answer extends z.ZodType>(spec: CallSpec<Input, Answer>): Call {
+export function defineCall<Input extends z.ZodObject, Answer extends z.ZodType>(spec: CallSpec<Input, Answer>): Call {
   return { refuse: () => {}, ...spec } as unknown as Call;
 }
 

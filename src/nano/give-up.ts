@@ -1,6 +1,5 @@
 import type { Hex } from 'viem';
 import type { StepEnd } from '../chain-steps/take-step.ts';
-import { isValidAt } from '../chains/authorization.ts';
 import type { Network } from '../chains/network.ts';
 import { onlyRow, type Transaction } from '../db/database.ts';
 import { readWallets } from './funds.ts';
@@ -11,13 +10,13 @@ export async function hasChanged(network: Network, token: Hex, { claims }: Settl
   const payments = claims.map(({ authorization: { from, nonce } }) => ({ payer: from, nonce }));
   const payers = [...new Set(payments.map(({ payer }) => payer))];
   const { balances, used } = await readWallets(network, token, payers, payments);
-  const now = BigInt(Math.floor(Date.now() / 1_000));
+  const { timestamp } = await network.client.getBlock();
   const left = new Map(balances);
   return claims.some(({ authorization }, index) => {
     const { from, atomic } = authorization;
     const rest = (left.get(from) ?? 0n) - atomic;
     left.set(from, rest);
-    return used[index] === true || rest < 0n || !isValidAt(authorization, now);
+    return used[index] === true || rest < 0n || timestamp >= authorization.validBefore;
   });
 }
 

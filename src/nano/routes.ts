@@ -5,17 +5,23 @@ import { validate } from '../http/validate.ts';
 import { shoppingErrors } from '../shopping/errors.ts';
 import { headerNames } from '../x402/header.ts';
 import { networkName } from '../x402/networks.ts';
-import { terms1 } from '../x402/terms.ts';
 import { type Call, type CallParts, calls } from './calls.ts';
+import { debtRoute } from './debt-route.ts';
 import { nanoErrors } from './errors.ts';
 import type { SellingParts } from './parts.ts';
 import { paymentRoute } from './payment-route.ts';
+import { examplePrice, paidAnswers } from './route-answers.ts';
 import { createSales } from './sell-call.ts';
-import { describePrice, homeOfPayments, paymentRequired } from './terms.ts';
+import { describePrice, homeOfPayments } from './terms.ts';
 
 export function nanoRoutes(parts: SellingParts): Route[] {
   const sell = createSales(parts);
-  return [statusRoute(parts), ...calls.map((call) => callRoute(parts, call, sell)), paymentRoute(parts.db)];
+  return [
+    statusRoute(parts),
+    ...calls.map((call) => callRoute(parts, call, sell)),
+    paymentRoute(parts.db),
+    debtRoute(parts, sell),
+  ];
 }
 
 const status = z.object({
@@ -85,29 +91,8 @@ function statusRoute(parts: SellingParts): Route {
   );
 }
 
-const required = z.object({
-  x402Version: z.literal(1),
-  error: z.string().meta({ description: 'Why no payment was taken, in a word of x402.' }),
-  detail: z.string().optional(),
-  accepts: z.array(terms1),
-});
-
-const pendingAnswer = z.object({
-  status: z.literal('settlement_pending'),
-  paymentId: z.string(),
-  transaction: z.string(),
-  statusUrl: z.string(),
-});
-
-const examplePrice = {
-  token: chains.MATIC.tokens.USDC,
-  domain: { name: 'USD Coin', version: '2' },
-  payTo: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
-} as const;
-
 function callRoute(parts: SellingParts, call: Call, sell: ReturnType<typeof createSales>): Route {
   const { id, path, summary, price, input, example, answer, answerExample } = call;
-  const exampleUrl = `https://pay.example.com/api${path}`;
   return defineRoute(
     {
       id,
@@ -115,30 +100,17 @@ function callRoute(parts: SellingParts, call: Call, sell: ReturnType<typeof crea
       path,
       tag: 'Nano',
       summary: `${summary} (${describePrice(price)})`,
-      description: `${call.description} Paid for with x402, of version 2 (\`PAYMENT-SIGNATURE\`) or 1 (\`X-PAYMENT\`), and no account; or with a key and no payment from its balance. Without any parameter it tells the price. A call that fails costs nothing, and the same payment or Idempotency-Key sent again is charged once. A payment that must arrive first is waited for up to 8 seconds, or as long as \`Prefer: wait=2\` says.`,
+      description: `${call.description} Paid for with x402, of version 2 (\`PAYMENT-SIGNATURE\`) or 1 (\`X-PAYMENT\`), and no account; or with a key and no payment from its balance. Without any parameter it tells the price, and so does HEAD, which charges nothing. A call that fails costs nothing, and the same payment or Idempotency-Key sent again is charged once. A payment that must arrive first is waited for up to 8 seconds, or as long as \`Prefer: wait=2\` says.`,
       auth: 'none',
       scopeOfKey: 'pay',
       query: partly(input),
       examples: { query: example },
       countsPayers: [headerNames[1].payment, headerNames[2].payment],
-      returns: {
-        200: { description: 'Paid, with a receipt in its headers', schema: answer, example: answerExample },
-        202: {
-          description: 'The payment is not certain yet. Send the same again later; never pay anew.',
-          schema: pendingAnswer,
-          example: {
-            status: 'settlement_pending',
-            paymentId: 'npy_01kp3v2m8rfk2s6y0e6v9q4w1x',
-            transaction: '',
-            statusUrl: 'https://pay.example.com/api/nano/payments/npy_01kp3v2m8rfk2s6y0e6v9q4w1x',
-          },
-        },
-        402: {
-          description: 'The price, for version 1 here and for version 2 in the header `PAYMENT-REQUIRED`',
-          schema: required,
-          example: paymentRequired({ ...examplePrice, amount: price }, call, exampleUrl).body,
-        },
-      },
+      returns: paidAnswers({
+        answer: { description: 'Paid, with a receipt in its headers', schema: answer, example: answerExample },
+        call,
+        price: { ...examplePrice, amount: price },
+      }),
       errors: [
         nanoErrors.invalid_payload,
         nanoErrors.invalid_x402_version,
@@ -148,8 +120,9 @@ function callRoute(parts: SellingParts, call: Call, sell: ReturnType<typeof crea
           : []),
       ],
     },
-    async ({ query, caller, header, count }: RouteRequest<'none', undefined, z.ZodType, undefined>) => {
-      const request = { call, url: `${parts.publicUrl()}/api${path}`, caller, header, count };
+    async ({ query, caller, header, count, received }: RouteRequest<'none', undefined, z.ZodType, undefined>) => {
+      const { method } = received;
+      const request = { call, url: `${parts.publicUrl()}/api${path}`, caller, header, count, method };
       if (Object.keys(query as object).length === 0 && !hasPayment(header)) {
         return sell({ ...request, input: undefined });
       }

@@ -15,6 +15,8 @@ export interface CallRequest {
   readonly caller: Caller | undefined;
   readonly header: (name: string) => string | undefined;
   readonly count: RequestCount;
+  /** GET or HEAD. */
+  readonly method: string;
 }
 
 /** A request that carries a payment. */

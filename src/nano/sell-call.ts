@@ -11,8 +11,9 @@ export function createSales(parts: SellingParts): (request: CallRequest) => Prom
   const sellForPayment = createPaidSale(parts);
 
   return async (request) => {
-    const { call, input, caller, header, count } = request;
-    if (input === undefined) {
+    const { call, input, caller, header, count, method } = request;
+    // The answer to HEAD has no body, so there is nothing to sell: whoever asks is told the terms, whatever the request carries.
+    if (input === undefined || method === 'HEAD') {
       await count.address();
       return refuse(parts, request);
     }

@@ -1,9 +1,6 @@
-import { encodeFunctionData, parseAbi } from 'viem';
-import type { PrivateKeyAccount } from 'viem/accounts';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { features } from '../../src/app/features.ts';
 import { sagasOf } from '../../src/app/listed-feature.ts';
-import { tokenAbi } from '../../src/chains/abi.ts';
 import { main } from '../../src/cli.ts';
 import { houseAccount } from '../../src/ledger/account-id.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
@@ -23,7 +20,6 @@ import {
   type Signing,
   sign,
   termsOf,
-  usdc,
 } from '../support/nano.ts';
 import { startService, useService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -55,12 +51,6 @@ async function booked(kind: 'fees' | 'receivables' | 'calls_in_transit'): Promis
     [houseAccount(kind, 'USDC')],
   );
   return BigInt(rows[0]?.balance ?? 0);
-}
-
-/** Moves everything away, as somebody would who does not want to pay. */
-async function empty(payer: PrivateKeyAccount): Promise<void> {
-  const args = ['0x000000000000000000000000000000000000bEEF', await shop.held(payer.address)] as const;
-  await shop.send(payer, { to: usdc, data: encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args }) });
 }
 
 afterEach(async () => {
@@ -234,7 +224,7 @@ describe('a payer who does not pay', () => {
     const letSettle = await holdSettlements(service.database);
     const reply = await pay(client, payer);
     expect(reply.status).toBe(200);
-    await empty(payer);
+    await shop.empty(payer);
     await letSettle();
     await until('it to be tried in vain', async () => {
       const { rows } = await service.database.db.query(
@@ -260,7 +250,7 @@ describe('a payer who does not pay', () => {
     const letSettle = await holdSettlements(service.database);
     const lost = await client.request('GET', quotePath, { headers: paymentHeader(signed, terms) });
     const paid = await pay(client, honest);
-    await cancel(other, signed.nonce);
+    await shop.cancel(other, signed.nonce);
     await letSettle();
     await reaches(lost, 'written_off');
     await reaches(paid, 'settled');
@@ -275,7 +265,7 @@ describe('a payer who does not pay', () => {
     const payer = await shop.payer(300n);
     const letSettle = await holdSettlements(service.database);
     const served = await Promise.all([1, 2, 3].map(() => pay(client, payer)));
-    await empty(payer);
+    await shop.empty(payer);
     await letSettle();
     await until('all three to be looked at in vain', async () => {
       const { rowCount } = await db.query(
@@ -284,8 +274,7 @@ describe('a payer who does not pay', () => {
       );
       return rowCount === 3;
     });
-    await shop.network.client.request({ method: 'evm_increaseTime', params: [700] } as never);
-    await shop.network.client.request({ method: 'evm_mine', params: [] } as never);
+    await shop.passTime(700);
     for (const reply of served) await reaches(reply, 'written_off');
     expect(await booked('receivables')).toBe(0n);
     expect(await booked('calls_in_transit')).toBe(0n);
@@ -303,27 +292,3 @@ describe('a payer who does not pay', () => {
     await reaches(again, 'settled');
   });
 });
-
-const cancelAbi = parseAbi([
-  'function cancelAuthorization(address authorizer, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
-]);
-
-async function cancel(payer: PrivateKeyAccount, nonce: `0x${string}`): Promise<void> {
-  const signature = await payer.signTypedData({
-    domain: { name: 'USD Coin', version: '2', chainId: 137, verifyingContract: usdc },
-    types: {
-      CancelAuthorization: [
-        { name: 'authorizer', type: 'address' },
-        { name: 'nonce', type: 'bytes32' },
-      ],
-    },
-    primaryType: 'CancelAuthorization',
-    message: { authorizer: payer.address, nonce },
-  });
-  const [r, s] = [`0x${signature.slice(2, 66)}`, `0x${signature.slice(66, 130)}`] as const;
-  const args = [payer.address, nonce, Number.parseInt(signature.slice(130), 16), r, s] as const;
-  await shop.send(payer, {
-    to: usdc,
-    data: encodeFunctionData({ abi: cancelAbi, functionName: 'cancelAuthorization', args }),
-  });
-}

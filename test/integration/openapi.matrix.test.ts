@@ -733,6 +733,12 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.get('/nano/payments/npy_nothing'),
     ];
   },
+  async payNanoDebt() {
+    return [
+      await service.client.get('/nano/debt/0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359'),
+      await service.client.get('/nano/debt/0x12'),
+    ];
+  },
   async payForCall() {
     const { key } = await onePurchase();
     const pay = (fields: object) =>

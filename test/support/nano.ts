@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createWalletClient, getAddress, type Hex, http } from 'viem';
+import { createWalletClient, encodeFunctionData, getAddress, type Hex, http, parseAbi } from 'viem';
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
 import { encodeSubmission, type SignedAuthorization, toTypedData } from '../../src/chains/authorization.ts';
@@ -24,7 +24,16 @@ export interface Shopfront {
   submit(signed: SignedAuthorization): Promise<Hex>;
   /** A transaction of this wallet, which is given gas for it. */
   send(from: PrivateKeyAccount, call: { readonly to: Hex; readonly data: Hex }): Promise<Hex>;
+  /** Moves everything away, as somebody would who does not want to pay. */
+  empty(payer: PrivateKeyAccount): Promise<void>;
+  cancel(payer: PrivateKeyAccount, nonce: Hex): Promise<void>;
+  /** By the clock of the chain. */
+  passTime(seconds: number): Promise<void>;
 }
+
+const cancelAbi = parseAbi([
+  'function cancelAuthorization(address authorizer, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
+]);
 
 /** The chain that calls are paid on, beside a service that runs. */
 export async function openShopfront(database: TestDatabase): Promise<Shopfront> {
@@ -44,11 +53,39 @@ export async function openShopfront(database: TestDatabase): Promise<Shopfront> 
     await network.client.waitForTransactionReceipt({ hash });
     return hash;
   };
+  const held = (address: Hex) =>
+    network.client.readContract({ address: usdc, abi: tokenAbi, functionName: 'balanceOf', args: [address] });
   return {
     network,
     networks,
     mint,
     send,
+    held,
+    async empty(payer) {
+      const args = ['0x000000000000000000000000000000000000bEEF', await held(payer.address)] as const;
+      await send(payer, { to: usdc, data: encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args }) });
+    },
+    async cancel(payer, nonce) {
+      const signature = await payer.signTypedData({
+        domain: { name: 'USD Coin', version: '2', chainId: 137, verifyingContract: usdc },
+        types: {
+          CancelAuthorization: [
+            { name: 'authorizer', type: 'address' },
+            { name: 'nonce', type: 'bytes32' },
+          ],
+        },
+        primaryType: 'CancelAuthorization',
+        message: { authorizer: payer.address, nonce },
+      });
+      const [r, s] = [`0x${signature.slice(2, 66)}`, `0x${signature.slice(66, 130)}`] as const;
+      const args = [payer.address, nonce, Number.parseInt(signature.slice(130), 16), r, s] as const;
+      const data = encodeFunctionData({ abi: cancelAbi, functionName: 'cancelAuthorization', args });
+      await send(payer, { to: usdc, data });
+    },
+    async passTime(seconds) {
+      await network.client.request({ method: 'evm_increaseTime', params: [seconds] } as never);
+      await network.client.request({ method: 'evm_mine', params: [] } as never);
+    },
     submit: (signed) =>
       send(privateKeyToAccount(generatePrivateKey()), {
         to: multicallAddress,
@@ -59,8 +96,6 @@ export async function openShopfront(database: TestDatabase): Promise<Shopfront> 
       if (atomic > 0n) await mint(account.address, atomic);
       return account;
     },
-    held: (address) =>
-      network.client.readContract({ address: usdc, abi: tokenAbi, functionName: 'balanceOf', args: [address] }),
   };
 }
 
