@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
+import type { Transaction } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { houseAccount, userAccount } from '../ledger/account-id.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Posting } from '../ledger/posting.ts';
+import type { Outcome, Posting } from '../ledger/posting.ts';
 import type { Amount } from '../money/amount.ts';
 import { transferErrors } from '../transfers/errors.ts';
 
@@ -15,13 +16,10 @@ export interface Charge {
   readonly amount: Amount;
   /** What was called, for the history. */
   readonly resource: string;
-  /** Everything that was said, so that another request under the same key is told apart. */
-  readonly fingerprint: Buffer;
-  readonly idempotencyKey: string | undefined;
 }
 
 /** From the balance to the income. */
-export function chargePosting({ caller, amount, resource }: Pick<Charge, 'caller' | 'amount' | 'resource'>): Posting {
+export function chargePosting({ caller, amount, resource }: Charge): Posting {
   return {
     type: chargeType,
     amount,
@@ -35,30 +33,32 @@ export function chargePosting({ caller, amount, resource }: Pick<Charge, 'caller
   };
 }
 
-/** `charged` now, or `charged_before` under the same key, or there is too little. */
-export type Charged = 'charged' | 'charged_before' | 'insufficient_balance';
+/** One posting: instantly, without gas, and exact below a cent. False when there is too little. */
+export async function chargeBalance(ledger: Ledger, charge: Charge): Promise<boolean> {
+  return isCharged(await ledger.post(chargePosting(charge)));
+}
 
-/** One posting: instantly, without gas, and exact below a cent. */
-export async function chargeBalance(ledger: Ledger, charge: Charge): Promise<Charged> {
-  const { caller, fingerprint, idempotencyKey: key } = charge;
-  const { outcome } = await ledger.post({
-    ...chargePosting(charge),
-    ...(key !== undefined && { idempotency: { accountId: caller.accountId, key, requestHash: fingerprint } }),
-  });
+/** The same as the last statement of a commit that keeps the answer. */
+export async function chargeWithin(tx: Transaction, ledger: Ledger, charge: Charge): Promise<boolean> {
+  const [outcome] = await ledger.postWithin(tx, [chargePosting(charge)]);
+  if (outcome === undefined) throw new Error('a charge has no outcome');
+  return isCharged(outcome);
+}
+
+function isCharged({ outcome }: Outcome): boolean {
   switch (outcome) {
     case 'posted':
-      return 'charged';
-    case 'duplicate':
-      return 'charged_before';
+      return true;
     case 'insufficient_balance':
     case 'unknown_account':
-      return 'insufficient_balance';
+      return false;
     case 'frozen_account':
       throw transferErrors.account_frozen();
     case 'key_revoked':
       throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
+    case 'duplicate':
     case 'mismatch':
-      throw httpErrors.idempotency_mismatch();
+      throw new Error(`a charge without a key is ${outcome}`);
   }
 }
 

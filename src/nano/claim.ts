@@ -16,6 +16,8 @@ export interface Claim {
   readonly fingerprint: Buffer;
   readonly identifier: string | null;
   readonly prepaid: boolean;
+  /** It pays a debt, and no call. */
+  readonly clearsDebt: boolean;
   readonly leased: boolean;
   readonly answer: unknown;
   readonly settlementId: string | null;
@@ -67,7 +69,7 @@ export async function claimsOfSettlement(db: Queryable, settlementId: string): P
 }
 
 const select = `SELECT c.id, c.chain, c.token, c.asset, c.payer, c.nonce, c.pay_to, c.atomic, c.valid_after, c.valid_before,
-    c.signature, c.resource, c.fingerprint, c.identifier, c.prepaid, coalesce(c.leased_until > clock_timestamp(), false) AS leased, c.answer,
+    c.signature, c.resource, c.fingerprint, c.identifier, c.prepaid, c.clears_debt, coalesce(c.leased_until > clock_timestamp(), false) AS leased, c.answer,
     c.settlement_id, c.tx_hash, (SELECT s.hash FROM chain_steps s WHERE s.saga_id = c.settlement_id AND s.step = 'submit')
       AS pending_hash, c.claimed_at, c.served_at, c.arrived_at, c.written_off_at, c.lapsed_at
    FROM payment_claims c`;
@@ -88,6 +90,7 @@ interface ClaimRow {
   readonly fingerprint: Buffer;
   readonly identifier: string | null;
   readonly prepaid: boolean;
+  readonly clears_debt: boolean;
   readonly leased: boolean;
   readonly answer: unknown;
   readonly settlement_id: string | null;
@@ -120,6 +123,7 @@ function toClaim(row: ClaimRow): Claim {
     fingerprint: row.fingerprint,
     identifier: row.identifier,
     prepaid: row.prepaid,
+    clearsDebt: row.clears_debt,
     leased: row.leased,
     answer: row.answer,
     settlementId: row.settlement_id,

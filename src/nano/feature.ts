@@ -83,11 +83,12 @@ export const nano: Feature<NanoSettings> = {
 const settlingSeconds = 30;
 
 function openSelling(parts: ServingParts, settings: NanoSettings): SellingParts {
-  const { db, ledger, outgoing, shops, screening, clock, checkpoint, publicUrl } = parts;
+  const { db, ledger, once, outgoing, shops, screening, clock, checkpoint, publicUrl } = parts;
   const { settleSeconds, mostCredit, payerPerMinute, facilitatorUrl } = settings;
   return {
     db,
     ledger,
+    once,
     outgoing,
     merchants: shops.merchants,
     screening,

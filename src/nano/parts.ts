@@ -1,5 +1,6 @@
 import type { Checkpoint } from '../checkpoint.ts';
 import type { Clock } from '../clock.ts';
+import type { Once } from '../http/idempotency.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Screening } from '../withdrawals/screening.ts';
 import type { CallParts } from './calls.ts';
@@ -21,6 +22,7 @@ interface SellingRules {
 /** What calls are sold with. */
 export interface SellingParts extends CallParts {
   readonly ledger: Ledger;
+  readonly once: Once;
   readonly till: Till;
   readonly claim: (claim: NewClaim) => Promise<Claimed>;
   readonly serve: (call: ServedCall) => Promise<boolean>;

@@ -1,10 +1,10 @@
-import type { Caller, RequestCount } from '../http/define-route.ts';
-import { httpErrors } from '../http/errors.ts';
-import { chargeBalance, fingerprintOf } from './charge-balance.ts';
+import type { RequestCount } from '../http/define-route.ts';
+import { fingerprintOf } from './charge-balance.ts';
 import type { SellingParts } from './parts.ts';
 import { type ReadPayment, readPayment } from './payment.ts';
-import { type CallRequest, refuse, runCall, type Sale } from './sale.ts';
+import { type CallRequest, refuse, type Sale } from './sale.ts';
 import { createPaidSale } from './sell-for-payment.ts';
+import { sellFromBalance } from './sell-from-balance.ts';
 
 /** Sells calls: for a payment that the request carries, else from the balance of its key, else it tells the price. */
 export function createSales(parts: SellingParts): (request: CallRequest) => Promise<Sale> {
@@ -37,28 +37,4 @@ async function readOrCount(header: CallRequest['header'], count: RequestCount): 
     await count.address();
     throw error;
   }
-}
-
-/** First the work and then the charge: what fails costs nothing, and what is not paid for is not answered. */
-async function sellFromBalance(parts: SellingParts, request: CallRequest & { readonly caller: Caller }): Promise<Sale> {
-  const { call, input, caller, header } = request;
-  const body = await runCall(parts, request);
-  const charged = await chargeBalance(parts.ledger, {
-    caller,
-    amount: call.price,
-    resource: call.summary,
-    fingerprint: fingerprintOf(call.id, input),
-    idempotencyKey: readKey(header),
-  });
-  if (charged === 'insufficient_balance') return refuse(parts, request, 'insufficient_funds');
-  return { status: 200, body, ...(charged === 'charged_before' && { replayed: true }) };
-}
-
-/** A request that is sent again under the same key is answered again, and charged once. */
-function readKey(header: CallRequest['header']): string | undefined {
-  const key = header('idempotency-key');
-  if (key !== undefined && !/^[\x20-\x7e]{1,255}$/.test(key)) {
-    throw httpErrors.invalid_request('Idempotency-Key must be 1 to 255 printable ASCII characters.');
-  }
-  return key;
 }

@@ -43,7 +43,7 @@ async function sell(parts: SellingParts, request: PaidRequest): Promise<Sale> {
     const earlier = await findEarlier(parts, request);
     if (earlier !== undefined && earlier.identifier === payment.identifier) {
       await count.address();
-      if (!isSame(earlier, request)) throw nanoErrors.payment_identifier_conflict();
+      if (!isFor(earlier, request)) throw nanoErrors.payment_identifier_conflict();
       const sale = await answerEarlier(parts, request, earlier);
       if (sale !== undefined) return sale;
     }
@@ -53,16 +53,25 @@ async function sell(parts: SellingParts, request: PaidRequest): Promise<Sale> {
     await count.address();
     const earlier = await findEarlier(parts, request);
     const sale =
-      earlier !== undefined && isSame(earlier, request) ? await answerEarlier(parts, request, earlier) : undefined;
+      earlier !== undefined && isFor(earlier, request) ? await answerEarlier(parts, request, earlier) : undefined;
     return sale ?? refuse(parts, request, reason);
   }
   await count.payer(payment.authorization.from, parts.rules.payerPerMinute);
   return claimAndServe(parts, request);
 }
 
-/** The signature proves that it comes from whoever sent it the first time. */
-function isSame(earlier: Claim, { payment, fingerprint }: PaidRequest): boolean {
-  return earlier.authorization.signature === payment.authorization.signature && earlier.fingerprint.equals(fingerprint);
+/**
+ * The signature proves that it comes from whoever sent it the first time. A payment that has arrived for a request that failed may be
+ * sent with another one of the same price.
+ */
+function isFor(earlier: Claim, { payment, call, fingerprint }: PaidRequest): boolean {
+  if (earlier.authorization.signature !== payment.authorization.signature) return false;
+  return earlier.fingerprint.equals(fingerprint) || (isSpare(earlier) && earlier.amount.atomic === call.price.atomic);
+}
+
+/** It has arrived, and nothing was or is being served for it. */
+function isSpare({ arrivedAt, servedAt, leased, clearsDebt }: Claim): boolean {
+  return arrivedAt !== null && servedAt === null && !leased && !clearsDebt;
 }
 
 function findEarlier({ db, till: { token } }: SellingParts, { payment }: PaidRequest): Promise<Claim | undefined> {
@@ -109,7 +118,7 @@ async function claimAndServe(parts: SellingParts, request: PaidRequest): Promise
     case 'known': {
       const earlier = await findClaim(db, claimed.id);
       if (earlier === undefined) return claimAndServe(parts, request);
-      if (!earlier.fingerprint.equals(request.fingerprint)) {
+      if (!isFor(earlier, request)) {
         return refuse(parts, request, 'invalid_exact_evm_nonce_already_used');
       }
       // Released, because its call failed, or left behind by a process that is gone: this request takes it over.

@@ -83,7 +83,7 @@ async function handOver(
 
 /**
  * Somebody else submits it: what they refuse is not served, and what they leave open is not asked for again. From the moment
- * they are asked it may have moved, and is not given back any more.
+ * they are asked it may have moved, and is given back only when they refuse it and the chain says that it was not used.
  */
 async function settleElsewhere(
   parts: SellingParts,
@@ -102,7 +102,7 @@ async function settleElsewhere(
   );
   const settled = await facilitator.settle(question);
   if (settled.is === 'settled') return handOver(parts, request, lease, { body, txHash: settled.txHash });
-  if (settled.is === 'refused') {
+  if (settled.is === 'refused' && !(await mayHaveMoved(parts, request))) {
     await releaseClaim(db, lease);
     return refuse(parts, request, settled.reason);
   }
@@ -113,6 +113,12 @@ async function settleElsewhere(
   const claim = await findClaim(db, lease.id);
   if (claim === undefined) throw new Error(`payment ${lease.id} is gone`);
   return pending(parts, claim);
+}
+
+/** A facilitator may have submitted what it calls refused. While the chain does not answer, it may have moved. */
+async function mayHaveMoved({ till }: SellingParts, { payment }: PaidRequest): Promise<boolean> {
+  const { from, nonce } = payment.authorization;
+  return till.funds.isUsed(from, nonce).catch(() => true);
 }
 
 export async function questionOf(parts: SellingParts, request: PaidRequest): Promise<FacilitatorQuestion> {

@@ -125,3 +125,23 @@ test('that does not say how it ended leaves it pending, never to be paid twice, 
   expect(served).toMatchObject({ status: 200, body: { fee: 0.75 } });
   expect(asked.filter((path) => path === '/f/settle')).toHaveLength(1);
 });
+
+test('that refuses what it has submitted is not believed, and the payer is served', async () => {
+  const payer = await shop.payer(100n);
+  const terms = await askPrice(client);
+  const signed = await sign(payer, terms);
+  const headers = { ...paymentHeader(signed, terms), prefer: 'wait=0' };
+  says.settle = async () => {
+    await shop.submit(signed);
+    return { success: false, errorReason: 'unexpected_settle_error', transaction: '', network: 'eip155:137' };
+  };
+  expect(await client.request('GET', quotePath, { headers })).toMatchObject({
+    status: 202,
+    body: { status: 'settlement_pending' },
+  });
+  const served = await until('it to be served', async () => {
+    const reply = await client.request('GET', quotePath, { headers });
+    return reply.status === 202 ? undefined : reply;
+  });
+  expect(served).toMatchObject({ status: 200, body: { fee: 0.75 } });
+});

@@ -154,3 +154,10 @@ test('what was served is settled before what was not', async () => {
   );
   expect((await claimsOf(payer)).filter(({ prepaid }) => prepaid)).toMatchObject([{ arrived: false, attempts: 0 }]);
 });
+
+test('a wallet that was refused while it was empty is served as soon as it is filled', async () => {
+  const payer = await shop.payer(0n);
+  expect(termsOf(await pay(client, payer)).error).toBe('insufficient_funds');
+  await shop.mint(payer.address, 100n);
+  expect((await pay(client, payer)).status).toBe(200);
+});
