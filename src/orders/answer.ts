@@ -68,6 +68,11 @@ export const exampleOrder = {
   fulfilledAt: null,
 } as const satisfies OrderRecord;
 
+/** Where its buyer sees what has become of an order. */
+export function statusUrlOf(orderId: string, publicUrl: string): string {
+  return `${publicUrl}/api/shopping/orders/${orderId}`;
+}
+
 /** What was charged once it is, and until then what was set aside. */
 export function describeOrder(order: Order): OrderRecord {
   const { amount, fee } = order.charged ?? order;

@@ -11,7 +11,7 @@ import { website, websiteOrRefuse } from '../shopping/website-field.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
 import { addressParts } from './address-field.ts';
-import { describeOrder, exampleOrder } from './answer.ts';
+import { describeOrder, exampleOrder, statusUrlOf } from './answer.ts';
 import { createOrderWaits } from './await-order.ts';
 import { type BuyParts, type PreparedOrder, prepareOrder } from './buy.ts';
 import { orderErrors } from './errors.ts';
@@ -79,7 +79,7 @@ export function buyRoute(parts: BuyRouteParts): Route {
       tag: 'Shopping',
       summary: 'Buy something',
       description:
-        'From a shop that takes orders from here. The money is set aside, and paid when the shop has taken the order; if it does not, all of it comes back. 202 means that the shop has not answered yet: look at `/shopping/orders/{orderId}`, or register a webhook for `order.completed` and `order.failed`. Send an Idempotency-Key: after a lost connection the same request never buys twice.',
+        'From a shop that takes orders from here. The money is set aside, and paid when the shop has taken the order; if it does not, all of it comes back. 202 means that the shop has not answered yet: look at `statusUrl`, or register a webhook for `order.completed` and `order.failed`. Send an Idempotency-Key: after a lost connection the same request never buys twice. Without one, the same product to the same address is refused with `possible_duplicate` while the first order is open and for a minute after it was completed.',
       auth: 'key',
       scope: 'pay',
       body,
@@ -98,8 +98,13 @@ export function buyRoute(parts: BuyRouteParts): Route {
         200: { description: 'It is bought', schema: bought, example: { ...example, status: 'completed' } },
         202: {
           description: 'The shop has not answered yet',
-          schema: bought,
-          example: { ...example, success: false, status: 'pending' },
+          schema: bought.extend({ statusUrl: z.string().meta({ description: 'Where to see what has become of it.' }) }),
+          example: {
+            ...example,
+            success: false,
+            status: 'pending',
+            statusUrl: statusUrlOf(orderId, 'https://pay.example.com'),
+          },
         },
       },
       errors: [
@@ -130,7 +135,7 @@ export function buyRoute(parts: BuyRouteParts): Route {
       const placed = await place(parts, { caller, idempotency, prepared, notDuplicateOf: asked.notDuplicateOf });
       checkpoint('order.opened');
       await decided(placed.orderId);
-      const answer = toAnswer(await found(parts, placed.orderId));
+      const answer = toAnswer(await found(parts, placed.orderId), parts.publicUrl());
       return placed.replayed ? { ...answer, replayed: true } : answer;
     },
   );
@@ -162,7 +167,12 @@ async function place(parts: BuyRouteParts, { caller, idempotency, prepared, notD
   const kept = await once({ caller, idempotency, kind: 'orders' }, async (tx) => {
     if (prepared === undefined) throw new Error('an order that was placed is not there');
     await lockPurchases(tx, accountId);
-    await refuseRepetition(tx, { accountId, likeness: prepared.likeness, notDuplicateOf });
+    await refuseRepetition(tx, {
+      accountId,
+      likeness: prepared.likeness,
+      notDuplicateOf,
+      publicUrl: parts.publicUrl(),
+    });
     if (prepared.continueUrl !== undefined) {
       return { status: 200, body: { orderId: await recordHandedOver(tx, prepared, prepared.continueUrl) } };
     }
@@ -180,7 +190,7 @@ async function found({ db }: BuyRouteParts, id: string): Promise<Order> {
 }
 
 /** What has become of it by now. */
-function toAnswer(order: Order) {
+function toAnswer(order: Order, publicUrl: string) {
   const { orderId: id, ...record } = describeOrder(order);
   const members = { orderId: id };
   if (order.status === 'needs_buyer') {
@@ -197,7 +207,8 @@ function toAnswer(order: Order) {
     currency: paidIn,
   };
   if (order.status === 'placed') {
-    return { status: 202 as const, body: { success: false, ...answer, status: 'pending' as const } };
+    const statusUrl = statusUrlOf(id, publicUrl);
+    return { status: 202 as const, body: { success: false, ...answer, status: 'pending' as const, statusUrl } };
   }
   return ok({ success: true, ...answer, status: 'completed' as const });
 }

@@ -30,6 +30,7 @@ export interface BuyParts {
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
   readonly merchants: MerchantSearch;
   readonly checkouts: ShopCheckouts;
+  readonly publicUrl: () => string;
 }
 
 export interface Purchase {
@@ -60,7 +61,12 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
     ...(gate.kind === 'ucp' && { platform: 'ucp' }),
   });
   const likeness = likenessOf(website.name, product.itemId, address);
-  await refuseRepetition(db, { accountId: caller.accountId, likeness, notDuplicateOf: purchase.notDuplicateOf });
+  await refuseRepetition(db, {
+    accountId: caller.accountId,
+    likeness,
+    notDuplicateOf: purchase.notDuplicateOf,
+    publicUrl: parts.publicUrl(),
+  });
   const offer = await askedOf(offerOf(parts, gate, { product, address, asset }));
   refuseUnlessAgreed(offer.total, { asset, most });
   const amount = toAmount(asset, offer.total);

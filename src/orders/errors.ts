@@ -46,9 +46,9 @@ export const orderErrors = defineErrors({
   own_shop: { status: 400, title: 'Your own shop', detail: 'You cannot buy from a shop that pays into your account.' },
   possible_duplicate: {
     status: 409,
-    title: 'You have just bought this',
+    title: 'You have this on order, or have just bought it',
     detail:
-      'The same product was ordered to the same address less than a minute ago: see orderId. If you mean to buy another one, send its id as notDuplicateOf.',
+      'An order of the same product to the same address is open, or was completed less than a minute ago: see `orderId` and `statusUrl`. If you mean to buy another one, send that id as notDuplicateOf.',
   },
   order_failed: {
     status: 409,

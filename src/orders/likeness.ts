@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { lockUntilCommit } from '../db/locks.ts';
+import { statusUrlOf } from './answer.ts';
 import { orderErrors } from './errors.ts';
 import { type OrderRow, selectOrder, shownStatus, toOrder } from './order.ts';
 import { normalizeAddress, type ShippingAddress } from './shipping-address.ts';
 
-/** How long the same purchase is taken for a repetition. */
+/** How long after its end the same purchase is taken for a repetition. While it is open, it always is. */
 const alikeSeconds = 60;
 
 /** What two purchases have in common that are likely one. */
@@ -20,23 +21,28 @@ export interface Repetition {
   readonly likeness: Buffer;
   /** The order that it is not a repetition of, as its buyer says. */
   readonly notDuplicateOf: string | undefined;
+  readonly publicUrl: string;
 }
 
-/** Agents try again under fresh keys. What has failed, or went to the buyer, may be tried again at once. */
+/**
+ * Agents send a purchase again under fresh keys, often because the shop has been slow. An order that failed, or that the shop handed
+ * over to the buyer, may be tried again at once.
+ */
 export async function refuseRepetition(
   db: Queryable,
-  { accountId, likeness, notDuplicateOf }: Repetition,
+  { accountId, likeness, notDuplicateOf, publicUrl }: Repetition,
 ): Promise<void> {
   const { rows } = await db.query<OrderRow>(
-    `${selectOrder} WHERE o.account_id = $1 AND o.likeness = $2 AND o.status IN ('placed', 'completed')
-        AND o.created_at > clock_timestamp() - make_interval(secs => ${alikeSeconds})
+    `${selectOrder} WHERE o.account_id = $1 AND o.likeness = $2
+        AND (o.status = 'placed' OR (o.status = 'completed'
+          AND o.finished_at > clock_timestamp() - make_interval(secs => ${alikeSeconds})))
       ORDER BY o.created_at DESC, o.id DESC LIMIT 1`,
     [accountId, likeness],
   );
   const [row] = rows;
   if (row === undefined || row.id === notDuplicateOf) return;
   throw orderErrors.possible_duplicate(undefined, {
-    members: { orderId: row.id, orderStatus: shownStatus(toOrder(row)) },
+    members: { orderId: row.id, orderStatus: shownStatus(toOrder(row)), statusUrl: statusUrlOf(row.id, publicUrl) },
   });
 }
 
