@@ -13,6 +13,7 @@ export const merchants: Feature = {
       columns: [
         { table: 'merchants', key: ['domain'], column: 'sealed_orders_secret' },
         { table: 'merchant_claims', key: ['domain', 'account_id'], column: 'sealed_orders_secret' },
+        { table: 'order_secrets', key: ['order_id'], column: 'sealed' },
       ],
     },
   ],

@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/database.ts';
+import type { Queryable, Transaction } from '../db/database.ts';
 import type { Secrets } from '../secrets.ts';
 
 /** A domain that the registry knows. Of any other domain only its own site can say whether it takes orders. */
@@ -19,6 +19,12 @@ export async function findMerchant(db: Queryable, domain: string): Promise<Merch
     [domain],
   );
   return rows[0];
+}
+
+/** The same, held until the caller's commit: nobody gives the domain to another account before that. */
+export async function holdMerchant(tx: Transaction, domain: string): Promise<Merchant | undefined> {
+  await tx.query('SELECT FROM merchants WHERE domain = $1 FOR SHARE', [domain]);
+  return findMerchant(tx, domain);
 }
 
 /** The domains that an account has proved or was given, the disabled ones too: their orders are still its own. */

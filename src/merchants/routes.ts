@@ -238,7 +238,7 @@ function deleteRoute({ once, ledger, outgoing }: MerchantParts): Route {
       tag,
       summary: 'Give a domain up',
       description:
-        'It takes no orders any more, until somebody proves it anew. What it is owed is paid into your balance first. Fulfil and refund its orders before.',
+        'It takes no orders any more, until somebody proves it anew. What it is owed is paid into your balance first. Orders that are still open stay yours: they go on being sent to the address that they were first sent to, signed with the secret that you have now, and are paid into your balance. You can still fulfil and refund your sales.',
       auth: 'key',
       scope: 'manage',
       params,

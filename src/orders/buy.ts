@@ -52,7 +52,7 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
   const { db, merchants } = parts;
   const { caller, website, asset, most } = purchase;
   const gate = await askedOf(gateOrRefuse(parts, website));
-  if (gate.sellerId === caller.accountId) throw orderErrors.own_shop();
+  if (gate.merchantId === caller.accountId) throw orderErrors.own_shop();
   const address = await addressOrRefuse(db, caller.accountId, purchase.shippingAddress);
   const product = await productOrRefuse(merchants, {
     website,
@@ -79,6 +79,7 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
   return {
     accountId: caller.accountId,
     domain: website.name,
+    merchantId: gate.merchantId,
     channel: offer.channel,
     product,
     address,

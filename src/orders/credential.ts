@@ -82,6 +82,8 @@ export interface KnownCredential {
   readonly isRedeemed: boolean;
   /** Void, past its time, or of an order that is decided. */
   readonly isOver: boolean;
+  /** Whether the domain has come to another account since the order was opened. */
+  readonly changedHands: boolean;
 }
 
 /** Held until the caller's commit: whoever gives the money back waits, and then finds it redeemed. */
@@ -89,8 +91,12 @@ export async function lockCredential(tx: Transaction, token: string): Promise<Kn
   const { rows } = await tx.query<KnownCredential>(
     `SELECT c.order_id AS "orderId", c.domain, c.checkout_id AS "checkoutId", c.minor, c.currency,
             c.redeem_key AS "redeemKey", c.redeemed_at IS NOT NULL AS "isRedeemed",
-            c.voided_at IS NOT NULL OR c.expires_at <= clock_timestamp() OR o.finished_at IS NOT NULL AS "isOver"
+            c.voided_at IS NOT NULL OR c.expires_at <= clock_timestamp() OR o.finished_at IS NOT NULL AS "isOver",
+            m.account_id IS DISTINCT FROM coalesce(o.merchant_id, first.account_id) AS "changedHands"
        FROM payment_credentials c JOIN orders o ON o.id = c.order_id
+       LEFT JOIN merchants m ON m.domain = o.domain
+       -- A domain without an account stays the same shop when its first account proves it.
+       LEFT JOIN claimants first ON first.kind = 'domain' AND first.name = o.domain
       WHERE c.token_hash = $1 FOR UPDATE OF c`,
     [hashToken(token)],
   );

@@ -44,6 +44,12 @@ export const orderErrors = defineErrors({
     detail: 'USDC pays what is priced in US dollars, EURC what is priced in euros, and nothing else.',
   },
   own_shop: { status: 400, title: 'Your own shop', detail: 'You cannot buy from a shop that pays into your account.' },
+  merchant_changed: {
+    status: 409,
+    title: 'The shop has just changed',
+    detail:
+      'The shop was given to another account, or moved its orders elsewhere, while the order was prepared. Nothing was charged. Send the request again.',
+  },
   possible_duplicate: {
     status: 409,
     title: 'You have this on order, or have just bought it',

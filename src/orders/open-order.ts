@@ -10,6 +10,7 @@ import type { Secrets } from '../secrets.ts';
 import type { CheckoutTotal } from './checkout.ts';
 import { issueCredential, newCredentialToken } from './credential.ts';
 import type { OrderedProduct } from './find-product.ts';
+import { requireSameMerchant } from './gate.ts';
 import type { OrderAsset, OrderChannel } from './order.ts';
 import { held } from './postings.ts';
 import { orderSaga } from './saga.ts';
@@ -18,6 +19,8 @@ import type { ShippingAddress } from './shipping-address.ts';
 export interface NewOrder {
   readonly accountId: bigint;
   readonly domain: string;
+  /** Whose the domain is. */
+  readonly merchantId: bigint | null;
   readonly channel: OrderChannel;
   readonly product: OrderedProduct;
   readonly address: ShippingAddress;
@@ -42,6 +45,7 @@ export async function openOrder(
   { ledger, secrets, keyId, validSeconds }: OpenOptions,
   order: NewOrder,
 ): Promise<{ readonly id: string; readonly outcome: Outcome['outcome'] }> {
+  await requireSameMerchant(tx, order);
   const id = newId('ord');
   const transferId = newPostingId();
   await insertOrder(tx, id, { ...order, status: 'placed', transferId, validSeconds });
@@ -79,9 +83,9 @@ async function insertOrder(tx: Transaction, id: string, order: OrderToInsert): P
   await tx.query(
     `INSERT INTO orders (id, account_id, domain, channel, checkout, product_title, product_brand, product_url, item_id,
         shipping_address, likeness, asset, amount, fee, transfer_id, ask_key, cancel_key, expires_at, status, continue_url,
-        finished_at)
+        finished_at, merchant_id)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-        clock_timestamp() + make_interval(secs => $18), $19, $20, CASE WHEN $19 = 'placed' THEN NULL ELSE clock_timestamp() END)`,
+        clock_timestamp() + make_interval(secs => $18), $19, $20, CASE WHEN $19 = 'placed' THEN NULL ELSE clock_timestamp() END, $21)`,
     [
       id,
       order.accountId,
@@ -103,6 +107,7 @@ async function insertOrder(tx: Transaction, id: string, order: OrderToInsert): P
       order.validSeconds,
       status,
       order.continueUrl ?? null,
+      order.merchantId,
     ],
   );
 }

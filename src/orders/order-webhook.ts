@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { unsealOrdersSecret } from '../merchants/find-merchant.ts';
 import { toJsonNumber } from '../money/amount.ts';
 import { OutgoingError } from '../outgoing/outgoing.ts';
 import { cleanText } from '../shopping/clean-text.ts';
@@ -7,6 +6,7 @@ import { readJson } from '../shopping/read-answer.ts';
 import { signatureHeaders } from '../signed-requests/sign-message.ts';
 import type { ShopAnswer } from './checkout.ts';
 import type { Order } from './order.ts';
+import { unsealSecretOf } from './order-secret.ts';
 import type { OrderParts } from './parts.ts';
 import { safeLink } from './safe-link.ts';
 
@@ -29,9 +29,9 @@ export async function sendOrder(
   order: Order,
   type: 'order.placed' | 'order.cancelled',
 ): Promise<ShopAnswer> {
-  const { id, channel, domain } = order;
+  const { id, channel } = order;
   if (channel.kind !== 'webhook') throw new Error(`order ${id} goes to a checkout`);
-  const secret = await unsealOrdersSecret(db, secrets, domain);
+  const secret = await unsealSecretOf(db, secrets, id);
   if (secret === undefined) return { state: 'unknown', why: 'there is no secret to sign it with' };
   const body = JSON.stringify({ type, ...describeToShop(order) });
   const timestampSeconds = Math.floor(clock.now() / 1_000);

@@ -15,6 +15,8 @@ export interface Order {
   readonly id: string;
   readonly accountId: bigint;
   readonly domain: string;
+  /** The account that the domain belonged to when the order was opened. Null where it belonged to none. */
+  readonly merchantId: bigint | null;
   readonly channel: OrderChannel;
   readonly product: {
     readonly title: string;
@@ -71,7 +73,7 @@ export async function findOrder(db: Queryable, id: string): Promise<Order | unde
   return rows[0] && toOrder(rows[0]);
 }
 
-export const selectOrder = `SELECT o.id, o.account_id, o.domain, o.channel, o.checkout, o.product_title, o.product_brand,
+export const selectOrder = `SELECT o.id, o.account_id, o.domain, o.merchant_id, o.channel, o.checkout, o.product_title, o.product_brand,
     o.product_url, o.item_id, o.shipping_address, o.asset, o.amount, o.fee, o.transfer_id, o.ask_key, o.cancel_key,
     o.asked_at, o.expires_at, o.status, o.charged, o.charged_fee, o.merchant_order_id, o.merchant_url, o.continue_url,
     o.error, o.error_code, o.created_at, o.finished_at, f.fulfilled_at, f.tracking_url,
@@ -82,6 +84,7 @@ export interface OrderRow {
   readonly id: string;
   readonly account_id: bigint;
   readonly domain: string;
+  readonly merchant_id: bigint | null;
   readonly channel: 'ucp' | 'webhook';
   readonly checkout: Checkout & { readonly url: string };
   readonly product_title: string;
@@ -118,6 +121,7 @@ export function toOrder(row: OrderRow): Order {
     id: row.id,
     accountId: row.account_id,
     domain: row.domain,
+    merchantId: row.merchant_id,
     channel:
       row.channel === 'ucp' ? { kind: 'ucp', checkout: row.checkout } : { kind: 'webhook', url: row.checkout.url },
     product: { title: row.product_title, brand: row.product_brand, url: row.product_url, itemId: row.item_id },

@@ -82,8 +82,10 @@ interface Redemption {
 
 async function redeem(tx: Parameters<typeof lockCredential>[0], asked: Redemption) {
   const known = await lockCredential(tx, asked.token);
-  // What was issued to another shop is as unknown as what was never issued.
-  if (known === undefined || !asked.domains.includes(known.domain)) throw credentialErrors.credential_unknown();
+  // What was issued to another shop, or to a former owner of the domain, is as unknown as what was never issued.
+  if (known === undefined || !asked.domains.includes(known.domain) || known.changedHands) {
+    throw credentialErrors.credential_unknown();
+  }
   const mismatched = [
     ...(known.checkoutId === asked.checkout_id ? [] : ['checkout_id']),
     ...(known.minor === BigInt(asked.amount) ? [] : ['amount']),

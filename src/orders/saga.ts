@@ -12,6 +12,7 @@ export const orderSaga = defineSaga({
   fixed: [
     'account_id',
     'domain',
+    'merchant_id',
     'channel',
     'checkout',
     'item_id',

@@ -16,11 +16,11 @@ type Accepted = Extract<ShopAnswer, { state: 'accepted' }>;
 
 /** The shop has the order: it is paid, in the commit that says so. Of two processes one does it. */
 export async function captureOrder({ db, ledger }: SettleParts, order: Order, accepted: Accepted): Promise<void> {
-  const { id, domain, asset } = order;
+  const { id } = order;
   const charged = chargedFor(order, accepted.total);
-  const claimantId = await openSeller(db, domain, asset);
+  const claimantId = await openSeller(db, order);
   await db.transaction(async (tx) => {
-    const seller = await findSeller(tx, { domain, claimantId, asset });
+    const seller = await findSeller(tx, order, claimantId);
     const { rowCount } = await tx.query(
       `UPDATE orders SET status = 'completed', charged = $2, charged_fee = $3, merchant_order_id = $4, merchant_url = $5,
           seller_id = $6, updated_at = now(), finished_at = now()

@@ -22,7 +22,15 @@ afterEach(async () => {
 });
 
 async function empty(): Promise<void> {
-  for (const table of ['operator_secrets', 'wallet_seeds', 'agent_keys', 'merchants', 'merchant_claims', 'accounts']) {
+  for (const table of [
+    'operator_secrets',
+    'wallet_seeds',
+    'agent_keys',
+    'merchants',
+    'merchant_claims',
+    'order_secrets',
+    'accounts',
+  ]) {
     await db.query(`DELETE FROM ${table}`);
   }
 }
@@ -40,7 +48,7 @@ const rotate = (old: string, fresh: string, on: Database = db, say: (line: strin
 const kept: Readonly<Partial<Record<SealPurpose, number>>> = {
   'wallet-seed': 2,
   'agent-keys': 1,
-  'merchant-orders': 4,
+  'merchant-orders': 5,
 };
 
 /** Something of several kinds, sealed with this secret. */
@@ -64,6 +72,10 @@ async function sealSome(secret: string): Promise<void> {
       [domain, rows[0]?.id, 't'.repeat(32), seal('merchant-orders', `claim of ${domain}`)],
     );
   }
+  await db.query('ALTER TABLE order_secrets DROP CONSTRAINT IF EXISTS order_secrets_order_id_fkey');
+  await db.query("INSERT INTO order_secrets (order_id, sealed) VALUES ('ord_1', $1)", [
+    seal('merchant-orders', 'an open order'),
+  ]);
 }
 
 /** How many there are of each kind that this secret opens, whatever they say. */
@@ -122,7 +134,7 @@ describe('a new secret', () => {
     await rotate(first, second, db, (line) => said.push(line));
     expect(await openable(second)).toEqual(kept);
     expect(await openable(first)).toEqual({});
-    expect(said).toContain('merchant-orders: 4 sealed with the new secret.');
+    expect(said).toContain('merchant-orders: 5 sealed with the new secret.');
     const { secrets } = await start({ current: second });
     const { rows } = await db.query<{ sealed: Buffer }>('SELECT sealed FROM wallet_seeds ORDER BY id');
     expect(rows.map((row) => secrets.open('wallet-seed', row.sealed))).toEqual(['seed 1', 'seed 2']);
