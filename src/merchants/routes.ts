@@ -62,7 +62,7 @@ function registerRoute({ db, once, secrets, outgoing }: MerchantParts): Route {
       tag,
       summary: 'Register a shop’s domain as yours',
       description:
-        'The first step of a merchant. Put the file that `proof` describes on the domain and call `verify`: from then on its orders are paid into your balance, with all that it was owed before. `ordersUrl` is for shops that do not take orders over UCP: each order is sent there, signed with `ordersSecret`, which is shown only here. Registering a domain again keeps its proof and makes a new secret.',
+        'The first step of a merchant. Put the file that `proof` describes on the domain and call `verify`: from then on its orders are paid into your balance, with all that it was owed before. `ordersUrl` is for shops that do not take orders over UCP: each order is sent there, signed with `ordersSecret`, which is shown only here. Answer `order.placed` with `{"status": "accepted"}`, `refused` or `pending`; it is sent again until you decide. After `expiresAt`, or when the buyer cancels, `order.cancelled` is sent: answer `cancelled`, or `accepted` if you have taken the order. An order that you have not accepted by `voidAt` is void: the money goes back to the buyer, and nothing may be sent. Registering a domain again keeps its proof and makes a new secret.',
       auth: 'key',
       scope: 'manage',
       body: z.strictObject({

@@ -7,7 +7,7 @@ import { findOrder, type Order } from './order.ts';
 import { shopOf } from './order-channel.ts';
 import type { OrderParts } from './parts.ts';
 import { orderSaga } from './saga.ts';
-import { captureOrder, type Ending, releaseOrder } from './settle-order.ts';
+import { cancelledByBuyer, captureOrder, type Ending, releaseOrder } from './settle-order.ts';
 
 /** A quarter of the lane's slots. */
 const turnsPerShop = 4;
@@ -28,16 +28,21 @@ export function orderHandler(parts: OrderParts): SagaHandler {
 
 /**
  * Asks the shop, and does what its answer says. A shop that was asked before is first asked what has become of it, and only if it
- * knows of nothing asked again, under the same key.
+ * knows of nothing asked again, under the same key. When its time is over, or the buyer does not want the order any more, it is asked
+ * to cancel instead.
  */
 async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> {
   const { db, clock, checkpoint = noCheckpoint } = parts;
   const shop = shopOf(parts, order);
   const isOver = clock.now() >= order.expiresAt.getTime();
-  let answer: ShopAnswer = order.askedAt === null ? { state: 'open' } : await shop.look();
-  if (answer.state === 'open' && !isOver) {
-    // Somebody else may have decided it meanwhile: then nobody asks the shop for it any more.
-    if (!(await markAsked(db, order.id))) return 'rest';
+  const isWanted = order.cancelRequestedAt === null;
+  const mayAsk = !isOver && isWanted;
+  // To a shop that gets orders by message, looking would be asking; whether it has the order it says when it is asked to cancel.
+  const mayLook = order.askedAt !== null && (mayAsk || order.channel.kind === 'ucp');
+  let answer: ShopAnswer = mayLook ? await shop.look() : { state: 'open' };
+  if (answer.state === 'open' && mayAsk) {
+    // It may have been decided or cancelled meanwhile: then the shop is not asked to take it.
+    if (!(await markAsked(db, order.id))) return 'go_on';
     answer = await shop.ask();
   }
   checkpoint('order.answered');
@@ -62,16 +67,18 @@ async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> 
     case 'open':
     case 'in_progress':
     case 'unknown': {
+      if (!isWanted) return takeBack(parts, order, cancelledByBuyer);
       const late = failed('no_answer', 'The shop did not take the order in time.');
       return isOver ? takeBack(parts, order, late) : waitFor(order, clock.now(), describe(answer));
     }
   }
 }
 
-/** From then on the shop may have it. False when it is decided. */
+/** From then on the shop may have it. False when it is decided, or not wanted any more. */
 async function markAsked(db: OrderParts['db'], id: string): Promise<boolean> {
   const { rowCount } = await db.query(
-    `UPDATE orders SET asked_at = coalesce(asked_at, clock_timestamp()) WHERE id = $1 AND status = 'placed'`,
+    `UPDATE orders SET asked_at = coalesce(asked_at, clock_timestamp()) WHERE id = $1 AND status = 'placed'
+        AND cancel_requested_at IS NULL`,
     [id],
   );
   return rowCount === 1;
@@ -93,8 +100,8 @@ function failed(why: RefusalKind | 'no_answer', reason: string): Extract<Ending,
 }
 
 /**
- * As long as the shop has not redeemed what it was given, it cannot have taken the order. If it has, only its own word that
- * nothing comes of it counts: another request of ours may still be with it.
+ * As long as the shop has not redeemed what it was given, it cannot have taken the order. If it has, its own word that nothing comes
+ * of it counts: another request of ours may still be with it. It has until the last deadline to say so.
  */
 async function takeBack(parts: OrderParts, order: Order, ending: Ending): Promise<SagaStep> {
   const shop = shopOf(parts, order);
@@ -115,6 +122,7 @@ async function takeBack(parts: OrderParts, order: Order, ending: Ending): Promis
     await releaseOrder(parts, order, ending, 'the shop said so');
     return 'rest';
   }
+  if ((await releaseOrder(parts, order, ending, 'after the last deadline')) !== 'with_the_shop') return 'rest';
   return { ...waitFor(order, parts.clock.now(), 'the shop to say whether it has the order'), isTrouble: true };
 }
 

@@ -31,6 +31,12 @@ export const orderRecord = z.object({
   error: untrusted.nullable().meta({ description: 'Why it failed.' }),
   errorCode: z.string().nullable(),
   createdAt: z.iso.datetime(),
+  voidAt: z.iso.datetime().nullable().meta({
+    description: 'The last deadline: if the shop has not taken the order by then, all the money comes back.',
+  }),
+  cancelRequestedAt: z.iso.datetime().nullable().meta({
+    description: 'When you asked to cancel it while the shop might have taken it.',
+  }),
   finishedAt: z.iso.datetime().nullable(),
   fulfilledAt: z.iso.datetime().nullable(),
 });
@@ -64,6 +70,8 @@ export const exampleOrder = {
   error: null,
   errorCode: null,
   createdAt: '2026-01-15T10:00:00.000Z',
+  voidAt: '2026-01-16T10:15:00.000Z',
+  cancelRequestedAt: null,
   finishedAt: '2026-01-15T10:00:01.000Z',
   fulfilledAt: null,
 } as const satisfies OrderRecord;
@@ -97,6 +105,8 @@ export function describeOrder(order: Order): OrderRecord {
     error: order.error,
     errorCode: order.errorCode,
     createdAt: order.createdAt.toISOString(),
+    voidAt: order.voidAt?.toISOString() ?? null,
+    cancelRequestedAt: order.cancelRequestedAt?.toISOString() ?? null,
     finishedAt: order.finishedAt?.toISOString() ?? null,
     fulfilledAt: order.fulfilledAt?.toISOString() ?? null,
   };
@@ -104,11 +114,21 @@ export function describeOrder(order: Order): OrderRecord {
 
 /** A sale as the shop sees it: where to send it, and nothing of what the buyer pays us. */
 export const saleRecord = orderRecord
-  .omit({ fee: true, total: true, transferId: true, continueUrl: true, error: true, errorCode: true })
+  .omit({
+    fee: true,
+    total: true,
+    transferId: true,
+    continueUrl: true,
+    error: true,
+    errorCode: true,
+    voidAt: true,
+    cancelRequestedAt: true,
+  })
   .extend({ refundable: z.number().meta({ description: 'What can still be refunded.' }) });
 
 export function describeSale(order: Order): z.input<typeof saleRecord> {
-  const { fee, total, transferId, continueUrl, error, errorCode, ...rest } = describeOrder(order);
+  const { fee, total, transferId, continueUrl, error, errorCode, voidAt, cancelRequestedAt, ...rest } =
+    describeOrder(order);
   const refundable = order.charged === null ? 0 : toJsonNumber(refundableOf(order));
   return { ...rest, refundable };
 }
@@ -119,7 +139,7 @@ export function refundableOf({ charged, refunded, asset }: Order) {
 }
 
 export const exampleSale = (() => {
-  const { fee, total, transferId, continueUrl, error, errorCode, ...rest } = exampleOrder;
+  const { fee, total, transferId, continueUrl, error, errorCode, voidAt, cancelRequestedAt, ...rest } = exampleOrder;
   return { ...rest, refundable: 24 };
 })();
 

@@ -2,10 +2,13 @@ import type { Queryable } from '../db/database.ts';
 
 const lookEveryMs = 60;
 
+/** Ends when the order is decided, or after a while. */
+export type OrderWaits = (id: string) => Promise<void>;
+
 /**
  * Waits until orders are decided, by whichever process. One look at the database serves all who wait in this one.
  */
-export function createOrderWaits(db: Queryable, withinMs: number): (id: string) => Promise<void> {
+export function createOrderWaits(db: Queryable, withinMs: number): OrderWaits {
   const waiting = new Map<string, Set<() => void>>();
   let looking = false;
 

@@ -5,6 +5,7 @@ import { amountNumber, amountOrRefuse, currency } from '../http/amount-field.ts'
 import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import type { Once } from '../http/idempotency.ts';
+import type { ErrorKind } from '../http/problem.ts';
 import { findKey } from '../ledger/kept-answers.ts';
 import { shoppingErrors } from '../shopping/errors.ts';
 import { website, websiteOrRefuse } from '../shopping/website-field.ts';
@@ -12,7 +13,7 @@ import { transferErrors } from '../transfers/errors.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
 import { addressParts } from './address-field.ts';
 import { describeOrder, exampleOrder, statusUrlOf } from './answer.ts';
-import { createOrderWaits } from './await-order.ts';
+import type { OrderWaits } from './await-order.ts';
 import { type BuyParts, type PreparedOrder, prepareOrder } from './buy.ts';
 import { orderErrors } from './errors.ts';
 import { lockPurchases, refuseRepetition } from './likeness.ts';
@@ -24,8 +25,10 @@ export interface BuyRouteParts extends BuyParts {
   readonly checkpoint?: Checkpoint;
   /** How long a shop may take to take an order. */
   readonly validSeconds: number;
-  /** How long whoever buys waits for it before being told that it is pending. */
-  readonly waitSeconds: number;
+  /** How long after that a shop that may have taken it has to say so. */
+  readonly voidSeconds: number;
+  /** How the buyer waits for the shop before being told that the order is pending. */
+  readonly decided: OrderWaits;
 }
 
 const body = z.strictObject({
@@ -66,11 +69,13 @@ const bought = z.object({
 });
 const example = { success: true, orderId, transferId, amount, fee, total, currency: 'USDC' as const };
 
+/** Errors about an order that is there. */
+const ofPlacedOrders: readonly ErrorKind[] = [orderErrors.order_not_found, orderErrors.order_taken];
+
 const { merchant_unreachable, merchant_too_slow, merchant_unsupported } = shoppingErrors;
 
 export function buyRoute(parts: BuyRouteParts): Route {
-  const { db, outgoing, checkpoint = noCheckpoint } = parts;
-  const decided = createOrderWaits(db, parts.waitSeconds * 1_000);
+  const { outgoing, checkpoint = noCheckpoint, decided } = parts;
   return defineRoute(
     {
       id: 'buyProduct',
@@ -79,7 +84,7 @@ export function buyRoute(parts: BuyRouteParts): Route {
       tag: 'Shopping',
       summary: 'Buy something',
       description:
-        'From a shop that takes orders from here. The money is set aside, and paid when the shop has taken the order; if it does not, all of it comes back. 202 means that the shop has not answered yet: look at `statusUrl`, or register a webhook for `order.completed` and `order.failed`. Send an Idempotency-Key: after a lost connection the same request never buys twice. Without one, the same product to the same address is refused with `possible_duplicate` while the first order is open and for a minute after it was completed.',
+        'From a shop that takes orders from here. The money is set aside, and paid when the shop has taken the order; if it does not, all of it comes back. 202 means that the shop has not answered yet: look at `statusUrl`, or register a webhook for `order.completed` and `order.failed`, or cancel it. Send an Idempotency-Key: after a lost connection the same request never buys twice. Without one, the same product to the same address is refused with `possible_duplicate` while the first order is open and for a minute after it was completed.',
       auth: 'key',
       scope: 'pay',
       body,
@@ -108,7 +113,7 @@ export function buyRoute(parts: BuyRouteParts): Route {
         },
       },
       errors: [
-        ...Object.values(orderErrors).filter(({ code }) => code !== orderErrors.order_not_found.code),
+        ...Object.values(orderErrors).filter((error) => !ofPlacedOrders.includes(error)),
         merchant_unreachable,
         merchant_too_slow,
         merchant_unsupported,
@@ -162,7 +167,7 @@ interface Placing {
 
 /** One commit: the order and the money for it, or what was placed under this key before. */
 async function place(parts: BuyRouteParts, { caller, idempotency, prepared, notDuplicateOf }: Placing) {
-  const { once, ledger, secrets, validSeconds } = parts;
+  const { once, ledger, secrets, validSeconds, voidSeconds } = parts;
   const { accountId, keyId } = caller;
   const kept = await once({ caller, idempotency, kind: 'orders' }, async (tx) => {
     if (prepared === undefined) throw new Error('an order that was placed is not there');
@@ -176,7 +181,7 @@ async function place(parts: BuyRouteParts, { caller, idempotency, prepared, notD
     if (prepared.continueUrl !== undefined) {
       return { status: 200, body: { orderId: await recordHandedOver(tx, prepared, prepared.continueUrl) } };
     }
-    const { id, outcome } = await openOrder(tx, { ledger, secrets, keyId, validSeconds }, prepared);
+    const { id, outcome } = await openOrder(tx, { ledger, secrets, keyId, validSeconds, voidSeconds }, prepared);
     requirePosted(outcome, 'a new order');
     return { status: 200, body: { orderId: id } };
   });

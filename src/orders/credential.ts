@@ -80,6 +80,9 @@ export interface KnownCredential {
   readonly currency: string;
   readonly redeemKey: string | null;
   readonly isRedeemed: boolean;
+  readonly isVoid: boolean;
+  /** The last deadline of its order. */
+  readonly voidAt: Date | null;
   /** Void, past its time, or of an order that is decided. */
   readonly isOver: boolean;
   /** Whether the domain has come to another account since the order was opened. */
@@ -91,6 +94,7 @@ export async function lockCredential(tx: Transaction, token: string): Promise<Kn
   const { rows } = await tx.query<KnownCredential>(
     `SELECT c.order_id AS "orderId", c.domain, c.checkout_id AS "checkoutId", c.minor, c.currency,
             c.redeem_key AS "redeemKey", c.redeemed_at IS NOT NULL AS "isRedeemed",
+            c.voided_at IS NOT NULL AS "isVoid", o.void_at AS "voidAt",
             c.voided_at IS NOT NULL OR c.expires_at <= clock_timestamp() OR o.finished_at IS NOT NULL AS "isOver",
             m.account_id IS DISTINCT FROM coalesce(o.merchant_id, first.account_id) AS "changedHands"
        FROM payment_credentials c JOIN orders o ON o.id = c.order_id

@@ -66,6 +66,11 @@ export const orderErrors = defineErrors({
     title: 'The shop wants to see the buyer',
     detail: 'The order can only be finished by hand, at continueUrl. Nothing was charged.',
   },
+  order_taken: {
+    status: 409,
+    title: 'The shop has taken the order',
+    detail: 'The shop has taken the order and is paid, so it cannot be cancelled here. Ask the shop for a refund.',
+  },
   order_not_found: { status: 404, title: 'No such order', detail: 'You have no order with this id.' },
 });
 

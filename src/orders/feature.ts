@@ -2,7 +2,9 @@ import { z } from 'zod';
 import type { Feature } from '../feature.ts';
 import { defineSettings } from '../settings.ts';
 import { orderHandler } from './advance-order.ts';
+import { createOrderWaits } from './await-order.ts';
 import { buyRoute } from './buy-route.ts';
+import { cancelRoute } from './cancel-route.ts';
 import { addOrderCommands } from './commands.ts';
 import { orderEvents } from './events.ts';
 import { addHandlerPages } from './handler-pages.ts';
@@ -15,6 +17,8 @@ import { saleRoutes } from './sale-routes.ts';
 interface OrderSettings {
   /** How long a shop may take to take an order. */
   readonly validSeconds: number;
+  /** How long after that a shop that may have taken it has to say so. */
+  readonly voidSeconds: number;
   /** How long whoever buys waits for the answer. */
   readonly waitSeconds: number;
 }
@@ -25,15 +29,18 @@ export const orders: Feature<OrderSettings> = {
     variables: {
       ORDER_ANSWER_SECONDS: z.coerce.number().int().min(1).max(25).default(10),
       ORDER_DEADLINE_SECONDS: z.coerce.number().int().min(30).max(86_400).default(900),
+      ORDER_LAST_DEADLINE_SECONDS: z.coerce.number().int().min(60).max(2_592_000).default(86_400),
     },
     readme: [
       '| `ORDER_ANSWER_SECONDS` | `10` | how long a purchase waits for the shop before it is answered as pending |',
-      '| `ORDER_DEADLINE_SECONDS` | `900` | how long a shop may take to take an order; after that all the money comes back |',
+      '| `ORDER_DEADLINE_SECONDS` | `900` | how long a shop may take to take an order; after that all the money comes back, unless the shop may have taken it |',
+      '| `ORDER_LAST_DEADLINE_SECONDS` | `86400` | how long after that a shop that may have taken an order has to say so; then the order is void and all the money comes back |',
     ],
-    harmless: ['ORDER_ANSWER_SECONDS', 'ORDER_DEADLINE_SECONDS'],
-    read: ({ ORDER_ANSWER_SECONDS, ORDER_DEADLINE_SECONDS }) => ({
+    harmless: ['ORDER_ANSWER_SECONDS', 'ORDER_DEADLINE_SECONDS', 'ORDER_LAST_DEADLINE_SECONDS'],
+    read: ({ ORDER_ANSWER_SECONDS, ORDER_DEADLINE_SECONDS, ORDER_LAST_DEADLINE_SECONDS }) => ({
       waitSeconds: ORDER_ANSWER_SECONDS,
       validSeconds: ORDER_DEADLINE_SECONDS,
+      voidSeconds: ORDER_LAST_DEADLINE_SECONDS,
     }),
   }),
   chapters: [
@@ -48,9 +55,11 @@ export const orders: Feature<OrderSettings> = {
   sagas: [{ saga: orderSaga, handler: (parts) => orderHandler(parts) }],
   routes: (parts, settings) => {
     const { db, once, ledger, shops } = parts;
+    const decided = createOrderWaits(db, settings.waitSeconds * 1_000);
     return [
-      buyRoute({ ...parts, merchants: shops.merchants, ...settings }),
+      buyRoute({ ...parts, merchants: shops.merchants, ...settings, decided }),
       ...orderRoutes(db),
+      cancelRoute({ ...parts, decided }),
       ...saleRoutes({ db, once, ledger }),
       redeemRoute(parts),
     ];

@@ -97,6 +97,11 @@ Buyers and their agents pay in USDC or EURC from a balance that this service kee
    - No answer: ask again with the same Idempotency-Key.
 4. The money is yours as soon as your checkout is \`completed\`, by your answer or by our asking again. If the checkout is canceled,
    or you never redeem, it goes back to the buyer. A completion that you answer \`complete_in_progress\` is asked for until it is decided.
+5. There is a last deadline, \`void_at\` in the answer to your redemption. A checkout that we have not seen as \`completed\` by then is void,
+   although you have redeemed: the money goes back to the buyer. So answer before, and send nothing for a checkout that became
+   \`completed\` later. To ask whether it is void, redeem again with the same Idempotency-Key: 410 says that it is.
+6. A buyer may cancel as long as your checkout is not \`completed\`. If you have redeemed, you decide: answer our cancellation with
+   \`canceled\`, or with \`completed\` if you have taken the order.
 
 ## Getting it
 

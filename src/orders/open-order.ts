@@ -37,18 +37,20 @@ export interface OpenOptions {
   readonly keyId: string;
   /** How long the shop may take. */
   readonly validSeconds: number;
+  /** How long after that a shop that may have taken it has to say so. */
+  readonly voidSeconds: number;
 }
 
 /** Order, credential, job and posting in the caller's commit: from here on the money is set aside for this shop alone. */
 export async function openOrder(
   tx: Transaction,
-  { ledger, secrets, keyId, validSeconds }: OpenOptions,
+  { ledger, secrets, keyId, validSeconds, voidSeconds }: OpenOptions,
   order: NewOrder,
 ): Promise<{ readonly id: string; readonly outcome: Outcome['outcome'] }> {
   await requireSameMerchant(tx, order);
   const id = newId('ord');
   const transferId = newPostingId();
-  await insertOrder(tx, id, { ...order, status: 'placed', transferId, validSeconds });
+  await insertOrder(tx, id, { ...order, status: 'placed', transferId, validSeconds, voidSeconds });
   if (order.channel.kind === 'ucp') {
     await issueCredential(tx, {
       orderId: id,
@@ -67,7 +69,8 @@ export async function openOrder(
 /** The shop wants to see the buyer before anything is paid: nothing is set aside, and the order says where to go. */
 export async function recordHandedOver(tx: Transaction, order: NewOrder, continueUrl: string): Promise<string> {
   const id = newId('ord');
-  await insertOrder(tx, id, { ...order, status: 'needs_buyer', transferId: null, validSeconds: 0, continueUrl });
+  const ended = { status: 'needs_buyer', transferId: null, validSeconds: 0, voidSeconds: 0 } as const;
+  await insertOrder(tx, id, { ...order, ...ended, continueUrl });
   return id;
 }
 
@@ -75,6 +78,7 @@ interface OrderToInsert extends NewOrder {
   readonly status: 'placed' | 'needs_buyer';
   readonly transferId: string | null;
   readonly validSeconds: number;
+  readonly voidSeconds: number;
   readonly continueUrl?: string;
 }
 
@@ -83,9 +87,10 @@ async function insertOrder(tx: Transaction, id: string, order: OrderToInsert): P
   await tx.query(
     `INSERT INTO orders (id, account_id, domain, channel, checkout, product_title, product_brand, product_url, item_id,
         shipping_address, likeness, asset, amount, fee, transfer_id, ask_key, cancel_key, expires_at, status, continue_url,
-        finished_at, merchant_id)
+        finished_at, merchant_id, void_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-        clock_timestamp() + make_interval(secs => $18), $19, $20, CASE WHEN $19 = 'placed' THEN NULL ELSE clock_timestamp() END, $21)`,
+        clock_timestamp() + make_interval(secs => $18), $19, $20, CASE WHEN $19 = 'placed' THEN NULL ELSE clock_timestamp() END, $21,
+        clock_timestamp() + make_interval(secs => $18) + make_interval(secs => $22))`,
     [
       id,
       order.accountId,
@@ -108,6 +113,7 @@ async function insertOrder(tx: Transaction, id: string, order: OrderToInsert): P
       status,
       order.continueUrl ?? null,
       order.merchantId,
+      order.voidSeconds,
     ],
   );
 }

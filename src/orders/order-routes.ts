@@ -4,7 +4,7 @@ import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
 import { describeOrder, exampleOrder, orderRecord } from './answer.ts';
 import { orderErrors } from './errors.ts';
-import { findOrder, type OrderRow, selectOrder, shownStatusSql, toOrder } from './order.ts';
+import { findOwnOrder, type OrderRow, selectOrder, shownStatusSql, toOrder } from './order.ts';
 import { type ShownStatus, shownStatuses } from './saga.ts';
 import { soldBy } from './sale.ts';
 
@@ -55,9 +55,7 @@ function findRoute(db: Queryable): Route {
       errors: [orderErrors.order_not_found],
     },
     async ({ caller, params }) => {
-      const order = await findOrder(db, params.orderId);
-      if (order === undefined || order.accountId !== caller.accountId) throw orderErrors.order_not_found();
-      return ok(describeOrder(order));
+      return ok(describeOrder(await findOwnOrder(db, caller.accountId, params.orderId)));
     },
   );
 }

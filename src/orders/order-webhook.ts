@@ -77,10 +77,13 @@ function toAnswer(said: z.output<typeof answerShape>): ShopAnswer {
   }
 }
 
-function describeToShop({ id, product, asset, amount, shippingAddress, createdAt }: Order) {
+function describeToShop({ id, domain, product, asset, amount, shippingAddress, createdAt, expiresAt, voidAt }: Order) {
   return {
     orderId: id,
+    website: domain,
     createdAt: createdAt.toISOString(),
+    expiresAt: expiresAt.toISOString(),
+    voidAt: voidAt?.toISOString() ?? null,
     product: { id: product.itemId, title: product.title, brand: product.brand, url: product.url },
     quantity: 1,
     amount: toJsonNumber(amount),

@@ -1,6 +1,7 @@
 import type { Queryable } from '../db/database.ts';
 import { type Amount, add, amountOf } from '../money/amount.ts';
 import type { Checkout } from './checkout.ts';
+import { orderErrors } from './errors.ts';
 import type { OrderStatus, ShownStatus } from './saga.ts';
 import type { ShippingAddress } from './shipping-address.ts';
 
@@ -34,7 +35,12 @@ export interface Order {
   readonly askKey: string;
   readonly cancelKey: string;
   readonly askedAt: Date | null;
+  /** Until when the shop may take it. */
   readonly expiresAt: Date;
+  /** From then on it is void, also for a shop that may have taken it. Null of orders that ended before there was such a deadline. */
+  readonly voidAt: Date | null;
+  /** When its buyer asked to have it cancelled. Null as long as it is wanted. */
+  readonly cancelRequestedAt: Date | null;
   readonly status: OrderStatus;
   /** What the shop was paid, and our fee on that. */
   readonly charged: { readonly amount: Amount; readonly fee: Amount } | null;
@@ -73,9 +79,16 @@ export async function findOrder(db: Queryable, id: string): Promise<Order | unde
   return rows[0] && toOrder(rows[0]);
 }
 
+/** One that this account has placed. */
+export async function findOwnOrder(db: Queryable, accountId: bigint, id: string): Promise<Order> {
+  const order = await findOrder(db, id);
+  if (order === undefined || order.accountId !== accountId) throw orderErrors.order_not_found();
+  return order;
+}
+
 export const selectOrder = `SELECT o.id, o.account_id, o.domain, o.merchant_id, o.channel, o.checkout, o.product_title, o.product_brand,
     o.product_url, o.item_id, o.shipping_address, o.asset, o.amount, o.fee, o.transfer_id, o.ask_key, o.cancel_key,
-    o.asked_at, o.expires_at, o.status, o.charged, o.charged_fee, o.merchant_order_id, o.merchant_url, o.continue_url,
+    o.asked_at, o.expires_at, o.void_at, o.cancel_requested_at, o.status, o.charged, o.charged_fee, o.merchant_order_id, o.merchant_url, o.continue_url,
     o.error, o.error_code, o.created_at, o.finished_at, f.fulfilled_at, f.tracking_url,
     (SELECT coalesce(sum(r.atomic), 0) FROM order_refunds r WHERE r.order_id = o.id) AS refunded
   FROM orders o LEFT JOIN order_fulfilments f ON f.order_id = o.id`;
@@ -100,6 +113,8 @@ export interface OrderRow {
   readonly cancel_key: string;
   readonly asked_at: Date | null;
   readonly expires_at: Date;
+  readonly void_at: Date | null;
+  readonly cancel_requested_at: Date | null;
   readonly status: OrderStatus;
   readonly charged: string | null;
   readonly charged_fee: string | null;
@@ -134,6 +149,8 @@ export function toOrder(row: OrderRow): Order {
     cancelKey: row.cancel_key,
     askedAt: row.asked_at,
     expiresAt: row.expires_at,
+    voidAt: row.void_at,
+    cancelRequestedAt: row.cancel_requested_at,
     status: row.status,
     charged:
       row.charged === null || row.charged_fee === null

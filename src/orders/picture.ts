@@ -18,6 +18,6 @@ export const orderPicture: StatePicture = {
   failed: {
     state: 'failed',
     meaning:
-      'The shop did not take it, or wants to see the buyer (`needs_buyer`). All the money is back, the fee too. The buyer is told by `order.failed`.',
+      'The shop did not take it in time, the buyer cancelled it, or the shop wants to see the buyer (`needs_buyer`). All the money is back, the fee too. The buyer is told by `order.failed`.',
   },
 };

@@ -16,6 +16,10 @@ const redemption = z.object({
   checkout_id: z.string(),
   amount: z.number(),
   currency: z.string(),
+  void_at: z.iso.datetime().nullable().meta({
+    description:
+      'If the checkout is not completed by then, the order is void, the money goes back, and nothing may be sent.',
+  }),
 });
 
 /** In the words of the protocol that shops speak, with underscores and amounts in cents. */
@@ -28,7 +32,7 @@ export function redeemRoute(parts: RedeemParts): Route {
       tag: 'Selling',
       summary: 'Redeem what a buyer pays with',
       description:
-        'For shops, while they complete a checkout. Signed by RFC 9421 with a key of the shop’s own UCP profile (name it with the header `UCP-Agent: profile="…"`), or with the API key of the account that has proved the domain. What is redeemed is set aside for exactly this checkout, and is the shop’s as soon as the checkout is completed. A credential is good once; the same Idempotency-Key gets the same answer again.',
+        'For shops, while they complete a checkout. Signed by RFC 9421 with a key of the shop’s own UCP profile (name it with the header `UCP-Agent: profile="…"`), or with the API key of the account that has proved the domain. What is redeemed is set aside for exactly this checkout, and is the shop’s as soon as the checkout is completed. A checkout that is not completed by `void_at` is void: the money goes back to the buyer, and nothing may be sent. A credential is good once; the same Idempotency-Key gets the same answer again.',
       auth: 'none',
       scopeOfKey: 'pay',
       body: z.strictObject({
@@ -50,6 +54,7 @@ export function redeemRoute(parts: RedeemParts): Route {
             checkout_id: 'chk_1',
             amount: 2400,
             currency: 'USD',
+            void_at: '2026-01-16T10:15:00.000Z',
           },
         },
       },
@@ -98,7 +103,10 @@ async function redeem(tx: Parameters<typeof lockCredential>[0], asked: Redemptio
     checkout_id: known.checkoutId,
     amount: asked.amount,
     currency: known.currency,
+    void_at: known.voidAt?.toISOString() ?? null,
   };
+  // Also for a shop that has redeemed it: what it has not completed by now must not be sent.
+  if (known.isVoid) throw credentialErrors.credential_void();
   if (known.isRedeemed) {
     if (asked.key !== undefined && asked.key === known.redeemKey) return answer;
     throw credentialErrors.credential_redeemed();

@@ -56,29 +56,39 @@ export type Ending =
   | { readonly status: 'failed'; readonly code: string; readonly reason: string }
   | { readonly status: 'needs_buyer'; readonly continueUrl: string };
 
+export const cancelledByBuyer = {
+  status: 'failed',
+  code: 'cancelled',
+  reason: 'You cancelled the order.',
+} as const satisfies Ending;
+
 /** What came of giving the money back: it is back, the shop may have the order, or somebody else was faster. */
 export type Release = 'released' | 'with_the_shop' | 'decided_before';
 
 /**
  * Everything goes back to the buyer. Without the shop's word that it has not taken the order, only if it cannot have: nobody has
- * redeemed what it was given, and from that commit on nobody can; or it takes orders by message and was never sent this one.
+ * redeemed what it was given, and from that commit on nobody can; or it takes orders by message and was never sent this one. After the
+ * last deadline, which the shop knows, it goes back in any case.
  */
 export async function releaseOrder(
   { db, ledger, logger }: SettleParts,
   order: Order,
   ending: Ending,
-  certainty: 'the shop said so' | 'unless it may have it',
+  certainty: 'the shop said so' | 'unless it may have it' | 'after the last deadline',
 ): Promise<Release> {
   const { id } = order;
   return db.transaction(async (tx) => {
-    const { rows } = await tx.query<{ wasAsked: boolean }>(
-      `SELECT asked_at IS NOT NULL AS "wasAsked" FROM orders WHERE id = $1 AND status = 'placed' FOR UPDATE`,
+    const { rows } = await tx.query<{ wasAsked: boolean; isVoid: boolean }>(
+      `SELECT asked_at IS NOT NULL AS "wasAsked", void_at <= clock_timestamp() AS "isVoid"
+         FROM orders WHERE id = $1 AND status = 'placed' FOR UPDATE`,
       [id],
     );
     const [open] = rows;
     if (open === undefined) return 'decided_before';
-    if (certainty === 'the shop said so') await voidCredential(tx, id);
-    else if (!(await cannotHaveIt(tx, order, open))) return 'with_the_shop';
+    if (certainty === 'unless it may have it') {
+      if (!(await cannotHaveIt(tx, order, open))) return 'with_the_shop';
+    } else if (certainty === 'after the last deadline' && !open.isVoid) return 'with_the_shop';
+    else await voidCredential(tx, id);
     const failed = ending.status === 'failed' ? ending : undefined;
     await tx.query(
       `UPDATE orders SET status = $2, error = $3, error_code = $4, continue_url = $5, updated_at = now(), finished_at = now()
@@ -91,7 +101,9 @@ export async function releaseOrder(
         ending.status === 'needs_buyer' ? ending.continueUrl : null,
       ],
     );
-    await tellOf(tx, id, 'order.failed', undefined);
+    // A shop that may have taken it must not send anything any more.
+    const shop = certainty === 'after the last deadline' ? (order.merchantId ?? undefined) : undefined;
+    await tellOf(tx, id, 'order.failed', shop);
     await postSurely(tx, ledger, [released(order)]);
     if (failed !== undefined) logger.info({ order: id, shop: order.domain, code: failed.code }, 'an order failed');
     return 'released';
