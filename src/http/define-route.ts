@@ -72,7 +72,7 @@ export interface RouteRequest<A extends Auth, Body, Query, Params> {
   readonly received: ReceivedRequest;
   /** A header of the request, by its name in lower case. */
   header(name: string): string | undefined;
-  /** Only for routes that say `countsPayers`. */
+  /** Only for routes that say `countsThemselves`. */
   readonly count: RequestCount;
 }
 
@@ -89,8 +89,10 @@ export interface ReceivedRequest {
 export interface RequestCount {
   /** Who has paid for it, and how many requests a minute that allows; 0 is unlimited. */
   payer(payer: string, limit: number): Promise<void>;
-  /** The address that it came from: nobody has paid for it. */
-  address(): Promise<void>;
+  /** The shop whose signature was verified, by its domain. */
+  shop(domain: string, limit: number): Promise<void>;
+  /** The address that it came from: nobody has paid for it. The answer takes it out of the count again. */
+  address(): Promise<() => Promise<void>>;
 }
 
 export type Answer<Returns extends Successes> = {
@@ -157,9 +159,9 @@ interface RouteFacts<Body, Query, Params, Returns extends Successes> {
   readonly idempotent?: true;
   /**
    * A request without a key that carries one of these headers is not counted at the door but by the route itself, as soon as
-   * it is known who pays for it.
+   * it is known who pays for it or has signed it. If it fails before that, it counts for its address.
    */
-  readonly countsPayers?: readonly string[];
+  readonly countsThemselves?: readonly string[];
   /**
    * Counted by key, apart from what else the account does: whoever has a stolen key could otherwise use up the account's requests, and
    * its owner could not end it. For what no key can call again and again.

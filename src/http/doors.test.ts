@@ -22,7 +22,7 @@ const sold = defineRoute(
     summary: 'Sold',
     auth: 'none',
     query: z.strictObject({}),
-    countsPayers: ['x-payment'],
+    countsThemselves: ['x-payment'],
     returns: { 200: { description: 'Sold', schema: z.object({}), example: {} } },
   },
   async ({ count }) => {

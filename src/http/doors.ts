@@ -117,24 +117,48 @@ export function countLate(
   reply: FastifyReply,
 ): RequestCount {
   const count = async (limited: readonly Limited[]) => {
-    if (!countsItself(request)) return;
+    if (!countsItself(request)) return undefined;
+    request.isCounted = true;
     const counted = await countRequest(limiter, limited);
     if (counted !== undefined) applyDecision(reply, counted);
+    return counted;
   };
   return {
-    payer: (payer, limit) => count([{ bucket: `payer:${payer.toLowerCase()}`, limit }]),
-    address: () => count(limitsOfAddress(config.rateLimits, addressOf(request))),
+    payer: async (payer, limit) => void (await count([{ bucket: `payer:${payer.toLowerCase()}`, limit }])),
+    shop: async (domain, limit) => void (await count([{ bucket: `shop:${domain}`, limit }])),
+    address: async () => {
+      const counted = await count(limitsOfAddress(config.rateLimits, addressOf(request)));
+      return async () => counted?.decision.giveBack();
+    },
   };
 }
 
 /**
- * Whether a route counts this request by itself: nobody shows a key, and somebody says that they pay. Who shows a key that is
- * nobody's is counted at the door: by then it has been looked for.
+ * A request that failed before its route could count it, such as one with a body that cannot be read, counts for its address. Answers
+ * the refusal if there is no room for it any more.
+ */
+export async function countFailed(
+  options: DoorOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Error | undefined> {
+  if (request.isCounted || !countsItself(request)) return undefined;
+  try {
+    await countLate(options, request, reply).address();
+    return undefined;
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+/**
+ * Whether a route counts this request by itself: nobody shows a key, and somebody says that they pay, or who they are. Who shows a key
+ * that is nobody's is counted at the door: by then it has been looked for.
  */
 function countsItself(request: FastifyRequest): boolean {
-  const { countsPayers } = request.routeOptions.config as { readonly countsPayers?: readonly string[] };
+  const { countsThemselves } = (request.routeOptions.config ?? {}) as { readonly countsThemselves?: readonly string[] };
   return (
-    countsPayers?.some((name) => request.headers[name] !== undefined) === true && bearerToken(request) === undefined
+    countsThemselves?.some((name) => request.headers[name] !== undefined) === true && bearerToken(request) === undefined
   );
 }
 

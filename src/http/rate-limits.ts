@@ -82,7 +82,12 @@ async function takeAll(limiter: RateLimiter, counting: readonly Limited[]): Prom
     }
     taken.push(counted);
   }
-  return taken.toSorted((a, b) => a.decision.remaining - b.decision.remaining)[0];
+  const [tightest] = taken.toSorted((a, b) => a.decision.remaining - b.decision.remaining);
+  if (tightest === undefined) return undefined;
+  const giveBack = async () => {
+    for (const { decision } of taken) await decision.giveBack();
+  };
+  return { ...tightest, decision: { ...tightest.decision, giveBack } };
 }
 
 /** Writes the RateLimit headers, and refuses what does not pass. */

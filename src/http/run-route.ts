@@ -34,7 +34,7 @@ export async function runRoute(
   }
   refuseNarrowKey(spec, request.caller);
 
-  const asked = await readOrCount(count, () => readRequest(spec, request, secrets));
+  const asked = readRequest(spec, request, secrets);
   const answer = await route.handle({
     ...asked,
     caller: request.caller,
@@ -56,16 +56,6 @@ export async function runRoute(
   if ('stream' in answer) return streams.send(route, answer, request, reply);
   if ('text' in answer || 'long' in answer) return longAnswers.send(route, answer, request, reply);
   return reply.code(answer.status).type('application/json; charset=utf-8').send(checkedJson(route, answer));
-}
-
-/** What has no right form reaches no route: whoever would have counted it by itself cannot. */
-async function readOrCount<Asked>({ address }: RequestCount, read: () => Asked): Promise<Asked> {
-  try {
-    return read();
-  } catch (error) {
-    await address();
-    throw error;
-  }
 }
 
 function readRequest(spec: Route['spec'], request: FastifyRequest, secrets: RequestHashes) {

@@ -6,7 +6,7 @@ import type { RateLimiter } from '../rate-limit/limiter.ts';
 import { isTrusted, trustsAnybody } from './client-address.ts';
 import { answerClientError } from './client-error.ts';
 import type { Caller, Route } from './define-route.ts';
-import { type Authenticate, addressOf, countLate, createApiDoor, createPageDoor } from './doors.ts';
+import { type Authenticate, addressOf, countFailed, countLate, createApiDoor, createPageDoor } from './doors.ts';
 import { httpErrors } from './errors.ts';
 import { createEventStreams, type EventStreams } from './event-streams.ts';
 import { headersFor, preflightHeaders } from './headers.ts';
@@ -24,6 +24,8 @@ declare module 'fastify' {
     bytes: Buffer | undefined;
     /** The code of the problem that it was answered with. */
     refusedWith: string | undefined;
+    /** Whether its route has counted it. */
+    isCounted: boolean;
   }
 }
 
@@ -93,6 +95,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest('caller', undefined);
   app.decorateRequest('bytes', undefined);
   app.decorateRequest('refusedWith', undefined);
+  app.decorateRequest('isCounted', false);
 
   const noticeProxy = createProxyNotice(config, logger);
   app.addHook('onRequest', (request, reply, done) => {
@@ -120,8 +123,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
       done();
     });
 
-  app.setErrorHandler((error, request, reply) => {
-    const problem = toProblem(error);
+  app.setErrorHandler(async (error, request, reply) => {
+    const problem = toProblem((await countFailed(options, request, reply)) ?? error);
     request.refusedWith = problem.code;
     if (isOurs(problem)) logger.error({ err: error, requestId: request.id }, 'a request failed');
     return sendProblem(reply, problem, request.id, publicUrl());
@@ -156,7 +159,7 @@ function registerApi(
       api.route({
         method: route.spec.method,
         url: path,
-        config: { countsPayers: route.spec.countsPayers, countsKeys: route.spec.countsKeys },
+        config: { countsThemselves: route.spec.countsThemselves, countsKeys: route.spec.countsKeys },
         handler: (request, reply) =>
           runRoute(route, request, reply, { ...ways, secrets, count: countLate(options, request, reply) }),
       });

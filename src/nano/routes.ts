@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { chains } from '../chains/chains.ts';
-import { defineRoute, ok, type RequestCount, type Route, type RouteRequest } from '../http/define-route.ts';
+import { defineRoute, ok, type Route, type RouteRequest } from '../http/define-route.ts';
 import { validate } from '../http/validate.ts';
 import { shoppingErrors } from '../shopping/errors.ts';
 import { headerNames } from '../x402/header.ts';
@@ -105,7 +105,7 @@ function callRoute(parts: SellingParts, call: Call, sell: ReturnType<typeof crea
       scopeOfKey: 'pay',
       query: partly(input),
       examples: { query: example },
-      countsPayers: [headerNames[1].payment, headerNames[2].payment],
+      countsThemselves: [headerNames[1].payment, headerNames[2].payment],
       returns: paidAnswers({
         answer: { description: 'Paid, with a receipt in its headers', schema: answer, example: answerExample },
         call,
@@ -126,7 +126,7 @@ function callRoute(parts: SellingParts, call: Call, sell: ReturnType<typeof crea
       if (Object.keys(query as object).length === 0 && !hasPayment(header)) {
         return sell({ ...request, input: undefined });
       }
-      return sell({ ...request, input: await countIfRefused(count, () => readInput(parts, call, query)) });
+      return sell({ ...request, input: readInput(parts, call, query) });
     },
   );
 }
@@ -149,13 +149,4 @@ export function readInput(parts: CallParts, call: Call, query: unknown): unknown
   const input = validate('query', call.input, query);
   call.refuse(parts, input);
   return input;
-}
-
-async function countIfRefused<Result>({ address }: RequestCount, work: () => Result): Promise<Result> {
-  try {
-    return work();
-  } catch (error) {
-    await address();
-    throw error;
-  }
 }

@@ -83,6 +83,9 @@ export interface ShopCheckouts {
   complete(checkout: Checkout, payment: CheckoutPayment): Promise<ShopAnswer>;
   look(checkout: Checkout): Promise<ShopAnswer>;
   cancel(checkout: Checkout, key: string): Promise<ShopAnswer>;
-  /** The public keys (JWK) of a shop's own profile, with which it signs what it asks of us. */
-  keysOf(website: Website, freshness: 'may be remembered' | 'looked up again'): Promise<readonly unknown[]>;
+  /** The public keys (JWK) of a shop's own profile, with which it signs what it asks of us. Only two of the three ask its site. */
+  keysOf(
+    website: Website,
+    freshness: 'only remembered' | 'may be remembered' | 'looked up again',
+  ): Promise<readonly unknown[]>;
 }

@@ -19,6 +19,8 @@ interface OrderSettings {
   readonly validSeconds: number;
   /** How long after that a shop that may have taken it has to say so. */
   readonly voidSeconds: number;
+  /** How many signed requests a minute one shop may send. */
+  readonly shopPerMinute: number;
   /** How long whoever buys waits for the answer. */
   readonly waitSeconds: number;
 }
@@ -29,18 +31,26 @@ export const orders: Feature<OrderSettings> = {
     variables: {
       ORDER_ANSWER_SECONDS: z.coerce.number().int().min(1).max(25).default(10),
       ORDER_DEADLINE_SECONDS: z.coerce.number().int().min(30).max(86_400).default(900),
+      ORDER_REDEMPTIONS_PER_MINUTE: z.coerce.number().int().min(1).max(1_000_000).default(600),
       ORDER_LAST_DEADLINE_SECONDS: z.coerce.number().int().min(60).max(2_592_000).default(86_400),
     },
     readme: [
       '| `ORDER_ANSWER_SECONDS` | `10` | how long a purchase waits for the shop before it is answered as pending |',
       '| `ORDER_DEADLINE_SECONDS` | `900` | how long a shop may take to take an order; after that all the money comes back, unless the shop may have taken it |',
       '| `ORDER_LAST_DEADLINE_SECONDS` | `86400` | how long after that a shop that may have taken an order has to say so; then the order is void and all the money comes back |',
+      '| `ORDER_REDEMPTIONS_PER_MINUTE` | `600` | signed requests a minute of one shop, by its domain |',
     ],
-    harmless: ['ORDER_ANSWER_SECONDS', 'ORDER_DEADLINE_SECONDS', 'ORDER_LAST_DEADLINE_SECONDS'],
-    read: ({ ORDER_ANSWER_SECONDS, ORDER_DEADLINE_SECONDS, ORDER_LAST_DEADLINE_SECONDS }) => ({
-      waitSeconds: ORDER_ANSWER_SECONDS,
-      validSeconds: ORDER_DEADLINE_SECONDS,
-      voidSeconds: ORDER_LAST_DEADLINE_SECONDS,
+    harmless: [
+      'ORDER_ANSWER_SECONDS',
+      'ORDER_DEADLINE_SECONDS',
+      'ORDER_LAST_DEADLINE_SECONDS',
+      'ORDER_REDEMPTIONS_PER_MINUTE',
+    ],
+    read: (env) => ({
+      waitSeconds: env.ORDER_ANSWER_SECONDS,
+      validSeconds: env.ORDER_DEADLINE_SECONDS,
+      voidSeconds: env.ORDER_LAST_DEADLINE_SECONDS,
+      shopPerMinute: env.ORDER_REDEMPTIONS_PER_MINUTE,
     }),
   }),
   chapters: [
@@ -61,7 +71,7 @@ export const orders: Feature<OrderSettings> = {
       ...orderRoutes(db),
       cancelRoute({ ...parts, decided }),
       ...saleRoutes({ db, once, ledger }),
-      redeemRoute(parts),
+      redeemRoute({ ...parts, ...settings }),
     ];
   },
   pages: (app, { publicUrl }) => addHandlerPages(app, publicUrl),

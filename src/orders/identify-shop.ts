@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Queryable } from '../db/database.ts';
-import type { Caller, ReceivedRequest } from '../http/define-route.ts';
+import type { Caller, ReceivedRequest, RequestCount } from '../http/define-route.ts';
 import { merchantsOf } from '../merchants/find-merchant.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
 import { parseUrl } from '../parse-url.ts';
@@ -16,6 +16,15 @@ export interface IdentifyParts {
   readonly checkouts: Pick<ShopCheckouts, 'keysOf'>;
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
   readonly publicUrl: () => string;
+  /** How many signed requests a minute one shop may send. */
+  readonly shopPerMinute: number;
+}
+
+/** Whom a request speaks for. */
+export interface Identified {
+  readonly domains: readonly string[];
+  /** Once the request has turned out to be good: that its shop had to be asked for its keys does not count for its address. */
+  forgiveAddress(): Promise<void>;
 }
 
 /** Longer than any honest clock is off; a request that is sent again is known by its key anyway. */
@@ -23,14 +32,17 @@ const maxAgeMs = 5 * 60_000;
 
 /**
  * Which domains whoever asks may speak for: those that its account has proved, or the one whose own profile lists the key that this
- * very request is signed with.
+ * very request is signed with. A signed request counts for its shop, and one that is not verified for its address. As long as the
+ * shop's keys are not known it counts for its address as well, because whoever sends it makes us ask a site.
  */
 export async function domainsOf(
   parts: IdentifyParts,
   caller: Caller | undefined,
   received: ReceivedRequest,
-): Promise<readonly string[]> {
-  if (caller !== undefined) return merchantsOf(parts.db, caller.accountId);
+  count: RequestCount,
+): Promise<Identified> {
+  let forgiveAddress = async () => {};
+  if (caller !== undefined) return { domains: await merchantsOf(parts.db, caller.accountId), forgiveAddress };
   const website = websiteOf(parts, received);
   const judge = (keys: readonly unknown[]) =>
     verifyRequest(received, {
@@ -40,12 +52,17 @@ export async function domainsOf(
       maxAgeMs,
       requires: ['ucp-agent', ...(received.headers['idempotency-key'] === undefined ? [] : ['idempotency-key'])],
     });
-  let verdict = judge(await keysOf(parts, website, 'may be remembered'));
+  let verdict = judge(await keysOf(parts, website, 'only remembered'));
+  if (!verdict.ok && verdict.code === 'key_not_found') {
+    forgiveAddress = await count.address();
+    verdict = judge(await keysOf(parts, website, 'may be remembered'));
+  }
   if (!verdict.ok && verdict.code === 'key_not_found') {
     verdict = judge(await keysOf(parts, website, 'looked up again'));
   }
   if (!verdict.ok) throw refused(verdict);
-  return [website.name];
+  await count.shop(website.name, parts.shopPerMinute);
+  return { domains: [website.name], forgiveAddress };
 }
 
 function refused({ code, detail }: Extract<Verified, { ok: false }>) {

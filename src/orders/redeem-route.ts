@@ -32,9 +32,10 @@ export function redeemRoute(parts: RedeemParts): Route {
       tag: 'Selling',
       summary: 'Redeem what a buyer pays with',
       description:
-        'For shops, while they complete a checkout. Signed by RFC 9421 with a key of the shop’s own UCP profile (name it with the header `UCP-Agent: profile="…"`), or with the API key of the account that has proved the domain. What is redeemed is set aside for exactly this checkout, and is the shop’s as soon as the checkout is completed. A checkout that is not completed by `void_at` is void: the money goes back to the buyer, and nothing may be sent. A credential is good once; the same Idempotency-Key gets the same answer again.',
+        'For shops, while they complete a checkout. Signed by RFC 9421 with a key of the shop’s own UCP profile (name it with the header `UCP-Agent: profile="…"`), or with the API key of the account that has proved the domain. What is redeemed is set aside for exactly this checkout, and is the shop’s as soon as the checkout is completed. A checkout that is not completed by `void_at` is void: the money goes back to the buyer, and nothing may be sent. A credential is good once; the same Idempotency-Key gets the same answer again. A signed request counts for the shop’s domain (600 a minute, unless the operator has set another limit), and not for the address that it came from.',
       auth: 'none',
       scopeOfKey: 'pay',
+      countsThemselves: ['signature'],
       body: z.strictObject({
         token: z.string().min(1).max(200),
         checkout_id: z.string().min(1).max(500),
@@ -60,10 +61,12 @@ export function redeemRoute(parts: RedeemParts): Route {
       },
       errors: Object.values(credentialErrors),
     },
-    async ({ body, caller, received }) => {
-      const domains = await domainsOf(parts, caller, received);
+    async ({ body, caller, received, count }) => {
+      const { domains, forgiveAddress } = await domainsOf(parts, caller, received, count);
       const key = keyOf(received.headers['idempotency-key']);
-      return ok(await parts.db.transaction((tx) => redeem(tx, { ...body, domains, key })));
+      const answer = await parts.db.transaction((tx) => redeem(tx, { ...body, domains, key }));
+      await forgiveAddress();
+      return ok(answer);
     },
   );
 }

@@ -683,6 +683,19 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.get('/shopping/orders/ord_x', key),
     ];
   },
+  async cancelOrder() {
+    const key = await newFundedKey();
+    const cancel = (orderId: string) => service.client.post(`/shopping/orders/${orderId}/cancel`, undefined, key);
+    const replies: Reply[] = [];
+    shop.hooks.complete = async () => {
+      const { orders } = (await service.client.get('/shopping/orders', key)).body;
+      replies.push(await cancel(orders[0].orderId));
+      return { status: 503, body: {} };
+    };
+    await buyAt({ key });
+    shop.hooks = {};
+    return [...replies, await cancel('ord_x')];
+  },
   async redeemCredential() {
     const replies: Reply[] = [];
     shop.hooks.complete = async (session, call) => {
@@ -1024,6 +1037,7 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'POST /nano/pay',
     'POST /sandbox/fund',
     'POST /shopping/buy',
+    'POST /shopping/orders/{orderId}/cancel',
     'POST /shopping/sales/{orderId}/refund',
     'POST /swap/execute',
   ],

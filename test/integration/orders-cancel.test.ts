@@ -39,6 +39,7 @@ async function undecided(): Promise<string> {
   shop.hooks = { complete: neverEnds, look: stays, cancel: stays };
   const { status, body } = await buy();
   expect([status, body.status]).toEqual([202, 'pending']);
+  await until('the shop to redeem', async () => [...shop.sessions.values()].at(-1)?.status === 'complete_in_progress');
   return body.orderId;
 }
 
@@ -122,6 +123,7 @@ describe('the last deadline', () => {
     says = () => 'pending';
     const before = await balance();
     const { orderId } = (await buy({ website: hooked.website })).body;
+    await until('the order to be sent', async () => got.length > 0);
     expect((await registered('DELETE', `/${domain}`)).status).toBe(200);
     await service.client.post('/webhooks', { url: 'https://hooks.example/', events: ['order.failed'] }, seller.key);
     await pass(orderId, 'void_at');
@@ -144,6 +146,7 @@ describe('a buyer who cancels', () => {
     };
     const money = await moved(async () => {
       const { orderId } = (await buy()).body;
+      await until('the shop to be asked', async () => shop.calls.some(({ path }) => path.endsWith('/complete')));
       const { status, body } = await cancel(orderId);
       expect([status, body.status, body.errorCode]).toEqual([200, 'failed', 'cancelled']);
       expect(await redeem()).toMatchObject({ status: 410, code: 'credential_void' });
@@ -212,6 +215,7 @@ describe('a buyer who cancels', () => {
     says = (type) => (type === 'order.placed' ? 'pending' : 'cancelled');
     const before = await balance();
     const { orderId } = (await buy({ website: hooked.website })).body;
+    await until('the order to be sent', async () => got.length > 0);
     const { status, body } = await cancel(orderId);
     expect([status, body.status, body.errorCode]).toEqual([200, 'failed', 'cancelled']);
     expect(await balance()).toBe(before);

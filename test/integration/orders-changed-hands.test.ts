@@ -151,6 +151,9 @@ describe('an order at a checkout', () => {
       return { status: 200, body: describeSession(session) };
     };
     const { orderId } = (await buy({ website: shop.website })).body;
+    await until('the shop to redeem', async () =>
+      [...shop.sessions.values()].some(({ status }) => status === 'complete_in_progress'),
+    );
     await enable(shop, second);
     shop.hooks.look = (session) => complete(session);
     expect(

@@ -65,6 +65,7 @@ export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
     async keysOf(website, freshness) {
       const { origin } = website;
       const known = keys.get(origin);
+      if (freshness === 'only remembered') return known ?? [];
       // A key that is not known may be new; but nobody makes us ask a site again and again.
       if (known !== undefined && (freshness === 'may be remembered' || freshened.get(origin) !== undefined))
         return known;
