@@ -1,25 +1,20 @@
 import type { Network } from '../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
+import { type Clock, monotonicClock } from '../clock.ts';
 import type { Database } from '../db/database.ts';
 import { wasRefused, wasTooSlow } from '../jobs/trouble.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import type { AddressBook } from './address-book.ts';
-import type { Arrival } from './arrival.ts';
 import { beginChain, checkChain, confirmedBlock } from './begin-chains.ts';
+import { bookMissed, bookTransfers } from './book-transfers.ts';
 import { type ChainCursor, findCursor, holdChain, listCheckpoints, moveCursor, releaseChain } from './chain-cursor.ts';
-import { creditDeposits } from './credit-deposits.ts';
 import type { OnDeposits } from './on-deposits.ts';
 import type { OneNodeLimit } from './one-node-limit.ts';
-import {
-  type BlockRange,
-  type LocatedTransfer,
-  locateTransfers,
-  readTransfers,
-  type TransferLog,
-} from './read-transfers.ts';
-import { decideArrivals, doubtUndecidedAfter, receiveAtHouse } from './receive-at-house.ts';
+import { type BlockRange, locateTransfers, readTransfers, type TransferLog } from './read-transfers.ts';
+import { decideArrivals, doubtUndecidedAfter } from './receive-at-house.ts';
 import { findForkPoint, isOnChain, nameVanished } from './reorganisation.ts';
+import { createSecondLooks } from './second-looks.ts';
 
 /** The checkpoints of a step. */
 export const readingCheckpoints = ['deposits.read', 'deposits.credited', 'deposits.cursor_moved'] as const;
@@ -39,10 +34,15 @@ export interface ReaderParts {
   readonly checkpoint?: Checkpoint | undefined;
   readonly onDeposits?: OnDeposits | undefined;
   readonly oneNodeLimit?: OneNodeLimit | undefined;
+  /** Tells when blocks are due to be read again. */
+  readonly clock?: Clock | undefined;
 }
 
 /** How often to look whether something else has left an arrival undecided, while we know of none. */
 const noneUndecidedMs = 1_000;
+
+/** How many blocks a process reads again when it takes a chain over: a quarter of an hour on the fastest chain, and more elsewhere. */
+const readByOthers = 4_000n;
 
 /** What a step found: more blocks to read at once, the last of them, none, or that another process reads this chain. */
 type ReadingProgress = 'more' | 'caught_up' | 'no_block' | 'elsewhere';
@@ -60,6 +60,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
   const { id: chain, client } = network;
   const hold = { chain, holder, leaseMs };
   const handled = new Map<string, bigint>();
+  const looks = createSecondLooks(parts.clock ?? monotonicClock);
   let span = mostBlocks;
   let isRightChain = false;
   let lookAtUndecidedFrom = 0;
@@ -78,9 +79,16 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
       held = undefined;
       return undefined;
     }
-    const floor = held?.floor ?? (await listCheckpoints(db, chain)).at(-1)?.number ?? cursor.number;
+    const floor = held?.floor ?? (await takeOver(cursor));
     held = { cursor, floor, untilMs: now + leaseMs };
     return cursor;
+  }
+
+  /** The process before us may not have read its last blocks again. Answers before which block nothing is read again. */
+  async function takeOver(cursor: ChainCursor): Promise<bigint> {
+    const floor = (await listCheckpoints(db, chain)).at(-1)?.number ?? cursor.number;
+    looks.begin({ after: larger(floor, cursor.number - readByOthers), to: cursor.number });
+    return floor;
   }
 
   async function move(from: ChainCursor, to: ChainCursor): Promise<ReadingProgress> {
@@ -99,6 +107,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     await nameVanished(parts, network, fork);
     await doubtUndecidedAfter(parts, network, fork.number);
     handled.clear();
+    looks.forgetAfter(fork.number);
     return move(cursor, fork);
   }
 
@@ -124,14 +133,38 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     lookAtUndecidedFrom = undecided > 0 ? 0 : now + noneUndecidedMs;
   }
 
+  /** Reads blocks again whose time has come: one range for each step that has nothing new to read. */
+  async function lookAgain(): Promise<void> {
+    const range = looks.next(span);
+    if (range === undefined) return;
+    await parts.book.refresh();
+    const transfers = await read(range);
+    if (transfers === undefined) return;
+    const missed = await bookMissed(
+      parts,
+      network,
+      transfers.filter((transfer) => !handled.has(keyOf(transfer))),
+    );
+    if (missed.length > 0) lookAtUndecidedFrom = 0;
+    looks.done(range);
+    for (const [key, block] of handled) if (block <= looks.settledTo) handled.delete(key);
+  }
+
   async function step(): Promise<ReadingProgress> {
+    const progress = await readNew();
+    if (progress === 'node_lags') return 'no_block';
+    if (progress === 'caught_up' || progress === 'no_block') await lookAgain();
+    return progress;
+  }
+
+  async function readNew(): Promise<ReadingProgress | 'node_lags'> {
     if (!isRightChain) await checkChain(network);
     isRightChain = true;
     const confirmed = await confirmedBlock(network);
     const cursor = await takeHold();
     if (cursor === undefined) return 'elsewhere';
-    // A node that lags behind is waited for.
-    if (confirmed < cursor.number) return 'no_block';
+    // A node that lags behind is waited for, and is not asked about blocks that it may not have.
+    if (confirmed < cursor.number) return 'node_lags';
     if (confirmed > cursor.number && !(await isOnChain(client, cursor))) return readAgainFromFork(cursor);
     await decideUndecided();
     if (confirmed === cursor.number) return 'no_block';
@@ -141,7 +174,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     const { hash } = await client.getBlock({ blockNumber: to });
     // A wallet that is not in the book now was not known to anybody when these blocks were made.
     await parts.book.refresh();
-    // A node that lags behind its sisters answers with no logs instead of an error, so the last blocks are read twice.
+    // The last blocks are read twice at no cost; `lookAgain` finds what a node shows later than that.
     const again = cursor.number - smaller(BigInt(network.confirmations), span);
     const from = larger(again, held?.floor ?? cursor.number) + 1n;
     const transfers = await read({ from, to });
@@ -150,14 +183,12 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     const fresh = transfers.filter((transfer) => !handled.has(keyOf(transfer)));
     const located = await locateTransfers(network, fresh);
     checkpoint('deposits.read');
-    const { users, house } = sortArrivals(located, parts.book);
-    await creditDeposits(parts, chain, users);
-    await receiveAtHouse(parts, chain, house);
-    if (house.length > 0) lookAtUndecidedFrom = 0;
+    const { forHouse } = await bookTransfers(parts, chain, located);
+    if (forHouse) lookAtUndecidedFrom = 0;
     checkpoint('deposits.credited');
-    for (const [key, block] of handled) if (block < from) handled.delete(key);
     for (const transfer of fresh) handled.set(keyOf(transfer), transfer.blockNumber);
     const progress = await move(cursor, { number: to, hash });
+    looks.noteRead(to);
     checkpoint('deposits.cursor_moved');
     return progress === 'more' && to === confirmed ? 'caught_up' : progress;
   }
@@ -172,22 +203,6 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
       await releaseChain(db, hold);
     },
   };
-}
-
-/** To a user whoever the sender is. To the house only from outside: between our own wallets nothing is earned. */
-function sortArrivals(
-  transfers: readonly LocatedTransfer[],
-  book: AddressBook,
-): { readonly users: readonly Arrival[]; readonly house: readonly LocatedTransfer[] } {
-  const users: Arrival[] = [];
-  const house: LocatedTransfer[] = [];
-  for (const transfer of transfers) {
-    const owner = book.find(transfer.recipient);
-    if (owner === undefined) continue;
-    if (owner.accountId !== null) users.push({ ...transfer, accountId: owner.accountId });
-    else if (book.find(transfer.sender) === undefined) house.push(transfer);
-  }
-  return { users, house };
 }
 
 function keyOf({ blockHash, logIndex }: TransferLog): string {
