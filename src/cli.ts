@@ -1,7 +1,14 @@
 import { Command } from 'commander';
 import { features } from './app/features.ts';
 import { readGivenSecrets } from './app/given-secrets.ts';
-import { type ListedFeature, onKeysEndedOf, sagasOf, sealedOf, settingsOf } from './app/listed-feature.ts';
+import {
+  type ListedFeature,
+  onDepositsOf,
+  onKeysEndedOf,
+  sagasOf,
+  sealedOf,
+  settingsOf,
+} from './app/listed-feature.ts';
 import type { Roles, RunningPaywright } from './app/main.ts';
 import { migrateDatabase } from './app/migrate-database.ts';
 import { readConfig } from './app/read-config.ts';
@@ -164,6 +171,7 @@ function toolsFor(
     say,
     operator,
     sagas: sagasOf(list),
+    onDeposits: onDepositsOf(list),
     onKeysEnded: onKeysEndedOf(list),
   };
 }

@@ -132,6 +132,8 @@ export interface CommandTools<Own> {
   readonly operator: string;
   /** The sagas of all features. */
   readonly sagas: readonly Saga[];
+  /** What all features do when something is deposited. */
+  readonly onDeposits: OnDeposits;
   /** What all features have to tell, or to end, when API keys end. */
   readonly onKeysEnded: OnKeysEnded;
 }

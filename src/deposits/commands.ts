@@ -4,13 +4,17 @@ import { chainIds, homeChain } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { createLogger } from '../logger.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
 import type { Asset } from '../money/asset.ts';
 import { amountFromText } from '../money/parse-amount.ts';
 import { Refusal } from '../refusal.ts';
 import { type BookedDeposit, findBooked, listLost } from './booked-deposit.ts';
+import type { CreditParts } from './credit-deposits.ts';
 import { rejectHeld, releaseHeld } from './decide-held.ts';
 import { findHeld, type HeldDeposit, listHeld } from './held-deposit.ts';
+import type { OnDeposits } from './on-deposits.ts';
+import { type ReadAgainRequest, readAgain } from './read-again.ts';
 import { restoreBooked } from './restore-deposit.ts';
 import { refuseIfShown, reverseBooked } from './reverse-deposit.ts';
 import { settleReversal } from './settle-reversal.ts';
@@ -21,12 +25,21 @@ interface DepositParts {
   readonly networks: Networks;
 }
 
-type WithMoney = (work: (parts: DepositParts) => Promise<void>) => Promise<void>;
+type Settings = Pick<CreditParts, 'oneNodeLimit'>;
+type WithMoney = (work: (parts: DepositParts, settings: Settings) => Promise<void>) => Promise<void>;
 type Say = (line: string) => void;
 
-/** `paywright deposits …`: what one node alone has told of, and what a chain has lost. */
-export function addDepositCommands(program: Command, withMoney: WithMoney, say: Say): void {
-  const deposits = program.command('deposits').description('decide about deposits that are held or lost');
+interface DepositTools {
+  readonly withMoney: WithMoney;
+  readonly say: Say;
+  readonly onDeposits: OnDeposits;
+}
+
+/** `paywright deposits …`: what one node alone has told of, what a chain has lost, and blocks that are to be read again. */
+export function addDepositCommands(program: Command, { withMoney, say, onDeposits }: DepositTools): void {
+  const deposits = program
+    .command('deposits')
+    .description('decide about deposits that are held or lost, and read blocks again');
 
   deposits
     .command('list')
@@ -57,6 +70,25 @@ export function addDepositCommands(program: Command, withMoney: WithMoney, say: 
     .option('--amount <amount>', 'only so much of it')
     .option('--chain <chain>', `the balance to collect from: ${chainIds.join(', ')}`, homeChain)
     .action((id: string, options: SettleOptions) => withMoney((parts) => settle(parts, id, options, say)));
+
+  deposits
+    .command('read')
+    .description(
+      'read blocks of a chain again, and book the deposits in them that are missing; what is booked stays as it is',
+    )
+    .requiredOption('--chain <chain>', 'the chain, such as MATIC')
+    .requiredOption('--from <block>', 'the first block')
+    .requiredOption('--to <block>', 'the last block, at most the last one that the service has read')
+    .action((request: ReadAgainRequest) =>
+      withMoney(async (parts, { oneNodeLimit }) => {
+        const logger = createLogger('error');
+        const { range, transfers, missed } = await readAgain({ ...parts, logger, onDeposits, oneNodeLimit }, request);
+        say(
+          `Blocks ${range.from} to ${range.to} have ${transfers} transfers to our wallets. Missing from the books: ${missed}.`,
+        );
+        if (missed > 0) say('They are booked now, or held: see `paywright deposits list`.');
+      }),
+    );
 }
 
 interface SettleOptions {

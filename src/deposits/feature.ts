@@ -41,7 +41,7 @@ export const deposits: Feature<DepositSettings> = {
         ? [`DEPOSIT_ONE_NODE_LIMIT is unsafe: one node could invent that much; at most ${mostOnOneNode}`]
         : [],
   }),
-  commands: (program, { withMoney, say }) => addDepositCommands(program, withMoney, say),
+  commands: (program, tools) => addDepositCommands(program, tools),
   events: [{ name: 'deposit.received' }],
   sagas: [
     {

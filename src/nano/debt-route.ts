@@ -66,7 +66,7 @@ export function debtRoute(parts: SellingParts, sell: ReturnType<typeof createSal
       auth: 'none',
       params: z.strictObject({ payer }),
       examples: { params: { payer: examplePayer } },
-      countsPayers: [headerNames[1].payment, headerNames[2].payment],
+      countsThemselves: [headerNames[1].payment, headerNames[2].payment],
       returns: paidAnswers({
         answer: { description: 'What it owes now', schema: debt as z.ZodType, example },
         call: exampleCall,

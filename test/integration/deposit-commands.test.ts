@@ -14,17 +14,19 @@ const { chains, database } = world;
 const { db } = database;
 
 let user: User;
+/** Owners of the deposits that other features were told of. */
+const told: bigint[] = [];
 
 /** What the command says, line by line. */
 async function run(...words: readonly string[]): Promise<string[]> {
   const said: string[] = [];
   const program = new Command('paywright').exitOverride();
   const { ledger } = world;
-  addDepositCommands(
-    program,
-    (work) => work({ db, ledger, networks: chains.networks }),
-    (line) => void said.push(line),
-  );
+  addDepositCommands(program, {
+    withMoney: (work) => work({ db, ledger, networks: chains.networks }, { oneNodeLimit: undefined }),
+    say: (line) => void said.push(line),
+    onDeposits: async (_tx, _chain, deposits) => void told.push(...deposits.map(({ accountId }) => accountId)),
+  });
   await program.parseAsync(['node', 'paywright', 'deposits', ...words]);
   return said;
 }
@@ -132,4 +134,47 @@ test('what is held is listed however much was rejected before it', async () => {
   const id = await holdDeposit(8_000_000n);
   expect(await run('list', '--held')).toContainEqual(expect.stringContaining(id));
   expect(await run('list')).toContainEqual(expect.stringContaining(id));
+});
+
+test('blocks are read again: what is missing is booked once, with all that belongs to a deposit', async () => {
+  const read = async () => {
+    await endLeases(database);
+    const reader = world.reader(homeChain);
+    await readUp(reader);
+    await reader.release();
+  };
+  const { client } = chains.network(homeChain);
+  const from = String((await client.getBlockNumber()) + 1n);
+  await chains.mint(homeChain, 'USDC', user.address, 3n);
+  const missed = await world.newUser();
+  await chains.mint(homeChain, 'USDC', missed.address, 4n);
+  const to = String(await client.getBlockNumber());
+  // The watcher does not know the second wallet, as if its node had not shown the log.
+  await db.query("UPDATE wallets SET address = '0x' || repeat('ab', 20) WHERE account_id = $1", [missed.id]);
+  await read();
+  await db.query('UPDATE wallets SET address = $2 WHERE account_id = $1', [missed.id, missed.address]);
+  expect([await world.balance(user), await world.balance(missed)]).toEqual([3n, 0n]);
+
+  const options = ['--chain', homeChain, '--from', from, '--to', to];
+  expect(await run('read', ...options)).toEqual([
+    `Blocks ${from} to ${to} have 2 transfers to our wallets. Missing from the books: 1.`,
+    expect.stringContaining('booked now'),
+  ]);
+  expect([await world.balance(user), await world.balance(missed)]).toEqual([3n, 4n]);
+  expect(told).toEqual([missed.id]);
+  expect(await run('read', ...options)).toEqual([
+    expect.stringContaining('2 transfers to our wallets. Missing from the books: 0'),
+  ]);
+  expect([await world.balance(user), await world.balance(missed)]).toEqual([3n, 4n]);
+});
+
+test.each([
+  ['a chain that there is not', ['--chain', 'DOGE', '--from', '1', '--to', '2'], 'There is no chain DOGE'],
+  ['no number', ['--chain', 'MATIC', '--from', '-1', '--to', '2'], '--from must be the number of a block'],
+  ['an end before the beginning', ['--chain', 'MATIC', '--from', '2', '--to', '1'], '--from 2 is after --to 1'],
+  ['blocks that were not read yet', ['--chain', 'MATIC', '--from', '1', '--to', '999999'], 'was read up to block'],
+  ['a chain that was never read', ['--chain', 'OP', '--from', '1', '--to', '2'], 'OP was never read'],
+])('%s cannot be read again', async (_, options, reason) => {
+  await expect(run('read', ...options)).rejects.toThrow(new RegExp(reason));
+  await expect(run('read', ...options)).rejects.toThrow(Refusal);
 });
