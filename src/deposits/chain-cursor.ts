@@ -85,9 +85,11 @@ export async function moveCursor(
       to.number,
       to.hash,
     ]);
+    // The oldest one stays: it says where the reading of this chain began.
     await tx.query(
       `DELETE FROM chain_checkpoints WHERE chain = $1 AND block_number <= (
-         SELECT block_number FROM chain_checkpoints WHERE chain = $1 ORDER BY block_number DESC OFFSET $2 LIMIT 1)`,
+         SELECT block_number FROM chain_checkpoints WHERE chain = $1 ORDER BY block_number DESC OFFSET $2 LIMIT 1)
+          AND block_number > (SELECT min(block_number) FROM chain_checkpoints WHERE chain = $1)`,
       [chain, keptCheckpoints],
     );
     return true;
@@ -97,10 +99,19 @@ export async function moveCursor(
 /** Newest first. */
 export async function listCheckpoints(db: Queryable, chain: ChainId): Promise<readonly ChainCursor[]> {
   const { rows } = await db.query<CursorRow>(
-    'SELECT block_number, block_hash FROM chain_checkpoints WHERE chain = $1 ORDER BY block_number DESC',
-    [chain],
+    'SELECT block_number, block_hash FROM chain_checkpoints WHERE chain = $1 ORDER BY block_number DESC LIMIT $2',
+    [chain, keptCheckpoints],
   );
   return rows.map(toCursor);
+}
+
+/** The first block that was read of a chain, as far as we remember. What came before it is not credited. */
+export async function firstBlockRead(db: Queryable, chain: ChainId): Promise<bigint | undefined> {
+  const { rows } = await db.query<{ first: bigint | null }>(
+    'SELECT min(block_number) + 1 AS first FROM chain_checkpoints WHERE chain = $1',
+    [chain],
+  );
+  return rows[0]?.first ?? undefined;
 }
 
 interface CursorRow {

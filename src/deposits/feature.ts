@@ -1,8 +1,10 @@
 import type { Feature } from '../feature.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
+import { createAddressBook } from './address-book.ts';
 import { coinSweepHandler } from './advance-coin-sweep.ts';
 import { sweepHandler } from './advance-sweep.ts';
 import { chainMetrics } from './chain-metrics.ts';
+import { startCheckingWallets } from './check-wallets.ts';
 import { coinSweepSaga } from './coin-sweep-saga.ts';
 import { addDepositCommands } from './commands.ts';
 import { hostsOf } from './judge-testimony.ts';
@@ -68,13 +70,18 @@ export const deposits: Feature<DepositSettings> = {
         logger.warn({ chain }, 'only one host is named for this chain: what is large waits for the operator');
     }
     // A process that was killed leaves its lease behind; in the sandbox the next one should not wait for it.
+    const book = createAddressBook(db);
     const watchers = startWatchers({
       ...parts,
+      book,
       onDeposits,
       oneNodeLimit: limit,
       ...(mode === 'sandbox' && { leaseMs: 3_000 }),
     });
     const looks = startLookingAtHeld({ ...parts, onDeposits }, networks, (chain) => watchers.holds(chain));
+    const checks = startCheckingWallets({ ...parts, book, onDeposits, oneNodeLimit: limit }, networks, (chain) =>
+      watchers.holds(chain),
+    );
     const sweeps = startSweeps({
       ...parts,
       provider,
@@ -83,6 +90,6 @@ export const deposits: Feature<DepositSettings> = {
       ...(mode === 'sandbox' && { threshold: 1n, gatherMs: 0, pollMs: 1_000 }),
       ...(mode === 'live' && { worth: { market, gasCosts, timesGas: 10n } }),
     });
-    return [watchers, sweeps, ...looks];
+    return [watchers, sweeps, ...looks, ...checks];
   },
 };

@@ -6,7 +6,7 @@ import type { Database } from '../db/database.ts';
 import { startLoop } from '../jobs/loop.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
-import { createAddressBook } from './address-book.ts';
+import { type AddressBook, createAddressBook } from './address-book.ts';
 import type { OnDeposits } from './on-deposits.ts';
 import type { OneNodeLimit } from './one-node-limit.ts';
 import { type ChainReader, createChainReader } from './read-chain.ts';
@@ -22,6 +22,8 @@ export interface WatcherOptions {
   /** The first block ever to read, per chain; without one, what is confirmed from the first start on. */
   readonly startBlocks?: ReadonlyMap<ChainId, bigint>;
   readonly checkpoint?: Checkpoint;
+  /** One of its own, unless others use it too: it has every address of ours. */
+  readonly book?: AddressBook;
   readonly onDeposits?: OnDeposits;
   readonly oneNodeLimit?: OneNodeLimit | undefined;
 }
@@ -42,7 +44,7 @@ const toldMs = 2_000;
 
 /** Watches every chain for deposits. Any number of processes may do so: each chain is read by one of them at a time. */
 export function startWatchers({ networks, startBlocks, ...options }: WatcherOptions): Watchers {
-  const book = createAddressBook(options.db);
+  const book = options.book ?? createAddressBook(options.db);
   const holder = randomUUID();
   const readers = new Map<ChainId, ChainReader>();
   const loops = new Map<ChainId, ReturnType<typeof watch>>();

@@ -7,7 +7,7 @@ import { inParallel } from '../in-parallel.ts';
  * Balances that one request asks for: about 4 million gas and 230 KB. Nodes give a call 10 million and more, and take
  * bodies of a megabyte.
  */
-const balancesPerRequest = 500;
+export const balancesPerRequest = 500;
 /** A node that takes less is asked for half as many, and half of that again, but not for fewer than these. */
 const fewestPerRequest = 50;
 const requestsAtOnce = 4;
@@ -20,32 +20,51 @@ export interface BalancesAt {
   readonly onAnswer?: (() => void) | undefined;
 }
 
+/** A wallet, and the token that it is asked for. */
+export interface TokenWallet {
+  readonly token: Token;
+  readonly address: Hex;
+}
+
 /** What each of the addresses holds of a token at a block, in the order of the addresses: all of them, or it fails. */
-export async function readBalances(
+export function readBalances(
   network: Network,
   token: Token,
   addresses: readonly Hex[],
   at: BalancesAt,
 ): Promise<bigint[]> {
-  const slices: (readonly Hex[])[] = [];
-  for (let start = 0; start < addresses.length; start += balancesPerRequest) {
-    slices.push(addresses.slice(start, start + balancesPerRequest));
+  return readTokenWallets(
+    network,
+    addresses.map((address) => ({ token, address })),
+    at,
+  );
+}
+
+/** The same for several tokens at once. */
+export async function readTokenWallets(
+  network: Network,
+  wallets: readonly TokenWallet[],
+  at: BalancesAt,
+): Promise<bigint[]> {
+  const slices: (readonly TokenWallet[])[] = [];
+  for (let start = 0; start < wallets.length; start += balancesPerRequest) {
+    slices.push(wallets.slice(start, start + balancesPerRequest));
   }
-  const balances = await inParallel(slices, requestsAtOnce, (slice) => askForSlice(network, token, slice, at));
+  const balances = await inParallel(slices, requestsAtOnce, (slice) => askForSlice(network, slice, at));
   return balances.flat();
 }
 
-async function askForSlice(network: Network, token: Token, slice: readonly Hex[], at: BalancesAt): Promise<bigint[]> {
+async function askForSlice(network: Network, slice: readonly TokenWallet[], at: BalancesAt): Promise<bigint[]> {
   at.signal?.throwIfAborted();
   try {
-    const balances = await ask(network, token, slice, at);
+    const balances = await ask(network, slice, at);
     at.onAnswer?.();
     return balances;
   } catch (error) {
     if (slice.length <= fewestPerRequest || !isRefusal(error)) throw error;
     const middle = slice.length >> 1;
-    const first = await askForSlice(network, token, slice.slice(0, middle), at);
-    return [...first, ...(await askForSlice(network, token, slice.slice(middle), at))];
+    const first = await askForSlice(network, slice.slice(0, middle), at);
+    return [...first, ...(await askForSlice(network, slice.slice(middle), at))];
   }
 }
 
@@ -53,13 +72,12 @@ const balanceOf = '0x70a08231';
 
 async function ask(
   { client }: Network,
-  { address: target }: Token,
-  slice: readonly Hex[],
+  slice: readonly TokenWallet[],
   { blockNumber, signal }: BalancesAt,
 ): Promise<bigint[]> {
-  const calls = slice.map((address) => {
+  const calls = slice.map(({ token, address }) => {
     const callData: Hex = `${balanceOf}${address.slice(2).toLowerCase().padStart(64, '0')}`;
-    return { target, allowFailure: false, callData };
+    return { target: token.address, allowFailure: false, callData };
   });
   const { data = '0x' } = await client.call({
     to: multicallAddress,

@@ -72,9 +72,22 @@ async function readCursors(tx: Queryable): Promise<Map<ChainId, Cursor>> {
 }
 
 /**
- * Deposits are credited before the cursor moves past them, and after a reorganisation it moves back: what lies ahead of it
- * is in the ledger but not yet on the chain as it was at that block.
+ * SQL: chain, asset and atomic of `Book.ahead`. Deposits are credited before the cursor moves past them, and after a reorganisation
+ * it moves back: what lies ahead of it is in the ledger but not yet on the chain as it was at that block.
  */
+export const aheadOfCursor = `
+  SELECT d.chain, d.asset, -d.atomic AS atomic
+    FROM chain_cursors c JOIN deposits d ON d.chain = c.chain AND d.block_number > c.block_number
+     AND NOT EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id)
+  UNION ALL
+  SELECT s.chain, l.asset, l.atomic
+    FROM chain_cursors c JOIN chain_steps s
+      ON s.chain = c.chain AND s.block_number > c.block_number AND s.state = 'confirmed' AND NOT ${isUndone('s')}
+    JOIN chain_step_leaves l ON l.step_id = s.id AND NOT l.stays
+  UNION ALL
+  SELECT u.chain, u.asset, u.atomic
+    FROM chain_cursors c JOIN undecided_arrivals u ON u.chain = c.chain AND u.block_number <= c.block_number`;
+
 export async function readBooks(tx: Queryable): Promise<Book[]> {
   const { rows } = await tx.query<Record<'chain' | 'asset' | 'users' | 'owed' | 'in_transit' | 'ahead', string>>(
     `WITH sums AS (
@@ -85,17 +98,7 @@ export async function readBooks(tx: Queryable): Promise<Book[]> {
          FROM sums s JOIN ledger.chains c ON c.code = s.chain JOIN ledger.assets a ON a.code = s.asset
          JOIN ledger.kinds k ON k.code = s.kind
      ), ahead AS (
-       SELECT d.chain, d.asset, -d.atomic AS atomic
-         FROM chain_cursors c JOIN deposits d ON d.chain = c.chain AND d.block_number > c.block_number
-          AND NOT EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id)
-       UNION ALL
-       SELECT s.chain, l.asset, l.atomic
-         FROM chain_cursors c JOIN chain_steps s
-           ON s.chain = c.chain AND s.block_number > c.block_number AND s.state = 'confirmed' AND NOT ${isUndone('s')}
-         JOIN chain_step_leaves l ON l.step_id = s.id AND NOT l.stays
-       UNION ALL
-       SELECT u.chain, u.asset, u.atomic
-         FROM chain_cursors c JOIN undecided_arrivals u ON u.chain = c.chain AND u.block_number <= c.block_number
+       ${aheadOfCursor}
      )
      , rows AS (
        SELECT chain, asset, counts_as, balance FROM named
