@@ -5,7 +5,7 @@ import { houseAccount } from '../ledger/account-id.ts';
 import type { Asset } from '../money/asset.ts';
 import { type DoubtedArrival, readDoubted } from '../reserves/doubted-arrivals.ts';
 import { type OpenStep, readOpenSteps } from '../reserves/open-steps.ts';
-import { aheadOfCursor } from '../reserves/read-position.ts';
+import { aheadOfCursor, readHouseAddresses } from '../reserves/read-position.ts';
 
 /** What the books say that wallets hold on a chain at the block up to which it was read. Addresses are in lower case. */
 export interface ExpectedHoldings {
@@ -32,13 +32,12 @@ export async function readExpected(
   ]);
   const blockNumber = cursor.rows[0]?.block_number;
   if (blockNumber === undefined) return undefined;
-  const wallets = await tx.query<{ address: Hex }>('SELECT DISTINCT lower(address) AS address FROM house_wallets');
   const unswept = await readUnswept(tx, chain, blockNumber);
   const custody = await readCustody(tx, chain, assets);
   const ahead = await readAhead(tx, chain);
   return {
     blockNumber,
-    houseAddresses: wallets.rows.map(({ address }) => address),
+    houseAddresses: await readHouseAddresses(tx),
     house: new Map(
       assets.map((asset) => [
         asset,

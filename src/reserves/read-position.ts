@@ -31,8 +31,11 @@ export interface Position {
   readonly openSteps: readonly OpenStep[];
   /** What nobody was credited with: the chain is asked what of it is there. */
   readonly doubted: readonly DoubtedArrival[];
-  /** Wallets of the house on each chain, in lower case. They may hold anything. */
-  readonly houseAddresses: ReadonlyMap<ChainId, readonly Hex[]>;
+  /**
+   * Wallets of the house on all chains, in lower case. They may hold anything, on every chain: a key has the same address everywhere,
+   * and what strangers send to it on another chain is booked there.
+   */
+  readonly houseAddresses: readonly Hex[];
   /** Wallets of users with deposits that were not swept, in lower case, by `chain/asset`: they hold just that. */
   readonly unsweptAddresses: ReadonlyMap<`${ChainId}/${Asset}`, readonly Hex[]>;
 }
@@ -122,11 +125,9 @@ export async function readBooks(tx: Queryable): Promise<Book[]> {
   }));
 }
 
-async function readHouseAddresses(tx: Queryable): Promise<Map<ChainId, readonly Hex[]>> {
-  const { rows } = await tx.query<{ chain: ChainId; addresses: Hex[] }>(
-    'SELECT chain, array_agg(lower(address)) AS addresses FROM house_wallets GROUP BY chain',
-  );
-  return new Map(rows.map(({ chain, addresses }) => [chain, addresses]));
+export async function readHouseAddresses(tx: Queryable): Promise<readonly Hex[]> {
+  const { rows } = await tx.query<{ address: Hex }>('SELECT DISTINCT lower(address) AS address FROM house_wallets');
+  return rows.map(({ address }) => address);
 }
 
 async function readUnsweptAddresses(tx: Queryable): Promise<Position['unsweptAddresses']> {

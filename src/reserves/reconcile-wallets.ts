@@ -7,7 +7,7 @@ import type { Cursor } from './ask-chain.ts';
 import { readShown } from './doubted-arrivals.ts';
 import { readTaken } from './open-steps.ts';
 import { readBalances } from './read-balances.ts';
-import type { Position } from './read-position.ts';
+import { type Position, readHouseAddresses } from './read-position.ts';
 import { amountText } from './reconcile-books.ts';
 import { compare, heldTokens, total } from './report.ts';
 
@@ -30,8 +30,7 @@ export interface Wallets {
 
 /** Read it at the moment of the position. A key has the same address everywhere, so every chain is asked about each. */
 export async function readWallets(tx: Transaction): Promise<Wallets> {
-  const house = await tx.query<{ address: Hex }>('SELECT DISTINCT lower(address) AS address FROM house_wallets');
-  const ofHouse = new Set(house.rows.map(({ address }) => address));
+  const ofHouse = new Set(await readHouseAddresses(tx));
   const users = await tx.query<{ address: Hex }>(
     'SELECT lower(address) AS address FROM wallets UNION SELECT lower(address) FROM deposits',
   );

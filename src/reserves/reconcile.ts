@@ -1,3 +1,4 @@
+import type { ChainId } from '../chains/chains.ts';
 import { type Network, type Networks, reviewed } from '../chains/network.ts';
 import { type Database, longStatements } from '../db/database.ts';
 import { verifyLedger } from '../ledger/verify.ts';
@@ -9,6 +10,7 @@ import { reconcileDeposits } from './reconcile-deposits.ts';
 import { reconcileNative } from './reconcile-native.ts';
 import { findStuck } from './reconcile-sagas.ts';
 import { reconcileSteps } from './reconcile-steps.ts';
+import { readUnwrapped, reconcileUnwrapped, type Unwrapped } from './reconcile-unwrapped.ts';
 import { readWallets, reconcileWallets, type Wallets } from './reconcile-wallets.ts';
 
 export interface ReconcileParts {
@@ -24,17 +26,19 @@ export interface ReconcileParts {
 /** Looks at everything we hold and owe, and names whatever does not agree: one sentence for each, none when all is well. */
 export async function reconcile(parts: ReconcileParts): Promise<string[]> {
   const { db, networks } = parts;
-  const { position, wallets } = await atOneMoment(db, async (tx) => ({
-    position: await readPosition(tx),
-    wallets: await readWallets(tx),
-  }));
+  const { position, wallets, unwrapped } = await atOneMoment(db, async (tx) => {
+    const coin = new Map<ChainId, readonly Unwrapped[]>();
+    for (const network of networks.values()) coin.set(network.id, await readUnwrapped(tx, network));
+    return { position: await readPosition(tx), wallets: await readWallets(tx), unwrapped: coin };
+  });
   const findings = [
     ...(await verifyLedger(db)).problems,
     ...(await db.transaction((tx) => reconcileBooks(tx, parts.sagas), longStatements)),
     ...(await findStuck(parts)),
   ];
   for (const network of networks.values()) {
-    findings.push(...(await reconcileChain(parts, reviewed(network), position, wallets)));
+    const books = { position, wallets, unwrapped: unwrapped.get(network.id) ?? [] };
+    findings.push(...(await reconcileChain(parts, reviewed(network), books)));
   }
   for (const { chain, asset, owed, inTransit } of position.books) {
     const network = networks.get(chain);
@@ -44,11 +48,17 @@ export async function reconcile(parts: ReconcileParts): Promise<string[]> {
   return findings;
 }
 
+/** What the database says, at one moment. */
+interface Books {
+  readonly position: Position;
+  readonly wallets: Wallets;
+  readonly unwrapped: readonly Unwrapped[];
+}
+
 async function reconcileChain(
   parts: ReconcileParts,
   network: Network,
-  position: Position,
-  wallets: Wallets,
+  { position, wallets, unwrapped }: Books,
 ): Promise<string[]> {
   const cursor = position.cursors.get(network.id);
   if (cursor === undefined) return [`${network.id}: the chain was never read.`];
@@ -60,6 +70,7 @@ async function reconcileChain(
       ...(await reconcileDeposits(parts.db, network)),
       ...(await reconcileSteps(parts.db, network)),
       ...(await reconcileNative(parts.db, network)),
+      ...(await reconcileUnwrapped(network, cursor, unwrapped)),
     ];
   } catch (error) {
     if (error instanceof BlockIsGone) return [`${network.id}: ${error.message}.`];

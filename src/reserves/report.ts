@@ -137,7 +137,7 @@ async function readHoldings(
     signal?.throwIfAborted();
     const unowed = await readShown(network, token, doubted, blockNumber);
     const wallets = new Set([
-      ...(houseAddresses.get(network.id) ?? []),
+      ...houseAddresses,
       ...unowed.map(({ address }) => address),
       ...(unsweptAddresses.get(`${network.id}/${token.asset}`) ?? []),
     ]);

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Hex } from 'viem';
+import { type Hex, toHex } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { listSteps } from '../../src/chain-steps/chain-step.ts';
@@ -99,6 +99,28 @@ for (const coin of coins) {
     },
   );
 }
+
+test('unwrapped coin that is missing from the wallet is named', async () => {
+  const { id, net } = await unwrapped();
+  const networks = new Map([['MATIC', chains.network('MATIC')] as const]);
+  const findings = () => reconcile({ db, networks, sagas: [] });
+  expect(await findings()).toEqual([]);
+  const { address } = await houseWallet(db, 'treasury', 'MATIC');
+  const held = await native(address);
+  const setBalance = async (atomic: bigint) => {
+    await chains.rpc('MATIC', 'hardhat_setBalance', [address, toHex(atomic)]);
+    await chains.mine('MATIC');
+    await coinWorld.read();
+  };
+  await setBalance(net.atomic);
+  expect(await findings()).toEqual([]);
+  await setBalance(net.atomic - 1n);
+  expect(await findings()).toEqual([
+    expect.stringMatching(new RegExp(`house wallet ${address.toLowerCase()} holds .* was unwrapped there for users`)),
+  ]);
+  await setBalance(held);
+  await goOn(id, 'complete');
+});
 
 test('a transaction that pays something else in native coin is named', async () => {
   await deposit(user, 'MATIC', whole);

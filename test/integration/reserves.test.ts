@@ -78,6 +78,17 @@ describe('what we hold is what we owe, at every step', () => {
     expect(await usdc()).toEqual({ onChain: '107', owed: '107', inFlight: '0' });
   });
 
+  test('of what strangers send to a house wallet’s address on another chain', async () => {
+    const avalanche = world.reader('AVAX');
+    await readUp(avalanche);
+    const { address } = await houseWallet(db, 'treasury', 'MATIC');
+    await chains.mint('AVAX', 'USDC', address, 1_000_000n);
+    await chains.mine('AVAX', 3);
+    await readUp(avalanche);
+    const { reserves } = await report(networksOf('AVAX'));
+    expect(reserves.find(({ asset }) => asset === 'USDC')).toMatchObject({ onChain: '1', owed: '1', difference: '0' });
+  });
+
   test('of a sweep', async () => {
     const even = { onChain: '107', owed: '107', inFlight: '0' };
     await hand.sweeper.step();
