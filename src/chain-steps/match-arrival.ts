@@ -4,13 +4,14 @@ import type { Asset } from '../money/asset.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import type { HouseArrival } from './house-arrival.ts';
 import { findPaidClaim, type PaidClaim } from './match-claim.ts';
+import { hasUnexplained } from './unknown-calls.ts';
 
 export type Match =
   /** A step has expected it, and names the account that it is for. */
   | { readonly is: 'expected'; readonly stepId: string; readonly account: AccountId }
   /** Somebody has paid with it, whoever submitted it. */
   | ({ readonly is: 'paid' } & PaidClaim)
-  /** A step may have brought it: we shall know when that step is told where it is. */
+  /** A step may have brought it: we shall know when that step is told where it is, or when all that we have sent is explained. */
   | { readonly is: 'undecided' }
   /** Nobody was meant to send it. */
   | { readonly is: 'surplus' };
@@ -52,7 +53,8 @@ export async function matchArrival(tx: Queryable, arrival: HouseArrival): Promis
     [chain, address.toLowerCase(), asset, proofs, txHash, atomic, seenAt],
   );
   const [first] = rows;
-  if (first === undefined) return { is: 'surplus' };
+  // After a restore from a backup the step that has brought it may not be planned yet.
+  if (first === undefined) return { is: (await hasUnexplained(tx)) ? 'undecided' : 'surplus' };
   if (!first.certain) return { is: 'undecided' };
   return { is: 'expected', stepId: first.step_id, account: Number(first.account_id) as AccountId };
 }

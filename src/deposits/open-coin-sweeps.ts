@@ -13,6 +13,7 @@ import { houseWallet } from '../wallets/house-wallets.ts';
 import { openWalletAt, type UserWallet } from '../wallets/user-wallets.ts';
 import { coinSweepSaga } from './coin-sweep-saga.ts';
 import { type ChosenWallet, chooseWallets, type OpenSweepOptions } from './open-sweep.ts';
+import { recallSweeps } from './recall-sweeps.ts';
 import type { SweepParts } from './sweep-parts.ts';
 
 export type CoinToken = Token & { readonly asset: Coin };
@@ -45,7 +46,8 @@ export async function openCoinSweeps(
     const gasLimit = await gasToMove(network, token, wallet, treasury.address);
     const held = await openWalletAt(parts, wallet.address, network.id);
     if (gasLimit === undefined || held === undefined || held.provider !== parts.provider.name) {
-      options.onUnable(wallet.address);
+      const recalled = gasLimit === undefined && (await recallSweeps(parts, network, token, [wallet.address]));
+      if (recalled === false || !recalled.has(wallet.address)) options.onUnable(wallet.address);
       continue;
     }
     if (await writeDown(db, token, { wallet, held, treasury: treasury.address, gasLimit })) opened++;

@@ -11,6 +11,7 @@ import { wakeSaga } from '../sagas/wake-saga.ts';
 import type { DepositToken } from '../wallets/deposit-tokens.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { openWalletAt } from '../wallets/user-wallets.ts';
+import { recallSweeps } from './recall-sweeps.ts';
 import type { SweepParts } from './sweep-parts.ts';
 import { sweepSaga } from './sweep-saga.ts';
 import { countUnswept, richestWallets } from './unswept-wallets.ts';
@@ -49,11 +50,14 @@ export async function openSweep(
   if (chosen.length === 0) return 0;
   checkpoint('sweep.chosen');
 
+  const unable: Hex[] = [];
   const able = await inParallel(chosen, callsAtOnce, async (wallet) => {
     if (await canPay(network, token, wallet, treasury.address)) return [wallet];
-    options.onUnable(wallet.address);
+    unable.push(wallet.address);
     return [];
   });
+  const recalled = await recallSweeps(parts, network, token, unable);
+  for (const address of unable) if (!recalled.has(address)) options.onUnable(address);
   const [domain, { timestamp }] = await Promise.all([
     readTokenDomain(network, token.address),
     network.client.getBlock({ blockTag: 'latest' }),

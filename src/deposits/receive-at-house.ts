@@ -10,6 +10,7 @@ import type { Arrival } from './arrival.ts';
 import { believeOneNode } from './believe-one-node.ts';
 import { type CreditParts, creditWithin } from './credit-deposits.ts';
 import type { LocatedTransfer } from './read-transfers.ts';
+import { reclaimSurplus } from './reclaim-surplus.ts';
 
 /**
  * What came to house wallets from outside. Each is matched with the step that expects it and posted to the account that the
@@ -80,6 +81,7 @@ const lookedAtOnce = 500;
 export async function decideArrivals(parts: CreditParts, network: Network): Promise<number> {
   const { db, logger } = parts;
   const { id: chain } = network;
+  await reclaimSurplus(parts, chain);
   const undecided = await nextUndecided(db, chain);
   for (const row of undecided) {
     const arrival = toArrival(row);
@@ -157,6 +159,18 @@ async function decide(
   if (found.is === 'paid') await notePaid(tx, found, transfer);
   const arrival: Arrival = { ...transfer, accountId: null, ...(found.is !== 'surplus' && { expected: found }) };
   await creditWithin(tx, parts, chain, [arrival]);
+  if (found.is === 'surplus') await keepProofs(tx, chain, transfer);
+}
+
+/** So that a step that learns of it later finds it. */
+async function keepProofs(tx: Transaction, chain: ChainId, transfer: UndecidedTransfer): Promise<void> {
+  if (transfer.proofs.length === 0) return;
+  await tx.query(
+    `INSERT INTO surplus_proofs (chain, proof, deposit_id)
+     SELECT $1, p.proof, d.id FROM deposits d CROSS JOIN unnest($4::text[]) p (proof)
+      WHERE d.chain = $1 AND d.tx_hash = $2 AND d.position = $3 ON CONFLICT DO NOTHING`,
+    [chain, transfer.txHash, transfer.position, transfer.proofs],
+  );
 }
 
 function match(db: Queryable, chain: ChainId, transfer: UndecidedTransfer, seenAt: Date): Promise<Match> {

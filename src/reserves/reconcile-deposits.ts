@@ -54,7 +54,7 @@ async function readDeposits(db: Database, chain: ChainId, after: string): Promis
        JOIN ledger.kinds k ON k.name = CASE WHEN d.account_id IS NULL THEN 'surplus'
                                         WHEN d.home_bound THEN 'held' ELSE 'available' END
        LEFT JOIN ledger.postings p ON p.reference = 'deposit:' || d.chain || ':' || d.tx_hash || ':' || d.position
-       LEFT JOIN chain_step_arrivals x ON x.step_id = d.step_id AND x.asset = d.asset
+       LEFT JOIN chain_step_arrivals x ON x.step_id = d.step_id AND x.asset = d.asset AND d.reclaimed_at IS NULL
        LEFT JOIN payment_claims y ON y.id = d.claim_id
        LEFT JOIN ledger.entries e ON e.posting_id = p.id AND e.posted_at = p.posted_at AND e.account_id =
          coalesce(x.account_id, y.arrival_account, (coalesce(d.account_id, 0) << 14) | (k.code << 8) | (c.code << 4) | a.code)

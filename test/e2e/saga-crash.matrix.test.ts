@@ -1,29 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { type Hex, parseUnits } from 'viem';
-import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
+import type { Hex } from 'viem';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, test } from 'vitest';
 import { features } from '../../src/app/features.ts';
 import { sagasOf } from '../../src/app/listed-feature.ts';
-import { tokenAbi } from '../../src/chains/abi.ts';
-import { chains } from '../../src/chains/chains.ts';
-import { createNetworks, type Networks, tokenOf } from '../../src/chains/network.ts';
-import { verifyLedger } from '../../src/ledger/verify.ts';
-import { type Amount, amountOf } from '../../src/money/amount.ts';
-import { type Asset, decimalsOf } from '../../src/money/asset.ts';
-import { reconcile } from '../../src/reserves/reconcile.ts';
+import type { Amount } from '../../src/money/amount.ts';
 import type { Saga } from '../../src/sagas/define-saga.ts';
 import { listOpenSagas } from '../../src/sagas/list-sagas.ts';
 import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
-import { sandboxFloat } from '../../src/sandbox/fill-float.ts';
 import { complaintsAbout } from '../emulators/circle/published.ts';
 import { useChains } from '../support/chains.ts';
 import { useCircleWorld } from '../support/circle-world.ts';
-import type { Client } from '../support/client.ts';
 import { type TestDatabase, useDatabase } from '../support/database.ts';
 import { isMatrix, oneOfMany } from '../support/matrix.ts';
 import { type MortalService, useMortalServices } from '../support/mortal-service.ts';
-import { askPrice, paymentHeader, receiptsOf, sign } from '../support/nano.ts';
+import { receiptsOf } from '../support/nano.ts';
 import { runCommand } from '../support/process.ts';
+import { checkMoney, mintedFor, rehearse, rehearseCall } from '../support/rehearsals.ts';
 import { until } from '../support/until.ts';
 
 // Every saga that is listed, and every place that it declares. A new saga needs no new line here.
@@ -45,12 +38,6 @@ const rehearsals = sagas.flatMap((saga) =>
 
 /** Whoever has asked a seller and has died is waited for as long as he would have waited. */
 const briefly = { NANO_PAY_TIMEOUT_SECONDS: '8' };
-
-/** A hundred of whatever it is about. */
-function mintedFor(rehearsal: Saga['rehearsal']): Amount {
-  const asset = ('deposit' in rehearsal ? rehearsal.deposit : 'funded' in rehearsal && rehearsal.funded) || 'USDC';
-  return amountOf(asset, 100n * 10n ** BigInt(decimalsOf[asset]));
-}
 
 /**
  * A step is the same code in every saga: what a provider does is tried once for each thing it is asked to do, to pay, to call and
@@ -158,7 +145,7 @@ describe.each(providers)('with %s', (provider) => {
         expect(receiptsOf(again).second.transaction).toMatch(/^0x[0-9a-f]{64}$/);
         expect(rows).toHaveLength(1);
       }
-      await checkMoney(database, last.client, { outside, minted });
+      await checkMoney(database, last.client, { outside: [outside], minted });
       if (world !== undefined) expect(complaintsAbout(world.emulator.exchanges)).toEqual([]);
     });
   });
@@ -190,73 +177,4 @@ function isSwept({ db }: TestDatabase) {
 /** Everything that an answer says, however deep. */
 function valuesIn(body: unknown): unknown[] {
   return typeof body === 'object' && body !== null ? Object.values(body).flatMap(valuesIn) : [body];
-}
-
-/** Always the same request, as somebody sends it who has got no answer. */
-function rehearse(request: { path: string; body: object }, key: string, outside: string) {
-  const body = JSON.parse(JSON.stringify(request.body).replaceAll('{outside}', outside));
-  const headers = { 'idempotency-key': 'the-only-one' };
-  return (client: Client) => client.request('POST', request.path, { key, body, headers });
-}
-
-/** Always the same payment, for longer than all of this takes. */
-async function rehearseCall(client: Client, path: string, payer: PrivateKeyAccount) {
-  const terms = await askPrice(client, path);
-  const validBefore = BigInt(Math.floor(Date.now() / 1_000)) + 7_200n;
-  const headers = paymentHeader(await sign(payer, terms, { changes: { validBefore } }), terms);
-  return (to: Client) => to.request('GET', path, { headers });
-}
-
-/** What was minted is with those who own it, here or outside, to the last unit; and the books and the chains agree. */
-async function checkMoney(
-  database: TestDatabase,
-  client: Client,
-  { outside, minted }: { readonly outside: Hex; readonly minted: Amount },
-): Promise<void> {
-  interface Row {
-    readonly asset: string;
-    readonly owed: string;
-    readonly inFlight: string;
-    readonly difference: string;
-  }
-  const networks = createNetworks((await connectLocalChains(database)).settings);
-  const reserves = await until('the reserves to be told anew', async () => {
-    const { body } = await client.get('/reserves');
-    const rows = body.reserves as Row[];
-    return rows.every(({ inFlight }) => inFlight === '0') ? rows : undefined;
-  });
-  expect(reserves.map(({ difference }) => difference)).toEqual(reserves.map(() => '0'));
-  const owed = reserves
-    .filter(({ asset }) => asset === minted.asset)
-    .reduce((sum, row) => sum + parseUnits(row.owed, decimalsOf[minted.asset]), 0n);
-  const sold = await soldOf(database, minted.asset);
-  const given = minted.asset === sandboxFloat.asset ? sandboxFloat.atomic : 0n;
-  expect(owed - given + (await heldBy(networks, outside, minted.asset)) + sold).toBe(minted.atomic);
-  expect((await verifyLedger(database.db)).problems).toEqual([]);
-  expect(await reconcile({ db: database.db, networks, sagas })).toEqual([]);
-}
-
-/** Native coin and the token that stands for it are the same to whoever has it. */
-async function heldBy(networks: Networks, address: Hex, asset: Asset): Promise<bigint> {
-  let sum = 0n;
-  for (const network of networks.values()) {
-    const { id, client } = network;
-    if (chains[id].native === asset) sum += await client.getBalance({ address });
-    const token = tokenOf(network, asset);
-    if (token === undefined) continue;
-    const args = [address] as const;
-    sum += await client.readContract({ address: token.address, abi: tokenAbi, functionName: 'balanceOf', args });
-  }
-  return sum;
-}
-
-/** What others have got for something else: for another coin, or for an answer. */
-async function soldOf({ db }: TestDatabase, asset: Asset): Promise<bigint> {
-  const { rows } = await db.query<{ sold: string }>(
-    `SELECT coalesce(sum(sold), 0) AS sold FROM (
-       SELECT amount - fee - unspent FROM swaps WHERE status = 'completed' AND asset = $1
-       UNION ALL SELECT amount FROM purchases WHERE status = 'paid' AND asset = $1) others (sold)`,
-    [asset],
-  );
-  return BigInt(rows[0]?.sold ?? 0);
 }

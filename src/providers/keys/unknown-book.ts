@@ -46,7 +46,10 @@ export async function refusePerhapsPaid(
   if (alike !== undefined) throw new PerhapsPaid(alike.id, alike.hash, alike.nonce);
 }
 
-/** Writes down what a wallet has sent with a nonce that was not drawn here. What was undone on the chain has paid nobody. */
+/**
+ * Writes down what a wallet has sent with a nonce that was not drawn here. What was undone on the chain has paid nobody, and what is
+ * known as a sweep from the chain has paid nothing that is still to be paid.
+ */
 export async function keepUnknown(
   tx: Transaction,
   { chain, sender, nonce }: { readonly chain: ChainId; readonly sender: Hex; readonly nonce: number },
@@ -55,7 +58,8 @@ export async function keepUnknown(
   await tx.query(
     `INSERT INTO unknown_transactions (chain, sender, nonce, hash, recipient, data, value, gas_limit, max_fee, priority_fee,
         block_number, raw, decision, decided_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::text, CASE WHEN $13::text IS NOT NULL THEN now() END)
+     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, d.decision, CASE WHEN d.decision IS NOT NULL THEN now() END
+       FROM (SELECT coalesce($13::text, (SELECT 'unrelated' FROM forgotten_sweeps WHERE chain = $1 AND tx_hash = $4 LIMIT 1))) d (decision)
      ON CONFLICT (chain, sender, nonce) DO NOTHING`,
     [
       chain,

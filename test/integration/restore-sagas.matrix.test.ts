@@ -1,0 +1,290 @@
+import { Command } from 'commander';
+import { type Hex, parseUnits } from 'viem';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { describe, expect, test } from 'vitest';
+import { openCommandParts } from '../../src/app/custody.ts';
+import { features } from '../../src/app/features.ts';
+import { sagasOf } from '../../src/app/listed-feature.ts';
+import { readConfig } from '../../src/app/read-config.ts';
+import { Ended } from '../../src/checkpoint.ts';
+import { createLogger } from '../../src/logger.ts';
+import { amountOf } from '../../src/money/amount.ts';
+import type { Saga } from '../../src/sagas/define-saga.ts';
+import { listOpenSagas } from '../../src/sagas/list-sagas.ts';
+import { addTreasuryCommands } from '../../src/treasury/commands.ts';
+import { type TestChains, useChains } from '../support/chains.ts';
+import { copyDatabase, type OwnDatabase, open } from '../support/copied-database.ts';
+import { useDatabase } from '../support/database.ts';
+import { lendChains } from '../support/lent-chains.ts';
+import { isMatrix, oneOfMany } from '../support/matrix.ts';
+import { checkMoney, mintedFor, rehearse, rehearseCall } from '../support/rehearsals.ts';
+import { type Service, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+// Every saga that is listed: a backup is taken at each place that it declares, the service goes on to the end, and then each
+// backup is put back as docs/restore.md says. A new saga needs no new line here.
+const sagas = sagasOf(features);
+const rehearsals = sagas.flatMap((saga) =>
+  [{ ...saga.rehearsal, checkpoints: saga.checkpoints }, ...(saga.otherRehearsals ?? [])].map((rehearsal) => ({
+    saga,
+    rehearsal,
+    minted: mintedFor(rehearsal),
+  })),
+);
+
+/** Where `npm test` takes its backup: what the owner asked for is in it, and nothing that was sent for it. */
+const representatives: Partial<Record<string, readonly string[]>> = {
+  'bridge USDC': ['bridge.opened'],
+};
+
+const briefly = { NANO_PAY_TIMEOUT_SECONDS: '8' };
+
+describe.each(rehearsals.map((row) => ({ ...row, few: representatives[`${row.saga.name} ${row.minted.asset}`] })))(
+  'a backup from the middle of a $saga.name of $minted.asset',
+  ({ saga, rehearsal, minted, few }) => {
+    const places = isMatrix ? rehearsal.checkpoints : rehearsal.checkpoints.filter((place) => few?.includes(place));
+    // The chains are in a database of their own: they go on while the service's is put back.
+    const chains = useChains(useDatabase());
+    const options = { ...oneOfMany({ isRepresentative: few !== undefined }), timeout: 1_800_000 };
+
+    test('leaves every owner whole when it is put back', options, async () => {
+      if (!isMatrix) expect(places).toEqual(few);
+      const { backups, people } = await liveAndBackUp(chains, { saga, rehearsal, minted }, places);
+      for (const { place, backup } of backups) {
+        const snapshots = await takeSnapshots(chains);
+        await putBack(chains, backup, { saga, rehearsal, minted }, people, place);
+        await goBackTo(chains, snapshots);
+      }
+    });
+  },
+);
+
+interface Rehearsed {
+  readonly saga: Saga;
+  readonly rehearsal: Saga['rehearsal'];
+  readonly minted: ReturnType<typeof mintedFor>;
+}
+
+interface People {
+  readonly owner: { readonly key: string; readonly address: Hex };
+  /** Somebody who only deposits, and whose deposit is swept after every backup. */
+  readonly bystander: { readonly key: string; readonly address: Hex };
+  readonly outside: Hex;
+}
+
+const deposited = parseUnits('30', 6);
+
+/** The life that is lost: to the last place with a backup at each, and then to the end of everything. */
+async function liveAndBackUp(chains: TestChains, { rehearsal, minted }: Rehearsed, places: readonly string[]) {
+  const database = await copyDatabase();
+  const outsider = privateKeyToAccount(generatePrivateKey());
+  const outside = outsider.address;
+  let giveBack = await lendChains(database, chains);
+  let life = await liveUntil(database, 'command' in rehearsal ? undefined : places[0]);
+  const owner = await newOwner(life.service);
+  const bystander = await newOwner(life.service);
+  const asset = minted.asset === 'MATIC' ? 'WMATIC' : minted.asset;
+  await chains.mint('MATIC', asset, 'call' in rehearsal ? outside : owner.address, minted.atomic);
+  if (!('deposit' in rehearsal || 'call' in rehearsal)) await isSwept(database);
+  if ('command' in rehearsal) {
+    await isSwept(database);
+    await operator(database)(...rehearsal.command.slice(1));
+    await life.service.stop();
+    life = await liveUntil(database, places[0]);
+  }
+  const call = 'call' in rehearsal ? await rehearseCall(life.service.client, rehearsal.call, outsider) : undefined;
+  const request = 'request' in rehearsal ? rehearse(rehearsal.request, owner.key, outside) : undefined;
+  await request?.(life.service.client).catch(() => {});
+  void call?.(life.service.client).catch(() => {});
+
+  const backups: { place: string; backup: OwnDatabase }[] = [];
+  for (const [index, place] of places.entries()) {
+    await life.reached;
+    await life.service.stop();
+    await giveBack();
+    backups.push({ place, backup: await copyDatabase(database.name) });
+    giveBack = await lendChains(database, chains);
+    const next = places[index + 1];
+    life = await liveUntil(database, next);
+    if (call !== undefined) {
+      const db = open(database);
+      await db.query('UPDATE payment_claims SET leased_until = clock_timestamp() WHERE served_at IS NULL');
+      await db.close();
+      void call(life.service.client).catch(() => {});
+    }
+  }
+  await chains.mint('MATIC', 'USDC', bystander.address, deposited);
+  const db = open(database);
+  await until('the deposit to be swept', async () => {
+    const { rows } = await db.query('SELECT FROM deposits WHERE lower(address) = lower($1) AND swept_at IS NOT NULL', [
+      bystander.address,
+    ]);
+    return rows.length > 0;
+  });
+  await until('everything to be finished', async () => (await listOpenSagas(db, sagas)).length === 0, 90_000);
+  await db.close();
+  await life.service.stop();
+  await giveBack();
+  return { backups, people: { owner, bystander, outside } };
+}
+
+interface Life {
+  readonly service: Service;
+  /** It has come to the place, and does nothing more on chains. */
+  readonly reached: Promise<void>;
+}
+
+async function liveUntil(database: OwnDatabase, place: string | undefined): Promise<Life> {
+  let tell = () => {};
+  const reached = new Promise<void>((resolve) => {
+    tell = resolve;
+  });
+  let isOver = false;
+  const service = await startService(database, {
+    env: briefly,
+    checkpoint(name) {
+      if (!isOver && name !== place) return;
+      isOver = true;
+      tell();
+      throw new Ended(name);
+    },
+  });
+  return { service, reached };
+}
+
+async function newOwner({ client }: Service) {
+  const { key } = await client.register();
+  const address = (await client.get('/account', key)).body.depositAddress as Hex;
+  return { key, address };
+}
+
+async function isSwept(database: OwnDatabase): Promise<void> {
+  const db = open(database);
+  await until('the deposit to be swept', async () => {
+    const { rows } = await db.query('SELECT FROM deposits WHERE swept_at IS NOT NULL');
+    return rows.length > 0;
+  });
+  await db.close();
+}
+
+/** `paywright treasury …`, and answers what it says. */
+function operator(database: OwnDatabase) {
+  return async (...words: string[]): Promise<string[]> => {
+    const db = open(database);
+    const config = readConfig({ DATABASE_URL: database.url });
+    const { parts, close } = await openCommandParts({
+      config,
+      logger: createLogger('silent'),
+      url: database.url,
+      db,
+    });
+    const said: string[] = [];
+    const program = new Command().exitOverride();
+    addTreasuryCommands(
+      program,
+      (work) => work(parts),
+      (line) => said.push(line),
+    );
+    try {
+      await program.parseAsync(['treasury', ...words], { from: 'user' });
+    } finally {
+      await close();
+      await db.close();
+    }
+    return said;
+  };
+}
+
+/** docs/restore.md, step by step. */
+async function putBack(
+  chains: TestChains,
+  backup: OwnDatabase,
+  { saga, rehearsal, minted }: Rehearsed,
+  { owner, bystander, outside }: People,
+  place: string,
+): Promise<void> {
+  const giveBack = await lendChains(backup, chains);
+  const treasury = operator(backup);
+  await treasury('unknown');
+  const service = await startService(backup, { env: briefly });
+  const db = open(backup);
+  try {
+    await until(
+      `everything to be finished that was at ${place}`,
+      async () => {
+        await explainAll(treasury, (await listOpenSagas(db, sagas)).length === 0);
+        return (
+          (await listOpenSagas(db, sagas)).length === 0 && (await treasury('unknown')).join().includes('Everything')
+        );
+      },
+      60_000,
+    ).catch(async (error: unknown) => {
+      throw new Error(
+        `${error}\n${JSON.stringify(await listOpenSagas(db, sagas), null, 1)}\n${(await treasury('unknown')).join('\n')}`,
+      );
+    });
+    const { rows } = await db.query<{ status: string }>(`SELECT status FROM ${saga.table}`);
+    expect(rows.length, place).toBeGreaterThan(0);
+    if (!('command' in rehearsal))
+      expect(
+        rows.map(({ status }) => status),
+        place,
+      ).toContain(rehearsal.endsAs);
+
+    // Whoever has the old address pays to it, and both take out what they have.
+    await chains.mint('MATIC', 'USDC', bystander.address, deposited);
+    await until('the second deposit', async () => (await balanceOf(service, bystander.key)) === '60');
+    await until('everything to be swept', async () => {
+      const { rows: unswept } = await db.query(
+        'SELECT FROM deposits WHERE swept_at IS NULL AND account_id IS NOT NULL',
+      );
+      return unswept.length === 0;
+    });
+    const away = privateKeyToAccount(generatePrivateKey()).address;
+    await withdraw(service, bystander.key, { amount: 60, address: away });
+    const all = minted.asset === 'USDC' ? amountOf('USDC', minted.atomic + 2n * deposited) : minted;
+    await checkMoney({ db, url: backup.url }, service.client, { outside: [outside, away], minted: all });
+  } finally {
+    await service.stop();
+    await db.close();
+    await giveBack();
+  }
+  void owner;
+}
+
+const balanceOf = async ({ client }: Service, key: string) => (await client.get('/circle/balance', key)).body.USDC;
+
+async function withdraw({ client }: Service, key: string, body: { amount: number; address: Hex }): Promise<void> {
+  const { status, body: opened } = await client.post('/circle/withdraw', body, key);
+  expect(status, JSON.stringify(opened)).toBe(200);
+  await until('the withdrawal', async () => {
+    const { body: now } = await client.get(`/circle/withdrawals/${opened.txId}`, key);
+    return now.status === 'complete';
+  });
+}
+
+/** What is held was paid by what holds it, unless that is refused; and when nothing waits any more, the rest has paid nothing. */
+async function explainAll(treasury: ReturnType<typeof operator>, isAllDone: boolean): Promise<void> {
+  const lines = await treasury('unknown');
+  for (const [index, line] of lines.entries()) {
+    const number = /^(\d+) {3}/.exec(line)?.[1];
+    if (number === undefined) continue;
+    const below = lines.slice(index + 1);
+    const end = below.findIndex((next) => !next.startsWith('    '));
+    const waiting = below.slice(0, end < 0 ? undefined : end);
+    const saga = waiting.map((one) => / ([a-z]+_[0-9a-z]+)[:,]/.exec(one)?.[1]).find((id) => id !== undefined);
+    if (saga !== undefined) {
+      await treasury('explain', number, '--paid', saga).catch(() => treasury('explain', number, '--unrelated'));
+    } else if (isAllDone) await treasury('explain', number, '--unrelated');
+  }
+}
+
+async function takeSnapshots(chains: TestChains) {
+  const ids = new Map<string, string>();
+  for (const chain of chains.networks.keys()) ids.set(chain, await chains.rpc<string>(chain, 'evm_snapshot'));
+  return ids;
+}
+
+async function goBackTo(chains: TestChains, snapshots: ReadonlyMap<string, string>): Promise<void> {
+  for (const chain of chains.networks.keys()) await chains.rpc(chain, 'evm_revert', [snapshots.get(chain)]);
+}
