@@ -10,7 +10,7 @@ import type { SilentChains } from './chains/silent-chains.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
 import type { RateLimitConfig } from './config.ts';
-import type { Database, Transaction } from './db/database.ts';
+import type { Database } from './db/database.ts';
 import type { OnDeposits } from './deposits/on-deposits.ts';
 import type { EventType } from './event-types.ts';
 import type { OnRamp } from './funding/on-ramp.ts';
@@ -37,6 +37,7 @@ import type { SigningKey } from './signed-requests/signing-key.ts';
 import type { Market } from './swaps/market.ts';
 import type { GasCosts } from './treasury/gas-costs.ts';
 import type { WalletProvider } from './wallets/provider.ts';
+import type { SeedRotation } from './wallets/seed-rotation.ts';
 import type { UnknownTransactions } from './wallets/unknown-transactions.ts';
 import type { Brakes } from './withdrawals/brakes.ts';
 import type { Screening } from './withdrawals/screening.ts';
@@ -114,7 +115,7 @@ export interface CommandParts {
   readonly provider: WalletProvider;
   readonly secrets: Secrets;
   /** Only where the keys are our own. */
-  readonly addSeed: ((tx: Transaction) => Promise<number>) | undefined;
+  readonly seedRotation: SeedRotation | undefined;
   /** Likewise. */
   readonly unknownTransactions: UnknownTransactions | undefined;
   readonly sagas: readonly Saga[];

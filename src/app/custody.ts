@@ -12,12 +12,12 @@ import { openSecrets } from '../operator-secret/open-secrets.ts';
 import type { CallLimits } from '../providers/circle/circle-client.ts';
 import { type CircleParts, circle as circleFeature } from '../providers/circle/feature.ts';
 import { createKeysProvider } from '../providers/keys/keys-provider.ts';
-import { addSeed } from '../providers/keys/seeds.ts';
 import type { Secrets } from '../secrets.ts';
 import { treasury as treasuryFeature } from '../treasury/feature.ts';
 import { openHouseWallets } from '../wallets/house-wallets.ts';
 import { createPooledProvider } from '../wallets/pool.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
+import type { SeedRotation } from '../wallets/seed-rotation.ts';
 import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
 import { features as listed } from './features.ts';
 import { readGivenSecrets } from './given-secrets.ts';
@@ -30,6 +30,7 @@ export interface Custody {
   readonly circle: CircleParts['circle'];
   /** Only where the keys are our own. */
   readonly unknownTransactions: UnknownTransactions | undefined;
+  readonly seedRotation: SeedRotation | undefined;
 }
 
 export interface CustodyParts {
@@ -73,13 +74,20 @@ async function chooseProvider(parts: CustodyParts, networks: Networks) {
   const settings = settingsOf(config, circleFeature);
   if (settings === undefined) {
     const provider = await createKeysProvider({ db, secrets, networks, logger, ...(checkpoint && { checkpoint }) });
-    return { networks, provider, circle: undefined, unknownTransactions: provider.unknown };
+    const { unknown: unknownTransactions, seedRotation } = provider;
+    return { networks, provider, circle: undefined, unknownTransactions, seedRotation };
   }
   // Loaded only now: its SDK takes longer to load than everything else together, and most do not need it.
   const { createCircleProvider } = await import('../providers/circle/circle-provider.ts');
   const circle = await createCircleProvider({ ...settings, db, logger, networks, ...(limits && { limits }) });
   const pool = createPooledProvider({ db, provider: circle, logger, size: poolSize });
-  return { networks, provider: pool, circle: { provider: circle, pool }, unknownTransactions: undefined };
+  return {
+    networks,
+    provider: pool,
+    circle: { provider: circle, pool },
+    unknownTransactions: undefined,
+    seedRotation: undefined,
+  };
 }
 
 /** How often a chain is looked at: about once a block, and never so often that a free RPC address would mind. */
@@ -123,7 +131,7 @@ export async function openCommandParts({ config, logger, url, db, features = lis
     db,
     ledger,
     sagas: sagasOf(features),
-    addSeed: custody.circle === undefined ? (tx) => addSeed(tx, secrets) : undefined,
+    seedRotation: custody.seedRotation,
     unknownTransactions: custody.unknownTransactions,
   };
   return {

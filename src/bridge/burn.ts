@@ -17,6 +17,7 @@ import { approveStep, type Bridge, burnStep } from './bridge.ts';
 import { findBurner } from './burner.ts';
 import { failBridge } from './give-back.ts';
 import { type BridgeParts, reachedNetwork } from './parts.ts';
+import { recallBurn } from './recall-burn.ts';
 import { bridgeSaga } from './saga.ts';
 
 /**
@@ -30,11 +31,14 @@ export async function prepareBurn(parts: BridgeParts, bridge: Bridge, end: StepE
   const trouble = tooDear({ minFee }, amount);
   if (trouble !== undefined) return failBridge(parts, bridge, end, trouble);
   await db.transaction(async (tx) => {
-    const { address: recipient } = await houseWallet(tx, 'treasury', to);
+    const { maxFee, recipient } = (await recallBurn(tx, bridge)) ?? {
+      maxFee: minFee,
+      recipient: (await houseWallet(tx, 'treasury', to)).address,
+    };
     const { rowCount } = await tx.query(
       `UPDATE bridges SET status = 'burning', max_fee = $2, mint_recipient = $3, updated_at = now()
         WHERE id = $1 AND status = 'approving'`,
-      [id, minFee, recipient.toLowerCase()],
+      [id, maxFee, recipient.toLowerCase()],
     );
     if (rowCount === 0) return;
     await planBurn(tx, bridge, recipient);

@@ -10,7 +10,7 @@ function sagaOf<const States extends Readonly<Record<string, SagaState>>>(states
     fixed: [],
     states,
     checkpoints: [],
-    rehearsal: { command: ['errand'], endsAs: Object.keys(states)[0] as Extract<keyof States, string> },
+    rehearsal: { commands: [['errand']], endsAs: Object.keys(states)[0] as Extract<keyof States, string> },
   });
 }
 

@@ -23,8 +23,8 @@ type Rehearsal =
   | { readonly deposit: Asset }
   /** A call that somebody outside pays for with their own wallet; its path. */
   | { readonly call: string }
-  /** A command of the operator. */
-  | { readonly command: readonly string[] };
+  /** Commands of the operator. */
+  | { readonly commands: readonly (readonly string[])[] };
 
 /**
  * A saga, declared once: a row in a table with a state, and steps that any process may run again. From the declaration come

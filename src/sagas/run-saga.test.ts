@@ -15,7 +15,7 @@ const errand = defineSaga({
     done: { meaning: 'it is done', next: [] },
   },
   checkpoints: [],
-  rehearsal: { command: ['errand'], endsAs: 'done' },
+  rehearsal: { commands: [['errand']], endsAs: 'done' },
 });
 
 const find = async () => undefined;

@@ -3,6 +3,7 @@ import { awaitLiquidity } from '../chain-steps/await-liquidity.ts';
 import { planStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
+import { hasUnexplained } from '../chain-steps/unknown-calls.ts';
 import { allowanceAbi } from '../chains/abi.ts';
 import { homeChain } from '../chains/chains.ts';
 import { encodeUnwrap } from '../chains/wrapped-coin.ts';
@@ -21,7 +22,8 @@ export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaSte
   const { id, net } = swap;
   const wait = await awaitLiquidity(parts, fillStep(id), { chain: homeChain, asset: net.asset });
   if (wait !== undefined) {
-    if (!isLate(swap)) return wait;
+    // After a restore from a backup it may be swapped already, with the tokens that are waited for.
+    if (!isLate(swap) || (await hasUnexplained(db, { chain: homeChain }))) return wait;
     await abandonSwap(parts, swap);
     return 'rest';
   }

@@ -20,6 +20,7 @@ import { failSwap } from './give-back.ts';
 import { findSwapper, homeNetwork, type SwapParts, tokenAddress } from './parts.ts';
 import { completed, type SwapOutcome, unwrapped } from './postings.ts';
 import { movedIn } from './read-receipt.ts';
+import { recallSwap, tradeOf } from './recall-swap.ts';
 import { swapSaga } from './saga.ts';
 import { isCoin, isLate, prepareStep, type Swap, swapStep } from './swap.ts';
 
@@ -31,24 +32,20 @@ type Failed = Extract<StepEnd, { state: 'failed' }>;
  * that is paid. If none pays enough any more, nothing is sent, and the amount goes back.
  */
 export async function prepareSwap(parts: SwapParts, swap: Swap, end: Confirmed): Promise<void> {
-  const { db, ledger, market } = parts;
-  const { id, net, quoted, amountOutMin } = swap;
-  // Before the market is asked: whoever is late need not wait for it.
-  if (isLate(swap)) {
-    await failSwap(parts, swap, end, 'It could not be swapped in time.');
-    return;
-  }
-  const quote = await market.quote({ from: net.asset, to: quoted.asset, atomic: net.atomic });
-  if (quote === undefined || quote.amountOut < amountOutMin.atomic) {
-    await failSwap(parts, swap, end, 'The price moved by more than 1 % before it could be swapped.');
+  const { db, ledger } = parts;
+  const { id, net, quoted } = swap;
+  const recalled = await recallSwap(db, parts, swap);
+  const way = recalled ?? (await chooseWay(parts, swap));
+  if ('failure' in way) {
+    await failSwap(parts, swap, end, way.failure);
     return;
   }
   await db.transaction(async (tx) => {
-    const { address } = await houseWallet(tx, 'treasury', homeChain);
+    const address = recalled?.recipient ?? (await houseWallet(tx, 'treasury', homeChain)).address;
     const { rowCount } = await tx.query(
       `UPDATE swaps SET status = 'swapping', path = $2, recipient = $3, updated_at = now()
         WHERE id = $1 AND status = 'preparing'`,
-      [id, quote.path.toLowerCase(), address.toLowerCase()],
+      [id, way.path.toLowerCase(), address.toLowerCase()],
     );
     if (rowCount === 0) return;
     await planStep(tx, {
@@ -71,21 +68,26 @@ export async function prepareSwap(parts: SwapParts, swap: Swap, end: Confirmed):
   });
 }
 
+async function chooseWay(
+  { market }: SwapParts,
+  swap: Swap,
+): Promise<{ readonly path: Hex } | { readonly failure: string }> {
+  const { net, quoted, amountOutMin } = swap;
+  // Before the market is asked: whoever is late need not wait for it.
+  if (isLate(swap)) return { failure: 'It could not be swapped in time.' };
+  const quote = await market.quote({ from: net.asset, to: quoted.asset, atomic: net.atomic });
+  if (quote !== undefined && quote.amountOut >= amountOutMin.atomic) return quote;
+  return { failure: 'The price moved by more than 1 % before it could be swapped.' };
+}
+
 /** Swapping: one transaction, which the chain makes as it was promised or not at all. */
 export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> {
   const { db, networks, market, provider, checkpoint = noCheckpoint } = parts;
-  const { id, net, path, recipient, amountOutMin, deadline } = swap;
+  const { id, path, recipient } = swap;
   if (path === null || recipient === null) throw new Error(`swap ${id} does not know its way`);
   const progress = await takeStep(parts, swapStep(id), (wallet) => ({
     from: wallet,
-    ...market.trade({
-      from: net.asset,
-      atomic: net.atomic,
-      path,
-      atLeast: amountOutMin.atomic,
-      recipient,
-      deadline,
-    }),
+    ...market.trade(tradeOf(swap, { path, recipient })),
   }));
   if (progress.state === 'waiting') return progress;
   const network = homeNetwork(networks);

@@ -45,6 +45,8 @@ export interface Market {
   quote(wanted: Wanted): Promise<MarketQuote | undefined>;
   /** Native coin is paid as such; every other asset must be in the wallet that calls, and allowed. */
   trade(trade: Trade): MarketCall;
+  /** The way that a trade of ours went, from what it told the market. Undefined when it was something else. */
+  readWay(data: Hex): Pick<Trade, 'path' | 'recipient'> | undefined;
 }
 
 /** The market could not be asked. */

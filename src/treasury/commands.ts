@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { getAddress, isAddress } from 'viem';
 import { type ChainId, chainIds } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
-import type { Database, Transaction } from '../db/database.ts';
+import type { Database } from '../db/database.ts';
 import { Problem } from '../http/problem.ts';
 import { houseBalance, houseBalances } from '../ledger/balances.ts';
 import { walkDues } from '../ledger/claimants.ts';
@@ -12,6 +12,7 @@ import { type Asset, assets } from '../money/asset.ts';
 import { amountFromText } from '../money/parse-amount.ts';
 import { Refusal } from '../refusal.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
+import type { SeedRotation } from '../wallets/seed-rotation.ts';
 import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
 import { openWithdrawal, refuseImpossible } from '../withdrawals/open-withdrawal.ts';
 import { addFloat } from './add-float.ts';
@@ -25,7 +26,7 @@ interface TreasuryParts {
   readonly networks: Networks;
   readonly provider: WalletProvider;
   /** Only where the keys are our own. */
-  readonly addSeed: ((tx: Transaction) => Promise<number>) | undefined;
+  readonly seedRotation: SeedRotation | undefined;
   readonly unknownTransactions: UnknownTransactions | undefined;
 }
 
@@ -72,8 +73,11 @@ export function addTreasuryCommands(program: Command, withTreasury: WithTreasury
 
   treasury
     .command('rotate-seed')
-    .description('give everybody wallets from a new seed; the old ones are swept and watched for ever')
-    .action(() => withTreasury((parts) => rotate(parts, say)));
+    .description(
+      'make a new seed; once you have confirmed its backup, give everybody wallets from it and sweep the old ones',
+    )
+    .option('--backed-up <seed>', 'you have made a backup that holds this seed, and have read it back')
+    .action((options: { backedUp?: string }) => withTreasury((parts) => rotate(parts, options, say)));
 
   treasury
     .command('unknown')
@@ -163,11 +167,23 @@ async function withdrawFees({ db, ledger, networks }: TreasuryParts, options: Fe
   say(`${text(gross)} is on its way to ${address} on ${chain}: ${id}`);
 }
 
-async function rotate(parts: TreasuryParts, say: Say): Promise<void> {
-  const { addSeed } = parts;
-  if (addSeed === undefined) throw new Refusal('The wallet provider holds the keys: there is no seed here to rotate.');
+async function rotate(parts: TreasuryParts, given: { readonly backedUp?: string }, say: Say): Promise<void> {
+  const { seedRotation } = parts;
+  if (seedRotation === undefined)
+    throw new Refusal('The wallet provider holds the keys: there is no seed here to rotate.');
   const onProgress = (accounts: number) => say(`${accounts} accounts …`);
-  const { seedId, accounts, houseWallets, kept } = await rotateSeed({ ...parts, addSeed, onProgress });
+  const backedUp = given.backedUp === undefined ? {} : { backedUp: seedNumberOrRefuse(given.backedUp) };
+  const done = await rotateSeed({ ...parts, seedRotation, onProgress }, backedUp);
+  if ('needsBackupOf' in done) {
+    const { needsBackupOf: seed } = done;
+    say(`Seed ${seed} is in the database. No wallet comes from it yet, and nothing has moved.`);
+    say(
+      'Make a backup of the database now: a restore from an older one would lose everything that moves to the new seed.',
+    );
+    say(`Then run "paywright treasury rotate-seed --backed-up ${seed}".`);
+    return;
+  }
+  const { seedId, accounts, houseWallets, kept } = done;
   say(`Seed ${seedId} is in use: ${accounts} accounts and ${houseWallets} house wallets have new addresses.`);
   for (const { purpose, chain, address } of kept)
     say(
@@ -191,6 +207,11 @@ function assetOrRefuse(currency: string): Asset {
   const found = assets.find((asset) => asset === currency.toUpperCase());
   if (found === undefined) throw new Refusal(`The currency must be one of ${assets.join(', ')}, not "${currency}".`);
   return found;
+}
+
+function seedNumberOrRefuse(given: string): number {
+  if (/^[1-9][0-9]{0,8}$/.test(given)) return Number(given);
+  throw new Refusal('--backed-up must be the number of the seed, as "paywright treasury rotate-seed" told it.');
 }
 
 function amountOrRefuse(currency: string, given: string): Amount {

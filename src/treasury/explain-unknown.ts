@@ -7,7 +7,7 @@ import { describeTrouble } from '../jobs/trouble.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
 import { Refusal } from '../refusal.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
-import { listHouseWallets } from '../wallets/house-wallets.ts';
+import { type HouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
 import type { UnknownTransaction, UnknownTransactions } from '../wallets/unknown-transactions.ts';
 
 interface UnknownParts {
@@ -38,10 +38,18 @@ export async function showUnknown(parts: UnknownParts, say: Say): Promise<void> 
   for (const one of found) {
     say(`${one.id}   ${describeUnknown(networks, one)}`);
     for (const { saga, sagaId, step } of await stepsHeldBy(db, one)) say(`    holds ${saga} ${sagaId}: ${step}`);
-    for (const { id, status } of await unsentLike(parts, one))
+    const unsent = await unsentLike(parts, one);
+    for (const { id, status } of unsent)
       say(`    may have paid withdrawal ${id}, which is ${status}: its owner can cancel it once you say --unrelated`);
+    for (const { saga, sagaId } of await waitingLike(parts, one)) {
+      if (unsent.every(({ id }) => id !== sagaId)) say(`    may have paid ${saga} ${sagaId}, which waits for tokens`);
+    }
   }
-  if (found.length > 0) return;
+  if (found.length > 0) {
+    const waiting = await countUndecided(db);
+    if (waiting > 0) say(`${waiting} arrivals at house wallets stay undecided until all of these are explained.`);
+    return;
+  }
   say(
     unseen === 0
       ? 'Everything that the house wallets have sent is in this database.'
@@ -68,9 +76,14 @@ export async function explainUnknown(parts: UnknownParts, given: Explanation, sa
   const steps = await stepsHeldBy(db, one);
   if (given.paid === undefined) await unknown.dismiss(one.id);
   else {
-    const step = steps.find(({ sagaId }) => sagaId === given.paid);
+    const isMeant = ({ sagaId }: HeldStep) => sagaId === given.paid;
+    const held = steps.find(isMeant);
+    const waiting = held === undefined ? (await waitingLike(parts, one)).find(isMeant) : undefined;
+    const step = held ?? waiting;
     if (step === undefined) throw new Refusal(`${given.paid} does not wait for transaction ${given.id}.`);
-    await unknown.adopt(one.id, step.key);
+    const wallet = waiting && (await giveWallet(db, one, waiting));
+    await unknown.adopt(one.id, step.key, wallet);
+    if (waiting !== undefined) steps.push(waiting);
   }
   for (const { saga, sagaId: id } of steps) await wakeSaga(db, { saga, id, lane: one.chain });
   say(
@@ -115,6 +128,46 @@ async function unsentLike(
     [chain, paid.amount.asset, paid.amount.atomic, paid.to],
   );
   return rows;
+}
+
+/** Steps that wait for the treasury to have tokens, and would pay just this. */
+async function waitingLike({ db, networks }: UnknownParts, { chain, sent }: UnknownTransaction): Promise<HeldStep[]> {
+  const paid = sent && paymentIn(networks, chain, sent);
+  if (paid === undefined) return [];
+  const { rows } = await db.query<HeldStep>(
+    `SELECT s.id AS key, s.saga, s.saga_id AS "sagaId", s.step FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id
+      WHERE s.state = 'waiting' AND s.chain = $1 AND l.asset = $2 AND l.atomic = $3 AND l.recipient = lower($4)
+      ORDER BY s.created_at LIMIT 100`,
+    [chain, paid.amount.asset, paid.amount.atomic, paid.to],
+  );
+  return rows;
+}
+
+/** It leaves the line: the wallet that has paid it is the one that it would have been given. */
+async function giveWallet(
+  db: Database,
+  { chain, sender }: UnknownTransaction,
+  { key }: HeldStep,
+): Promise<HouseWallet> {
+  const wallet = (await listHouseWallets(db)).find((one) => one.chain === chain && isAddressEqual(one.address, sender));
+  if (wallet === undefined) throw new Refusal(`${sender} on ${chain} is no wallet of the house.`);
+  await db.transaction(async (tx) => {
+    const given = await tx.query(
+      "UPDATE chain_steps SET wallet_id = $2, state = 'ready' WHERE id = $1 AND state = 'waiting'",
+      [key, wallet.id],
+    );
+    if (given.rowCount === 0) throw new Refusal('It does not wait for tokens any more: look again.');
+    await tx.query('UPDATE chain_step_leaves SET wallet_id = $2 WHERE step_id = $1 AND wallet_id IS NULL', [
+      key,
+      wallet.id,
+    ]);
+  });
+  return wallet;
+}
+
+async function countUndecided(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ count: number }>('SELECT count(*)::integer AS count FROM undecided_arrivals');
+  return rows[0]?.count ?? 0;
 }
 
 function describeUnknown(networks: Networks, { chain, sender, nonce, sent }: UnknownTransaction): string {

@@ -34,7 +34,14 @@ export const houseMoveSaga = defineSaga({
     failed: { meaning: 'it was refused or undone; the next look begins anew with what is there then', next: [] },
   },
   checkpoints: ['house_move.begun', ...stepCheckpoints('house_move', 'move'), 'house_move.completed'],
-  rehearsal: { command: ['treasury', 'rotate-seed'], endsAs: 'complete', notWith: ['circle'] },
+  rehearsal: {
+    commands: [
+      ['treasury', 'rotate-seed'],
+      ['treasury', 'rotate-seed', '--backed-up', '2'],
+    ],
+    endsAs: 'complete',
+    notWith: ['circle'],
+  },
 });
 
 /** Its one step on a chain. */

@@ -1,14 +1,14 @@
-import type { Database, Transaction } from '../db/database.ts';
+import { type Database, onlyRow, type Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
-import { addHouseWallet, type HouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
+import { type HouseWallet, insertHouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
 import { type ChainId, type NewWallet, ProviderError, type WalletProvider } from '../wallets/provider.ts';
+import type { SeedRotation } from '../wallets/seed-rotation.ts';
 import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
 
 export interface RotationParts {
   readonly db: Database;
   readonly provider: WalletProvider;
-  /** Adds a seed, from which new wallets come from now on. */
-  readonly addSeed: (tx: Transaction) => Promise<number>;
+  readonly seedRotation: SeedRotation;
   /** What the wallets have sent that nobody here remembers. */
   readonly unknownTransactions?: UnknownTransactions | undefined;
   /** How many accounts have a new wallet so far. */
@@ -26,11 +26,18 @@ export interface Rotation {
 /**
  * Gives every account and every purpose of the house a wallet from a new seed. The old ones are retired, which means that
  * nobody is shown them any more; they are watched and swept for ever. A rotation that was interrupted is finished before
- * another one begins.
+ * another one begins. A new seed is only made at first, and nothing comes from it until the operator has confirmed that a backup
+ * holds it: a restore from an older one would lose whatever has moved to its wallets.
  */
-export async function rotateSeed(parts: RotationParts): Promise<Rotation> {
-  const { db } = parts;
-  const seedId = (await unfinishedSeed(db)) ?? (await db.transaction(parts.addSeed));
+export async function rotateSeed(
+  parts: RotationParts,
+  { backedUp }: { readonly backedUp?: number } = {},
+): Promise<Rotation | { readonly needsBackupOf: number }> {
+  const { db, seedRotation } = parts;
+  const unfinished = await unfinishedSeed(db);
+  if (backedUp !== undefined && backedUp !== unfinished) await seedRotation.confirm(backedUp);
+  const seedId = backedUp ?? unfinished;
+  if (seedId === undefined) return { needsBackupOf: await seedRotation.prepare() };
   let accounts = 0;
   for (;;) {
     const next = await accountsOnOldSeeds(db, seedId);
@@ -42,10 +49,10 @@ export async function rotateSeed(parts: RotationParts): Promise<Rotation> {
   return { seedId, accounts, ...(await renewHouseWallets(parts, seedId)) };
 }
 
-/** The newest seed, when it is not the first and something in use is still on an older one. */
+/** The newest seed in use, when it is not the first and some wallet in use is still of an older one. */
 async function unfinishedSeed(db: Database): Promise<number | undefined> {
   const { rows } = await db.query<{ id: number }>(
-    `SELECT s.id FROM (SELECT max(id) AS id FROM wallet_seeds HAVING count(*) > 1) s
+    `SELECT s.id FROM (SELECT max(id) AS id FROM wallet_seeds WHERE backed_up_at IS NOT NULL HAVING count(*) > 1) s
       WHERE EXISTS (SELECT FROM wallets WHERE ${onOldSeed('s.id')}) OR EXISTS (SELECT FROM house_wallets WHERE ${onOldSeed('s.id')})`,
   );
   return rows[0]?.id;
@@ -65,8 +72,19 @@ async function accountsOnOldSeeds(db: Database, seedId: number): Promise<bigint[
 }
 
 /** All chains of an account at once, so that it has one address everywhere, before and after. */
-async function renewWallets({ db, provider }: RotationParts, accountId: bigint, seedId: number): Promise<void> {
-  const wallet = await provider.createWallet({ chain: 'MATIC' });
+async function renewWallets(
+  { db, provider, seedRotation }: RotationParts,
+  accountId: bigint,
+  seedId: number,
+): Promise<void> {
+  const { ref } = onlyRow(
+    await db.query<{ ref: string }>(
+      `SELECT provider_ref AS ref FROM wallets WHERE account_id = $2 AND ${onOldSeed('$1')}
+        ORDER BY split_part(provider_ref, '/', 2)::bigint LIMIT 1`,
+      [seedId, accountId],
+    ),
+  );
+  const wallet = await seedRotation.renew(ref, seedId);
   await db.transaction(async (tx) => {
     const { rows } = await tx.query<{ chain: ChainId }>(
       `UPDATE wallets SET retired_at = now() WHERE account_id = $2 AND ${onOldSeed('$1')} RETURNING chain`,
@@ -93,7 +111,7 @@ async function renewHouseWallets(
   parts: RotationParts,
   seedId: number,
 ): Promise<Pick<Rotation, 'houseWallets' | 'kept'>> {
-  const { db, provider } = parts;
+  const { db, provider, seedRotation } = parts;
   const old = (await listHouseWallets(db)).filter(({ retired, ref }) => !retired && Number(ref.split('/')[0]) < seedId);
   const kept: HouseWallet[] = [];
   for (const wallet of old) {
@@ -101,13 +119,14 @@ async function renewHouseWallets(
       kept.push(wallet);
       continue;
     }
-    const { id, purpose, chain } = wallet;
+    const { id, purpose, chain, ref } = wallet;
+    const renewed = await seedRotation.renew(ref, seedId);
     await db.transaction(async (tx) => {
       const { rowCount } = await tx.query(
         'UPDATE house_wallets SET retired_at = now() WHERE id = $1 AND retired_at IS NULL',
         [id],
       );
-      if (rowCount === 1) await addHouseWallet(tx, provider, purpose, chain);
+      if (rowCount === 1) await insertHouseWallet(tx, provider, { purpose, chain, wallet: renewed });
     });
   }
   return { houseWallets: old.length - kept.length, kept };

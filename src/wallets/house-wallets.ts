@@ -4,7 +4,7 @@ import type { Networks } from '../chains/network.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import { Refusal } from '../refusal.ts';
-import type { HeldWallet, WalletProvider } from './provider.ts';
+import type { HeldWallet, NewWallet, WalletProvider } from './provider.ts';
 
 /** What a wallet of our own is for. Each has its own queue, so that one that is stuck holds up nothing else. */
 const housePurposes = ['treasury', 'gas', 'bridge', 'swaps', 'settlement', 'purchases'] as const;
@@ -44,7 +44,14 @@ export async function addHouseWallet(
   purpose: HousePurpose,
   chain: ChainId,
 ): Promise<void> {
-  const wallet = await provider.createWallet({ chain });
+  await insertHouseWallet(db, provider, { purpose, chain, wallet: await provider.createWallet({ chain }) });
+}
+
+export async function insertHouseWallet(
+  db: Queryable,
+  provider: Pick<WalletProvider, 'name'>,
+  { purpose, chain, wallet }: { purpose: HousePurpose; chain: ChainId; wallet: NewWallet },
+): Promise<void> {
   await db.query(
     `INSERT INTO house_wallets (id, purpose, chain, provider, provider_ref, address) VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (purpose, chain) WHERE retired_at IS NULL DO NOTHING`,

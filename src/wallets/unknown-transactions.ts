@@ -25,8 +25,11 @@ export interface UnknownTransactions {
   hasOpen(wallet: HeldWallet): Promise<boolean>;
   /** Those that nobody has decided about. */
   list(): Promise<readonly UnknownTransaction[]>;
-  /** It was the transaction of the step with this key, which goes on from there. Refused when it did something else. */
-  adopt(id: bigint, key: string): Promise<void>;
+  /**
+   * It was the transaction of the step with this key, which goes on from there. Refused when it did something else; of a step that
+   * nobody has come to sign the caller has compared that, and says which wallet it is of.
+   */
+  adopt(id: bigint, key: string, unsignedOf?: HeldWallet): Promise<void>;
   /** It has paid none of what is still to be paid. */
   dismiss(id: bigint): Promise<void>;
 }

@@ -1,13 +1,13 @@
 import { isFrozen } from '../accounts/is-frozen.ts';
 import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { dropStep } from '../chain-steps/plan-step.ts';
+import { hasUnexplained } from '../chain-steps/unknown-calls.ts';
 import type { Transaction } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { postSurely } from '../ledger/post-surely.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { withdrawalErrors } from './errors.ts';
 import { returnPosting } from './finish-withdrawal.ts';
-import { mayBePaid } from './may-be-paid.ts';
 import { findWithdrawal, firstStep, type Withdrawal } from './withdrawal.ts';
 
 export interface Cancellation {
@@ -31,7 +31,7 @@ export async function cancelWithdrawal(
   if (!isUnsent(withdrawal)) throw withdrawalErrors.withdrawal_not_cancellable(explain(withdrawal));
   // The withdrawal before its owner, as whoever holds one does.
   if (await isFrozen(tx, accountId)) throw transferErrors.account_frozen();
-  if (await mayBePaid(tx, withdrawal)) throw withdrawalErrors.withdrawal_not_cancellable(unknownSent);
+  if (await hasUnexplained(tx, withdrawal)) throw withdrawalErrors.withdrawal_not_cancellable(unknownSent);
   await tx.query(
     `UPDATE withdrawals SET status = 'cancelled', error = NULL, updated_at = now(), finished_at = now() WHERE id = $1`,
     [id],

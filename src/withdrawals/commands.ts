@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { isFrozen } from '../accounts/is-frozen.ts';
 import { recordAudit } from '../audit/record.ts';
+import { hasUnexplained } from '../chain-steps/unknown-calls.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { toDecimalText } from '../money/amount.ts';
@@ -8,7 +9,6 @@ import { Refusal } from '../refusal.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { failWithdrawal } from './finish-withdrawal.ts';
 import { isUnwrapped } from './hold-withdrawal.ts';
-import { mayBePaid } from './may-be-paid.ts';
 import { withdrawalSaga } from './saga.ts';
 import { findWithdrawal, selectWithdrawal, toWithdrawal, type Withdrawal, type WithdrawalRow } from './withdrawal.ts';
 import { beginWrapping } from './wrap-again.ts';
@@ -73,7 +73,7 @@ export function addWithdrawalCommands(program: Command, { withMoney, say, operat
         const { accountId } = withdrawal;
         const refused = { state: 'failed', reason: 'The operator refused it.', gasCost: 0n } as const;
         const audit = async (tx: Transaction) => {
-          if (await mayBePaid(tx, withdrawal))
+          if (await hasUnexplained(tx, withdrawal))
             throw new Refusal(`${id} may have been paid already: decide with "paywright treasury unknown" first.`);
           await recordAudit(tx, { accountId, action: 'withdrawal.refunded', by, details: { withdrawalId: id } });
         };

@@ -96,7 +96,7 @@ describe.each(providers)('with %s', (provider) => {
       const outsider = privateKeyToAccount(generatePrivateKey());
       const outside = outsider.address;
       // How the money comes in passes no place of what is asked for only then, so one process serves for both.
-      const first = await start('command' in rehearsal ? 'never' : (places[0] ?? ''));
+      const first = await start('commands' in rehearsal ? 'never' : (places[0] ?? ''));
       const begun = await fund(database, first, minted, 'call' in rehearsal ? outside : undefined);
       if (!('deposit' in rehearsal || 'call' in rehearsal)) await isSwept(database);
       const request = 'request' in rehearsal ? rehearse(rehearsal.request, begun.key, outside) : undefined;
@@ -106,9 +106,10 @@ describe.each(providers)('with %s', (provider) => {
       // Its answer may be lost with the process, or have left just before.
       await request?.(service.client).catch(() => {});
       await call?.(service.client).catch(() => {});
-      if ('command' in rehearsal) {
+      if ('commands' in rehearsal) {
         const env = { DATABASE_URL: database.url };
-        expect(await runCommand(rehearsal.command, { dataDir: '', env })).toMatchObject({ code: 0 });
+        for (const command of rehearsal.commands)
+          expect(await runCommand(command, { dataDir: '', env })).toMatchObject({ code: 0 });
         await service.kill();
         service = await start(places[0] ?? '');
       }

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Attestation } from '../../src/bridge/attestations.ts';
 import { findBurner } from '../../src/bridge/burner.ts';
 import type { BridgeParts } from '../../src/bridge/parts.ts';
-import { addSeed } from '../../src/providers/keys/seeds.ts';
+import { openSeeds } from '../../src/providers/keys/seeds.ts';
 import { createSagaRunner } from '../../src/sagas/run-saga.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import { houseMoveHandler } from '../../src/treasury/house-move.ts';
@@ -195,7 +195,8 @@ test('a withdrawal does not wait for ever behind a bridge that the treasury cann
 describe('a rotation of the seed', { tags: ['matrix'] }, () => {
   async function rotate(): Promise<void> {
     const { provider } = world.deposits;
-    await rotateSeed({ db, provider, addSeed: (tx) => addSeed(tx, createSecrets('s'.repeat(32))) });
+    const seedRotation = await openSeeds(db, createSecrets('s'.repeat(32)));
+    await rotateSeed({ db, provider, seedRotation }, { backedUp: await seedRotation.prepare() });
     await world.fillTanks();
   }
 

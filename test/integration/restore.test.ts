@@ -2,12 +2,10 @@ import { Writable } from 'node:stream';
 import { Command } from 'commander';
 import { type Hex, parseEther, toHex } from 'viem';
 import { describe, expect, test } from 'vitest';
-import type { Transaction } from '../../src/db/database.ts';
 import { createLedger, type Ledger } from '../../src/ledger/ledger.ts';
 import { createLogger } from '../../src/logger.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import { createKeysProvider, type KeysProvider } from '../../src/providers/keys/keys-provider.ts';
-import { addSeed } from '../../src/providers/keys/seeds.ts';
 import { declareSagas } from '../../src/sagas/declare-sagas.ts';
 import { listOpenSagas } from '../../src/sagas/list-sagas.ts';
 import { createSagaRunner } from '../../src/sagas/run-saga.ts';
@@ -100,8 +98,14 @@ async function live(database: OwnDatabase, stuckAfterMs = 60_000): Promise<Life>
     async operator(...words) {
       const said: string[] = [];
       const program = new Command().exitOverride();
-      const seed = (tx: Transaction) => addSeed(tx, secrets);
-      const parts = { db, ledger, networks, provider, addSeed: seed, unknownTransactions: provider.unknown };
+      const parts = {
+        db,
+        ledger,
+        networks,
+        provider,
+        seedRotation: provider.seedRotation,
+        unknownTransactions: provider.unknown,
+      };
       addTreasuryCommands(
         program,
         (work) => work(parts),
@@ -215,7 +219,8 @@ describe('after a restore from a backup', () => {
     const db = open(backup);
     const treasury = async () => (await houseWallet(db, 'treasury', 'MATIC')).address;
     // Nobody has looked yet what the wallets have sent.
-    const said = await restored.operator('rotate-seed');
+    await restored.operator('rotate-seed');
+    const said = await restored.operator('rotate-seed', '--backed-up', '2');
     // As the service does with what the old ones hold.
     await fill(await treasury());
     expect(await restored.advance(id)).toBe('sending');
@@ -229,6 +234,45 @@ describe('after a restore from a backup', () => {
     expect(await restored.operator('rotate-seed')).not.toContainEqual(expect.stringContaining('stays'));
     expect(await treasury()).not.toBe(restored.treasury);
     await db.close();
+    await restored.end();
+  });
+
+  test('a new seed gives no wallet before its backup is confirmed, and that backup leads to the same wallets again', async () => {
+    const { database, life } = await begin();
+    const db = open(database);
+    const treasuryIn = async (from: typeof db) => (await houseWallet(from, 'treasury', 'MATIC')).address;
+    const needsBackup = [
+      'Seed 2 is in the database. No wallet comes from it yet, and nothing has moved.',
+      expect.stringMatching(/^Make a backup of the database now: .* would lose everything/),
+      'Then run "paywright treasury rotate-seed --backed-up 2".',
+    ];
+    await expect(life.operator('rotate-seed', '--backed-up', '2')).rejects.toThrow('There is no seed 2 that waits');
+    expect(await life.operator('rotate-seed')).toEqual(needsBackup);
+    // Asked again there is still one, and whoever registers now gets a wallet of the seed that every backup holds.
+    expect(await life.operator('rotate-seed')).toEqual(needsBackup);
+    await expect(life.operator('rotate-seed', '--backed-up', '1')).rejects.toThrow('There is no seed 1 that waits');
+    await expect(life.operator('rotate-seed', '--backed-up', 'yes')).rejects.toThrow('must be the number of the seed');
+    expect((await life.provider.createWallet({ chain: 'MATIC' })).ref).toMatch(/^1\//);
+    expect(await treasuryIn(db)).toBe(life.treasury);
+    await db.close();
+    const backup = await backUp(database, life);
+
+    const gone = await live(database);
+    expect(await gone.operator('rotate-seed', '--backed-up', '2')).toContainEqual(
+      expect.stringContaining('Seed 2 is in use'),
+    );
+    expect((await gone.provider.createWallet({ chain: 'MATIC' })).ref).toMatch(/^2\//);
+    const inUse = open(database);
+    const moved = await treasuryIn(inUse);
+    expect(moved).not.toBe(gone.treasury);
+    await inUse.close();
+    await gone.end();
+
+    const restored = await live(backup);
+    await restored.operator('rotate-seed', '--backed-up', '2');
+    const again = open(backup);
+    expect(await treasuryIn(again)).toBe(moved);
+    await again.close();
     await restored.end();
   });
 
@@ -289,7 +333,7 @@ describe('after a restore from a backup', () => {
     await restored.end();
   });
 
-  test('what waits for tokens is named below the transaction that may have paid it', async () => {
+  test('what waits for tokens is named below the transaction that may have paid it, and ends as paid', async () => {
     const { id, to, restored } = await paidSinceBackup();
     // The treasury has not enough left, so that nobody comes to sign it.
     expect(await restored.advance(id)).toBe('awaiting_liquidity');
@@ -297,6 +341,12 @@ describe('after a restore from a backup', () => {
       expect.stringContaining(`899 USDC to ${to}`),
       `    may have paid withdrawal ${id}, which is awaiting_liquidity: its owner can cancel it once you say --unrelated`,
     ]);
+    const [line = ''] = await restored.operator('unknown');
+    const number = line.split(' ')[0] ?? '';
+    await expect(restored.operator('explain', number, '--paid', 'wdr_other')).rejects.toThrow('does not wait for');
+    await restored.operator('explain', number, '--paid', id);
+    expect(await restored.advance(id)).toBe('complete');
+    expect(await paidTo(to)).toBe(899_000_000n);
     await restored.end();
   });
 

@@ -117,7 +117,7 @@ const errand = defineSaga({
     failed: { meaning: 'it cannot be done', next: [] },
   },
   checkpoints: [],
-  rehearsal: { command: ['errand'], endsAs: 'done' },
+  rehearsal: { commands: [['errand']], endsAs: 'done' },
 });
 
 beforeAll(async () => {

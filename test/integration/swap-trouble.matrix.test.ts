@@ -404,6 +404,7 @@ describe('the market is unreachable', () => {
     },
     quote: () => Promise.reject(new MarketUnreachable('the chain does not answer')),
     trade: (trade) => world.market().trade(trade),
+    readWay: (data) => world.market().readWay(data),
   };
 
   for (const from of ['USDC', 'MATIC'] as const) {

@@ -3,7 +3,7 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createNetworks, type Networks } from '../../src/chains/network.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import { createKeysProvider } from '../../src/providers/keys/keys-provider.ts';
-import { addSeed } from '../../src/providers/keys/seeds.ts';
+import { openSeeds } from '../../src/providers/keys/seeds.ts';
 import { createSagaRunner } from '../../src/sagas/run-saga.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import type { SwapToken } from '../../src/swaps/tokens.ts';
@@ -170,7 +170,8 @@ describe('a reorganisation', () => {
 describe('a rotation of the seed', { tags: ['matrix'] }, () => {
   async function rotate(): Promise<void> {
     const { provider } = world.deposits;
-    await rotateSeed({ db, provider, addSeed: (tx) => addSeed(tx, secrets) });
+    const seedRotation = await openSeeds(db, secrets);
+    await rotateSeed({ db, provider, seedRotation }, { backedUp: await seedRotation.prepare() });
     await world.fillTanks();
   }
 

@@ -182,7 +182,10 @@ test('a new seed gives everybody new wallets; old addresses are still credited a
   await service.client.get('/circle/deposit-address?chain=BASE', ada.key);
   const oldTreasury = await houseWallet(db, 'treasury', 'MATIC');
 
-  const said = await paywright('treasury', 'rotate-seed');
+  expect(await paywright('treasury', 'rotate-seed')).toContain('Make a backup of the database now');
+  expect((await service.client.get('/account', ada.key)).body.depositAddress).toBe(before);
+  expect(await houseWallet(db, 'treasury', 'MATIC')).toEqual(oldTreasury);
+  const said = await paywright('treasury', 'rotate-seed', '--backed-up', '2');
   expect(said).toContain('Seed 2 is in use');
   expect(said).toContain('21 house wallets have new addresses');
   const { body: account } = await service.client.get('/account', ada.key);

@@ -9,6 +9,7 @@ import type { Logger } from '../../logger.ts';
 import type { Secrets } from '../../secrets.ts';
 import { asContractCall } from '../../wallets/as-contract-call.ts';
 import { type ContractCall, type HeldWallet, ProviderError, type WalletProvider } from '../../wallets/provider.ts';
+import type { SeedRotation } from '../../wallets/seed-rotation.ts';
 import type { UnknownTransactions } from '../../wallets/unknown-transactions.ts';
 import { catchUp, countUsed } from './catch-up.ts';
 import { createFeeBook } from './fees.ts';
@@ -31,6 +32,7 @@ export interface KeysProviderParts {
 
 export interface KeysProvider extends WalletProvider {
   readonly unknown: UnknownTransactions;
+  readonly seedRotation: SeedRotation;
 }
 
 /**
@@ -165,9 +167,10 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
       look,
       hasOpen: (wallet) => hasOpenUnknown(db, wallet),
       list: () => listUnknown(db),
-      adopt: (id, key) => adoptUnknown(db, id, key),
+      adopt: (id, key, unsignedOf) => adoptUnknown(db, id, key, unsignedOf),
       dismiss: (id) => dismissUnknown(db, id),
     },
+    seedRotation: seeds,
   };
 }
 

@@ -3,6 +3,7 @@ import { type HDAccount, HDKey, hdKeyToAccount } from 'viem/accounts';
 import { type Database, onlyRow, type Transaction } from '../../db/database.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Secrets } from '../../secrets.ts';
+import type { SeedRotation } from '../../wallets/seed-rotation.ts';
 
 /** The standard path of Ethereum accounts; a wallet is its child with the wallet's index. */
 const accountsPath = "m/44'/60'/0'/0";
@@ -10,9 +11,12 @@ const accountsPath = "m/44'/60'/0'/0";
 /** How many derived accounts are kept at most, those that were used last. */
 const mostDerived = 1_000;
 
-/** The master seeds, sealed at rest with the operator's secret. New wallets come from the newest; the others still sign. */
-export interface Seeds {
-  /** The next address of the newest seed. Its index is never given out again, whatever becomes of it. */
+/**
+ * The master seeds, sealed at rest with the operator's secret. New wallets come from the newest of which the operator has confirmed a
+ * backup; the others still sign.
+ */
+export interface Seeds extends SeedRotation {
+  /** The next address of the newest seed in use. Its index is never given out again, whatever becomes of it. */
   next(): Promise<{ readonly ref: string; readonly account: HDAccount }>;
   /** The account that a wallet's reference stands for. */
   account(ref: string): Promise<HDAccount>;
@@ -49,7 +53,7 @@ export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> 
     async next() {
       const { index, seed } = onlyRow(
         await db.query<{ index: bigint; seed: number }>(
-          "SELECT nextval('wallet_index') AS index, max(id) AS seed FROM wallet_seeds",
+          "SELECT nextval('wallet_index') AS index, max(id) AS seed FROM wallet_seeds WHERE backed_up_at IS NOT NULL",
         ),
       );
       return { ref: `${seed}/${index}`, account: await derive(seed, Number(index)) };
@@ -61,21 +65,50 @@ export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> 
       if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(index)) throw new Error(`no wallet is known as ${ref}`);
       return keep(ref, await derive(seed as number, index as number));
     },
+    prepare: () => db.transaction((tx) => prepareSeed(tx, secrets)),
+    async confirm(seedId) {
+      const { rowCount } = await db.query(
+        'UPDATE wallet_seeds SET backed_up_at = clock_timestamp() WHERE id = $1 AND backed_up_at IS NULL',
+        [seedId],
+      );
+      if (rowCount === 0) throw new Refusal(`There is no seed ${seedId} that waits for its backup to be confirmed.`);
+    },
+    async renew(ref, seedId) {
+      const index = Number(ref.split('/')[1]);
+      const { address } = await derive(seedId, index);
+      return { ref: `${seedId}/${index}`, address };
+    },
   };
 }
 
-/** Adds a seed, from which new wallets come from now on. */
-export async function addSeed(tx: Transaction, secrets: Secrets): Promise<number> {
-  const sealed = secrets.seal('wallet-seed', randomBytes(64).toString('hex'));
-  return onlyRow(await tx.query<{ id: number }>('INSERT INTO wallet_seeds (sealed) VALUES ($1) RETURNING id', [sealed]))
-    .id;
+/** The one that waits for its backup, or a new one. */
+async function prepareSeed(tx: Transaction, secrets: Secrets): Promise<number> {
+  await tx.query('LOCK TABLE wallet_seeds IN SHARE ROW EXCLUSIVE MODE');
+  const { rows } = await tx.query<{ id: number | null }>(
+    'SELECT max(id) AS id FROM wallet_seeds WHERE backed_up_at IS NULL',
+  );
+  return rows[0]?.id ?? addSeed(tx, secrets, { inUse: false });
 }
 
-/** The newest seed, or the first one when there is none yet. Instances that start together agree on one. */
+async function addSeed(tx: Transaction, secrets: Secrets, { inUse }: { readonly inUse: boolean }): Promise<number> {
+  const sealed = secrets.seal('wallet-seed', randomBytes(64).toString('hex'));
+  const added = await tx.query<{ id: number }>(
+    'INSERT INTO wallet_seeds (sealed, backed_up_at) VALUES ($1, CASE WHEN $2 THEN clock_timestamp() END) RETURNING id',
+    [sealed, inUse],
+  );
+  return onlyRow(added).id;
+}
+
+/**
+ * The newest seed in use, or the first one when there is none yet: whoever has a backup at all has that one too. Instances that start
+ * together agree on one.
+ */
 async function firstSeed(tx: Transaction, secrets: Secrets): Promise<number> {
   await tx.query('LOCK TABLE wallet_seeds IN SHARE ROW EXCLUSIVE MODE');
-  const { rows } = await tx.query<{ id: number | null }>('SELECT max(id) AS id FROM wallet_seeds');
-  return rows[0]?.id ?? addSeed(tx, secrets);
+  const { rows } = await tx.query<{ id: number | null }>(
+    'SELECT max(id) AS id FROM wallet_seeds WHERE backed_up_at IS NOT NULL',
+  );
+  return rows[0]?.id ?? addSeed(tx, secrets, { inUse: true });
 }
 
 function openSeed(secrets: Secrets, sealed: Buffer): Buffer {

@@ -121,9 +121,22 @@ export async function listUnknown(db: Queryable): Promise<readonly UnknownTransa
 }
 
 /** From now on it is the transaction that was held, as if it had been signed here: it is followed, and never signed again. */
-export async function adoptUnknown(db: Database, unknownId: bigint, key: string): Promise<void> {
+export async function adoptUnknown(
+  db: Database,
+  unknownId: bigint,
+  key: string,
+  unsignedOf?: Pick<HeldWallet, 'ref'>,
+): Promise<void> {
   await db.transaction(async (tx) => {
     await decide(tx, unknownId, 'paid');
+    if (unsignedOf !== undefined) {
+      await tx.query(
+        `INSERT INTO held_key_transactions (id, unknown_id, chain, sender, provider_ref, recipient, data, value)
+         SELECT $2, id, chain, sender, $3, recipient, data, value FROM unknown_transactions WHERE id = $1 AND hash IS NOT NULL
+         ON CONFLICT (id) DO NOTHING`,
+        [unknownId, key, unsignedOf.ref],
+      );
+    }
     const { rowCount } = await tx.query(
       `INSERT INTO key_transactions (id, chain, sender, provider_ref, nonce, recipient, data, value, gas_limit, state)
        SELECT h.id, u.chain, u.sender, h.provider_ref, u.nonce, h.recipient, h.data, h.value, u.gas_limit, 'pending'

@@ -1,4 +1,4 @@
-import { BaseError, encodeFunctionData, slice } from 'viem';
+import { BaseError, decodeFunctionData, encodeFunctionData, type Hex, slice } from 'viem';
 import { chains, homeChain } from '../../chains/chains.ts';
 import type { Network, Networks } from '../../chains/network.ts';
 import { uniswap } from '../../chains/uniswap.ts';
@@ -40,7 +40,7 @@ export function createUniswapMarket(networks: Networks): Market {
     return asked;
   }
 
-  return { spender: uniswap.router, quote, trade };
+  return { spender: uniswap.router, quote, trade, readWay };
 }
 
 /** Asked for no more often than the chain is looked at anyway. */
@@ -80,4 +80,18 @@ function trade({ from, atomic, path, atLeast, recipient, deadline }: Trade): Mar
     data: encodeFunctionData({ abi: routerAbi, functionName: 'multicall', args: [deadline, calls] }),
     ...(isCoin && { value: atomic }),
   };
+}
+
+function readWay(data: Hex): Pick<Trade, 'path' | 'recipient'> | undefined {
+  try {
+    const whole = decodeFunctionData({ abi: routerAbi, data });
+    if (whole.functionName !== 'multicall') return undefined;
+    for (const call of whole.args[1]) {
+      const { functionName, args } = decodeFunctionData({ abi: routerAbi, data: call });
+      if (functionName === 'exactInput') return { path: args[0].path, recipient: args[0].recipient };
+    }
+  } catch {
+    // Something that we never tell the router.
+  }
+  return undefined;
 }
