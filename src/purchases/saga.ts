@@ -28,12 +28,12 @@ export const purchaseSaga = defineSaga({
   states: {
     held: {
       meaning: 'the amount has left the balance; nobody has signed yet',
-      next: ['signed', 'returned'],
+      next: ['signed', 'settling', 'returned'],
       withinMs: 10 * minutes,
     },
     signed: {
       meaning: 'a house wallet has signed; the seller was not shown it yet',
-      next: ['sending', 'returned'],
+      next: ['sending', 'settling', 'returned'],
       withinMs: 10 * minutes,
     },
     sending: {

@@ -10,20 +10,18 @@ import { decodeHeader, encodeHeader, headerNames } from '../x402/header.ts';
 import { networkName } from '../x402/networks.ts';
 import { type Receipt, receipt } from '../x402/receipt.ts';
 import { askSeller, type SellerAnswer, type SellerRequest } from './ask-seller.ts';
-import { giveBackUnshown } from './give-back.ts';
+import { findPayer } from './find-payer.ts';
+import { giveBackLate } from './give-back-late.ts';
 import type { PurchaseParts } from './parts.ts';
 import { isTooLate, type Purchase, payStep, type SellerTrouble } from './purchase.ts';
 import { laneOf, purchaseSaga } from './saga.ts';
-import { authorizationOf, findPayer } from './sign-payment.ts';
+import { authorizationOf } from './sign-payment.ts';
 
 /** Signed: the seller is asked with the payment. That it is was written down before, so one process does, once. */
 export async function sendPayment(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db } = parts;
   const { id } = purchase;
-  if (isTooLate(purchase)) {
-    await giveBackUnshown(parts, purchase, 'It could not be paid in time.');
-    return 'rest';
-  }
+  if (isTooLate(purchase)) return giveBackLate(parts, purchase);
   const isOurs = await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE purchases SET status = 'sending', asks = 1, asked_at = clock_timestamp(), updated_at = now()

@@ -9,11 +9,11 @@ import { isOnChain } from '../deposits/reorganisation.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import { postSurely } from '../ledger/post-surely.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
+import { findPayer } from './find-payer.ts';
 import { giveBackLapsed } from './give-back.ts';
 import { meansOf, type PurchaseParts } from './parts.ts';
 import { type Purchase, payStep } from './purchase.ts';
 import { namedTransaction } from './send-payment.ts';
-import { findPayer } from './sign-payment.ts';
 
 /** A seller settles within the request as a rule; who has not after so long is looked at less often. */
 const promptMs = 60_000;

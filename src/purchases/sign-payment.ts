@@ -1,22 +1,12 @@
 import type { Authorization } from '../chains/authorization.ts';
 import { readTokenDomain, toTypedData } from '../chains/authorization.ts';
 import { noCheckpoint } from '../checkpoint.ts';
-import type { Queryable } from '../db/database.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
-import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
-import { giveBackUnshown } from './give-back.ts';
+import type { HouseWallet } from '../wallets/house-wallets.ts';
+import { findPayer } from './find-payer.ts';
+import { giveBackLate } from './give-back-late.ts';
 import { meansOf, type PurchaseParts } from './parts.ts';
 import { isTooLate, type Purchase } from './purchase.ts';
-
-/** The house wallet that signs, as it was chosen when the purchase was opened; after a rotation it is a retired one. */
-export async function findPayer(
-  db: Queryable,
-  { id, walletId }: Pick<Purchase, 'id' | 'walletId'>,
-): Promise<HouseWallet> {
-  const wallet = await findHouseWalletById(db, walletId);
-  if (wallet === undefined) throw new Error(`purchase ${id} is paid from a wallet that is not there`);
-  return wallet;
-}
 
 export function authorizationOf(
   { payTo, amount, nonce, validBefore }: Purchase,
@@ -31,10 +21,7 @@ export function authorizationOf(
  */
 export async function signPayment(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, networks, provider, checkpoint = noCheckpoint } = parts;
-  if (isTooLate(purchase)) {
-    await giveBackUnshown(parts, purchase, 'It could not be paid in time.');
-    return 'rest';
-  }
+  if (isTooLate(purchase)) return giveBackLate(parts, purchase);
   const { network, token } = meansOf(networks);
   const payer = await findPayer(db, purchase);
   const domain = await readTokenDomain(network, token.address);
