@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getAddress } from 'viem';
+import { amountOf } from '../money/amount.ts';
 import { askChain } from './ask-chain.ts';
 import { type Claim, findClaim, findClaimOf } from './claim.ts';
 import { type Claimed, leaseSeconds } from './claim-payments.ts';
@@ -153,7 +154,7 @@ async function claimWith(
     protocol: 'x402',
     chain: homeOfPayments,
     token: till.token,
-    amount: call.price,
+    amount: amountOf(call.price.asset, authorization.atomic),
     authorization,
     resource: call.id,
     fingerprint,

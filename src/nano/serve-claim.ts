@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hex } from 'viem';
 import { httpErrors } from '../http/errors.ts';
+import { amountOf } from '../money/amount.ts';
 import { findClaim } from './claim.ts';
 import { type Claimed, releaseClaim } from './claim-payments.ts';
 import type { Facilitator, FacilitatorQuestion } from './facilitator.ts';
@@ -64,10 +65,11 @@ async function handOver(
   lease: Lease,
   { body, txHash }: Goods,
 ): Promise<Sale> {
-  const { call, payment } = request;
-  const isOurs = await parts.serve({ id: lease.id, holder: lease.holder, amount: call.price, answer: body });
+  const { from: payer, atomic } = request.payment.authorization;
+  // What was signed, and not the price of now: a debt costs nothing any more once its payment has arrived.
+  const amount = amountOf(request.call.price.asset, atomic);
+  const isOurs = await parts.serve({ id: lease.id, holder: lease.holder, amount, answer: body });
   parts.checkpoint('nano.served');
-  const { from: payer, atomic } = payment.authorization;
   if (isOurs) {
     return { status: 200, body, headers: receiptHeaders({ paymentId: lease.id, payer, atomic, txHash }) };
   }
