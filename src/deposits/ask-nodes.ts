@@ -1,4 +1,4 @@
-import { decodeEventLog, type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
+import { decodeEventLog, type Hex, isAddressEqual, type PublicClient, type TransactionReceipt } from 'viem';
 import { proofsOf } from '../chain-steps/receipt-proofs.ts';
 import { tokenAbi } from '../chains/abi.ts';
 import { type ChainFacts, chains } from '../chains/chains.ts';
@@ -18,18 +18,28 @@ export function askNodes(network: Network, place: Place): Promise<Testimony[]> {
 async function ask(network: Network, node: ChainNode, place: Place): Promise<Testimony> {
   const { host, client } = node;
   try {
-    const receipt = await findReceipt(client, place.txHash);
-    const found = receipt && findTransfer(network, receipt, place);
-    if (found === undefined || receipt === undefined) return { host, says: 'otherwise' };
-    const { blockNumber, blockHash } = receipt;
-    // A receipt names any block it likes: it counts only if the node has that block in its chain.
-    if ((await client.getBlock({ blockNumber })).hash !== blockHash) return { host, says: 'otherwise' };
-    const isFinal = blockNumber <= (await lastFinal(network, node));
-    return { host, says: 'shown', shown: { ...found, blockNumber, blockHash, isFinal } };
+    const shown = await findShown(network, client, place);
+    if (shown === undefined) return { host, says: 'otherwise' };
+    const isFinal = shown.blockNumber <= (await lastFinal(network, node));
+    return { host, says: 'shown', shown: { ...shown, isFinal } };
   } catch {
     // Whatever keeps it from answering, it says nothing for or against.
     return { host, says: 'silent' };
   }
+}
+
+/** The transfer as the chain shows it at that place; undefined when its transaction is gone, failed, or does something else there. */
+export async function findShown(
+  network: Network,
+  client: PublicClient,
+  place: Place,
+): Promise<Omit<Shown, 'isFinal'> | undefined> {
+  const receipt = await findReceipt(client, place.txHash);
+  const found = receipt && findTransfer(network, receipt, place);
+  if (found === undefined || receipt === undefined) return undefined;
+  const { blockNumber, blockHash } = receipt;
+  // A receipt names any block it likes: it counts only if the node has that block in its chain.
+  return (await client.getBlock({ blockNumber })).hash === blockHash ? { ...found, blockNumber, blockHash } : undefined;
 }
 
 function findTransfer(

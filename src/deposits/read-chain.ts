@@ -13,7 +13,7 @@ import type { OnDeposits } from './on-deposits.ts';
 import type { OneNodeLimit } from './one-node-limit.ts';
 import { type BlockRange, locateTransfers, readTransfers, type TransferLog } from './read-transfers.ts';
 import { decideArrivals, doubtUndecidedAfter } from './receive-at-house.ts';
-import { findForkPoint, isOnChain, nameVanished } from './reorganisation.ts';
+import { doubtDepositsAfter, findForkPoint, isOnChain } from './reorganisation.ts';
 import { createSecondLooks } from './second-looks.ts';
 
 /** The checkpoints of a step. */
@@ -104,7 +104,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
       { chain, depth: Number(cursor.number - fork.number), readTo: Number(cursor.number), backTo: Number(fork.number) },
       'the chain was reorganised deeper than its confirmations: it is read again from before',
     );
-    await nameVanished(parts, network, fork);
+    await doubtDepositsAfter(parts, network, fork);
     await doubtUndecidedAfter(parts, network, fork.number);
     handled.clear();
     looks.forgetAfter(fork.number);

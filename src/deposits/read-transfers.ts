@@ -35,6 +35,8 @@ export interface TransferLog {
 /** A transfer at its place within its transaction, which does not change when the transaction moves to another block. */
 export interface LocatedTransfer extends TransferLog {
   readonly position: number;
+  /** Where its transaction makes the very same transfer, this place among them. Known only of what was just read. */
+  readonly alikeAt?: readonly number[];
   /** What its receipt proves about why it was made. */
   readonly proofs: readonly string[];
 }
@@ -123,7 +125,8 @@ export async function locateTransfers(
     const receipt = byHash.get(transfer.txHash);
     if (receipt === undefined) throw new ChainDisagrees(`${transfer.txHash} has no receipt`);
     const position = locate(transfer, receipt);
-    return { ...transfer, position, proofs: proofsOf(receipt.logs, position) };
+    const alikeAt = receipt.logs.flatMap((other, index) => (isSameLog(other, transfer.log) ? [index] : []));
+    return { ...transfer, position, alikeAt, proofs: proofsOf(receipt.logs, position) };
   });
 }
 

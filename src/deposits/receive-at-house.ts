@@ -2,13 +2,14 @@ import type { Hex } from 'viem';
 import { type Match, matchArrival, noteArrival } from '../chain-steps/match-arrival.ts';
 import { notePaid } from '../chain-steps/match-claim.ts';
 import type { ChainId } from '../chains/chains.ts';
-import { findReceipt } from '../chains/find-receipt.ts';
 import type { Network } from '../chains/network.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
 import type { Arrival } from './arrival.ts';
+import { findShown } from './ask-nodes.ts';
 import { believeOneNode } from './believe-one-node.ts';
 import { type CreditParts, creditWithin } from './credit-deposits.ts';
+import { leaveOutMoved } from './moved-deposits.ts';
 import type { LocatedTransfer } from './read-transfers.ts';
 import { reclaimSurplus } from './reclaim-surplus.ts';
 
@@ -24,7 +25,8 @@ export async function receiveAtHouse(
 ): Promise<void> {
   for (const transfer of transfers) {
     await parts.db.transaction(async (tx) => {
-      const [believed] = await believeOneNode(tx, chain, [{ ...transfer, accountId: null }], parts.oneNodeLimit);
+      const unmoved = await leaveOutMoved(tx, { chain, logger: parts.logger }, [{ ...transfer, accountId: null }]);
+      const [believed] = await believeOneNode(tx, chain, unmoved, parts.oneNodeLimit);
       if (believed !== undefined) await receiveWithin(tx, parts, chain, believed);
     });
   }
@@ -131,14 +133,15 @@ const unreadBlock = 2n ** 63n - 1n;
 export async function doubtUndecidedAfter(parts: CreditParts, network: Network, fork: bigint): Promise<void> {
   const { db, logger } = parts;
   const { id: chain, client } = network;
-  const { rows } = await db.query<{ tx_hash: Hex }>(
-    `UPDATE undecided_arrivals SET block_number = $3 WHERE chain = $1 AND block_number > $2 RETURNING tx_hash`,
+  const { rows } = await db.query<UndecidedRow>(
+    `UPDATE undecided_arrivals SET block_number = $3 WHERE chain = $1 AND block_number > $2
+      RETURNING tx_hash, position, block_number, address, sender, asset, atomic, proofs, one_node, seen_at`,
     [chain, fork, unreadBlock],
   );
-  for (const hash of new Set(rows.map(({ tx_hash }) => tx_hash))) {
-    if ((await findReceipt(client, hash)) !== undefined) continue;
-    logger.error({ chain, txHash: hash }, 'tokens that came to a house wallet are not on the chain any more');
-    await db.query('DELETE FROM undecided_arrivals WHERE chain = $1 AND tx_hash = $2', [chain, hash]);
+  for (const arrival of rows.map(toArrival)) {
+    if ((await findShown(network, client, arrival))?.atomic === arrival.atomic) continue;
+    logger.error({ chain, txHash: arrival.txHash }, 'tokens that came to a house wallet are not on the chain any more');
+    await forget(db, chain, arrival);
   }
 }
 

@@ -1,8 +1,9 @@
-import type { PublicClient } from 'viem';
-import { findReceipt } from '../chains/find-receipt.ts';
+import type { Hex, PublicClient } from 'viem';
 import type { Network } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
+import type { Asset } from '../money/asset.ts';
+import { findShown } from './ask-nodes.ts';
 import { type ChainCursor, listCheckpoints } from './chain-cursor.ts';
 
 /** The node knows none of the blocks that were read: it serves another chain, or has lost more than we remember. */
@@ -33,23 +34,34 @@ export async function findForkPoint(db: Database, { id, client }: Network): Prom
 }
 
 /**
- * Names the deposits that were credited and whose transaction is on the chain no more. Their credit stays: it may be
- * mined again, and then it is recognised; if it never is, money was given that is not there, and a person must decide
+ * Doubts the deposits after a block that a reorganisation has replaced: each counts as lost until it is read again. One that the chain does
+ * not show as it was credited (its transaction is gone, has failed, or pays something else) is named at once. A receipt proves
+ * nothing for later, because its block is not final: should it go, the deposit stays among the lost. Credits stay: they are recognised
+ * when the transfer is read again; if it never is, money was given that is not there, and a person must decide
  * (`paywright deposits reverse`).
  */
-export async function nameVanished(
+export async function doubtDepositsAfter(
   { db, logger }: { readonly db: Database; readonly logger: Logger },
-  { id: chain, client }: Network,
+  network: Network,
   after: ChainCursor,
 ): Promise<void> {
-  const { rows } = await db.query<{ id: string; tx_hash: `0x${string}` }>(
-    `SELECT id, tx_hash FROM deposits d WHERE chain = $1 AND block_number > $2
-        AND NOT EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id) ORDER BY id`,
+  const { id: chain, client } = network;
+  const { rows } = await db.query<{
+    id: string;
+    tx_hash: Hex;
+    position: number;
+    address: Hex;
+    asset: Asset;
+    atomic: string;
+  }>(
+    `UPDATE deposits d SET vanished_at = coalesce(vanished_at, now()) WHERE chain = $1 AND block_number > $2
+        AND NOT EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id)
+      RETURNING id, tx_hash, position, address, asset, atomic`,
     [chain, after.number],
   );
-  for (const { id, tx_hash: hash } of rows) {
-    if ((await findReceipt(client, hash)) !== undefined) continue;
-    await db.query('UPDATE deposits SET vanished_at = now() WHERE id = $1', [id]);
-    logger.error({ chain, deposit: id, txHash: hash }, 'a deposit that was credited is not on the chain any more');
+  for (const { id, tx_hash: txHash, position, address: recipient, asset, atomic } of rows) {
+    const shown = await findShown(network, client, { txHash, position, recipient, asset });
+    if (shown?.atomic === BigInt(atomic)) continue;
+    logger.error({ chain, deposit: id, txHash }, 'a deposit that was credited is not on the chain any more');
   }
 }

@@ -1,7 +1,8 @@
-import { encodeFunctionData, type Hex } from 'viem';
+import { encodeFunctionData, type Hex, zeroAddress } from 'viem';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { tokenAbi } from '../../src/chains/abi.ts';
+import { multicallAbi, multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
 import { type ChainId, chains as facts } from '../../src/chains/chains.ts';
+import { tokenOf } from '../../src/chains/network.ts';
 import { beginChains, WrongChain } from '../../src/deposits/begin-chains.ts';
 import type { ChainReader } from '../../src/deposits/read-chain.ts';
 import { UnknownChain } from '../../src/deposits/reorganisation.ts';
@@ -31,14 +32,19 @@ beforeEach(async () => {
 });
 
 /** A signed transfer that can be sent on either branch of the chain. */
-async function signTransfer(atomic: bigint, nonce: number): Promise<Hex> {
+function signTransfer(atomic: bigint, nonce: number, to: Hex = user.address): Promise<Hex> {
+  const data = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [to, atomic] });
+  return sign({ to: facts[chain].tokens.USDC, data, nonce });
+}
+
+function sign({ to, data, nonce }: { readonly to: Hex; readonly data: Hex; readonly nonce: number }): Promise<Hex> {
   return ada.wallet().signTransaction({
     account: ada.account,
     chain: chains.network(chain).client.chain ?? null,
-    to: facts[chain].tokens.USDC,
-    data: encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [user.address, atomic] }),
+    to,
+    data,
     nonce,
-    gas: 200_000n,
+    gas: 400_000n,
     maxFeePerGas: 10n ** 11n,
     maxPriorityFeePerGas: 10n ** 9n,
     type: 'eip1559',
@@ -55,6 +61,15 @@ async function turnBack(id: Hex): Promise<void> {
 }
 
 const errors = () => world.log.lines('error');
+
+async function lost(hash: Hex): Promise<boolean> {
+  const { rows } = await db.query<{ lost: boolean }>(
+    'SELECT vanished_at IS NOT NULL AS lost FROM deposits WHERE tx_hash = $1',
+    [hash],
+  );
+  expect(rows).toHaveLength(1);
+  return rows[0]?.lost ?? false;
+}
 
 test('what is undone before it is confirmed is never credited, and nobody is alarmed', async () => {
   const before = await snapshot();
@@ -114,6 +129,87 @@ describe('a reorganisation that is deeper than the confirmations', () => {
       expect.objectContaining({ depth: expect.any(Number) }),
       expect.objectContaining({ txHash: hash, deposit: expect.stringMatching(/^dep_/) }),
     ]);
+  });
+
+  test('names what is on the chain and has failed: a receipt alone is no proof', async () => {
+    const before = await snapshot();
+    const raw = await signTransfer(900n, 1);
+    await send(await signTransfer(1n, 0, ada.address));
+    const hash = await send(raw);
+    await chains.mine(chain, confirmations);
+    await readUp(reader);
+    expect(await world.balance(user)).toBe(900n);
+
+    // On the other branch the money is gone before: the same transaction is mined, and undone.
+    await turnBack(before);
+    await send(await signTransfer(500n, 0, '0x00000000000000000000000000000000000b0b00'));
+    await chains.rpc(chain, 'eth_sendRawTransaction', [raw]).catch(() => {});
+    await chains.mine(chain, confirmations + 3);
+    const { status } = await chains.network(chain).client.getTransactionReceipt({ hash });
+    expect(status).toBe('reverted');
+    await readUp(reader);
+    expect(errors()).toContainEqual(expect.objectContaining({ txHash: hash, deposit: expect.stringMatching(/^dep_/) }));
+    expect(await lost(hash)).toBe(true);
+  });
+
+  test('credits a transfer once that has another place among the logs of its transaction now', async () => {
+    const euro = tokenOf(chains.network(chain), 'EURC')?.address ?? zeroAddress;
+    await chains.mint(chain, 'USDC', multicallAddress, 50n);
+    await chains.mine(chain, confirmations);
+    await readUp(reader);
+    const pay = (target: Hex, to: Hex, atomic: bigint) => ({
+      target,
+      allowFailure: true,
+      callData: encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [to, atomic] }),
+    });
+    const calls = [pay(euro, ada.address, 5n), pay(facts[chain].tokens.USDC, user.address, 50n)];
+    const data = encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3', args: [calls] });
+    const raw = await sign({ to: multicallAddress, data, nonce: 0 });
+    const before = await snapshot();
+    const hash = await send(raw);
+    await chains.mine(chain, confirmations);
+    await readUp(reader);
+    expect(await world.balance(user)).toBe(50n);
+
+    // On the other branch the first call succeeds as well, and logs before the transfer.
+    await turnBack(before);
+    await chains.mint(chain, 'EURC', multicallAddress, 5n);
+    expect(await send(raw)).toBe(hash);
+    await chains.mine(chain, confirmations + 2);
+    const { logs } = await chains.network(chain).client.getTransactionReceipt({ hash });
+    expect(logs).toHaveLength(2);
+    await readUp(reader);
+    expect(await world.balance(user)).toBe(50n);
+    expect(await lost(hash)).toBe(false);
+    expect(errors()).toContainEqual(expect.objectContaining({ txHash: hash, position: 1, was: 0 }));
+    // Nor by whoever reads the blocks anew.
+    await reader.release();
+    reader = world.reader(chain);
+    await readUp(reader);
+    expect(await world.balance(user)).toBe(50n);
+  });
+
+  test('lists what was still there when it was noticed, and has gone before it was final', async () => {
+    const raw = await signTransfer(50n, 0);
+    const before = await snapshot();
+    await send(raw);
+    await chains.mine(chain, confirmations);
+    await readUp(reader);
+    await turnBack(before);
+    const middle = await snapshot();
+    const hash = await send(raw);
+    await chains.mine(chain, confirmations);
+    const rpc = await startUnrulyRpc(chain, settingsOf());
+    await reader.release();
+    // The reorganisation is noticed, and nothing new is final yet.
+    reader = world.reader(chain, { network: rpc.network, mostBlocks: 1n });
+    await reader.step();
+    expect(errors().filter((line) => 'deposit' in line)).toEqual([]);
+    await turnBack(middle);
+    await send(await signTransfer(1n, 0, ada.address));
+    await chains.mine(chain, confirmations + 4);
+    await readUp(reader);
+    expect(await lost(hash)).toBe(true);
   });
 
   test('is found over many steps, by a process that has just started', async () => {
