@@ -8,6 +8,7 @@ const link = (id: string, atomic: bigint, more: Partial<OpenLink> = {}): OpenLin
   asset: 'USDC',
   atomic,
   onlyFor: undefined,
+  isSentByCard: false,
   ...more,
 });
 const payment = (txHash: Hex, atomic: bigint, more: Partial<Payment> = {}): Payment => ({
@@ -25,6 +26,17 @@ function match(links: readonly OpenLink[], payments: readonly Payment[]): Record
 describe('a payment is for', () => {
   test('the oldest link that it covers', () => {
     expect(match([link('a', 30n), link('b', 20n), link('c', 10n)], [payment('0x1', 25n)])).toEqual({ b: '0x1' });
+  });
+
+  test('the link for exactly its amount, before an older one that it covers', () => {
+    expect(match([link('a', 10n), link('b', 25n), link('c', 25n)], [payment('0x1', 25n)])).toEqual({ b: '0x1' });
+    const sent = [link('a', 10n), link('b', 25n), link('c', 25n, { isSentByCard: true })];
+    expect(match(sent, [payment('0x1', 25n), payment('0x2', 25n)])).toEqual({ c: '0x1', b: '0x2' });
+  });
+
+  test('the link that a card company has sent money for, when none is for exactly its amount', () => {
+    const links = [link('a', 10n), link('b', 20n, { isSentByCard: true }), link('c', 30n, { isSentByCard: true })];
+    expect(match(links, [payment('0x1', 25n), payment('0x2', 25n)])).toEqual({ b: '0x1', a: '0x2' });
   });
 
   test('one link only, and the next payment for the next', () => {

@@ -4,7 +4,8 @@ import type { Queryable, Transaction } from '../db/database.ts';
 import type { Asset } from '../money/asset.ts';
 import type { OpenLink } from './match-arrivals.ts';
 
-const select = `SELECT id, account_id, asset, atomic, CASE WHEN expires_at <= now() THEN seen_tx END AS only_for, created_at
+const select = `SELECT id, account_id, asset, atomic, CASE WHEN expires_at <= now() THEN seen_tx END AS only_for, created_at,
+    EXISTS (SELECT FROM funding_card_payments c WHERE c.link_id = funding_links.id AND c.state = 'sent') AS sent_by_card
   FROM funding_links`;
 
 /** One whose payment was seen in time is open for that payment, however long it takes to become final. */
@@ -41,8 +42,16 @@ interface OpenLinkRow {
   readonly asset: Asset;
   readonly atomic: string;
   readonly only_for: Hex | null;
+  readonly sent_by_card: boolean;
 }
 
-function toOpenLink({ id, account_id, asset, atomic, only_for }: OpenLinkRow): OpenLink {
-  return { id, accountId: account_id, asset, atomic: BigInt(atomic), onlyFor: only_for ?? undefined };
+function toOpenLink({ id, account_id, asset, atomic, only_for, sent_by_card }: OpenLinkRow): OpenLink {
+  return {
+    id,
+    accountId: account_id,
+    asset,
+    atomic: BigInt(atomic),
+    onlyFor: only_for ?? undefined,
+    isSentByCard: sent_by_card,
+  };
 }

@@ -198,13 +198,10 @@ describe('a reorganisation that is deeper than the confirmations', () => {
     await turnBack(before);
     const middle = await snapshot();
     const hash = await send(raw);
-    await chains.mine(chain, confirmations);
-    const rpc = await startUnrulyRpc(chain, settingsOf());
-    await reader.release();
-    // The reorganisation is noticed, and nothing new is final yet.
-    reader = world.reader(chain, { network: rpc.network, mostBlocks: 1n });
+    await chains.mine(chain, confirmations + 1);
+    // The reorganisation is noticed, and its blocks are not read again yet.
     await reader.step();
-    expect(errors().filter((line) => 'deposit' in line)).toEqual([]);
+    expect(errors()).toEqual([expect.objectContaining({ depth: expect.any(Number) })]);
     await turnBack(middle);
     await send(await signTransfer(1n, 0, ada.address));
     await chains.mine(chain, confirmations + 4);
