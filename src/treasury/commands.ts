@@ -18,6 +18,7 @@ import { openWithdrawal, refuseImpossible } from '../withdrawals/open-withdrawal
 import { addFloat } from './add-float.ts';
 import { explainUnknown, showUnknown } from './explain-unknown.ts';
 import { treasuryOverview } from './overview.ts';
+import { raiseFee } from './raise-fee.ts';
 import { rotateSeed } from './rotate-seed.ts';
 
 interface TreasuryParts {
@@ -91,6 +92,14 @@ export function addTreasuryCommands(program: Command, withTreasury: WithTreasury
     .option('--unrelated', 'it has paid nothing that is still to be paid')
     .action((id: string, options: { paid?: string; unrelated?: boolean }) =>
       withTreasury((parts) => explainUnknown(parts, { id, ...options }, say)),
+    );
+
+  treasury
+    .command('raise-fee <saga>')
+    .description('let a higher fee be offered for the stuck transaction of a withdrawal, bridge or other saga')
+    .option('--times <number>', 'how many fees may be tried for it in all; without it you are told how many were')
+    .action((sagaId: string, { times }: { times?: string }) =>
+      withTreasury(({ db }) => raiseFee(db, { sagaId, times }, say)),
     );
 }
 

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { toHex } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { chains as facts } from '../../src/chains/chains.ts';
 import { createNetworks } from '../../src/chains/network.ts';
 import { createLogger } from '../../src/logger.ts';
 import { createKeysProvider } from '../../src/providers/keys/keys-provider.ts';
 import { createSecrets } from '../../src/secrets.ts';
+import { raiseFee } from '../../src/treasury/raise-fee.ts';
 import { describeWalletProvider } from '../contract/wallet-provider.ts';
 import { useChains } from '../support/chains.ts';
 import { useDatabase } from '../support/database.ts';
@@ -67,6 +68,43 @@ describe('keys of our own on a chain that is slow', () => {
     expect(await provider.lookUp('MATIC', ref)).toMatchObject({ state: 'confirmed', hash: tried.at(-1)?.hash });
     expect(await chains.balanceOf('MATIC', 'USDC', to)).toBe(7n);
     expect(await provider.lookUp('MATIC', ref)).toMatchObject({ state: 'confirmed' });
+  });
+
+  test('no more than 20 fees are tried by itself; the operator lets more be tried for one transaction', async () => {
+    const { provider, from, send } = await begin(0);
+    await chains.rpc('MATIC', 'evm_setAutomine', [false]);
+    onTestFinished(async () => void (await chains.rpc('MATIC', 'evm_setAutomine', [true])));
+    const ref = await send(8n);
+    const sagaId = `wdr_${randomUUID()}`;
+    await db.query(
+      `WITH wallet AS (
+         INSERT INTO house_wallets (id, purpose, chain, provider, provider_ref, address)
+         VALUES ('wal_stuck', 'treasury', 'MATIC', 'keys', $4, $5) RETURNING id)
+       INSERT INTO chain_steps (id, saga, saga_id, step, chain, wallet_id, state, asked_at, provider_ref)
+       SELECT $1, 'withdrawal', $2, 'pay', 'MATIC', id, 'taken', now(), $3 FROM wallet`,
+      [randomUUID(), sagaId, ref, from.ref, from.address],
+    );
+    const look = () => provider.lookUp('MATIC', ref);
+    for (let place = 1; place < 20; place++) await look();
+    expect(await look()).toMatchObject({ waitsFor: expect.stringContaining('a person: 20 fees were tried') });
+    expect(await attempts(ref)).toHaveLength(20);
+
+    const said: string[] = [];
+    const raise = (id: string, times?: string) => raiseFee(db, { sagaId: id, times }, (line) => void said.push(line));
+    await expect(raise(sagaId)).rejects.toThrow('pay: fee 20 of 20');
+    await expect(raise('wdr_none', '22')).rejects.toThrow('wdr_none has no transaction under way.');
+    for (const times of ['20', '101', '-1', 'many'])
+      await expect(raise(sagaId, times)).rejects.toThrow('from 21 to 100');
+    expect(await look()).toMatchObject({ waitsFor: expect.stringContaining('a person') });
+    for (const times of ['22', '21', '22']) await raise(sagaId, times);
+    expect(new Set(said)).toEqual(
+      new Set([`${sagaId} pay: 20 fees were tried, and up to 22 may be. FEE_CEILING_GWEI still holds.`]),
+    );
+    for (let place = 0; place < 4; place++) await look();
+    expect(await attempts(ref)).toHaveLength(22);
+    await chains.rpc('MATIC', 'evm_setAutomine', [true]);
+    await chains.mine('MATIC', 3);
+    expect(await look()).toMatchObject({ state: 'confirmed' });
   });
 
   test('one that waits behind another is not stuck itself', async () => {

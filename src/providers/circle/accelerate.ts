@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
 import { ProviderError } from '../../wallets/provider.ts';
+import { feeLimitOf } from '../../wallets/raised-fee-limit.ts';
 import type { CircleClient } from './circle-client.ts';
 
 export interface AccelerateParts {
@@ -12,9 +13,6 @@ export interface AccelerateParts {
   /** How long a higher fee is given to work before it is raised once more. */
   readonly patienceMs: number;
 }
-
-/** Each time Circle offers more; after so many only a person decides to. */
-const mostRounds = 20;
 
 /** Asks Circle to pay more for a stuck transaction. Everybody who finds it stuck at the same time asks for the same. */
 export async function accelerate({ db, circle, logger, patienceMs }: AccelerateParts, id: string): Promise<void> {
@@ -49,7 +47,7 @@ async function nextRequest(db: Database, id: string, patienceMs: number): Promis
      HAVING coalesce(bool_and(answered_at IS NOT NULL AND asked_at <= now() - make_interval(secs => $3)), true)
         AND count(*) < $4
      ON CONFLICT DO NOTHING`,
-    [id, randomUUID(), patienceMs / 1000, mostRounds],
+    [id, randomUUID(), patienceMs / 1000, await feeLimitOf(db, id)],
   );
   const { rows } = await db.query<Acceleration>(
     `SELECT round, idempotency_key FROM circle_accelerations

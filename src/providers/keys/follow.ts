@@ -7,6 +7,7 @@ import type { Network } from '../../chains/network.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
 import type { TransactionReport } from '../../wallets/provider.ts';
+import { feeLimitOf } from '../../wallets/raised-fee-limit.ts';
 import { bumpFees, suggestFees } from './fees.ts';
 import { findSent } from './find-sent.ts';
 import type { KeyTransaction } from './key-transaction.ts';
@@ -21,9 +22,6 @@ import {
 } from './outbox.ts';
 import { isAlreadyKnown } from './rpc-trouble.ts';
 import type { Seeds } from './seeds.ts';
-
-/** Enough replacements to pay some ten times the first fee; then only a person decides to pay more. */
-const mostAttempts = 20;
 
 export interface FollowParts {
   readonly db: Database;
@@ -124,10 +122,13 @@ async function pushOn(
     const first = await findByNonce(db, chain, sender, turn);
     if (first === undefined) logger.error({ chain, sender, nonce: turn }, 'no transaction of ours has the next nonce');
     else await broadcast(network, first.raw, logger);
-  } else if (newest.ageMs >= stuckAfterMs && attempts.length < mostAttempts) {
-    const replaced = await replace(parts, network, transaction, newest);
-    if (replaced.is === 'sent') return undefined;
-    waitsFor = replaced.waitsFor;
+  } else if (newest.ageMs >= stuckAfterMs) {
+    const tried = attempts.length;
+    if (tried < (await feeLimitOf(db, id))) {
+      const replaced = await replace(parts, network, transaction, newest);
+      if (replaced.is === 'sent') return undefined;
+      waitsFor = replaced.waitsFor;
+    } else waitsFor = `a person: ${tried} fees were tried; "paywright treasury raise-fee" lets more be tried`;
   }
   await broadcast(network, newest.raw, logger);
   return waitsFor;
