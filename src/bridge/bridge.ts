@@ -1,4 +1,5 @@
 import type { Hex } from 'viem';
+import { numberedStep } from '../chain-steps/ask-anew.ts';
 import type { ChainId } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import { type AccountId, heldAccount, userAccount } from '../ledger/account-id.ts';
@@ -48,18 +49,15 @@ export const fillStep = (id: string) => ({ sagaId: id, step: 'fill' });
 export const approveStep = (id: string) => ({ sagaId: id, step: 'approve' });
 export const burnStep = ({ id, burns }: Pick<Bridge, 'id' | 'burns'>) => ({
   sagaId: id,
-  step: numbered('burn', burns),
+  step: numberedStep('burn', burns),
 });
 export const mintStep = ({ id, mints }: Pick<Bridge, 'id' | 'mints'>) => ({
   sagaId: id,
-  step: numbered('mint', mints),
+  step: numberedStep('mint', mints),
 });
-export const returnStep = (id: string) => ({ sagaId: id, step: 'return' });
+/** What was refused is asked for anew, under another key. */
+export const returnStep = (id: string, time = 1) => ({ sagaId: id, step: numberedStep('return', time) });
 export const disallowStep = (id: string) => ({ sagaId: id, step: 'disallow' });
-
-function numbered(step: string, count: number): string {
-  return count <= 1 ? step : `${step}_${count}`;
-}
 
 export async function findBridge(db: Queryable, id: string): Promise<Bridge | undefined> {
   const { rows } = await db.query<BridgeRow>(`${selectBridge} WHERE id = $1`, [id]);

@@ -1,4 +1,5 @@
 import { encodeFunctionData } from 'viem';
+import { timesPlanned, waitToAskAnew } from '../chain-steps/ask-anew.ts';
 import { findStep } from '../chain-steps/chain-step.ts';
 import { planStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
@@ -101,22 +102,36 @@ function refund(bridge: Bridge, account: AccountId, reason: string): Posting {
 }
 
 async function planReturn(tx: Transaction, bridge: Bridge, isAllowed: boolean): Promise<void> {
-  const { id, from: chain, amount } = bridge;
-  const wallet = await findBurner(tx, bridge);
-  const { address: recipient } = await houseWallet(tx, 'treasury', chain);
-  const leaves = [{ amount, recipient, stays: true as const }];
-  await planStep(tx, { saga: bridgeSaga.name, ...returnStep(id), chain, wallet, leaves });
-  if (isAllowed) await planStep(tx, { saga: bridgeSaga.name, ...disallowStep(id), chain, wallet });
+  const { id, from: chain } = bridge;
+  await planBack(tx, bridge, 1);
+  if (!isAllowed) return;
+  await planStep(tx, { saga: bridgeSaga.name, ...disallowStep(id), chain, wallet: await findBurner(tx, bridge) });
 }
 
-/** Returning: house-keeping. Its owner has the money already, and the books say where the tokens are whatever comes of it. */
+async function planBack(tx: Transaction, bridge: Bridge, time: number): Promise<void> {
+  const { id, from: chain, amount } = bridge;
+  const { address: recipient } = await houseWallet(tx, 'treasury', chain);
+  const leaves = [{ amount, recipient, stays: true as const }];
+  const wallet = await findBurner(tx, bridge);
+  await planStep(tx, { saga: bridgeSaga.name, ...returnStep(id, time), chain, wallet, leaves });
+}
+
+/**
+ * Returning: house-keeping. Its owner has the money already. The treasury needs the tokens, so what is refused is asked for again
+ * until they are back.
+ */
 export async function returnToTreasury(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
-  const { db, ledger, logger } = parts;
+  const { db, ledger } = parts;
   const { id } = bridge;
-  const back = await takeBack(parts, bridge);
-  if (back.state === 'waiting') return back;
   const disallowed = await disallow(parts, bridge);
   if (disallowed?.state === 'waiting') return disallowed;
+  const time = await timesPlanned(parts, { sagaId: id, name: 'return' });
+  const back = await takeBack(parts, bridge, time);
+  if (back.state === 'waiting') return back;
+  if (back.state === 'failed') {
+    await takeBackAnew(parts, bridge, { time, end: back });
+    return waitToAskAnew(time, `its tokens to go back to the treasury: ${back.reason}`);
+  }
   await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE bridges SET status = 'failed', updated_at = now(), finished_at = now()
@@ -124,19 +139,16 @@ export async function returnToTreasury(parts: BridgeParts, bridge: Bridge): Prom
       [id],
     );
     if (rowCount === 0) return;
-    const gas = (await settleStep(tx, returnStep(id), back)) ?? [];
+    const gas = (await settleStep(tx, returnStep(id, time), back)) ?? [];
     const more = disallowed === undefined ? [] : ((await settleStep(tx, disallowStep(id), disallowed)) ?? []);
     await postSurely(tx, ledger, [...gas, ...more]);
   });
-  if (back.state === 'failed') {
-    logger.error({ bridge: id, reason: back.reason }, 'what was not burnt stays in the wallet that burns');
-  }
   return 'rest';
 }
 
-async function takeBack(parts: BridgeParts, { id, from, amount }: Bridge): Promise<StepProgress> {
-  const { address: to } = await recipientOf(parts, id);
-  return takeStep(parts, returnStep(id), (wallet) => ({
+async function takeBack(parts: BridgeParts, { id, from, amount }: Bridge, time: number): Promise<StepProgress> {
+  const { address: to } = await recipientOf(parts, returnStep(id, time));
+  return takeStep(parts, returnStep(id, time), (wallet) => ({
     from: wallet,
     token: chains[from].tokens.USDC,
     to,
@@ -144,15 +156,32 @@ async function takeBack(parts: BridgeParts, { id, from, amount }: Bridge): Promi
   }));
 }
 
+/** One commit: this one has failed, and the next is planned, to the treasury of that moment. */
+async function takeBackAnew(
+  { db, ledger }: BridgeParts,
+  bridge: Bridge,
+  { time, end }: { readonly time: number; readonly end: Failed },
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const gas = await settleStep(tx, returnStep(bridge.id, time), end);
+    if (gas === undefined) return;
+    await planBack(tx, bridge, time + 1);
+    await postSurely(tx, ledger, gas);
+  });
+}
+
 /** The treasury as it was when the step was planned: what is asked for under one key never changes. */
-async function recipientOf({ db }: BridgeParts, id: string): Promise<{ address: `0x${string}` }> {
+async function recipientOf(
+  { db }: BridgeParts,
+  { sagaId, step }: ReturnType<typeof returnStep>,
+): Promise<{ address: `0x${string}` }> {
   const { rows } = await db.query<{ address: `0x${string}` }>(
     `SELECT l.recipient AS address FROM chain_step_leaves l JOIN chain_steps s ON s.id = l.step_id
-      WHERE s.saga_id = $1 AND s.step = 'return'`,
-    [id],
+      WHERE s.saga_id = $1 AND s.step = $2`,
+    [sagaId, step],
   );
   const [found] = rows;
-  if (found === undefined) throw new Error(`bridge ${id} has nothing to return`);
+  if (found === undefined) throw new Error(`bridge ${sagaId} has nothing to return`);
   return found;
 }
 

@@ -1,5 +1,6 @@
 import { encodeFunctionData, type Hex } from 'viem';
-import { findStep, listSteps } from '../chain-steps/chain-step.ts';
+import { timesPlanned, waitToAskAnew } from '../chain-steps/ask-anew.ts';
+import { findStep } from '../chain-steps/chain-step.ts';
 import { dropStep, planStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
@@ -89,21 +90,33 @@ async function planReturn(
   swap: Swap,
   { isPrepared, recipient }: { readonly isPrepared: boolean; readonly recipient: Hex },
 ): Promise<void> {
-  const { id, net } = swap;
+  const { id } = swap;
   if (isCoin(swap) && isPrepared) {
     await planWrap(tx, swap, { which: wrapStep(id), recipient });
     return;
   }
-  const common = { saga: swapSaga.name, chain: homeChain, wallet: await findSwapper(tx, swap) };
-  await planStep(tx, { ...common, ...returnStep(id), leaves: [{ amount: net, recipient, stays: true }] });
-  if (isPrepared) await planStep(tx, { ...common, ...disallowStep(id) });
+  await planBack(tx, swap, { which: returnStep(id), recipient });
+  if (!isPrepared) return;
+  await planStep(tx, {
+    saga: swapSaga.name,
+    ...disallowStep(id),
+    chain: homeChain,
+    wallet: await findSwapper(tx, swap),
+  });
 }
 
-async function planWrap(
-  tx: Transaction,
-  swap: Swap,
-  { which, recipient }: { readonly which: StepName; readonly recipient: Hex },
-): Promise<void> {
+async function planBack(tx: Transaction, swap: Swap, { which, recipient }: Planned): Promise<void> {
+  const leaves = [{ amount: swap.net, recipient, stays: true as const }];
+  const wallet = await findSwapper(tx, swap);
+  await planStep(tx, { saga: swapSaga.name, ...which, chain: homeChain, wallet, leaves });
+}
+
+interface Planned {
+  readonly which: StepName;
+  readonly recipient: Hex;
+}
+
+async function planWrap(tx: Transaction, swap: Swap, { which, recipient }: Planned): Promise<void> {
   const { asset } = swap.net;
   const account = houseAccount('unwrapped_in_transit', asset);
   await planStep(tx, {
@@ -115,22 +128,34 @@ async function planWrap(
   });
 }
 
-/** Returning: house-keeping. Its owner has the amount already, and the books say where the tokens are whatever comes of it. */
+/**
+ * Returning: house-keeping. Its owner has the amount already. The treasury needs the tokens, so what is refused is asked for again
+ * until they are back.
+ */
 export async function returnToTreasury(parts: SwapParts, swap: Swap): Promise<SagaStep> {
   const { db, ledger, networks, logger } = parts;
   const { id, net, recipient } = swap;
   if (recipient === null) throw new Error(`swap ${id} does not know where it goes back to`);
-  const wraps = (await listSteps(db, id)).filter(isWrapStep).length;
+  const times = {
+    returns: await timesPlanned(parts, { sagaId: id, name: 'return' }),
+    wraps: await timesPlanned(parts, { sagaId: id, name: 'wrap' }),
+  };
   const surplus: Posting[] = [];
   const ends: { readonly which: StepName; readonly end: StepEnd }[] = [];
-  for (const { which, request } of housekeeping(parts, swap, { recipient, wraps })) {
+  for (const { which, request } of housekeeping(parts, swap, { recipient, ...times })) {
     const step = await findStep(db, which);
     if (step === undefined) continue;
     const progress = await takeStep(parts, which, request);
     if (progress.state === 'waiting') return progress;
     if (progress.state === 'failed' && isWrapStep(which)) {
-      await wrapAnew(parts, swap, { which, end: progress, next: wrapStep(id, wraps + 1), recipient });
-      return { lookAgainInMs: refusedMs, waitsFor: `it to be wrapped: ${progress.reason}`, isTrouble: true };
+      const next = { which: wrapStep(id, times.wraps + 1), recipient };
+      await askAnew(parts, { which, end: progress }, (tx) => planWrap(tx, swap, next));
+      return waitToAskAnew(times.wraps, `it to be wrapped: ${progress.reason}`);
+    }
+    if (progress.state === 'failed' && which.step !== disallowStep(id).step) {
+      const next = { which: returnStep(id, times.returns + 1), recipient };
+      await askAnew(parts, { which, end: progress }, (tx) => planBack(tx, swap, next));
+      return waitToAskAnew(times.returns, `its tokens to go back to the treasury: ${progress.reason}`);
     }
     if (isWrapStep(which)) {
       const arrived = await whatArrived(db, step, net.asset);
@@ -153,36 +178,28 @@ export async function returnToTreasury(parts: SwapParts, swap: Swap): Promise<Sa
     await postSurely(tx, ledger, [...surplus, ...gas]);
   });
   for (const { which, end } of ends) {
-    if (end.state === 'failed') {
-      logger.error(
-        { swap: id, step: which.step, reason: end.reason },
-        'what was not swapped stays in the wallet that swaps',
-      );
-    }
+    if (end.state !== 'failed') continue;
+    logger.error(
+      { swap: id, step: which.step, reason: end.reason },
+      'what was not swapped may still be taken by the router',
+    );
   }
   return 'rest';
 }
 
-/** How long to wait before it is wrapped anew, after that was refused. */
-const refusedMs = 60_000;
-
-interface AnotherWrap {
-  readonly which: StepName;
-  readonly end: StepEnd;
-  readonly next: StepName;
-  readonly recipient: Hex;
-}
-
-/** As native coin nobody can be paid with it, and it would be mistaken for gas: it is asked for anew, under another key. */
-async function wrapAnew(
+/**
+ * It is asked for anew, under another key: as native coin nobody can be paid with it, and it would be mistaken for gas; as tokens
+ * the treasury would run short.
+ */
+async function askAnew(
   { db, ledger }: SwapParts,
-  swap: Swap,
-  { which, end, next, recipient }: AnotherWrap,
+  { which, end }: { readonly which: StepName; readonly end: StepEnd },
+  plan: (tx: Transaction) => Promise<void>,
 ): Promise<void> {
   await db.transaction(async (tx) => {
     const gas = await settleStep(tx, which, end);
     if (gas === undefined) return;
-    await planWrap(tx, swap, { which: next, recipient });
+    await plan(tx);
     await postSurely(tx, ledger, gas);
   });
 }
@@ -201,20 +218,10 @@ interface Housekeeping {
 function housekeeping(
   { networks, market }: SwapParts,
   { id, net }: Swap,
-  { recipient, wraps }: { readonly recipient: Hex; readonly wraps: number },
+  { recipient, returns, wraps }: { readonly recipient: Hex; readonly returns: number; readonly wraps: number },
 ): Housekeeping[] {
   const token = tokenAddress(networks, net.asset);
   return [
-    { which: returnStep(id), request: (from) => ({ from, token, to: recipient, atomic: net.atomic }) },
-    {
-      which: wrapStep(id, wraps),
-      request: (from) => ({
-        from,
-        contract: uniswap.router,
-        data: encodeWrapTo(recipient, net.atomic),
-        value: net.atomic,
-      }),
-    },
     {
       which: disallowStep(id),
       request: (from) => ({
@@ -225,6 +232,16 @@ function housekeeping(
           functionName: 'decreaseAllowance',
           args: [market.spender, net.atomic],
         }),
+      }),
+    },
+    { which: returnStep(id, returns), request: (from) => ({ from, token, to: recipient, atomic: net.atomic }) },
+    {
+      which: wrapStep(id, wraps),
+      request: (from) => ({
+        from,
+        contract: uniswap.router,
+        data: encodeWrapTo(recipient, net.atomic),
+        value: net.atomic,
       }),
     },
   ];

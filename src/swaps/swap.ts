@@ -1,4 +1,5 @@
 import type { Hex } from 'viem';
+import { numberedStep } from '../chain-steps/ask-anew.ts';
 import { chains, homeChain } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import { type Amount, amountOf, subtract } from '../money/amount.ts';
@@ -50,9 +51,9 @@ export const prepareStep = ({ id, net }: Pick<Swap, 'id' | 'net'>) => ({
 });
 export const swapStep = (id: string) => ({ sagaId: id, step: 'swap' });
 /** What is not swapped goes back to the treasury, and what was prepared is undone. */
-export const returnStep = (id: string) => ({ sagaId: id, step: 'return' });
-/** Once as a rule; what was refused is asked for anew, under another key. */
-export const wrapStep = (id: string, time = 1) => ({ sagaId: id, step: time === 1 ? 'wrap' : `wrap_${time}` });
+export const returnStep = (id: string, time = 1) => ({ sagaId: id, step: numberedStep('return', time) });
+/** Once as a rule; what was refused is asked for anew, under another key, and so is what is returned. */
+export const wrapStep = (id: string, time = 1) => ({ sagaId: id, step: numberedStep('wrap', time) });
 export const isWrapStep = ({ step }: { readonly step: string }) => /^wrap(_\d+)?$/.test(step);
 export const disallowStep = (id: string) => ({ sagaId: id, step: 'disallow' });
 

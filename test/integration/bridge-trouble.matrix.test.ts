@@ -335,16 +335,30 @@ describe('somebody else delivers the message', () => {
   }
 });
 
-// The last of all, because the tokens stay where they are.
-test('tokens that cannot go back to the treasury are told to a person, and their owner has the money all the same', async () => {
+test('tokens that are refused on their way back to the treasury are sent again until they are there', async () => {
   const { user, id } = await begin();
   log.clear();
   world.providerPlays('burn', 'refuses');
-  world.providerPlays('return', ...Array(10).fill('refuses'));
-  await world.goOn(id, 'failed');
-  world.forgetTricks();
+  world.providerPlays('return', 'refuses');
+  world.providerPlays('return_2', 'refuses');
+  await world.goOn(id, 'returning');
+  await world.advance(id);
+  await world.read();
+  await world.advance(id);
+  // The owner has the money, and the operator is told what has not come back yet.
   expect(await world.balance(user, 'MATIC')).toBe(amount);
   expect(await world.held('bridge', 'MATIC')).toBe(amount);
+  expect(await world.waitsFor(id)).toBe('its tokens to go back to the treasury: It is not allowed.');
+  expect(log.lines('error').map(({ trouble }) => trouble)).toContainEqual(
+    expect.stringContaining('its tokens to go back to the treasury'),
+  );
+  await world.goOn(id, 'failed');
+  expect((await world.steps(id)).filter(({ step }) => step.startsWith('return'))).toMatchObject([
+    { step: 'return', state: 'failed' },
+    { step: 'return_2', state: 'failed' },
+    { step: 'return_3', state: 'confirmed' },
+  ]);
+  expect(await world.held('bridge', 'MATIC')).toBe(0n);
   expect(await world.allowance('MATIC')).toBe(0n);
-  expect(log.lines('error').map(({ msg }) => msg)).toContain('what was not burnt stays in the wallet that burns');
+  await world.checkAtRest();
 });

@@ -293,6 +293,11 @@ async function takeSnapshots(chains: TestChains) {
   return ids;
 }
 
+/** As high as they were, because whoever follows their blocks waits for the next one. */
 async function goBackTo(chains: TestChains, snapshots: ReadonlyMap<string, string>): Promise<void> {
-  for (const chain of chains.networks.keys()) await chains.rpc(chain, 'evm_revert', [snapshots.get(chain)]);
+  for (const [chain, { client }] of chains.networks) {
+    const before = await client.getBlockNumber({ cacheTime: 0 });
+    await chains.rpc(chain, 'evm_revert', [snapshots.get(chain)]);
+    await chains.mine(chain, Number(before - (await client.getBlockNumber({ cacheTime: 0 }))) + 1);
+  }
 }
