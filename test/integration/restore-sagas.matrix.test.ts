@@ -12,9 +12,8 @@ import { amountOf } from '../../src/money/amount.ts';
 import type { Saga } from '../../src/sagas/define-saga.ts';
 import { listOpenSagas } from '../../src/sagas/list-sagas.ts';
 import { addTreasuryCommands } from '../../src/treasury/commands.ts';
-import { type TestChains, useChains } from '../support/chains.ts';
+import { startChains, type TestChains } from '../support/chains.ts';
 import { copyDatabase, type OwnDatabase, open } from '../support/copied-database.ts';
-import { useDatabase } from '../support/database.ts';
 import { lendChains } from '../support/lent-chains.ts';
 import { isMatrix, oneOfMany } from '../support/matrix.ts';
 import { checkMoney, mintedFor, rehearse, rehearseCall } from '../support/rehearsals.ts';
@@ -43,21 +42,35 @@ describe.each(rehearsals.map((row) => ({ ...row, few: representatives[`${row.sag
   'a backup from the middle of a $saga.name of $minted.asset',
   ({ saga, rehearsal, minted, few }) => {
     const places = isMatrix ? rehearsal.checkpoints : rehearsal.checkpoints.filter((place) => few?.includes(place));
-    // The chains are in a database of their own: they go on while the service's is put back.
-    const chains = useChains(useDatabase());
     const options = { ...oneOfMany({ isRepresentative: few !== undefined }), timeout: 1_800_000 };
 
     test('leaves every owner whole when it is put back', options, async () => {
       if (!isMatrix) expect(places).toEqual(few);
-      const { backups, people } = await liveAndBackUp(chains, { saga, rehearsal, minted }, places);
+      const world = await copyDatabase();
+      const { backups, people } = await onChains(world, (chains) =>
+        liveAndBackUp(chains, { rehearsal, minted }, places),
+      );
       for (const { place, backup } of backups) {
-        const snapshots = await takeSnapshots(chains);
-        await putBack(chains, backup, { saga, rehearsal, minted }, people, place);
-        await goBackTo(chains, snapshots);
+        // Each is put back to the same world: what one does there is not for the others to see.
+        await onChains(await copyDatabase(world.name), (chains) =>
+          putBack(chains, backup, { saga, rehearsal, minted }, people, place),
+        );
       }
     });
   },
 );
+
+/** The chains are in a database of their own: they go on while the service's is put back. */
+async function onChains<Result>(world: OwnDatabase, work: (chains: TestChains) => Promise<Result>): Promise<Result> {
+  const db = open(world);
+  const chains = await startChains({ url: world.url, db });
+  try {
+    return await work(chains);
+  } finally {
+    await chains.stop();
+    await db.close();
+  }
+}
 
 interface Rehearsed {
   readonly saga: Saga;
@@ -75,7 +88,11 @@ interface People {
 const deposited = parseUnits('30', 6);
 
 /** The life that is lost: to the last place with a backup at each, and then to the end of everything. */
-async function liveAndBackUp(chains: TestChains, { rehearsal, minted }: Rehearsed, places: readonly string[]) {
+async function liveAndBackUp(
+  chains: TestChains,
+  { rehearsal, minted }: Omit<Rehearsed, 'saga'>,
+  places: readonly string[],
+) {
   const database = await copyDatabase();
   const outsider = privateKeyToAccount(generatePrivateKey());
   const outside = outsider.address;
@@ -200,7 +217,7 @@ async function putBack(
   chains: TestChains,
   backup: OwnDatabase,
   { saga, rehearsal, minted }: Rehearsed,
-  { owner, bystander, outside }: People,
+  { bystander, outside }: People,
   place: string,
 ): Promise<void> {
   const giveBack = await lendChains(backup, chains);
@@ -250,7 +267,6 @@ async function putBack(
     await db.close();
     await giveBack();
   }
-  void owner;
 }
 
 /** So that addresses given out after the backup are not given out again. What waits for its backup in the backup has one. */
@@ -284,20 +300,5 @@ async function explainAll(treasury: ReturnType<typeof operator>, isAllDone: bool
     if (saga !== undefined) {
       await treasury('explain', number, '--paid', saga).catch(() => treasury('explain', number, '--unrelated'));
     } else if (isAllDone) await treasury('explain', number, '--unrelated');
-  }
-}
-
-async function takeSnapshots(chains: TestChains) {
-  const ids = new Map<string, string>();
-  for (const chain of chains.networks.keys()) ids.set(chain, await chains.rpc<string>(chain, 'evm_snapshot'));
-  return ids;
-}
-
-/** As high as they were, because whoever follows their blocks waits for the next one. */
-async function goBackTo(chains: TestChains, snapshots: ReadonlyMap<string, string>): Promise<void> {
-  for (const [chain, { client }] of chains.networks) {
-    const before = await client.getBlockNumber({ cacheTime: 0 });
-    await chains.rpc(chain, 'evm_revert', [snapshots.get(chain)]);
-    await chains.mine(chain, Number(before - (await client.getBlockNumber({ cacheTime: 0 }))) + 1);
   }
 }
