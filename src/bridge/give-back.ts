@@ -160,7 +160,7 @@ async function takeBack(parts: BridgeParts, { id, from, amount }: Bridge, time: 
 async function takeBackAnew(
   { db, ledger }: BridgeParts,
   bridge: Bridge,
-  { time, end }: { readonly time: number; readonly end: Failed },
+  { time, end }: { readonly time: number; readonly end: StepEnd },
 ): Promise<void> {
   await db.transaction(async (tx) => {
     const gas = await settleStep(tx, returnStep(bridge.id, time), end);
