@@ -6,7 +6,16 @@ import type { Scope } from '../../src/http/define-route.ts';
 import type { OpenApiDocument, OpenApiOperation } from '../../src/http/openapi.ts';
 import type { Reply } from '../support/client.ts';
 import { freshEmail } from '../support/client.ts';
-import { openShopfront, pay as payFor, paymentHeader, quotePath, receiptsOf, sign, termsOf } from '../support/nano.ts';
+import {
+  openShopfront,
+  pay as payFor,
+  paymentHeader,
+  quotePath,
+  receiptsOf,
+  sign,
+  termsOf,
+  usdc,
+} from '../support/nano.ts';
 import { useService } from '../support/service.ts';
 import { complete, startUcpMerchant } from '../support/ucp-merchant.ts';
 import { mailedToken, registerVerified } from '../support/verify-email.ts';
@@ -61,20 +70,28 @@ async function walkTransfer(path: string): Promise<Reply[]> {
   ];
 }
 
-/** Its price, its answer, what is not asked properly, and what a wallet has signed beyond what it holds. */
+/** Its price, its answer, what is not asked properly, and what a wallet has signed beyond its credit. */
 async function walkCall(path: string, wrong: string): Promise<Reply[]> {
   const shop = await openShopfront(service.database);
   const price = await service.client.get(path);
   const terms = termsOf(price);
-  const payer = await shop.payer(BigInt(terms.second.amount));
+  const payer = await shop.payer(10_000_000n);
+  const beyondCredit = (sign: '+' | '-') =>
+    service.database.db.query(`UPDATE payers SET credit = credit ${sign} 1000000 WHERE address = lower($1)`, [
+      payer.address,
+    ]);
   const send = async () =>
     service.client.request('GET', path, {
       headers: { ...paymentHeader(await sign(payer, terms), terms), prefer: 'wait=0' },
     });
+  const answered = await send();
+  await beyondCredit('+');
+  const pending = await send();
+  await beyondCredit('-');
   return [
     price,
-    await send(),
-    await send(),
+    answered,
+    pending,
     await service.client.get(wrong),
     await service.client.request('GET', path, { headers: { 'x-payment': '?' } }),
   ];
@@ -747,7 +764,19 @@ const walks: Record<string, () => Promise<Reply[]>> = {
     ];
   },
   async payNanoDebt() {
+    const shop = await openShopfront(service.database);
+    const payer = await shop.payer(100n);
+    await service.database.db.query(
+      "INSERT INTO payers (chain, token, address, debt) VALUES ('MATIC', lower($1), lower($2), 100)",
+      [usdc, payer.address],
+    );
+    const path = `/nano/debt/${payer.address}`;
+    const price = await service.client.get(path);
+    const terms = termsOf(price);
+    const headers = { ...paymentHeader(await sign(payer, terms), terms), prefer: 'wait=0' };
     return [
+      price,
+      await service.client.request('GET', path, { headers }),
       await service.client.get('/nano/debt/0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359'),
       await service.client.get('/nano/debt/0x12'),
     ];
