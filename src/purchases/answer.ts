@@ -9,7 +9,7 @@ import { receipt } from '../x402/receipt.ts';
 import type { SellerAnswer } from './ask-seller.ts';
 import { encodeBody } from './encode-body.ts';
 import { purchaseErrors } from './errors.ts';
-import type { Purchase } from './purchase.ts';
+import { type Purchase, takenFor } from './purchase.ts';
 import { publicStatus, publicStatuses } from './saga.ts';
 import { namedTransaction } from './send-payment.ts';
 
@@ -33,6 +33,9 @@ const saidReceipt = receipt
 const payment = z.object({
   id: z.string(),
   amount: z.number(),
+  fee: z
+    .number()
+    .meta({ description: 'Ours, beside the amount: 1.49 % of what you pay to sellers within 24 hours above 10 USDC.' }),
   currency: z.literal('USDC'),
   network: z.string().nullable().meta({ description: 'In the words of x402. Null for what we sell ourselves.' }),
   payTo: z.string().nullable(),
@@ -45,7 +48,7 @@ const payment = z.object({
 export const payAnswer = sellerAnswer.extend({
   paid: z.number().meta({
     description:
-      'What has left your balance for it, in USDC. If the seller never takes it, it comes back: `payment.statusUrl` tells.',
+      'What has left your balance for it, in USDC, the fee included. If the seller never takes it, it comes back: `payment.statusUrl` tells.',
   }),
   payment: payment.nullable().meta({ description: 'Null when nothing had to be paid.' }),
 });
@@ -61,6 +64,9 @@ export const purchaseRecord = z.object({
   method: z.string(),
   url: z.string(),
   amount: z.number(),
+  fee: z
+    .number()
+    .meta({ description: 'Ours, beside the amount: 1.49 % of what you pay to sellers within 24 hours above 10 USDC.' }),
   currency: z.literal('USDC'),
   network: z.string(),
   payTo: z.string(),
@@ -103,6 +109,7 @@ export const examplePurchase: z.input<typeof purchaseRecord> = {
   method: 'GET',
   url: 'https://api.example.com/forecast?city=Lisbon',
   amount: 0.01,
+  fee: 0,
   currency: 'USDC',
   network: 'eip155:137',
   payTo: examplePayTo,
@@ -126,6 +133,7 @@ export const examplePaid: PayAnswer = {
   payment: {
     id: examplePurchase.id,
     amount: 0.01,
+    fee: 0,
     currency: 'USDC',
     network: 'eip155:137',
     payTo: examplePayTo,
@@ -154,7 +162,7 @@ export function describeFree(answer: SellerAnswer): PayAnswer {
  */
 export async function answerOf(db: Queryable, purchase: Purchase, publicUrl: string): Promise<PayAnswer | Problem> {
   const sent = await findAnswer(db, purchase);
-  const money = { paid: toJsonNumber(purchase.amount), payment: describePayment(purchase, publicUrl) };
+  const money = { paid: toJsonNumber(takenFor(purchase)), payment: describePayment(purchase, publicUrl) };
   if (sent === null) return purchaseErrors.seller_silent(undefined, { members: money });
   if (sent.status === 402) return purchaseErrors.payment_refused(undefined, { members: { answer: sent, ...money } });
   if (sent.status >= 400) return purchaseErrors.seller_failed(undefined, { members: { answer: sent, ...money } });
@@ -174,10 +182,11 @@ export async function findAnswer(db: Queryable, { id, sellerStatus }: Purchase):
 }
 
 function describePayment(purchase: Purchase, publicUrl: string): z.input<typeof payment> {
-  const { id, amount, payTo, nonce, receipt: said } = purchase;
+  const { id, amount, fee, payTo, nonce, receipt: said } = purchase;
   return {
     id,
     amount: toJsonNumber(amount),
+    fee: toJsonNumber(fee),
     currency: 'USDC',
     network: networkName(homeChain, 2),
     payTo,
@@ -189,13 +198,14 @@ function describePayment(purchase: Purchase, publicUrl: string): z.input<typeof 
 }
 
 export function describePurchase(purchase: Purchase): z.input<typeof purchaseRecord> {
-  const { amount, txHash } = purchase;
+  const { amount, fee, txHash } = purchase;
   return {
     id: purchase.id,
     status: publicStatus(purchase.status),
     method: purchase.method,
     url: purchase.url,
     amount: toJsonNumber(amount),
+    fee: toJsonNumber(fee),
     currency: 'USDC',
     network: networkName(homeChain, 2),
     payTo: purchase.payTo,

@@ -51,6 +51,7 @@ export async function callOwn(parts: OwnCallParts, buying: Buying): Promise<PayA
       payment: {
         id: posted.posting.id,
         amount: paid,
+        fee: 0,
         currency: 'USDC',
         network: null,
         payTo: null,

@@ -6,7 +6,7 @@ import { postSurely } from '../ledger/post-surely.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { describeUrl } from './open-purchase.ts';
 import type { PurchaseParts } from './parts.ts';
-import { type Purchase, payStep } from './purchase.ts';
+import { type Purchase, payStep, takenFor } from './purchase.ts';
 
 /**
  * The seller was shown no payment, and nobody will show it one: the amount goes back at once. It is as if it had been refused, so
@@ -46,7 +46,9 @@ export async function giveBackLapsed(parts: PurchaseParts, purchase: Purchase): 
   });
 }
 
-function returned({ id, accountId, amount, url, payTo }: Purchase, reason: string): Posting {
+function returned(purchase: Purchase, reason: string): Posting {
+  const { id, accountId, url, payTo } = purchase;
+  const amount = takenFor(purchase);
   return {
     type: 'purchase_returned',
     amount,

@@ -10,6 +10,7 @@ import { newId } from '../ids.ts';
 import { houseAccount, userAccount } from '../ledger/account-id.ts';
 import { keyDigest } from '../ledger/encode-batch.ts';
 import { claimKey, findKey } from '../ledger/kept-answers.ts';
+import { type Amount, add } from '../money/amount.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
 import { applyBrakes } from '../withdrawals/apply-brakes.ts';
@@ -17,10 +18,12 @@ import type { Brakes } from '../withdrawals/brakes.ts';
 import { fitsIntoHour, type LeftBefore, lockHour, readLeftBefore } from '../withdrawals/hourly-limit.ts';
 import type { Offer } from './choose-offer.ts';
 import { purchaseErrors } from './errors.ts';
+import { feeOf } from './fee.ts';
 import { askForFloat } from './fill-float.ts';
 import { type Float, freeUntilCommit, readFloat } from './float.ts';
 import { meansOf, type PurchaseParts } from './parts.ts';
 import { payStep } from './purchase.ts';
+import { refuseAbove } from './refuse-above.ts';
 import { laneOf, purchaseSaga } from './saga.ts';
 import type { Buying } from './seller-request.ts';
 import { tellOfFullHour } from './tell-of-full-hour.ts';
@@ -29,7 +32,7 @@ export interface OpeningParts extends PurchaseParts {
   readonly brakes: Brakes;
 }
 
-export interface NewPurchase extends Omit<Buying, 'maximum'> {
+export interface NewPurchase extends Buying {
   readonly offer: Offer;
 }
 
@@ -56,6 +59,10 @@ export async function openPurchase(parts: OpeningParts, wanted: NewPurchase): Pr
   }
 }
 
+interface Charged {
+  readonly fee: Amount;
+}
+
 interface Opening extends NewPurchase, Validity {
   readonly float: Float;
   readonly leftBefore: LeftBefore;
@@ -75,10 +82,12 @@ async function openWithin(tx: Transaction, parts: OpeningParts, opening: Opening
   if (free === undefined || free < offer.price.atomic) {
     throw purchaseErrors.float_short(undefined, { headers: { 'Retry-After': '10' } });
   }
-  const id = await write(tx, parts, opening, scope && keyDigest(scope));
+  const fee = await feeOf(tx, caller.accountId, offer.price);
+  refuseAbove(opening.maximum, offer.price, fee);
+  const id = await write(tx, parts, { ...opening, fee }, scope && keyDigest(scope));
   if (free - offer.price.atomic < parts.float.atomic / 2n) await askForFloat(tx);
   await wakeSaga(tx, { saga: purchaseSaga.name, id, lane: laneOf('held'), delayMs: leftAloneMs });
-  await hold(tx, parts, opening, id);
+  await hold(tx, parts, { ...opening, fee }, id);
   // Last, as ledger.post does.
   if (scope !== undefined && !(await claimKey(tx, scope))) throw httpErrors.idempotency_mismatch();
   return id;
@@ -130,15 +139,15 @@ async function readValidity({ networks, mostSeconds }: PurchaseParts, { seconds 
 async function write(
   tx: Transaction,
   { secrets }: PurchaseParts,
-  { caller, request, offer, float, validBefore, fromBlock }: Opening,
+  { caller, request, offer, fee, float, validBefore, fromBlock }: Opening & Charged,
   digest: string | undefined,
 ): Promise<string> {
   const id = newId('pur');
   const nonce: Hex = `0x${randomBytes(32).toString('hex')}`;
   await tx.query(
-    `INSERT INTO purchases (id, account_id, method, url, key_digest, asset, amount, x402_version, terms, wallet_id, pay_to,
-        nonce, valid_before, from_block, status)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'held')`,
+    `INSERT INTO purchases (id, account_id, method, url, key_digest, asset, amount, fee, x402_version, terms, wallet_id,
+        pay_to, nonce, valid_before, from_block, status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 'held')`,
     [
       id,
       caller.accountId,
@@ -147,6 +156,7 @@ async function write(
       digest ?? null,
       offer.price.asset,
       offer.price.atomic,
+      fee.atomic,
       offer.version,
       JSON.stringify(offer.terms),
       float.wallet.id,
@@ -170,20 +180,22 @@ async function write(
   return id;
 }
 
-/** From here on the amount is in transit. */
+/** From here on the amount is in transit, and the fee with it: it is earned when the seller has taken the payment. */
 async function hold(
   tx: Transaction,
   { ledger }: PurchaseParts,
-  { caller, request, offer: { price, payTo } }: Opening,
+  { caller, request, offer: { price, payTo }, fee }: Opening & Charged,
   id: string,
 ): Promise<void> {
+  const taken = add(price, fee);
   const [posted] = await ledger.postWithin(tx, [
     {
       type: 'purchase',
-      amount: price,
+      amount: taken,
+      fee,
       entries: [
-        { account: userAccount(caller.accountId, price.asset), atomic: -price.atomic },
-        { account: houseAccount('nano_in_transit', price.asset), atomic: price.atomic },
+        { account: userAccount(caller.accountId, price.asset), atomic: -taken.atomic },
+        { account: houseAccount('nano_in_transit', price.asset), atomic: taken.atomic },
       ],
       reference: `purchase:${id}`,
       description: describeUrl(request.url),

@@ -1,6 +1,6 @@
 import { getAddress, type Hex } from 'viem';
 import type { Queryable } from '../db/database.ts';
-import { type Amount, amountOf } from '../money/amount.ts';
+import { type Amount, add, amountOf } from '../money/amount.ts';
 import type { Asset } from '../money/asset.ts';
 import type { X402Version } from '../x402/networks.ts';
 import type { Receipt } from '../x402/receipt.ts';
@@ -17,6 +17,8 @@ export interface Purchase {
   readonly url: string;
   readonly keyDigest: string | null;
   readonly amount: Amount;
+  /** What it costs beside the amount. */
+  readonly fee: Amount;
   readonly version: X402Version;
   readonly terms: AcceptedTerms;
   /** The house wallet that signs. */
@@ -37,6 +39,9 @@ export interface Purchase {
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
 }
+
+/** What has left the balance. */
+export const takenFor = ({ amount, fee }: Pick<Purchase, 'amount' | 'fee'>): Amount => add(amount, fee);
 
 /** What leaves the house wallet, by its signature. */
 export const payStep = (id: string) => ({ sagaId: id, step: 'pay' });
@@ -67,7 +72,7 @@ export async function findPurchaseByKey(db: Queryable, keyDigest: string): Promi
   return rows[0] && toPurchase(rows[0]);
 }
 
-export const selectPurchase = `SELECT id, account_id, method, url, key_digest, asset, amount, x402_version, terms, wallet_id,
+export const selectPurchase = `SELECT id, account_id, method, url, key_digest, asset, amount, fee, x402_version, terms, wallet_id,
     pay_to, nonce, valid_before, from_block, signature, status, asks, seller_status, seller_trouble, receipt, tx_hash, error,
     created_at, finished_at
   FROM purchases`;
@@ -80,6 +85,7 @@ export interface PurchaseRow {
   readonly key_digest: string | null;
   readonly asset: Asset;
   readonly amount: string;
+  readonly fee: string;
   readonly x402_version: X402Version;
   readonly terms: string;
   readonly wallet_id: string;
@@ -107,6 +113,7 @@ export function toPurchase(row: PurchaseRow): Purchase {
     url: row.url,
     keyDigest: row.key_digest,
     amount: amountOf(row.asset, BigInt(row.amount)),
+    fee: amountOf(row.asset, BigInt(row.fee)),
     version: row.x402_version,
     terms: JSON.parse(row.terms) as AcceptedTerms,
     walletId: row.wallet_id,

@@ -16,6 +16,7 @@ export const purchaseSaga = defineSaga({
     'url',
     'asset',
     'amount',
+    'fee',
     'x402_version',
     'terms',
     'wallet_id',
@@ -24,7 +25,7 @@ export const purchaseSaga = defineSaga({
     'valid_before',
     'from_block',
   ],
-  inTransit: { kind: 'nano_in_transit', atomic: 'amount', chain: "'MATIC'" },
+  inTransit: { kind: 'nano_in_transit', atomic: 'amount + fee', chain: "'MATIC'" },
   states: {
     held: {
       meaning: 'the amount has left the balance; nobody has signed yet',

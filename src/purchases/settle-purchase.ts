@@ -12,7 +12,7 @@ import type { SagaStep } from '../sagas/run-saga.ts';
 import { findPayer } from './find-payer.ts';
 import { giveBackLapsed } from './give-back.ts';
 import { meansOf, type PurchaseParts } from './parts.ts';
-import { type Purchase, payStep } from './purchase.ts';
+import { type Purchase, payStep, takenFor } from './purchase.ts';
 import { namedTransaction } from './send-payment.ts';
 
 /** A seller settles within the request as a rule; who has not after so long is looked at less often. */
@@ -75,7 +75,7 @@ export async function settlePurchase(parts: PurchaseParts, purchase: Purchase): 
 
 /** It has left the chain, and leaves the books. What it cost to submit it was the seller's. */
 async function complete({ db, ledger }: PurchaseParts, purchase: Purchase, { hash, blockNumber }: Use): Promise<void> {
-  const { id, accountId, amount, payTo } = purchase;
+  const { id, accountId, amount, fee, payTo } = purchase;
   await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE purchases SET status = 'paid', tx_hash = $2, updated_at = now(), finished_at = now()
@@ -88,9 +88,11 @@ async function complete({ db, ledger }: PurchaseParts, purchase: Purchase, { has
       {
         type: 'purchase_paid',
         amount,
+        fee,
         entries: [
-          { account: houseAccount('nano_in_transit', amount.asset), atomic: -amount.atomic },
+          { account: houseAccount('nano_in_transit', amount.asset), atomic: -takenFor(purchase).atomic },
           { account: houseAccount('custody', amount.asset), atomic: amount.atomic },
+          ...(fee.atomic === 0n ? [] : [{ account: houseAccount('fees', amount.asset), atomic: fee.atomic }]),
         ],
         reference: `purchase:${id}:end`,
         details: { purchaseId: id, payTo, txHash: hash },
