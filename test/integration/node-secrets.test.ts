@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { describeTrouble } from '../jobs/trouble.ts';
-import { createNetworks } from './network.ts';
+import { createNetworks } from '../../src/chains/network.ts';
+import { describeTrouble } from '../../src/jobs/trouble.ts';
 
 const key = 'Q7hT-sEcReT_aLcHeMy';
 let answer: (request: IncomingMessage, response: ServerResponse) => void = () => {};
