@@ -97,7 +97,8 @@ async function liveAndBackUp(
   const outsider = privateKeyToAccount(generatePrivateKey());
   const outside = outsider.address;
   let giveBack = await lendChains(database, chains);
-  let life = await liveUntil(database, 'commands' in rehearsal ? undefined : places[0]);
+  const passed = new Set<string>();
+  let life = await liveUntil(database, 'commands' in rehearsal ? undefined : places[0], passed);
   const owner = await newOwner(life.service);
   const bystander = await newOwner(life.service);
   const asset = minted.asset === 'MATIC' ? 'WMATIC' : minted.asset;
@@ -107,7 +108,7 @@ async function liveAndBackUp(
     await isSwept(database);
     for (const command of rehearsal.commands) await operator(database)(...command.slice(1));
     await life.service.stop();
-    life = await liveUntil(database, places[0]);
+    life = await liveUntil(database, places[0], passed);
   }
   const call = 'call' in rehearsal ? await rehearseCall(life.service.client, rehearsal.call, outsider) : undefined;
   const request = 'request' in rehearsal ? rehearse(rehearsal.request, owner.key, outside) : undefined;
@@ -115,14 +116,15 @@ async function liveAndBackUp(
   void call?.(life.service.client).catch(() => {});
 
   const backups: { place: string; backup: OwnDatabase }[] = [];
-  for (const [index, place] of places.entries()) {
-    await life.reached;
+  for (let place = places[0]; place !== undefined; ) {
+    await life.reached();
     await life.service.stop();
     await giveBack();
     backups.push({ place, backup: await copyDatabase(database.name) });
     giveBack = await lendChains(database, chains);
-    const next = places[index + 1];
-    life = await liveUntil(database, next);
+    // What was under way elsewhere when the place was reached may have come to the next ones, and is in the backup like that.
+    place = places.find((one) => !passed.has(one));
+    life = await liveUntil(database, place, passed);
     if (call !== undefined) {
       const db = open(database);
       await db.query('UPDATE payment_claims SET leased_until = clock_timestamp() WHERE served_at IS NULL');
@@ -148,25 +150,21 @@ async function liveAndBackUp(
 interface Life {
   readonly service: Service;
   /** It has come to the place, and does nothing more on chains. */
-  readonly reached: Promise<void>;
+  reached(): Promise<void>;
 }
 
-async function liveUntil(database: OwnDatabase, place: string | undefined): Promise<Life> {
-  let tell = () => {};
-  const reached = new Promise<void>((resolve) => {
-    tell = resolve;
-  });
+async function liveUntil(database: OwnDatabase, place: string | undefined, passed: Set<string>): Promise<Life> {
   let isOver = false;
   const service = await startService(database, {
     env: briefly,
     checkpoint(name) {
       if (!isOver && name !== place) return;
       isOver = true;
-      tell();
+      passed.add(name);
       throw new Ended(name);
     },
   });
-  return { service, reached };
+  return { service, reached: () => until(`the place ${place}`, async () => isOver).then(() => {}) };
 }
 
 async function newOwner({ client }: Service) {
@@ -242,8 +240,8 @@ async function putBack(
       );
     });
     const { rows } = await db.query<{ status: string }>(`SELECT status FROM ${saga.table}`);
-    expect(rows.length, place).toBeGreaterThan(0);
-    if (!('commands' in rehearsal))
+    // What begins by itself may have nothing left to do.
+    if ('request' in rehearsal)
       expect(
         rows.map(({ status }) => status),
         place,
