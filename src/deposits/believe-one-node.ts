@@ -2,8 +2,10 @@ import { getAddress } from 'viem';
 import type { ChainId } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import { lockUntilCommit } from '../db/locks.ts';
+import type { Logger } from '../logger.ts';
 import type { Arrival } from './arrival.ts';
 import { holdArrivals } from './hold-arrivals.ts';
+import { leaveOutMoved } from './moved-deposits.ts';
 import { type OneNodeLimit, type Worth, worthAtMost } from './one-node-limit.ts';
 
 /**
@@ -14,12 +16,13 @@ import { type OneNodeLimit, type Worth, worthAtMost } from './one-node-limit.ts'
 export async function believeOneNode(
   tx: Transaction,
   chain: ChainId,
-  arrivals: readonly Arrival[],
-  limit: OneNodeLimit | undefined,
+  read: readonly Arrival[],
+  { oneNodeLimit: limit, logger }: { readonly oneNodeLimit?: OneNodeLimit | undefined; readonly logger: Logger },
 ): Promise<readonly Arrival[]> {
-  if (arrivals.length === 0) return [];
+  if (read.length === 0) return [];
   // Before anything is looked up: what somebody else is crediting at this moment is in the books then, and not new.
   if (limit !== undefined) await lockOneNode(tx, chain);
+  const arrivals = await leaveOutMoved(tx, { chain, logger }, read);
   const standing = await findStanding(tx, chain, arrivals);
   const known = arrivals.filter((_, index) => standing[index] === 'known');
   const candidates = arrivals.filter((_, index) => standing[index] === 'new');

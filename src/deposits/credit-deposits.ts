@@ -11,7 +11,6 @@ import { amountOf } from '../money/amount.ts';
 import { keepersUntilCommit } from '../wallets/kept-chains.ts';
 import type { Arrival } from './arrival.ts';
 import { believeOneNode } from './believe-one-node.ts';
-import { leaveOutMoved } from './moved-deposits.ts';
 import type { CreditedDeposit, OnDeposits } from './on-deposits.ts';
 import type { OneNodeLimit } from './one-node-limit.ts';
 
@@ -43,8 +42,7 @@ export async function creditDeposits(
   for (let start = 0; start < sorted.length; start += depositsPerCommit) {
     const some = sorted.slice(start, start + depositsPerCommit);
     credited += await parts.db.transaction(async (tx) => {
-      const unmoved = await leaveOutMoved(tx, { chain, logger: parts.logger }, some);
-      const believed = await believeOneNode(tx, chain, unmoved, parts.oneNodeLimit);
+      const believed = await believeOneNode(tx, chain, some, parts);
       return believed.length === 0 ? 0 : creditWithin(tx, parts, chain, believed);
     });
   }

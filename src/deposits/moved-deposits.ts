@@ -30,8 +30,8 @@ export async function leaveOutMoved<Transfer extends Placed>(
   transfers: readonly Transfer[],
 ): Promise<readonly Transfer[]> {
   const { rows } = await tx.query<BookedRow>(
-    `SELECT id, tx_hash, position, address, asset, atomic FROM deposits WHERE chain = $1 AND tx_hash = ANY ($2)
-      ORDER BY id FOR UPDATE`,
+    // Without a lock: others at the same transfers lock what is undecided first, and the deposit then.
+    'SELECT id, tx_hash, position, address, asset, atomic FROM deposits WHERE chain = $1 AND tx_hash = ANY ($2) ORDER BY id',
     [chain, [...new Set(transfers.map(({ txHash }) => txHash))]],
   );
   if (rows.length === 0) return transfers;

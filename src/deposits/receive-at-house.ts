@@ -9,7 +9,6 @@ import type { Arrival } from './arrival.ts';
 import { findShown } from './ask-nodes.ts';
 import { believeOneNode } from './believe-one-node.ts';
 import { type CreditParts, creditWithin } from './credit-deposits.ts';
-import { leaveOutMoved } from './moved-deposits.ts';
 import type { LocatedTransfer } from './read-transfers.ts';
 import { reclaimSurplus } from './reclaim-surplus.ts';
 
@@ -25,8 +24,7 @@ export async function receiveAtHouse(
 ): Promise<void> {
   for (const transfer of transfers) {
     await parts.db.transaction(async (tx) => {
-      const unmoved = await leaveOutMoved(tx, { chain, logger: parts.logger }, [{ ...transfer, accountId: null }]);
-      const [believed] = await believeOneNode(tx, chain, unmoved, parts.oneNodeLimit);
+      const [believed] = await believeOneNode(tx, chain, [{ ...transfer, accountId: null }], parts);
       if (believed !== undefined) await receiveWithin(tx, parts, chain, believed);
     });
   }
