@@ -2,7 +2,7 @@ import type { Network } from '../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import { type Clock, monotonicClock } from '../clock.ts';
 import type { Database } from '../db/database.ts';
-import { wasRefused, wasTooSlow } from '../jobs/trouble.ts';
+import { createTrouble, wasRefused, wasTooSlow } from '../jobs/trouble.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import type { AddressBook } from './address-book.ts';
@@ -61,6 +61,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
   const hold = { chain, holder, leaseMs };
   const handled = new Map<string, bigint>();
   const looks = createSecondLooks(parts.clock ?? monotonicClock);
+  const lookTrouble = createTrouble(parts.logger, { chain }, 'blocks cannot be read again');
   let span = mostBlocks;
   let isRightChain = false;
   let lookAtUndecidedFrom = 0;
@@ -133,7 +134,10 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     lookAtUndecidedFrom = undecided > 0 ? 0 : now + noneUndecidedMs;
   }
 
-  /** Reads blocks again whose time has come: one range for each step that has nothing new to read. */
+  /**
+   * Reads blocks again whose time has come: one range for each step that has nothing new to read. What keeps it from that is logged
+   * and tried again with the next step, and keeps no new deposit waiting.
+   */
   async function lookAgain(): Promise<void> {
     const range = looks.next(span);
     if (range === undefined) return;
@@ -153,7 +157,8 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
   async function step(): Promise<ReadingProgress> {
     const progress = await readNew();
     if (progress === 'node_lags') return 'no_block';
-    if (progress === 'caught_up' || progress === 'no_block') await lookAgain();
+    if (progress === 'caught_up' || progress === 'no_block')
+      await lookAgain().then(lookTrouble.over, lookTrouble.report);
     return progress;
   }
 
