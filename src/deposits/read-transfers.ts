@@ -35,7 +35,7 @@ export interface TransferLog {
 /** A transfer at its place within its transaction, which does not change when the transaction moves to another block. */
 export interface LocatedTransfer extends TransferLog {
   readonly position: number;
-  /** Where its transaction makes the very same transfer, this place among them. Known only of what was just read. */
+  /** Where its transaction pays this wallet the same amount, this place among them. Known only of what was just read. */
   readonly alikeAt?: readonly number[];
   /** What its receipt proves about why it was made. */
   readonly proofs: readonly string[];
@@ -125,7 +125,7 @@ export async function locateTransfers(
     const receipt = byHash.get(transfer.txHash);
     if (receipt === undefined) throw new ChainDisagrees(`${transfer.txHash} has no receipt`);
     const position = locate(transfer, receipt);
-    const alikeAt = receipt.logs.flatMap((other, index) => (isSameLog(other, transfer.log) ? [index] : []));
+    const alikeAt = receipt.logs.flatMap((other, index) => (isAlike(other, transfer.log) ? [index] : []));
     return { ...transfer, position, alikeAt, proofs: proofsOf(receipt.logs, position) };
   });
 }
@@ -137,6 +137,17 @@ function locate({ log, txHash, blockHash }: TransferLog, receipt: TransactionRec
   const position = receipt.logs.findIndex((other) => other.logIndex === log.logIndex && isSameLog(other, log));
   if (position === -1) throw new ChainDisagrees(`a log of ${txHash} is not in its receipt`);
   return position;
+}
+
+/** Whoever sends it: one transaction may settle what several wallets pay. */
+function isAlike(one: Pick<Log, 'address' | 'topics' | 'data'>, other: Log): boolean {
+  const [signature, , recipient] = other.topics;
+  return (
+    isAddressEqual(one.address, other.address) &&
+    one.data === other.data &&
+    one.topics[0] === signature &&
+    one.topics[2] === recipient
+  );
 }
 
 function isSameLog(one: Pick<Log, 'address' | 'topics' | 'data'>, other: Log): boolean {

@@ -16,7 +16,7 @@ import { useService } from '../support/service.ts';
 // Nobody works here: what was accepted stays as it is until a test looks at it.
 const service = useService({
   roles: { serve: true, work: false },
-  env: { WITHDRAWAL_DAILY_LIMIT_PRO: '1000' },
+  env: { WITHDRAWAL_DAILY_LIMIT_PRO: '1000', SANDBOX_CHARGE_GAS: 'true' },
 });
 const { db } = service.database;
 let ledger: Ledger;
