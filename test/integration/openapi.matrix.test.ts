@@ -18,6 +18,7 @@ import {
 } from '../support/nano.ts';
 import { useService } from '../support/service.ts';
 import { complete, startUcpMerchant } from '../support/ucp-merchant.ts';
+import { until } from '../support/until.ts';
 import { mailedToken, registerVerified } from '../support/verify-email.ts';
 
 const shop = await startUcpMerchant();
@@ -703,15 +704,19 @@ const walks: Record<string, () => Promise<Reply[]>> = {
   async cancelOrder() {
     const key = await newFundedKey();
     const cancel = (orderId: string) => service.client.post(`/shopping/orders/${orderId}/cancel`, undefined, key);
-    const replies: Reply[] = [];
-    shop.hooks.complete = async () => {
-      const { orders } = (await service.client.get('/shopping/orders', key)).body;
-      replies.push(await cancel(orders[0].orderId));
-      return { status: 503, body: {} };
-    };
+    // The shop decides nothing until it is let.
+    const away = () => ({ status: 503, body: {} });
+    shop.hooks = { complete: away, look: away, cancel: away };
     await buyAt({ key });
+    const { orders } = (await service.client.get('/shopping/orders', key)).body;
+    const { orderId } = orders[0];
+    const asked = await cancel(orderId);
     shop.hooks = {};
-    return [...replies, await cancel('ord_x')];
+    await until('the order to be over', async () => {
+      const { body } = await service.client.get(`/shopping/orders/${orderId}`, key);
+      return body.status !== 'pending';
+    });
+    return [asked, await cancel(orderId), await cancel('ord_x')];
   },
   async redeemCredential() {
     const replies: Reply[] = [];
