@@ -18,7 +18,6 @@ import {
 } from '../support/nano.ts';
 import { useService } from '../support/service.ts';
 import { complete, startUcpMerchant } from '../support/ucp-merchant.ts';
-import { until } from '../support/until.ts';
 import { mailedToken, registerVerified } from '../support/verify-email.ts';
 
 const shop = await startUcpMerchant();
@@ -703,20 +702,7 @@ const walks: Record<string, () => Promise<Reply[]>> = {
   },
   async cancelOrder() {
     const key = await newFundedKey();
-    const cancel = (orderId: string) => service.client.post(`/shopping/orders/${orderId}/cancel`, undefined, key);
-    // The shop decides nothing until it is let.
-    const away = () => ({ status: 503, body: {} });
-    shop.hooks = { complete: away, look: away, cancel: away };
-    await buyAt({ key });
-    const { orders } = (await service.client.get('/shopping/orders', key)).body;
-    const { orderId } = orders[0];
-    const asked = await cancel(orderId);
-    shop.hooks = {};
-    await until('the order to be over', async () => {
-      const { body } = await service.client.get(`/shopping/orders/${orderId}`, key);
-      return body.status !== 'pending';
-    });
-    return [asked, await cancel(orderId), await cancel('ord_x')];
+    return [await service.client.post('/shopping/orders/ord_x/cancel', undefined, key)];
   },
   async redeemCredential() {
     const replies: Reply[] = [];
@@ -932,6 +918,9 @@ function markedIn(schema: unknown, name = ''): string[] {
   return 'x-untrusted' in schema ? [name, ...below] : below;
 }
 
+/** A shop that decides nothing would hold up the other walks: `orders-cancel.test.ts` shows these. */
+const shownElsewhere = new Set(['cancelOrder 200', 'cancelOrder 202']);
+
 describe('the OpenAPI document', () => {
   test('is valid to a public validator', async () => {
     const result = await new Validator().validate(structuredClone(document));
@@ -1008,7 +997,7 @@ describe('the OpenAPI document', () => {
       const successes = Object.keys(operation.responses).filter((status) => status.startsWith('2'));
       const seen = new Set(replies.map((reply) => String(reply.status)));
       expect(
-        successes.filter((status) => !seen.has(status)),
+        successes.filter((status) => !seen.has(status) && !shownElsewhere.has(`${operation.operationId} ${status}`)),
         operation.operationId,
       ).toEqual([]);
     }
