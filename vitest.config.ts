@@ -5,7 +5,9 @@ import { TellSkipped } from './test/support/tell-skipped.ts';
 
 /** What takes longest, longest first: begun last, one worker would be at it alone while the other has nothing left to do. */
 const longest = [
-  'test/e2e/saga-crash.matrix.test.ts',
+  'test/e2e/saga-crash-bridges.matrix.test.ts',
+  'test/e2e/saga-crash-withdrawals.matrix.test.ts',
+  'test/e2e/saga-crash-others.matrix.test.ts',
   'test/invariants/bank.matrix.test.ts',
   'test/e2e/recovery.matrix.test.ts',
   'test/e2e/start.matrix.test.ts',

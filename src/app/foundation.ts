@@ -224,7 +224,7 @@ async function openSandboxShops(
 }
 
 /** A shop belongs to the books that pay it: where several databases share a folder, each has a shop of its own. */
-function shopsDataDir({ dataDir, databaseUrl }: Config): string {
+export function shopsDataDir({ dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'databaseUrl'>): string {
   if (databaseUrl === undefined) return dataDir;
   const { host, pathname } = new URL(databaseUrl);
   return join(dataDir, 'databases', createHash('sha256').update(`${host}${pathname}`).digest('hex').slice(0, 16));

@@ -38,7 +38,7 @@ async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> 
   const isWanted = order.cancelRequestedAt === null;
   const mayAsk = !isOver && isWanted;
   // To a shop that gets orders by message, looking would be asking; whether it has the order it says when it is asked to cancel.
-  const mayLook = order.askedAt !== null && (mayAsk || order.channel.kind === 'ucp');
+  const mayLook = order.mayHaveBeenAsked && (mayAsk || order.channel.kind === 'ucp');
   let answer: ShopAnswer = mayLook ? await shop.look() : { state: 'open' };
   if (answer.state === 'open' && mayAsk) {
     // It may have been decided or cancelled meanwhile: then the shop is not asked to take it.

@@ -31,6 +31,20 @@ export function addOrderCommands(program: Command, withLedger: WithLedger, say: 
     );
 
   orders
+    .command('restored')
+    .description(
+      'after a restore from a backup: give no open order back without asking its shop, which may have taken it since',
+    )
+    .action(() =>
+      withLedger(async ({ db }) => {
+        const { rowCount } = await db.query(
+          "UPDATE orders SET restored_at = clock_timestamp() WHERE status = 'placed' AND restored_at IS NULL",
+        );
+        say(`Open orders: ${rowCount ?? 0}. Each shop is asked before money goes back to its buyer.`);
+      }),
+    );
+
+  orders
     .command('release <id>')
     .description('give the money back to the buyer: the shop has certainly not taken the order')
     .action((id: string) =>

@@ -34,7 +34,8 @@ export interface Order {
   readonly transferId: string | null;
   readonly askKey: string;
   readonly cancelKey: string;
-  readonly askedAt: Date | null;
+  /** Whether the shop was asked, or may have been since a backup that was put back. */
+  readonly mayHaveBeenAsked: boolean;
   /** Until when the shop may take it. */
   readonly expiresAt: Date;
   /** From then on it is void, also for a shop that may have taken it. Null of orders that ended before there was such a deadline. */
@@ -88,7 +89,7 @@ export async function findOwnOrder(db: Queryable, accountId: bigint, id: string)
 
 export const selectOrder = `SELECT o.id, o.account_id, o.domain, o.merchant_id, o.channel, o.checkout, o.product_title, o.product_brand,
     o.product_url, o.item_id, o.shipping_address, o.asset, o.amount, o.fee, o.transfer_id, o.ask_key, o.cancel_key,
-    o.asked_at, o.expires_at, o.void_at, o.cancel_requested_at, o.status, o.charged, o.charged_fee, o.merchant_order_id, o.merchant_url, o.continue_url,
+    o.asked_at IS NOT NULL OR o.restored_at IS NOT NULL AS may_have_been_asked, o.expires_at, o.void_at, o.cancel_requested_at, o.status, o.charged, o.charged_fee, o.merchant_order_id, o.merchant_url, o.continue_url,
     o.error, o.error_code, o.created_at, o.finished_at, f.fulfilled_at, f.tracking_url,
     (SELECT coalesce(sum(r.atomic), 0) FROM order_refunds r WHERE r.order_id = o.id) AS refunded
   FROM orders o LEFT JOIN order_fulfilments f ON f.order_id = o.id`;
@@ -111,7 +112,7 @@ export interface OrderRow {
   readonly transfer_id: string | null;
   readonly ask_key: string;
   readonly cancel_key: string;
-  readonly asked_at: Date | null;
+  readonly may_have_been_asked: boolean;
   readonly expires_at: Date;
   readonly void_at: Date | null;
   readonly cancel_requested_at: Date | null;
@@ -147,7 +148,7 @@ export function toOrder(row: OrderRow): Order {
     transferId: row.transfer_id,
     askKey: row.ask_key,
     cancelKey: row.cancel_key,
-    askedAt: row.asked_at,
+    mayHaveBeenAsked: row.may_have_been_asked,
     expiresAt: row.expires_at,
     voidAt: row.void_at,
     cancelRequestedAt: row.cancel_requested_at,

@@ -78,8 +78,8 @@ export async function releaseOrder(
 ): Promise<Release> {
   const { id } = order;
   return db.transaction(async (tx) => {
-    const { rows } = await tx.query<{ wasAsked: boolean; isVoid: boolean }>(
-      `SELECT asked_at IS NOT NULL AS "wasAsked", void_at <= clock_timestamp() AS "isVoid"
+    const { rows } = await tx.query<OpenOrder>(
+      `SELECT asked_at IS NOT NULL AS "wasAsked", restored_at IS NOT NULL AS "isRestored", void_at <= clock_timestamp() AS "isVoid"
          FROM orders WHERE id = $1 AND status = 'placed' FOR UPDATE`,
       [id],
     );
@@ -110,11 +110,19 @@ export async function releaseOrder(
   });
 }
 
+interface OpenOrder {
+  readonly wasAsked: boolean;
+  /** What this database knows of it is as old as the backup. */
+  readonly isRestored: boolean;
+  readonly isVoid: boolean;
+}
+
 async function cannotHaveIt(
   tx: Transaction,
   { id, channel }: Order,
-  { wasAsked }: { readonly wasAsked: boolean },
+  { wasAsked, isRestored }: OpenOrder,
 ): Promise<boolean> {
+  if (isRestored) return false;
   return channel.kind === 'ucp' ? voidUnredeemed(tx, id) : !wasAsked;
 }
 

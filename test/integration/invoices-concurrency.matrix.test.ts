@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import type { Reply, TestAccount } from '../support/client.ts';
-import { useDatabase } from '../support/database.ts';
 import { useInvoices } from '../support/invoices.ts';
 import { isMatrix } from '../support/matrix.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type Service, startService, useStartedDatabase } from '../support/service.ts';
 
 /** How often a race is run; who wins is another one each time. */
 const rounds = isMatrix ? { pay: 15, cancel: 40, oneKey: 10, revoke: 8 } : { pay: 4, cancel: 10, oneKey: 4, revoke: 3 };
 
-const database = useDatabase();
+const database = useStartedDatabase();
 let instances: [Service, Service];
 beforeAll(async () => {
   instances = [await startService(database), await startService(database)];

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { createLogger } from '../../src/logger.ts';
-import { useDatabase } from '../support/database.ts';
-import { startService } from '../support/service.ts';
+import { startService, useStartedDatabase } from '../support/service.ts';
 import { mailedToken, verifyEmail } from '../support/verify-email.ts';
 
-const database = useDatabase();
+const database = useStartedDatabase();
 
 test('a log tells what happened and never a key, a password, an email, a phone number or a code', async () => {
   const lines: string[] = [];

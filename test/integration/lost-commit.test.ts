@@ -4,14 +4,13 @@ import { OutcomeUnknown } from '../../src/db/outcome-unknown.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { createLogger } from '../../src/logger.ts';
 import { freshEmail, type Reply, type TestAccount } from '../support/client.ts';
-import { useDatabase } from '../support/database.ts';
 import { useInvoices } from '../support/invoices.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type Service, startService, useStartedDatabase } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { startWire, type Wire } from '../support/wire.ts';
 
 /** The service reaches its database over a line that we hold in our hands. */
-const database = useDatabase();
+const database = useStartedDatabase();
 const closers: (() => Promise<unknown>)[] = [];
 let wire: Wire;
 let service: Service;

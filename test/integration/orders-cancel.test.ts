@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { Command } from 'commander';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { addOrderCommands } from '../../src/orders/commands.ts';
 import { wakeSaga } from '../../src/sagas/wake-saga.ts';
 import type { TestAccount } from '../support/client.ts';
 import { useOrders } from '../support/orders.ts';
@@ -134,6 +136,48 @@ describe('the last deadline', () => {
       const { rows } = await db.query<{ body: string }>('SELECT body FROM webhook_deliveries');
       return rows.some(({ body }) => JSON.parse(body).data.role === 'seller');
     });
+  });
+});
+
+describe('an order from a backup that was put back', () => {
+  /** The shop was asked and has taken it since; the backup knows of neither. */
+  async function restored(): Promise<string> {
+    shop.hooks = { complete: asksForTime, look: stays, cancel: stays };
+    const { orderId } = (await buy()).body;
+    await db.query('UPDATE orders SET asked_at = NULL WHERE id = $1', [orderId]);
+    const said: string[] = [];
+    const program = new Command();
+    addOrderCommands(
+      program,
+      (work) => work({ db } as never),
+      (line) => said.push(line),
+    );
+    await program.parseAsync(['orders', 'restored'], { from: 'user' });
+    expect(said).toEqual(['Open orders: 1. Each shop is asked before money goes back to its buyer.']);
+    shop.hooks = { look: (session) => complete(session), cancel: (session) => complete(session) };
+    return orderId;
+  }
+
+  const asksForTime = (session: MerchantSession) => {
+    session.status = 'complete_in_progress';
+    return { status: 200, body: describeSession(session) };
+  };
+
+  test('is not given back to a buyer who cancels it: the shop is asked, and paid', async () => {
+    const money = await moved(async () => {
+      const { status, body } = await cancel(await restored());
+      expect([status, body.code]).toEqual([409, 'order_taken']);
+    });
+    expect(money).toEqual([-2436, 2400]);
+  });
+
+  test('is not given back when its time is over: the shop is asked, and paid', async () => {
+    const money = await moved(async () => {
+      const orderId = await restored();
+      await pass(orderId, 'void_at');
+      expect((await untilDecided(orderId)).status).toBe('completed');
+    });
+    expect(money).toEqual([-2436, 2400]);
   });
 });
 

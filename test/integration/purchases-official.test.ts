@@ -13,10 +13,9 @@ import { settle, verify } from 'x402/facilitator';
 import { exact } from 'x402/schemes';
 import { createNetworks } from '../../src/chains/network.ts';
 import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
-import { useDatabase } from '../support/database.ts';
 import { freePort } from '../support/process.ts';
 import { firstTermsOf, receiptHeader, sells, startSeller, usdc } from '../support/seller.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type Service, startService, useStartedDatabase } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 // The seller's side as it comes from the registry: what it takes, others take.
@@ -29,7 +28,7 @@ type Express = () => {
 };
 const express = createRequire(import.meta.url)('express') as Express;
 
-const database = useDatabase();
+const database = useStartedDatabase();
 const first = await startSeller();
 const payTo = privateKeyToAccount(generatePrivateKey()).address;
 let service: Service;

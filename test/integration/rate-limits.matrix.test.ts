@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLogger } from '../../src/logger.ts';
 import type { Reply } from '../support/client.ts';
-import { useDatabase } from '../support/database.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type Service, startService, useStartedDatabase } from '../support/service.ts';
 
 const limits = {
   RATE_LIMIT_FREE_PER_MINUTE: '',
@@ -118,7 +117,7 @@ function behaves(start: () => Service[]) {
   });
 }
 
-const database = useDatabase();
+const database = useStartedDatabase();
 
 describe('in process', () => {
   let service: Service;

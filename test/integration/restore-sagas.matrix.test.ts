@@ -1,18 +1,22 @@
+import { cpSync } from 'node:fs';
 import { Command } from 'commander';
 import { type Hex, parseUnits } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { openCommandParts } from '../../src/app/custody.ts';
 import { features } from '../../src/app/features.ts';
+import { shopsDataDir } from '../../src/app/foundation.ts';
 import { sagasOf } from '../../src/app/listed-feature.ts';
 import { readConfig } from '../../src/app/read-config.ts';
 import { Ended } from '../../src/checkpoint.ts';
 import { createLogger } from '../../src/logger.ts';
 import { amountOf } from '../../src/money/amount.ts';
+import { addOrderCommands } from '../../src/orders/commands.ts';
 import type { Saga } from '../../src/sagas/define-saga.ts';
 import { listOpenSagas } from '../../src/sagas/list-sagas.ts';
 import { addTreasuryCommands } from '../../src/treasury/commands.ts';
 import { startChains, type TestChains } from '../support/chains.ts';
+import type { Client } from '../support/client.ts';
 import { copyDatabase, type OwnDatabase, open } from '../support/copied-database.ts';
 import { lendChains } from '../support/lent-chains.ts';
 import { oneOfMany } from '../support/matrix.ts';
@@ -40,6 +44,9 @@ const shown: Partial<Record<string, readonly string[]>> = {
   'purchase USDC': ['purchase.sending'],
   'sweep USDC': ['sweep.written'],
   'coin_sweep DAI': ['coin_sweep.lent'],
+  'house_move USDC': ['house_move.begun'],
+  'settlement USDC': ['nano.claimed', 'settlement.opened'],
+  'order USDC': ['order.opened'],
 };
 const representative = 'bridge USDC';
 
@@ -51,8 +58,10 @@ const rows = rehearsals.flatMap((row) => {
   return places === undefined ? [] : [{ ...row, places, isRepresentative: name === representative }];
 });
 
-test('every name in the table is one of a saga, and so is every place', () => {
-  expect(rows).toHaveLength(Object.keys(shown).length);
+test('every saga is in the table, and every place is one of its own', () => {
+  expect(rehearsals.map(({ saga, minted }) => `${saga.name} ${minted.asset}`).toSorted()).toEqual(
+    Object.keys(shown).toSorted(),
+  );
   for (const { rehearsal, places } of rows) expect(rehearsal.checkpoints).toEqual(expect.arrayContaining([...places]));
 });
 
@@ -63,10 +72,12 @@ describe.each(rows)(
 
     test('leaves every owner whole when it is put back', options, async () => {
       const world = await copyDatabase();
-      const { backups, people } = await onChains(world, (chains) =>
+      const { lost, backups, people } = await onChains(world, (chains) =>
         liveAndBackUp(chains, { rehearsal, minted }, places),
       );
       for (const { place, backup } of backups) {
+        // Shops go on too.
+        cpSync(shopOf(lost), shopOf(backup), { recursive: true });
         // Each is put back to the same world: what one does there is not for the others to see.
         await onChains(await copyDatabase(world.name), (chains) =>
           putBack(chains, backup, { saga, rehearsal, minted }, people, place),
@@ -99,6 +110,8 @@ interface People {
   /** Somebody who only deposits, and whose deposit is swept after every backup. */
   readonly bystander: { readonly key: string; readonly address: Hex };
   readonly outside: Hex;
+  /** Sends the call again that was paid for by a signature. */
+  readonly call: ((to: Client) => Promise<{ readonly status: number }>) | undefined;
 }
 
 const deposited = parseUnits('30', 6);
@@ -122,7 +135,7 @@ async function liveAndBackUp(
   if (!('deposit' in rehearsal || 'call' in rehearsal)) await isSwept(database);
   if ('commands' in rehearsal) {
     await isSwept(database);
-    for (const command of rehearsal.commands) await operator(database)(...command.slice(1));
+    for (const command of rehearsal.commands) await operator(database)(...command);
     await life.service.stop();
     life = await liveUntil(database, places[0], passed);
   }
@@ -160,8 +173,11 @@ async function liveAndBackUp(
   await db.close();
   await life.service.stop();
   await giveBack();
-  return { backups, people: { owner, bystander, outside } };
+  return { lost: database, backups, people: { owner, bystander, outside, call } };
 }
+
+/** Where the demo shop of a database keeps its orders. */
+const shopOf = ({ url }: OwnDatabase) => shopsDataDir({ dataDir: inject('dataDir'), databaseUrl: url });
 
 interface Life {
   readonly service: Service;
@@ -198,7 +214,7 @@ async function isSwept(database: OwnDatabase): Promise<void> {
   await db.close();
 }
 
-/** `paywright treasury …`, and answers what it says. */
+/** `paywright …`, and answers what it says. */
 function operator(database: OwnDatabase) {
   return async (...words: string[]): Promise<string[]> => {
     const db = open(database);
@@ -211,13 +227,15 @@ function operator(database: OwnDatabase) {
     });
     const said: string[] = [];
     const program = new Command().exitOverride();
-    addTreasuryCommands(
-      program,
-      (work) => work(parts),
-      (line) => said.push(line),
-    );
+    for (const add of [addTreasuryCommands, addOrderCommands]) {
+      add(
+        program,
+        (work) => work(parts),
+        (line) => said.push(line),
+      );
+    }
     try {
-      await program.parseAsync(['treasury', ...words], { from: 'user' });
+      await program.parseAsync(words, { from: 'user' });
     } finally {
       await close();
       await db.close();
@@ -231,16 +249,21 @@ async function putBack(
   chains: TestChains,
   backup: OwnDatabase,
   { saga, rehearsal, minted }: Rehearsed,
-  { bystander, outside }: People,
+  { bystander, outside, call }: People,
   place: string,
 ): Promise<void> {
   const giveBack = await lendChains(backup, chains);
-  const treasury = operator(backup);
+  const paywright = operator(backup);
+  const treasury = (...words: string[]) => paywright('treasury', ...words);
   await treasury('unknown');
+  await paywright('orders', 'restored');
   await rotateSeed(treasury);
   const service = await startService(backup, { env: briefly });
   const db = open(backup);
   try {
+    if (call !== undefined) {
+      await until('the call to be answered', async () => (await call(service.client)).status === 200);
+    }
     await until(
       `everything to be finished that was at ${place}`,
       async () => {

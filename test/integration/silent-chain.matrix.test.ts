@@ -5,12 +5,11 @@ import { onlyRow } from '../../src/db/database.ts';
 import { stranger } from '../contract/workbench.ts';
 import { useChains } from '../support/chains.ts';
 import type { TestAccount } from '../support/client.ts';
-import { useDatabase } from '../support/database.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type Service, startService, useStartedDatabase } from '../support/service.ts';
 import { startUnrulyRpc } from '../support/unruly-rpc.ts';
 import { until } from '../support/until.ts';
 
-const database = useDatabase();
+const database = useStartedDatabase();
 const { db } = database;
 const chains = useChains(database);
 const count = 40;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { inject, onTestFinished } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { createLogger } from '../../src/logger.ts';
-import { administer } from './database.ts';
+import { administer, migratedTemplate } from './database.ts';
 
 export interface OwnDatabase {
   readonly name: string;
@@ -10,7 +10,7 @@ export interface OwnDatabase {
 }
 
 /** A database of a single test, as a copy of another: of one with every migration, if not said otherwise. Nobody may use it then. */
-export async function copyDatabase(from = 'template_paywright'): Promise<OwnDatabase> {
+export async function copyDatabase(from = migratedTemplate): Promise<OwnDatabase> {
   const adminUrl = inject('postgresUrl');
   const name = `test_${randomBytes(6).toString('hex')}`;
   await administer(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${from}`);

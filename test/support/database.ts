@@ -9,15 +9,19 @@ export interface TestDatabase {
   readonly db: Database;
 }
 
-/** A database of its own for a test file, with every migration applied. Call it at the top of the file. */
-export function useDatabase(): TestDatabase {
+export const migratedTemplate = 'template_paywright';
+
+/** A database of its own for a test file, with every migration applied if not said otherwise. Call it at the top of the file. */
+export function useDatabase(findTemplate: () => Promise<string> = async () => migratedTemplate): TestDatabase {
   const name = `test_${randomBytes(6).toString('hex')}`;
   const adminUrl = inject('postgresUrl');
   const url = adminUrl.replace(/\/[^/]+$/, `/${name}`);
   const db = openDatabase({ url, poolSize: 10, logger: createLogger('silent') });
 
   // Nothing has to survive here, so that copying the files is quicker than writing down every page.
-  beforeAll(() => administer(adminUrl, `CREATE DATABASE ${name} TEMPLATE template_paywright STRATEGY FILE_COPY`));
+  beforeAll(async () =>
+    administer(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${await findTemplate()} STRATEGY FILE_COPY`),
+  );
   afterAll(async () => {
     await db.close();
     await administer(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`);

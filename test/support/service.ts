@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { afterAll, beforeAll, inject } from 'vitest';
 import type { PasswordCost } from '../../src/accounts/passwords/passwords.ts';
 import { features as listed } from '../../src/app/features.ts';
@@ -5,10 +6,11 @@ import type { ListedFeature } from '../../src/app/listed-feature.ts';
 import { type Roles, type RunningPaywright, runPaywright } from '../../src/app/main.ts';
 import { readConfig } from '../../src/app/read-config.ts';
 import type { Checkpoint } from '../../src/checkpoint.ts';
+import { lockNumbers } from '../../src/db/locks.ts';
 import { createLogger, type Logger } from '../../src/logger.ts';
 import type { CallLimits } from '../../src/providers/circle/circle-client.ts';
 import { type Client, createClient } from './client.ts';
-import { type TestDatabase, useDatabase } from './database.ts';
+import { administer, migratedTemplate, type TestDatabase, useDatabase } from './database.ts';
 
 /** Unlimited unless a test is about limits: tests share one address and are faster than any person. */
 const unlimited = {
@@ -67,9 +69,12 @@ export async function startService(database: Pick<TestDatabase, 'url'>, options:
   return { url, client: createClient(url), operatorPort: running.operatorPort, stop: () => running.stop() };
 }
 
+/** A database of its own for a test file, on which a service has run before: its chains, its wallets and their gas are there. */
+export const useStartedDatabase = () => useDatabase(findStarted);
+
 /** A service on a database of its own for a test file. Its fields may be read from the first test on. */
 export function useService(options: StartOptions = {}): Service & { readonly database: TestDatabase } {
-  const database = useDatabase();
+  const database = useStartedDatabase();
   let service: Service | undefined;
   const started = () => {
     if (service === undefined) throw new Error('the service is not running yet');
@@ -92,4 +97,33 @@ export function useService(options: StartOptions = {}): Service & { readonly dat
     },
     stop: () => started().stop(),
   };
+}
+
+const startedTemplate = 'template_started';
+
+/**
+ * A database to copy on which a service has started and stopped: that is half of what a start costs. The first process of a run that
+ * asks makes it, and the others wait.
+ */
+async function findStarted(): Promise<string> {
+  const adminUrl = inject('postgresUrl');
+  const admin = new pg.Client({ connectionString: adminUrl });
+  await admin.connect();
+  try {
+    await admin.query('SELECT pg_advisory_lock($1)', [lockNumbers.sandboxChains]);
+    const { rows } = await admin.query('SELECT FROM pg_database WHERE datname = $1', [startedTemplate]);
+    if (rows.length === 0) await makeTemplate(adminUrl);
+    return startedTemplate;
+  } finally {
+    await admin.end();
+  }
+}
+
+async function makeTemplate(adminUrl: string): Promise<void> {
+  const beside = `${startedTemplate}_new`;
+  await administer(adminUrl, `DROP DATABASE IF EXISTS ${beside} WITH (FORCE)`);
+  await administer(adminUrl, `CREATE DATABASE ${beside} TEMPLATE ${migratedTemplate}`);
+  const service = await startService({ url: adminUrl.replace(/\/[^/]+$/, `/${beside}`) });
+  await service.stop();
+  await administer(adminUrl, `ALTER DATABASE ${beside} RENAME TO ${startedTemplate}`);
 }

@@ -106,6 +106,8 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
         return await prepare(network, wanted);
       } catch (error) {
         const trouble = toProviderError(error);
+        // The gas may be gone because this was sent already, before a backup was put back. `signAndKeep` finds that out.
+        if (trouble.code === 'insufficient_gas') return trouble;
         if (trouble.retryable) throw trouble;
         if (isLast) return trouble;
         await sleep(network.pollMs);

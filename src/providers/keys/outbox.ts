@@ -50,6 +50,7 @@ export async function signAndKeep(
     if (used > next) throw new ChainIsAhead(next, used);
     await refusePerhapsPaid(tx, transaction);
     const refused = signing instanceof ProviderError;
+    if (refused && signing.retryable) throw signing;
     const nonce = refused ? null : await drawNonce(tx, chain, sender);
     const kept = await tx.query<TransactionRow>(
       `INSERT INTO key_transactions (id, chain, sender, provider_ref, nonce, recipient, data, value, gas_limit, state, reason)

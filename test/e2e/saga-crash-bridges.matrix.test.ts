@@ -1,0 +1,3 @@
+import { describeCrashes } from '../support/saga-crashes.ts';
+
+describeCrashes('bridges and swaps');

@@ -1,0 +1,3 @@
+import { describeCrashes } from '../support/saga-crashes.ts';
+
+describeCrashes('withdrawals and purchases');
