@@ -74,7 +74,8 @@ export const useStartedDatabase = () => useDatabase(findStarted);
 
 /** A service on a database of its own for a test file. Its fields may be read from the first test on. */
 export function useService(options: StartOptions = {}): Service & { readonly database: TestDatabase } {
-  const database = useStartedDatabase();
+  // What is sealed with one secret is not opened with another.
+  const database = options.env?.['PAYWRIGHT_SECRET'] === undefined ? useStartedDatabase() : useDatabase();
   let service: Service | undefined;
   const started = () => {
     if (service === undefined) throw new Error('the service is not running yet');
