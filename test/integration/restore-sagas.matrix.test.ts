@@ -48,7 +48,7 @@ const shown: Partial<Record<string, readonly string[]>> = {
   'settlement USDC': ['nano.claimed', 'settlement.opened'],
   'order USDC': ['order.opened'],
 };
-const representative = 'bridge USDC';
+const representative = 'withdrawal USDC';
 
 const briefly = { NANO_PAY_TIMEOUT_SECONDS: '8' };
 

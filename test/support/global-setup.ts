@@ -18,7 +18,13 @@ declare module 'vitest' {
 }
 
 /** A power cut would lose nothing that is not lost with the run anyway. Each new database asks for a checkpoint, and every page after one would be logged whole. */
-const settings = { fsync: 'off', full_page_writes: 'off', wal_level: 'minimal', max_wal_senders: '0' };
+const settings = {
+  max_connections: '600',
+  fsync: 'off',
+  full_page_writes: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+};
 
 /** One real PostgreSQL for the whole run, with one migrated database that every test file clones in milliseconds. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {

@@ -74,7 +74,7 @@ const representatives: Partial<Record<string, readonly string[]>> = {
   'keys withdrawal USDC': ['withdrawal.reserved', 'transaction.signed', 'withdrawal.pay.taken'],
 };
 
-/** So that three processes share the work: two groups by name, and whatever else there is. */
+/** So that several processes share the work: two groups by name, and whatever else there is. */
 export type Group = 'bridges and swaps' | 'withdrawals and purchases' | 'all others';
 
 const groups: Readonly<Record<string, Group>> = {
