@@ -20,7 +20,7 @@ export function crossChainWalletRoutes(parts: BridgeRouteParts): Route[] {
   return [chainsRoute(parts), walletsRoute(parts), walletRoute(parts)];
 }
 
-function chainsRoute({ networks, gasCosts }: BridgeRouteParts): Route {
+function chainsRoute({ networks, gasCosts, silentChains }: BridgeRouteParts): Route {
   const describe = (id: ChainId, gas: ChainGas | null) => {
     const { name, domain, explorer } = chains[id];
     return {
@@ -77,10 +77,10 @@ function chainsRoute({ networks, gasCosts }: BridgeRouteParts): Route {
       },
     },
     async () => {
-      const described = [...networks.keys()].map(async (id) =>
-        describe(id, await gasOn(gasCosts, id).catch((error: unknown) => nullIfUnavailable(error))),
-      );
-      return ok({ chains: await Promise.all(described) });
+      const silent = await silentChains();
+      const gas = async (id: ChainId) =>
+        silent.includes(id) ? null : gasOn(gasCosts, id).catch((error: unknown) => nullIfUnavailable(error));
+      return ok({ chains: await Promise.all([...networks.keys()].map(async (id) => describe(id, await gas(id)))) });
     },
   );
 }

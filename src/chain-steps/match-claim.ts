@@ -30,7 +30,7 @@ export async function findPaidClaim(db: Queryable, arrival: HouseArrival): Promi
   return undefined;
 }
 
-/** It has come, in the commit that posts it. Its payer owes so much less, and when nothing is open is trusted again. */
+/** It has come, in the commit that posts it. Its payer owes so much less. */
 export async function notePaid(
   tx: Transaction,
   { claimId, account }: PaidClaim,
@@ -45,9 +45,6 @@ export async function notePaid(
   );
   const [paid] = rows;
   if (paid === undefined) throw new Error(`payment ${claimId} has arrived twice`);
-  await tx.query(
-    `UPDATE payers p SET debt = greatest(debt - $2, 0),
-        failed_since = CASE WHEN credit > 0 OR prepaying > 0 THEN failed_since END WHERE ${ofClaim}`,
-    [claimId, paid.lowers_debt ? paid.atomic : 0],
-  );
+  if (!paid.lowers_debt) return;
+  await tx.query(`UPDATE payers p SET debt = greatest(debt - $2, 0) WHERE ${ofClaim}`, [claimId, paid.atomic]);
 }

@@ -4,6 +4,7 @@ import { parseAbi } from 'viem';
 export const tokenAbi = parseAbi([
   'event Transfer(address indexed from, address indexed to, uint256 value)',
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
+  'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
   'function name() view returns (string)',
   'function version() view returns (string)',
   'function balanceOf(address owner) view returns (uint256)',

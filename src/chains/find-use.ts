@@ -1,4 +1,4 @@
-import { decodeEventLog, type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
+import { decodeEventLog, type Hex, isAddressEqual, type Log, type TransactionReceipt } from 'viem';
 import { tokenAbi } from './abi.ts';
 import type { Authorization } from './authorization.ts';
 import { findReceipt } from './find-receipt.ts';
@@ -44,16 +44,77 @@ export async function findUse(
   return undefined;
 }
 
+/** So many requests at most go back in time to find out what an authorization was used for: on Polygon half a day. */
+const mostLooksBack = 20;
+
+/**
+ * What a used authorization was used for, by the logs up to a block: for what it says, or for `another` payment or none, because
+ * its wallet has cancelled it. Undefined while no log tells: a node may have the state of a block before its logs.
+ */
+export async function findPurpose(
+  { client }: Network,
+  token: Hex,
+  { from, to, atomic, nonce }: Authorization,
+  { lastBlock, since }: { readonly lastBlock: bigint; readonly since: bigint },
+): Promise<'itself' | 'another' | undefined> {
+  const contract = { address: token, abi: tokenAbi, args: { authorizer: from, nonce } } as const;
+  for (let last = lastBlock, looks = 0; looks < mostLooksBack; looks++) {
+    const first = last < blocksAtOnce ? 0n : last - blocksAtOnce + 1n;
+    const range = { fromBlock: first, toBlock: last };
+    const [[cancelled], [used]] = await Promise.all([
+      client.getContractEvents({ ...contract, ...range, eventName: 'AuthorizationCanceled' }),
+      client.getContractEvents({ ...contract, ...range, eventName: 'AuthorizationUsed' }),
+    ]);
+    if (cancelled !== undefined) return 'another';
+    if (used !== undefined) {
+      const receipt = await findReceipt(client, used.transactionHash);
+      return receipt && (hasMoved(receipt, token, { from, to, atomic, nonce }) ? 'itself' : 'another');
+    }
+    if (first === 0n || (await client.getBlock({ blockNumber: first })).timestamp < since) return undefined;
+    last = first - 1n;
+  }
+  return undefined;
+}
+
+/** Whether the token says that the authorization was used, and right after it that just this was moved. */
+function hasMoved(
+  { logs }: TransactionReceipt,
+  token: Hex,
+  { from, to, atomic, nonce }: Pick<Authorization, 'from' | 'to' | 'atomic' | 'nonce'>,
+): boolean {
+  const told = logs.map((log) => (isAddressEqual(log.address, token) ? readEvent(log) : undefined));
+  return told.some((event, place) => {
+    const next = told[place + 1];
+    return (
+      event?.eventName === 'AuthorizationUsed' &&
+      isAddressEqual(event.args.authorizer, from) &&
+      event.args.nonce === nonce &&
+      next?.eventName === 'Transfer' &&
+      isAddressEqual(next.args.from, from) &&
+      isAddressEqual(next.args.to, to) &&
+      next.args.value === atomic
+    );
+  });
+}
+
 /** Whether the token says in this receipt that the authorization was used. */
 export function hasUsed({ status, logs }: TransactionReceipt, token: Token, { from, nonce }: Known): boolean {
   if (status !== 'success') return false;
   return logs.some((log) => {
-    if (!isAddressEqual(log.address, token.address)) return false;
-    try {
-      const { eventName, args } = decodeEventLog({ abi: tokenAbi, data: log.data, topics: log.topics });
-      return eventName === 'AuthorizationUsed' && isAddressEqual(args.authorizer, from) && args.nonce === nonce;
-    } catch {
-      return false;
-    }
+    const event = isAddressEqual(log.address, token.address) ? readEvent(log) : undefined;
+    return (
+      event?.eventName === 'AuthorizationUsed' &&
+      isAddressEqual(event.args.authorizer, from) &&
+      event.args.nonce === nonce
+    );
   });
+}
+
+/** Undefined of an event that we do not know. */
+function readEvent({ data, topics }: Log) {
+  try {
+    return decodeEventLog({ abi: tokenAbi, data, topics });
+  } catch {
+    return undefined;
+  }
 }

@@ -144,10 +144,12 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     await parts.book.refresh();
     const transfers = await read(range);
     if (transfers === undefined) return;
+    // All of a transaction, because equal transfers of one are told apart by how many there are.
+    const late = new Set(transfers.filter((transfer) => !handled.has(keyOf(transfer))).map(({ txHash }) => txHash));
     const missed = await bookMissed(
       parts,
       network,
-      transfers.filter((transfer) => !handled.has(keyOf(transfer))),
+      transfers.filter(({ txHash }) => late.has(txHash)),
     );
     if (missed.length > 0) lookAtUndecidedFrom = 0;
     looks.done(range);

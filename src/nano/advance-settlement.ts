@@ -3,7 +3,7 @@ import { authorizationProof } from '../chain-steps/receipt-proofs.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
 import { multicallAddress } from '../chains/abi.ts';
-import { encodeSubmission, type Fate, isValidAt } from '../chains/authorization.ts';
+import { encodeSubmission, isValidAt } from '../chains/authorization.ts';
 import type { Network } from '../chains/network.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import type { Database } from '../db/database.ts';
@@ -15,7 +15,7 @@ import { handleSaga, type SagaHandler, type SagaStep } from '../sagas/run-saga.t
 import type { Claim } from './claim.ts';
 import { endClaims, lockPayers } from './end-claims.ts';
 import { endIfGivenUp, giveUp, hasChanged } from './give-up.ts';
-import { judgeClaims, lastReadBlock, timeOf, tokenAddress } from './judge-claims.ts';
+import { type ClaimFate, judgeClaims, lastReadBlock, timeOf, tokenAddress } from './judge-claims.ts';
 import { noteUnpaidWithin } from './note-unpaid.ts';
 import { settlementSaga } from './saga.ts';
 import { findSettlement, type Settlement, submitStep } from './settlement.ts';
@@ -79,7 +79,7 @@ async function settle(parts: SettlingParts, network: Network, settlement: Settle
       settlementId,
     ]);
     if (rows.length === 0) return;
-    const of = (...wanted: Fate[]) => missing.filter((_, index) => wanted.includes(fates[index] ?? 'open'));
+    const of = (...wanted: ClaimFate[]) => missing.filter((_, index) => wanted.includes(fates[index] ?? 'open'));
     await lockPayers(
       tx,
       missing.map(({ id }) => id),
@@ -91,8 +91,12 @@ async function settle(parts: SettlingParts, network: Network, settlement: Settle
       againInSeconds: againSeconds.tried,
       because: 'transaction_did_not_move_it',
     });
-    await noteUnpaidWithin(tx, idsOf(unmoved), { settlementId, againInSeconds: againSeconds.notTried });
-    const used = idsOf(of('moved'));
+    const notShown = of('not_shown', 'never_shown');
+    await noteUnpaidWithin(tx, idsOf([...unmoved, ...notShown]), {
+      settlementId,
+      againInSeconds: againSeconds.notTried,
+    });
+    const used = idsOf(of('used_elsewhere'));
     const lost = await endClaims(tx, [...used, ...idsOf(of('lapsed'))], { used });
     for (const { reference } of lost)
       logger.error({ reference }, 'a call was served and will not be paid: written off');

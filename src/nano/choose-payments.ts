@@ -30,7 +30,7 @@ export interface Wallet {
  */
 export type Choice = 'submit' | 'later' | 'short' | 'used';
 
-/** So many payments of a wallet that has paid nothing so far are submitted at once; a wallet that has paid may have more. */
+/** So many payments of a wallet that has paid nothing so far are submitted at once, and as many are served on credit (`claim_payment`); a wallet that has paid may have more. */
 const mostOfStranger = 10;
 
 /**

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import pg from 'pg';
 import { getAddress, type Hex } from 'viem';
 import type { SignedAuthorization } from '../chains/authorization.ts';
 import type { ChainId } from '../chains/chains.ts';
-import type { Database } from '../db/database.ts';
+import { type Database, isUnavailable } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import type { Amount } from '../money/amount.ts';
 import type { Holding } from './funds.ts';
@@ -49,53 +50,56 @@ const columns = `new_id, new_protocol, new_chain, new_token, new_asset, new_paye
 
 /** Claims payments, many in one commit. In one order, so that two processes wait for one another and never in a circle. */
 export function createClaimer(db: Database): (claim: NewClaim) => Promise<Claimed> {
-  return createGatherer<NewClaim, Claimed>({
-    atOnce: 100,
-    mostInFlight: 2,
-    async run(claims) {
-      const sorted = claims
-        .map((claim, place) => ({ claim, place, id: newId('npy'), holder: randomUUID() }))
-        .toSorted((a, b) => compare(keyOf(a.claim), keyOf(b.claim)));
-      const of = <Value>(read: (item: (typeof sorted)[number]) => Value) => sorted.map(read);
-      const { rows } = await db.query<{ outcome: string; claim_id: string | null }>(
-        `SELECT c.outcome, c.claim_id
+  async function claimAll(claims: readonly NewClaim[]): Promise<readonly Claimed[]> {
+    const sorted = claims
+      .map((claim, place) => ({ claim, place, id: newId('npy'), holder: randomUUID() }))
+      .toSorted((a, b) => compare(keyOf(a.claim), keyOf(b.claim)));
+    const of = <Value>(read: (item: (typeof sorted)[number]) => Value) => sorted.map(read);
+    const { rows } = await db.query<{ outcome: string; claim_id: string | null }>(
+      `SELECT c.outcome, c.claim_id
            FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
                   $9::text[], $10::numeric[], $11::numeric[], $12::numeric[], $13::text[], $14::text[], $15::bytea[],
                   $16::text[], $17::boolean[], $18::uuid[], $19::numeric[], $20::numeric[], $21::numeric[], $22::boolean[])
                   WITH ORDINALITY g (${columns}, most_credit, funds, settled_before, clears, place)
           CROSS JOIN LATERAL claim_payment(${columns}, $23, most_credit, funds, settled_before, clears) c
           ORDER BY g.place`,
-        [
-          of(({ id }) => id),
-          of(({ claim }) => claim.protocol),
-          of(({ claim }) => claim.chain),
-          of(({ claim }) => claim.token.toLowerCase()),
-          of(({ claim }) => claim.amount.asset),
-          of(({ claim }) => claim.authorization.from.toLowerCase()),
-          of(({ claim }) => getAddress(claim.authorization.from)),
-          of(({ claim }) => claim.authorization.nonce),
-          of(({ claim }) => claim.authorization.to.toLowerCase()),
-          of(({ claim }) => claim.amount.atomic),
-          of(({ claim }) => claim.authorization.validAfter ?? 0n),
-          of(({ claim }) => claim.authorization.validBefore),
-          of(({ claim }) => claim.authorization.signature),
-          of(({ claim }) => claim.resource),
-          of(({ claim }) => claim.fingerprint),
-          of(({ claim }) => claim.identifier ?? null),
-          of(({ claim }) => claim.submittedElsewhere),
-          of(({ holder }) => holder),
-          of(({ claim }) => claim.mostCredit),
-          of(({ claim }) => claim.holding?.atomic ?? 0n),
-          of(({ claim }) => claim.holding?.settledBefore ?? 0n),
-          of(({ claim }) => claim.clearsDebt),
-          leaseSeconds,
-        ],
-      );
-      const results: Claimed[] = [];
-      for (const [index, { place, holder }] of sorted.entries()) results[place] = toClaimed(rows[index], holder);
-      return results;
-    },
-  });
+      [
+        of(({ id }) => id),
+        of(({ claim }) => claim.protocol),
+        of(({ claim }) => claim.chain),
+        of(({ claim }) => claim.token.toLowerCase()),
+        of(({ claim }) => claim.amount.asset),
+        of(({ claim }) => claim.authorization.from.toLowerCase()),
+        of(({ claim }) => getAddress(claim.authorization.from)),
+        of(({ claim }) => claim.authorization.nonce),
+        of(({ claim }) => claim.authorization.to.toLowerCase()),
+        of(({ claim }) => claim.amount.atomic),
+        of(({ claim }) => claim.authorization.validAfter ?? 0n),
+        of(({ claim }) => claim.authorization.validBefore),
+        of(({ claim }) => claim.authorization.signature),
+        of(({ claim }) => claim.resource),
+        of(({ claim }) => claim.fingerprint),
+        of(({ claim }) => claim.identifier ?? null),
+        of(({ claim }) => claim.submittedElsewhere),
+        of(({ holder }) => holder),
+        of(({ claim }) => claim.mostCredit),
+        of(({ claim }) => claim.holding?.atomic ?? 0n),
+        of(({ claim }) => claim.holding?.settledBefore ?? 0n),
+        of(({ claim }) => claim.clearsDebt),
+        leaseSeconds,
+      ],
+    );
+    const results: Claimed[] = [];
+    for (const [index, { place, holder }] of sorted.entries()) results[place] = toClaimed(rows[index], holder);
+    return results;
+  }
+
+  return createGatherer<NewClaim, Claimed>({ atOnce: 100, mostInFlight: 2, run: claimAll, isOfOne: isRefused });
+}
+
+/** What the database refuses of one payment is no fault of the others. */
+function isRefused(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && !isUnavailable(error);
 }
 
 function toClaimed(row: { outcome: string; claim_id: string | null } | undefined, holder: string): Claimed {

@@ -49,17 +49,7 @@ export async function endClaims(
       WHERE (p.chain, p.token, p.address) = (owed.chain, owed.token, owed.payer)`,
     [lost.filter(({ at_fault }) => at_fault).map(({ id }) => id)],
   );
-  await forgetFailures(tx, claimIds);
   return lost.map(writeOff);
-}
-
-/** Nothing of them is open any more: whether they may pay again is said by their debt alone. */
-async function forgetFailures(tx: Transaction, claimIds: readonly string[]): Promise<void> {
-  await tx.query(
-    `UPDATE payers p SET failed_since = NULL WHERE failed_since IS NOT NULL AND credit = 0 AND prepaying = 0
-        AND (p.chain, p.token, p.address) IN (SELECT c.chain, c.token, c.payer FROM payment_claims c WHERE c.id = ANY ($1))`,
-    [claimIds],
-  );
 }
 
 /** It was never earned, so there is nothing to take back but the claim itself. */

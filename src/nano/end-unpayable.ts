@@ -5,7 +5,7 @@ import { postSurely } from '../ledger/post-surely.ts';
 import type { Logger } from '../logger.ts';
 import { findClaims } from './claim.ts';
 import { endClaims } from './end-claims.ts';
-import { judgeClaims, lastReadBlock, type ReadBlock } from './judge-claims.ts';
+import { type ClaimFate, judgeClaims, lastReadBlock, type ReadBlock } from './judge-claims.ts';
 
 export interface EndingParts {
   readonly db: Database;
@@ -62,9 +62,9 @@ async function endUnpayable(parts: EndingParts, block: ReadBlock, claimIds: read
   const { db, ledger, logger, network } = parts;
   const claims = await findClaims(db, claimIds);
   const fates = await judgeClaims(network, asset, claims, block);
-  const idsOf = (fate: 'moved' | 'lapsed') => claims.filter((_, index) => fates[index] === fate).map(({ id }) => id);
-  const used = idsOf('moved');
-  const ended = [...used, ...idsOf('lapsed')];
+  const idsOf = (fate: ClaimFate) => claims.filter((_, index) => fates[index] === fate).map(({ id }) => id);
+  const used = idsOf('used_elsewhere');
+  const ended = [...used, ...idsOf('lapsed'), ...idsOf('never_shown')];
   if (ended.length === 0) return;
   await db.transaction(async (tx) => {
     const lost = await endClaims(tx, ended, { used });

@@ -63,7 +63,7 @@ export function createFunds({
       return known !== undefined && known.atomic >= wanted ? known : read(payer);
     },
     async holdsNow(payer) {
-      const { settled, underWay } = await readUnderWay(db, { chain: network.id, token, payer });
+      const { settled, underWay } = await readUnderWay(db, { chain: network.id, token, payer }, 'everything');
       const { balances, used } = await readWallets(
         network,
         token,

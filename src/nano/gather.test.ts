@@ -35,3 +35,17 @@ it('fails for a lot that fails, and goes on with the next', async () => {
   expect(first.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   expect(await ask('c')).toBe('c');
 });
+
+it('does each by itself when one of them may have failed the lot', async () => {
+  const ask = createGatherer<number, number>({
+    atOnce: 10,
+    mostInFlight: 1,
+    isOfOne: (error) => error instanceof RangeError,
+    async run(items) {
+      if (items.includes(0)) throw new RangeError('nothing');
+      return items;
+    },
+  });
+  const all = await Promise.allSettled([1, 0, 2].map(ask));
+  expect(all.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+});

@@ -1,5 +1,6 @@
 import type { Hex } from 'viem';
-import { type Fate, judge, readUsed } from '../chains/authorization.ts';
+import { judge, readUsed } from '../chains/authorization.ts';
+import { findPurpose } from '../chains/find-use.ts';
 import { type Network, tokenOf } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
 import { findCursor } from '../deposits/chain-cursor.ts';
@@ -25,17 +26,40 @@ export async function timeOf({ client }: Network, blockNumber: bigint): Promise<
   return (await client.getBlock({ blockNumber })).timestamp;
 }
 
-/** What has become of payments that have not arrived, as of a block. Unlike our own wallets a payer can cancel an authorization. */
+/**
+ * What has become of a payment that has not arrived. Unlike our own wallets a payer can cancel an authorization, or sign another with
+ * the same nonce: then it is `used_elsewhere`. But it may also be on its way into the books: as long as no log tells what
+ * it was used for it is `not_shown`, and when its time has long been over `never_shown`. Neither is a fault of the payer.
+ */
+export type ClaimFate = 'open' | 'lapsed' | 'used_elsewhere' | 'not_shown' | 'never_shown';
+
+/** So long after its end a payment is still waited for whose use no log tells. */
+const shownWithinSeconds = 3_600n;
+
+/** Clocks differ. */
+const clocksDifferSeconds = 600n;
+
+/** As of a block. */
 export async function judgeClaims(
   network: Network,
   asset: Asset,
   claims: readonly Claim[],
   { number, time: blockTime }: ReadBlock,
-): Promise<readonly Fate[]> {
+): Promise<readonly ClaimFate[]> {
   if (claims.length === 0) return [];
+  const token = tokenAddress(network, asset);
   const authorizations = claims.map(({ authorization }) => authorization);
-  const used = await readUsed(network, tokenAddress(network, asset), authorizations, number);
-  return authorizations.map((one, index) => judge(one, { used: used[index] === true, blockTime }));
+  const used = await readUsed(network, token, authorizations, number);
+  return Promise.all(
+    claims.map(async ({ authorization, claimedAt }, index) => {
+      const fate = judge(authorization, { used: used[index] === true, blockTime });
+      if (fate !== 'moved') return fate;
+      const since = BigInt(Math.floor(claimedAt.getTime() / 1_000)) - clocksDifferSeconds;
+      const purpose = await findPurpose(network, token, authorization, { lastBlock: number, since });
+      if (purpose === 'another') return 'used_elsewhere';
+      return blockTime < authorization.validBefore + shownWithinSeconds ? 'not_shown' : 'never_shown';
+    }),
+  );
 }
 
 export function tokenAddress(network: Network, asset: Asset): Hex {

@@ -25,7 +25,9 @@ export function judgePayment(payment: ReceivedPayment, judging: Judging): Reason
   if (accepted !== undefined && !acceptsOurs(accepted, price)) return 'invalid_payment_requirements';
   if (authorization.to.toLowerCase() !== price.payTo.toLowerCase())
     return 'invalid_exact_evm_payload_recipient_mismatch';
-  if (authorization.atomic !== price.amount.atomic) return 'invalid_exact_evm_payload_authorization_value_mismatch';
+  // A payment of nothing pays for nothing: who owes nothing is asked for nothing.
+  if (authorization.atomic !== price.amount.atomic || authorization.atomic === 0n)
+    return 'invalid_exact_evm_payload_authorization_value_mismatch';
   if (authorization.validAfter >= now) return 'invalid_exact_evm_payload_authorization_valid_after';
   const secondsLeft = authorization.validBefore - now;
   if (secondsLeft < leastSecondsLeft || secondsLeft > mostSecondsLeft)

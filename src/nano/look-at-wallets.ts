@@ -38,7 +38,7 @@ export async function lookAtWallets(
 
 /** What has moved already is not promised any more. */
 async function lookClosely({ db, network, token }: LookingParts, payer: Hex, wallet: Wallet): Promise<Wallet> {
-  const { underWay } = await readUnderWay(db, { chain: network.id, token, payer });
+  const { underWay } = await readUnderWay(db, { chain: network.id, token, payer }, 'in settlements');
   const { balances, used } = await readWallets(
     network,
     token,

@@ -33,7 +33,7 @@ export async function readOwed(db: Queryable, { chain, token, payer }: PayerKey)
   return { debt: BigInt(rows[0]?.debt ?? 0), uncollected: BigInt(rows[0]?.uncollected ?? 0) };
 }
 
-/** A payment that a settlement has under way: it may have moved, and our books do not say so yet. */
+/** A payment that may have moved, and our books do not say so yet. */
 export interface UnderWay {
   readonly nonce: Hex;
   readonly atomic: bigint;
@@ -43,17 +43,18 @@ export interface UnderWay {
 /** More than one wallet has under way at a time; whatever is beyond counts as not moved. */
 const mostUnderWay = 500;
 
-/** What has arrived from a wallet and what is under way from it, both as of one moment. */
+/** What has arrived from a wallet, and what is open: what settlements of ours have under way, or everything, which anybody may submit. */
 export async function readUnderWay(
   db: Queryable,
   { chain, token, payer }: PayerKey,
+  which: 'everything' | 'in settlements',
 ): Promise<{ readonly settled: bigint; readonly underWay: readonly UnderWay[] }> {
   const { rows } = await db.query<{ settled: string; nonce: Hex | null; atomic: string; prepaid: boolean }>(
     `SELECT p.settled, c.nonce, c.atomic, c.prepaid
        FROM payers p LEFT JOIN payment_claims c ON (c.chain, c.token, c.payer) = (p.chain, p.token, p.address)
-        AND c.settlement_id IS NOT NULL AND c.arrived_at IS NULL AND c.written_off_at IS NULL AND c.lapsed_at IS NULL
+        AND (c.settlement_id IS NOT NULL OR $5) AND c.arrived_at IS NULL AND c.written_off_at IS NULL AND c.lapsed_at IS NULL
       WHERE p.chain = $1 AND p.token = lower($2) AND p.address = lower($3) ORDER BY c.claimed_at LIMIT $4`,
-    [chain, token, payer, mostUnderWay],
+    [chain, token, payer, mostUnderWay, which === 'everything'],
   );
   return {
     settled: BigInt(rows[0]?.settled ?? 0),

@@ -16,16 +16,24 @@ interface Busy {
   readonly waiting: Set<string>;
 }
 
+/** Whoever has not taken its turn by then was decided meanwhile, or another process has it: the next one is woken. */
+const comesWithinMs = 1_000;
+
 export function createTurns({ most, wake }: { readonly most: number; wake(id: string): Promise<void> }): Turns {
   const parties = new Map<string, Busy>();
 
   async function end(of: string, party: Busy): Promise<void> {
     party.turns--;
+    await wakeNext(party);
+    if (party.turns === 0 && party.waiting.size === 0) parties.delete(of);
+  }
+
+  async function wakeNext(party: Busy): Promise<void> {
     const [next] = party.waiting;
-    if (next !== undefined) {
-      party.waiting.delete(next);
-      await wake(next);
-    } else if (party.turns === 0) parties.delete(of);
+    if (next === undefined || party.turns >= most) return;
+    party.waiting.delete(next);
+    setTimeout(() => void wakeNext(party), comesWithinMs).unref();
+    await wake(next);
   }
 
   return {

@@ -84,10 +84,14 @@ test.each<[string, World]>([
   ['the chain asks for more than the ceiling', { baseFee: usualCeiling('ETH').maxFee + 1n }],
   ['the market is silent', { quote: () => Promise.reject(new MarketUnreachable()) }],
   ['nobody pays for the coin', { quote: async () => undefined }],
-])('cannot be told while %s, and is asked for anew', async (_name, world) => {
-  const { costs, asked } = open(world);
+])('cannot be told while %s, and is asked for anew some seconds later', async (_name, world) => {
+  const { costs, asked, pass } = open(world);
   const refusal = { status: 503, code: 'unavailable' };
   await expect(costs.inUsdc('ETH', work)).rejects.toMatchObject(refusal);
+  pass(4_999);
+  await expect(costs.inUsdc('ETH', work)).rejects.toMatchObject(refusal);
+  expect(asked()).toBe(1);
+  pass(1);
   await expect(costs.inUsdc('ETH', work)).rejects.toMatchObject(refusal);
   expect(asked()).toBe(2);
 });

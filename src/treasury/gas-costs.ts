@@ -35,6 +35,7 @@ export interface GasCostsParts {
 
 /** For so long a price is good. Anybody may ask for the prices without a key, and the nodes are asked no more often than this. */
 const keepMs = 30_000;
+const keepFailureMs = 5_000;
 
 interface Prices {
   readonly weiPerGas: bigint;
@@ -76,7 +77,8 @@ export function createGasCosts({ networks, market, avaxInUsdc, clock }: GasCosts
     if (before !== undefined && clock.now() < before.until) return before.prices;
     const prices = ask(network);
     known.set(network.id, { until: clock.now() + keepMs, prices });
-    prices.catch(() => known.delete(network.id));
+    // A node that does not answer is not asked anew by every request.
+    prices.catch(() => known.set(network.id, { until: clock.now() + keepFailureMs, prices }));
     return prices;
   }
 

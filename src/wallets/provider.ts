@@ -41,6 +41,8 @@ export interface ContractCall extends Repeatable {
   readonly data: Hex;
   /** Native coin that goes along. */
   readonly value?: bigint;
+  /** The gas that was paid for, where a stranger's contract runs: with our own keys it cannot use more. */
+  readonly mostGas?: bigint;
 }
 
 /** What is known of a request that was asked before, and whose answer may have been lost. */

@@ -7,11 +7,11 @@ import type { Transaction } from '../db/database.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../sagas/run-saga.ts';
 import { goOnUnlessStopped, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './clear.ts';
 import { completeWithdrawal, failWithdrawal } from './finish-withdrawal.ts';
-import { findRecipientFault, tokenToPay } from './native-coin.ts';
+import { findRecipientFault, mostGas, tokenToPay } from './native-coin.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
 import { withdrawalSaga } from './saga.ts';
 import { lookOnceMore, unwrap } from './unwrap.ts';
-import { findWithdrawal, firstStep, isNative, payStep, type Withdrawal } from './withdrawal.ts';
+import { findWithdrawal, firstStep, isNative, payStep, stepWallet, type Withdrawal } from './withdrawal.ts';
 import { beginWrapping, wrapAgain } from './wrap-again.ts';
 
 export function withdrawalHandler(parts: WithdrawalSagaParts): SagaHandler {
@@ -77,7 +77,9 @@ async function planIfWaiting(tx: Transaction, withdrawal: Withdrawal): Promise<v
 /** A contract that takes no native coin is not unwrapped for: everything goes back at once, and nothing was spent. */
 async function isGivenBack(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<boolean> {
   if (!isNative(withdrawal)) return false;
-  const reason = await findRecipientFault(parts.networks, withdrawal);
+  const { db, networks } = parts;
+  const { address: sender } = await stepWallet(db, firstStep(withdrawal));
+  const reason = await findRecipientFault(db, networks, withdrawal, sender);
   if (reason === undefined) return false;
   await failWithdrawal(parts, withdrawal, { state: 'failed', reason, gasCost: 0n });
   parts.logger.warn({ withdrawal: withdrawal.id }, `a withdrawal failed: ${reason}`);
@@ -92,7 +94,7 @@ async function send(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise
     payStep(id),
     (from) =>
       isNative(withdrawal)
-        ? { from, contract: address, data: '0x', value: net.atomic }
+        ? { from, contract: address, data: '0x', value: net.atomic, mostGas }
         : { from, token: tokenToPay(networks, withdrawal), to: address, atomic: net.atomic },
     (tx) => requireNotFrozen(tx, withdrawal),
   ).catch((error: unknown) => holdIfFrozen(db, withdrawal, error));

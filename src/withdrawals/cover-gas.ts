@@ -4,13 +4,14 @@ import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
 import { leastWithdrawalFor } from '../money/fees.ts';
 import type { GasCosts, GasWork } from '../treasury/gas-costs.ts';
 import { withdrawalErrors } from './errors.ts';
+import { mostGas } from './native-coin.ts';
 import { mostValue } from './value-limits.ts';
 
 /** A transfer of USDC or EURC: to an address that has none yet, through the token's proxy. */
 const transferWork: GasWork = { gas: 65_000n, bytes: 200n };
 
-/** Coins are held wrapped: native coin is unwrapped first, by a wallet of its own, and then sent. */
-const coinWork: GasWork = { gas: 200_000n, bytes: 600n };
+/** Coins are held wrapped: native coin is unwrapped first and then sent, to a contract perhaps that uses all it is given. */
+const coinWork: GasWork = { gas: 60_000n + mostGas, bytes: 600n };
 
 /** Told amounts are whole cents: nobody types millionths. */
 const cent = 10_000n;

@@ -76,9 +76,10 @@ async function settleUnwrapping(
  * contract can have changed its mind, and would take as much gas as it likes.
  */
 export async function lookOnceMore(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
-  const { networks, logger, checkpoint = noCheckpoint } = parts;
+  const { db, networks, logger, checkpoint = noCheckpoint } = parts;
   if (await isHeldByScreening(parts, withdrawal)) return 'rest';
-  const reason = await findRecipientFault(networks, withdrawal);
+  const { address: sender } = await stepWallet(db, payStep(withdrawal.id));
+  const reason = await findRecipientFault(db, networks, withdrawal, sender);
   if (reason !== undefined) {
     await beginWrapping(parts, withdrawal, { neverAsked: reason });
     logger.warn({ withdrawal: withdrawal.id }, `a withdrawal failed: ${reason}`);

@@ -2,7 +2,7 @@ import type { Hex } from 'viem';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { houseBalance } from '../../src/ledger/balances.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
-import { endLeases, readUp, type User, useDepositWorld } from '../support/deposits.ts';
+import { endLeases, payAtOnce, readUp, type User, useDepositWorld } from '../support/deposits.ts';
 import { startNode } from '../support/lying-node.ts';
 import type { UnrulyRpc } from '../support/unruly-rpc.ts';
 
@@ -115,6 +115,25 @@ describe('a deposit whose log the node shows late is credited,', () => {
     await readUp(reader);
     expect((await surplus()) - before).toBe(7n);
   });
+});
+
+test('of two equal transfers of one transaction the one that is shown late is credited too', async () => {
+  const reader = openReader();
+  await readUp(reader);
+  const sender = await chains.outsider({ chains: [chain] });
+  const twice = [50n, 50n].map((atomic) => [user.address, atomic] as const);
+  await payAtOnce(chains, chain, sender, twice);
+  node.misbehave(({ method }) => (method === 'eth_getLogs' ? (logs: unknown[]) => logs.slice(0, 1) : undefined));
+  await chains.mine(chain, 10);
+  await readUp(reader);
+  expect(await balance()).toBe(50n);
+  node.misbehave(() => undefined);
+  for (const minutes of [1, 5, 15]) {
+    now = minutes * minuteMs;
+    await chains.mine(chain, 10);
+    for (let step = 0; step < 4; step++) await readUp(reader);
+  }
+  expect(await balance()).toBe(100n);
 });
 
 test('a lagging node is not asked for blocks that it does not have', async () => {

@@ -3,6 +3,7 @@ import type { PrivateKeyAccount } from 'viem/accounts';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { features } from '../../src/app/features.ts';
 import { sagasOf } from '../../src/app/listed-feature.ts';
+import { Ended } from '../../src/checkpoint.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { reconcile } from '../../src/reserves/reconcile.ts';
 import { wakeSaga } from '../../src/sagas/wake-saga.ts';
@@ -24,7 +25,13 @@ import { useService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 // Who is to blame for a call that was not paid.
-const service = useService({ env: { NANO_SETTLE_SECONDS: '1', NANO_PAYER_PER_MINUTE: '0' } });
+let diesAt: string | undefined;
+const service = useService({
+  env: { NANO_SETTLE_SECONDS: '1', NANO_PAYER_PER_MINUTE: '0' },
+  checkpoint(name) {
+    if (name === diesAt) throw new Ended(name);
+  },
+});
 let shop: Shopfront;
 let client: Client;
 beforeAll(async () => {
@@ -130,6 +137,59 @@ describe('a payer who is to blame', () => {
     await reaches(reply, 'written_off');
     expect(termsOf(await client.get(debtPath(payer))).second).toMatchObject({ amount: '100' });
   });
+});
+
+test('a payer who has paid is served again, also when the last thing that was open is forgotten', async () => {
+  const { db } = service.database;
+  const payer = await shop.payer(1_000n);
+  const letSettle = await holdSettlements(service.database);
+  const first = await payLater(payer);
+  diesAt = 'nano.claimed';
+  expect((await payLater(payer)).status).not.toBe(200);
+  diesAt = undefined;
+  await shop.empty(payer);
+  await letSettle();
+  await until('the wallet to be short', async () => (await client.get(debtPath(payer))).body.uncollected !== '0');
+  await shop.mint(payer.address, 1_000n);
+  await db.query('UPDATE payment_claims SET retry_at = NULL WHERE payer = lower($1)', [payer.address]);
+  await reaches(first, 'settled');
+  await db.query(
+    "UPDATE payment_claims SET leased_until = now() - interval '2 minutes' WHERE leased_until IS NOT NULL",
+  );
+  await until('it to be forgotten', async () => {
+    const { rowCount } = await db.query('SELECT FROM payment_claims WHERE payer = lower($1)', [payer.address]);
+    return rowCount === 1;
+  });
+  expect((await payLater(payer)).status).toBe(200);
+});
+
+test('a payment of nothing is refused, and fails nobody who pays at the same moment', async () => {
+  const payers = await Promise.all(Array.from({ length: 5 }, () => shop.payer(100n)));
+  const terms = await askPrice(client);
+  const nothing = await Promise.all(
+    payers.map(async (payer) => {
+      const signed = await sign(payer, terms, { changes: { atomic: 0n } });
+      return () => client.request('GET', debtPath(payer), { headers: paymentHeader(signed, terms) });
+    }),
+  );
+  const replies = await Promise.all(payers.flatMap((payer, place) => [nothing[place]?.(), pay(client, payer)]));
+  expect(replies.map((reply) => reply?.status)).toEqual(replies.map(() => 200));
+  expect((await nothing[0]?.())?.body).toMatchObject({ debt: '0' });
+});
+
+test('a stranger is served no more on credit than is submitted at once: what waits for its turn could lapse unpaid', async () => {
+  const payer = await shop.payer(10_000n);
+  const letSettle = await holdSettlements(service.database);
+  const terms = await askPrice(client);
+  const call = async () =>
+    client.request('GET', quotePath, {
+      headers: { ...paymentHeader(await sign(payer, terms, later), terms), prefer: 'wait=0' },
+    });
+  const replies = await Promise.all(Array.from({ length: 12 }, call));
+  expect(replies.map(({ status }) => status).toSorted()).toEqual([...Array(10).fill(200), 202, 202]);
+  await letSettle();
+  await until('all to arrive', async () => (await shop.held(payer.address)) === 8_800n);
+  expect((await call()).status).toBe(200);
 });
 
 test('nothing is served on credit while what was served is overdue', async () => {

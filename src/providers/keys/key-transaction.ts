@@ -21,4 +21,8 @@ export interface KeyTransaction {
 }
 
 /** One that nothing was signed for yet. */
-export type NewKeyTransaction = Pick<KeyTransaction, 'id' | 'chain' | 'sender' | 'walletRef' | 'to' | 'data' | 'value'>;
+export interface NewKeyTransaction
+  extends Pick<KeyTransaction, 'id' | 'chain' | 'sender' | 'walletRef' | 'to' | 'data' | 'value'> {
+  /** What its gas may come to at most. */
+  readonly mostGas?: bigint | undefined;
+}

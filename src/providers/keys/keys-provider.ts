@@ -116,7 +116,7 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
     throw new Error('unreachable');
   }
 
-  async function prepare(network: Network, { sender, to, data, value, walletRef }: NewKeyTransaction) {
+  async function prepare(network: Network, { sender, to, data, value, walletRef, mostGas }: NewKeyTransaction) {
     const { client, feeCeiling } = network;
     const [gas, fees, balance, account] = await Promise.all([
       client.estimateGas({ account: sender, to, data, value }),
@@ -128,7 +128,8 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
     if (gas > feeCeiling.gasLimit) {
       throw aboveCeiling(`${network.id} estimates ${gas} gas, and GAS_LIMIT_CEILING allows ${feeCeiling.gasLimit}`);
     }
-    const gasLimit = smaller((gas * 3n) / 2n, feeCeiling.gasLimit);
+    if (mostGas !== undefined && gas > mostGas) throw takesTooMuchGas();
+    const gasLimit = mostGas ?? smaller((gas * 3n) / 2n, feeCeiling.gasLimit);
     // Without enough for it a nonce would be spent on what no node takes, and hold up all that come after.
     if (balance < gasLimit * fees.maxFee + value) throw gasTankEmpty();
     return { account, fees, gasLimit };
@@ -176,6 +177,10 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
   };
 }
 
+function takesTooMuchGas(): ProviderError {
+  return new ProviderError('It takes more gas than was paid for.', { retryable: false, code: 'rejected' });
+}
+
 /** Nothing was signed, and nothing is until a person has decided. */
 function perhapsPaid(cause: PerhapsPaid): ProviderError {
   return new ProviderError(`It may have been paid: ${cause.message}.`, {
@@ -187,8 +192,15 @@ function perhapsPaid(cause: PerhapsPaid): ProviderError {
   });
 }
 
-function toTransaction({ idempotencyKey: id, from, contract, data, value = 0n }: ContractCall): NewKeyTransaction {
-  return { id, chain: from.chain, sender: from.address, walletRef: from.ref, to: contract, data, value };
+function toTransaction({
+  idempotencyKey: id,
+  from,
+  contract,
+  data,
+  value = 0n,
+  mostGas,
+}: ContractCall): NewKeyTransaction {
+  return { id, chain: from.chain, sender: from.address, walletRef: from.ref, to: contract, data, value, mostGas };
 }
 
 /** Outside the question whether it would be refused, no trouble is final. */
