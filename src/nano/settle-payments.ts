@@ -42,7 +42,7 @@ async function isAnythingOpen(db: Database): Promise<boolean> {
 
 /** In every process that works: each takes what no other has taken. */
 export function startSettling(options: SettleOptions): Loop {
-  const pollMs = Math.min(1_000, options.gatherMs);
+  const pollMs = Math.min(1_000, options.gatherMs / 4);
   return startLoop({
     logger: options.logger,
     fields: {},

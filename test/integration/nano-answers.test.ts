@@ -1,27 +1,10 @@
-import { beforeAll, expect, test } from 'vitest';
-import type { Client } from '../support/client.ts';
-import {
-  askPrice,
-  openShopfront,
-  paymentHeader,
-  quotePath,
-  receiptsOf,
-  type Shopfront,
-  sign,
-  termsOf,
-} from '../support/nano.ts';
-import { useService } from '../support/service.ts';
+import { expect, test } from 'vitest';
+import { askPrice, paymentHeader, quotePath, receiptsOf, sign, termsOf, useNano } from '../support/nano.ts';
 import { until } from '../support/until.ts';
 
 // One charge, one answer. The credit is less than any price, so every payment has to arrive first.
-const service = useService({
-  env: { NANO_SETTLE_SECONDS: '1', NANO_PAYER_PER_MINUTE: '0', NANO_CREDIT_PER_PAYER: '0.00001' },
-});
-let shop: Shopfront;
-let client: Client;
-beforeAll(async () => {
-  client = service.client;
-  shop = await openShopfront(service.database);
+const { service, client, shop } = useNano({
+  env: { NANO_CREDIT_PER_PAYER: '0.00001' },
 });
 
 const searchPath = '/nano/search?q=mug&website=demo-shop.example';

@@ -1,20 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Client } from '../support/client.ts';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import { listenHttp } from '../support/listening.ts';
-import {
-  askPrice,
-  openShopfront,
-  pay,
-  paymentHeader,
-  quotePath,
-  receiptsOf,
-  type Shopfront,
-  sign,
-  termsOf,
-} from '../support/nano.ts';
-import { useService } from '../support/service.ts';
+import { askPrice, pay, paymentHeader, quotePath, receiptsOf, sign, termsOf, useNano } from '../support/nano.ts';
 import { until } from '../support/until.ts';
 
 /** What the facilitator elsewhere says, and what it was asked. */
@@ -39,18 +27,12 @@ const facilitator = await listenHttp((request, response) => void answer(request,
 const { port } = facilitator;
 afterAll(() => facilitator.close());
 
-const service = useService({
+const { service, client, shop } = useNano({
   env: {
     X402_FACILITATOR_URL: `http://127.0.0.1:${port}/f`,
     ALLOW_PRIVATE_HOSTS: `127.0.0.1:${port}`,
     NANO_SETTLE_SECONDS: '1',
   },
-});
-let shop: Shopfront;
-let client: Client;
-beforeAll(async () => {
-  client = service.client;
-  shop = await openShopfront(service.database);
 });
 beforeEach(() => {
   asked.length = 0;

@@ -9,22 +9,20 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { reasons } from '../../src/nano/reasons.ts';
 import { decodeHeader, encodeHeader } from '../../src/x402/header.ts';
-import type { Client, Reply } from '../support/client.ts';
+import type { Reply } from '../support/client.ts';
 import {
   askPrice,
-  openShopfront,
   type PaymentForm,
   pay,
   paymentHeader,
   quotePath,
   receiptsOf,
-  type Shopfront,
   type Signing,
   sign,
   type Terms,
   termsOf,
+  useNano,
 } from '../support/nano.ts';
-import { useService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const denied = privateKeyToAccount(generatePrivateKey());
@@ -32,16 +30,12 @@ const denyList = join(mkdtempSync(join(tmpdir(), 'paywright-deny-')), 'list.txt'
 writeFileSync(denyList, `${denied.address} # has stolen\n`);
 
 // Nothing is settled while a test looks whether something was charged.
-const service = useService({
+const { service, client, shop } = useNano({
   env: { NANO_SETTLE_SECONDS: '120', NANO_PAYER_PER_MINUTE: '0', DENY_LIST_FILE: denyList },
 });
-let shop: Shopfront;
-let client: Client;
 let payer: PrivateKeyAccount;
 let terms: Terms;
 beforeAll(async () => {
-  client = service.client;
-  shop = await openShopfront(service.database);
   payer = await shop.payer(1_000_000n);
   terms = await askPrice(client);
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { features } from '../../src/app/features.ts';
 import { sagasOf } from '../../src/app/listed-feature.ts';
 import { main } from '../../src/cli.ts';
@@ -7,42 +7,26 @@ import { verifyLedger } from '../../src/ledger/verify.ts';
 import type { Reason } from '../../src/nano/reasons.ts';
 import { reconcile } from '../../src/reserves/reconcile.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
-import { type Client, createClient, type Reply } from '../support/client.ts';
+import { createClient, type Reply } from '../support/client.ts';
 import {
   askPrice,
   holdSettlements,
-  openShopfront,
   pay,
   paymentHeader,
   quotePath,
   receiptsOf,
-  type Shopfront,
   type Signing,
   sign,
   termsOf,
+  useNano,
 } from '../support/nano.ts';
-import { startService, useService } from '../support/service.ts';
+import { startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 // Three calls on credit, and no more before one of them has arrived.
 const env = { NANO_SETTLE_SECONDS: '2', NANO_PAYER_PER_MINUTE: '0', NANO_CREDIT_PER_PAYER: '0.0003' };
-const service = useService({ env });
-let shop: Shopfront;
-let client: Client;
-beforeAll(async () => {
-  client = service.client;
-  shop = await openShopfront(service.database);
-});
+const { service, client, shop, reaches } = useNano({ env });
 
-const statusOf = async (reply: Reply) => {
-  const { paymentId } = receiptsOf(reply).second;
-  return (await client.get(`/nano/payments/${paymentId}`)).body;
-};
-const reaches = (reply: Reply, status: string) =>
-  until(`a payment to be ${status}`, async () => {
-    const found = await statusOf(reply);
-    return found.status === status ? found : undefined;
-  });
 const errorOf = (reply: Reply) => termsOf(reply).error;
 
 async function booked(kind: 'fees' | 'receivables' | 'calls_in_transit'): Promise<bigint> {
@@ -53,10 +37,9 @@ async function booked(kind: 'fees' | 'receivables' | 'calls_in_transit'): Promis
   return BigInt(rows[0]?.balance ?? 0);
 }
 
-afterEach(async () => {
+afterEach(() => {
   vi.unstubAllEnvs();
   vi.restoreAllMocks();
-  await service.database.db.query('DROP TRIGGER IF EXISTS held ON payment_claims');
 });
 
 /** What a command of the operator says, beside the running service. */

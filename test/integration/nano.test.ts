@@ -1,31 +1,13 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { features } from '../../src/app/features.ts';
 import { sagasOf } from '../../src/app/listed-feature.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { reconcile } from '../../src/reserves/reconcile.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
-import type { Client } from '../support/client.ts';
-import {
-  askPrice,
-  openShopfront,
-  pay,
-  paymentHeader,
-  quotePath,
-  receiptsOf,
-  type Shopfront,
-  sign,
-  usdc,
-} from '../support/nano.ts';
-import { useService } from '../support/service.ts';
+import { askPrice, pay, paymentHeader, quotePath, receiptsOf, sign, usdc, useNano } from '../support/nano.ts';
 import { until } from '../support/until.ts';
 
-const service = useService({ env: { NANO_SETTLE_SECONDS: '1', NANO_PAYER_PER_MINUTE: '0' } });
-let shop: Shopfront;
-let client: Client;
-beforeAll(async () => {
-  client = service.client;
-  shop = await openShopfront(service.database);
-});
+const { service, client, shop } = useNano();
 
 const treasury = async () => (await houseWallet(service.database.db, 'treasury', 'MATIC')).address;
 

@@ -1,14 +1,21 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createWalletClient, encodeFunctionData, getAddress, type Hex, http, parseAbi } from 'viem';
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
+import { afterEach, beforeAll, expect } from 'vitest';
+import { features } from '../../src/app/features.ts';
+import { sagasOf } from '../../src/app/listed-feature.ts';
 import { multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
 import { encodeSubmission, type SignedAuthorization, toTypedData } from '../../src/chains/authorization.ts';
 import { createNetworks, type Network, type Networks } from '../../src/chains/network.ts';
+import { verifyLedger } from '../../src/ledger/verify.ts';
+import { reconcile } from '../../src/reserves/reconcile.ts';
 import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
 import { decodeHeader, encodeHeader } from '../../src/x402/header.ts';
 import type { Terms1, Terms2 } from '../../src/x402/terms.ts';
 import type { Client, Reply } from './client.ts';
 import type { TestDatabase } from './database.ts';
+import { type StartOptions, useService } from './service.ts';
+import { until } from './until.ts';
 
 /** A call that costs a hundredth of a cent and asks nobody outside. */
 export const quotePath = '/nano/quote?amount=50&currency=USDC&action=transfer';
@@ -165,6 +172,11 @@ export interface PaymentForm {
   readonly accepted?: Partial<Terms2>;
 }
 
+/** Valid for longer than usual: the chain's clock is ahead of ours after a test has let time pass. */
+export const validForLong = () => ({ changes: { validBefore: BigInt(Math.floor(Date.now() / 1_000)) + 10_700n } });
+
+export const debtPath = ({ address }: PrivateKeyAccount) => `/nano/debt/${address}`;
+
 /** The header that carries a payment. */
 export function paymentHeader(
   signed: SignedAuthorization,
@@ -220,4 +232,46 @@ export async function holdSettlements({ db }: TestDatabase): Promise<() => Promi
       "UPDATE payment_claims SET retry_at = NULL WHERE retry_at > clock_timestamp() + interval '30 minutes'",
     );
   };
+}
+
+/** A service that sells calls, and wallets outside that pay for them. What it gives may be used from the first test on. */
+export function useNano({ env, ...options }: StartOptions = {}) {
+  const service = useService({ ...options, env: { NANO_SETTLE_SECONDS: '1', NANO_PAYER_PER_MINUTE: '0', ...env } });
+  let opened: Shopfront | undefined;
+  beforeAll(async () => {
+    opened = await openShopfront(service.database);
+  });
+  afterEach(() => service.database.db.query('DROP TRIGGER IF EXISTS held ON payment_claims'));
+  const client = later(() => service.client);
+  return {
+    service,
+    client,
+    shop: later(() => {
+      if (opened === undefined) throw new Error('the shop is not open yet');
+      return opened;
+    }),
+    /** Everything that was served is in the books as it should be. */
+    async expectSound(): Promise<void> {
+      const { db } = service.database;
+      await until('everything to be earned', async () => {
+        const { rows } = await db.query(
+          'SELECT FROM payment_claims WHERE served_at IS NOT NULL AND earned_at IS NULL AND written_off_at IS NULL',
+        );
+        return rows.length === 0;
+      });
+      expect((await verifyLedger(db)).problems).toEqual([]);
+      expect(await reconcile({ db, networks: opened?.networks ?? new Map(), sagas: sagasOf(features) })).toEqual([]);
+    },
+    /** Waits until the payment that a call was answered with has come to this. */
+    reaches: (reply: Reply, status: string) =>
+      until(`a payment to be ${status}`, async () => {
+        const { paymentId } = receiptsOf(reply).second;
+        const { body } = await client.get(`/nano/payments/${paymentId}`);
+        return body.status === status ? body : undefined;
+      }),
+  };
+}
+
+function later<Thing extends object>(find: () => Thing): Thing {
+  return new Proxy({} as Thing, { get: (_, name) => Reflect.get(find(), name) });
 }
