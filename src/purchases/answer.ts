@@ -64,9 +64,13 @@ export const purchaseRecord = z.object({
   method: z.string(),
   url: z.string(),
   amount: z.number(),
-  fee: z
-    .number()
-    .meta({ description: 'Ours, beside the amount: 1.49 % of what you pay to sellers within 24 hours above 10 USDC.' }),
+  fee: z.number().meta({
+    description:
+      'Ours, beside the amount: 1.49 % of what you pay to sellers within 24 hours above 10 USDC, as charged when it was opened.',
+  }),
+  feeReturned: z.number().meta({
+    description: 'What of the fee came back, because this purchase or another one of the same 24 hours was returned.',
+  }),
   currency: z.literal('USDC'),
   network: z.string(),
   payTo: z.string(),
@@ -110,6 +114,7 @@ export const examplePurchase: z.input<typeof purchaseRecord> = {
   url: 'https://api.example.com/forecast?city=Lisbon',
   amount: 0.01,
   fee: 0,
+  feeReturned: 0,
   currency: 'USDC',
   network: 'eip155:137',
   payTo: examplePayTo,
@@ -198,7 +203,7 @@ function describePayment(purchase: Purchase, publicUrl: string): z.input<typeof 
 }
 
 export function describePurchase(purchase: Purchase): z.input<typeof purchaseRecord> {
-  const { amount, fee, txHash } = purchase;
+  const { amount, fee, feeReturned, txHash } = purchase;
   return {
     id: purchase.id,
     status: publicStatus(purchase.status),
@@ -206,6 +211,7 @@ export function describePurchase(purchase: Purchase): z.input<typeof purchaseRec
     url: purchase.url,
     amount: toJsonNumber(amount),
     fee: toJsonNumber(fee),
+    feeReturned: toJsonNumber(feeReturned),
     currency: 'USDC',
     network: networkName(homeChain, 2),
     payTo: purchase.payTo,

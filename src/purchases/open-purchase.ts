@@ -10,7 +10,7 @@ import { newId } from '../ids.ts';
 import { houseAccount, userAccount } from '../ledger/account-id.ts';
 import { keyDigest } from '../ledger/encode-batch.ts';
 import { claimKey, findKey } from '../ledger/kept-answers.ts';
-import { type Amount, add } from '../money/amount.ts';
+import { add } from '../money/amount.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
 import { applyBrakes } from '../withdrawals/apply-brakes.ts';
@@ -18,7 +18,7 @@ import type { Brakes } from '../withdrawals/brakes.ts';
 import { fitsIntoHour, type LeftBefore, lockHour, readLeftBefore } from '../withdrawals/hourly-limit.ts';
 import type { Offer } from './choose-offer.ts';
 import { purchaseErrors } from './errors.ts';
-import { feeOf } from './fee.ts';
+import { type Charged, feeOf } from './fee.ts';
 import { askForFloat } from './fill-float.ts';
 import { type Float, freeUntilCommit, readFloat } from './float.ts';
 import { meansOf, type PurchaseParts } from './parts.ts';
@@ -59,10 +59,6 @@ export async function openPurchase(parts: OpeningParts, wanted: NewPurchase): Pr
   }
 }
 
-interface Charged {
-  readonly fee: Amount;
-}
-
 interface Opening extends NewPurchase, Validity {
   readonly float: Float;
   readonly leftBefore: LeftBefore;
@@ -82,12 +78,12 @@ async function openWithin(tx: Transaction, parts: OpeningParts, opening: Opening
   if (free === undefined || free < offer.price.atomic) {
     throw purchaseErrors.float_short(undefined, { headers: { 'Retry-After': '10' } });
   }
-  const fee = await feeOf(tx, caller.accountId, offer.price);
-  refuseAbove(opening.maximum, offer.price, fee);
-  const id = await write(tx, parts, { ...opening, fee }, scope && keyDigest(scope));
+  const charged = await feeOf(tx, caller.accountId, offer.price);
+  refuseAbove(opening.maximum, offer.price, charged.fee);
+  const id = await write(tx, parts, { ...opening, ...charged }, scope && keyDigest(scope));
   if (free - offer.price.atomic < parts.float.atomic / 2n) await askForFloat(tx);
   await wakeSaga(tx, { saga: purchaseSaga.name, id, lane: laneOf('held'), delayMs: leftAloneMs });
-  await hold(tx, parts, { ...opening, fee }, id);
+  await hold(tx, parts, { ...opening, ...charged }, id);
   // Last, as ledger.post does.
   if (scope !== undefined && !(await claimKey(tx, scope))) throw httpErrors.idempotency_mismatch();
   return id;
@@ -139,15 +135,15 @@ async function readValidity({ networks, mostSeconds }: PurchaseParts, { seconds 
 async function write(
   tx: Transaction,
   { secrets }: PurchaseParts,
-  { caller, request, offer, fee, float, validBefore, fromBlock }: Opening & Charged,
+  { caller, request, offer, fee, openedAt, float, validBefore, fromBlock }: Opening & Charged,
   digest: string | undefined,
 ): Promise<string> {
   const id = newId('pur');
   const nonce: Hex = `0x${randomBytes(32).toString('hex')}`;
   await tx.query(
     `INSERT INTO purchases (id, account_id, method, url, key_digest, asset, amount, fee, x402_version, terms, wallet_id,
-        pay_to, nonce, valid_before, from_block, status)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 'held')`,
+        pay_to, nonce, valid_before, from_block, created_at, status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 'held')`,
     [
       id,
       caller.accountId,
@@ -164,6 +160,7 @@ async function write(
       nonce,
       validBefore,
       fromBlock,
+      openedAt,
     ],
   );
   await tx.query('INSERT INTO purchase_requests (purchase_id, sealed) VALUES ($1, $2)', [

@@ -17,8 +17,9 @@ export interface Purchase {
   readonly url: string;
   readonly keyDigest: string | null;
   readonly amount: Amount;
-  /** What it costs beside the amount. */
+  /** What it cost beside the amount when it was opened, and what of that has come back. */
   readonly fee: Amount;
+  readonly feeReturned: Amount;
   readonly version: X402Version;
   readonly terms: AcceptedTerms;
   /** The house wallet that signs. */
@@ -40,7 +41,7 @@ export interface Purchase {
   readonly finishedAt: Date | null;
 }
 
-/** What has left the balance. */
+/** What has left the balance when it was opened. */
 export const takenFor = ({ amount, fee }: Pick<Purchase, 'amount' | 'fee'>): Amount => add(amount, fee);
 
 /** What leaves the house wallet, by its signature. */
@@ -72,7 +73,9 @@ export async function findPurchaseByKey(db: Queryable, keyDigest: string): Promi
   return rows[0] && toPurchase(rows[0]);
 }
 
-export const selectPurchase = `SELECT id, account_id, method, url, key_digest, asset, amount, fee, x402_version, terms, wallet_id,
+export const selectPurchase = `SELECT id, account_id, method, url, key_digest, asset, amount, fee,
+    (SELECT coalesce(sum(r.atomic), 0) FROM purchase_fees_returned r WHERE r.purchase_id = purchases.id) AS fee_returned,
+    x402_version, terms, wallet_id,
     pay_to, nonce, valid_before, from_block, signature, status, asks, seller_status, seller_trouble, receipt, tx_hash, error,
     created_at, finished_at
   FROM purchases`;
@@ -86,6 +89,7 @@ export interface PurchaseRow {
   readonly asset: Asset;
   readonly amount: string;
   readonly fee: string;
+  readonly fee_returned: string;
   readonly x402_version: X402Version;
   readonly terms: string;
   readonly wallet_id: string;
@@ -114,6 +118,7 @@ export function toPurchase(row: PurchaseRow): Purchase {
     keyDigest: row.key_digest,
     amount: amountOf(row.asset, BigInt(row.amount)),
     fee: amountOf(row.asset, BigInt(row.fee)),
+    feeReturned: amountOf(row.asset, BigInt(row.fee_returned)),
     version: row.x402_version,
     terms: JSON.parse(row.terms) as AcceptedTerms,
     walletId: row.wallet_id,

@@ -2,6 +2,10 @@ import { amountSql, defineSaga } from '../sagas/define-saga.ts';
 
 const minutes = 60_000;
 
+/** SQL: the amount, and what of its fee has not come back. */
+const inTransitSql = `amount + fee - coalesce(
+    (SELECT sum(r.atomic) FROM purchase_fees_returned r WHERE r.purchase_id = purchases.id), 0)`;
+
 /** A call to somebody else's paid endpoint, and the money for it. */
 export const purchaseSaga = defineSaga({
   name: 'purchase',
@@ -25,7 +29,7 @@ export const purchaseSaga = defineSaga({
     'valid_before',
     'from_block',
   ],
-  inTransit: { kind: 'nano_in_transit', atomic: 'amount + fee', chain: "'MATIC'" },
+  inTransit: { kind: 'nano_in_transit', atomic: inTransitSql, chain: "'MATIC'" },
   states: {
     held: {
       meaning: 'the amount has left the balance; nobody has signed yet',

@@ -8,11 +8,13 @@ import { findCursor } from '../deposits/chain-cursor.ts';
 import { isOnChain } from '../deposits/reorganisation.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import { postSurely } from '../ledger/post-surely.ts';
+import { add } from '../money/amount.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
+import { keptFee } from './fee.ts';
 import { findPayer } from './find-payer.ts';
 import { giveBackLapsed } from './give-back.ts';
 import { meansOf, type PurchaseParts } from './parts.ts';
-import { type Purchase, payStep, takenFor } from './purchase.ts';
+import { type Purchase, payStep } from './purchase.ts';
 import { namedTransaction } from './send-payment.ts';
 
 /** A seller settles within the request as a rule; who has not after so long is looked at less often. */
@@ -75,7 +77,7 @@ export async function settlePurchase(parts: PurchaseParts, purchase: Purchase): 
 
 /** It has left the chain, and leaves the books. What it cost to submit it was the seller's. */
 async function complete({ db, ledger }: PurchaseParts, purchase: Purchase, { hash, blockNumber }: Use): Promise<void> {
-  const { id, accountId, amount, fee, payTo } = purchase;
+  const { id, accountId, amount, payTo } = purchase;
   await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE purchases SET status = 'paid', tx_hash = $2, updated_at = now(), finished_at = now()
@@ -83,6 +85,7 @@ async function complete({ db, ledger }: PurchaseParts, purchase: Purchase, { has
       [id, hash],
     );
     if (rowCount === 0) return;
+    const fee = await keptFee(tx, purchase);
     await settleStep(tx, payStep(id), { state: 'confirmed', hash, blockNumber, gasCost: 0n });
     await postSurely(tx, ledger, [
       {
@@ -90,9 +93,9 @@ async function complete({ db, ledger }: PurchaseParts, purchase: Purchase, { has
         amount,
         fee,
         entries: [
-          { account: houseAccount('nano_in_transit', amount.asset), atomic: -takenFor(purchase).atomic },
+          { account: houseAccount('nano_in_transit', amount.asset), atomic: -add(amount, fee).atomic },
           { account: houseAccount('custody', amount.asset), atomic: amount.atomic },
-          ...(fee.atomic === 0n ? [] : [{ account: houseAccount('fees', amount.asset), atomic: fee.atomic }]),
+          { account: houseAccount('fees', amount.asset), atomic: fee.atomic },
         ],
         reference: `purchase:${id}:end`,
         details: { purchaseId: id, payTo, txHash: hash },

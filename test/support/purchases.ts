@@ -92,6 +92,7 @@ export function usePurchaseWorld(seller: Seller) {
     parts,
     read,
     look,
+    callerOf,
     advance: (id: string, changed?: Partial<BuyParts>) => advance(purchaseSaga.name, id, changed),
     balance: (user: User) => world.balance(user, 'USDC', 'MATIC'),
 
