@@ -1,5 +1,6 @@
 import { encodeFunctionData } from 'viem';
 import { awaitLiquidity } from '../chain-steps/await-liquidity.ts';
+import { findStep } from '../chain-steps/chain-step.ts';
 import { planStep } from '../chain-steps/plan-step.ts';
 import { settleStep } from '../chain-steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../chain-steps/take-step.ts';
@@ -10,8 +11,10 @@ import { encodeUnwrap } from '../chains/wrapped-coin.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import { postSurely } from '../ledger/post-surely.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
+import { tooLate } from './explain-failure.ts';
 import { abandonSwap, failSwap } from './give-back.ts';
-import { prepareSwap } from './make-swap.ts';
+import { NoTurn, requireTurn } from './limit-failures.ts';
+import { chooseWay, prepareSwap } from './make-swap.ts';
 import { findSwapper, type SwapParts, tokenAddress } from './parts.ts';
 import { swapSaga } from './saga.ts';
 import { fillStep, isCoin, isLate, prepareStep, type Swap } from './swap.ts';
@@ -24,17 +27,35 @@ export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaSte
   if (wait !== undefined) {
     // After a restore from a backup it may be swapped already, with the tokens that are waited for.
     if (!isLate(swap) || (await hasUnexplained(db, { chain: homeChain }))) return wait;
-    await abandonSwap(parts, swap);
+    await abandonSwap(parts, swap, tooLate);
     return 'rest';
   }
   checkpoint('swap.served');
+  const failure = await findFailure(parts, swap);
+  if (failure !== undefined) {
+    await abandonSwap(parts, swap, failure);
+    return 'rest';
+  }
   const swapper = await findSwapper(db, swap);
-  const progress = await takeStep(parts, fillStep(id), (treasury) => ({
-    from: treasury,
-    token: tokenAddress(networks, net.asset),
-    to: swapper.address,
-    atomic: net.atomic,
-  }));
+  const progress = await takeStep(
+    parts,
+    fillStep(id),
+    (treasury) => ({
+      from: treasury,
+      token: tokenAddress(networks, net.asset),
+      to: swapper.address,
+      atomic: net.atomic,
+    }),
+    (tx) => requireTurn(tx, swap),
+  ).catch((error: unknown) => {
+    if (error instanceof NoTurn) return error;
+    throw error;
+  });
+  if (progress instanceof NoTurn) {
+    if (!progress.isOver) return { lookAgainInMs: behindMs, waitsFor: progress.message };
+    await abandonSwap(parts, swap, 'Too many of your swaps failed because the price moved.');
+    return 'rest';
+  }
   if (progress.state === 'waiting') return progress;
   if (progress.state === 'failed') {
     await failSwap(parts, swap, progress);
@@ -43,6 +64,22 @@ export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaSte
   await beginPreparing(parts, swap, progress);
   checkpoint('swap.filled');
   return 'go_on';
+}
+
+/** How soon a swap looks again whether others of its account have ended. */
+const behindMs = 5_000;
+
+/**
+ * It is looked at once more while nothing was sent for it: what does not pay enough any more costs no gas. After a restore from a backup it
+ * may be filled or swapped already, and goes on.
+ */
+async function findFailure(parts: SwapParts, swap: Swap): Promise<string | undefined> {
+  const { db } = parts;
+  const step = await findStep(db, fillStep(swap.id));
+  if (step?.state !== 'ready' || step.askedAt !== null) return undefined;
+  if (await hasUnexplained(db, { chain: homeChain })) return undefined;
+  const way = await chooseWay(parts, swap);
+  return 'failure' in way ? way.failure : undefined;
 }
 
 async function beginPreparing({ db, ledger }: SwapParts, swap: Swap, end: StepEnd): Promise<void> {

@@ -62,9 +62,8 @@ export async function failSwap(parts: SwapParts, swap: Swap, end: StepEnd, becau
 }
 
 /** Nobody was asked for anything yet: it leaves the line, and the whole amount is its owner's again. */
-export async function abandonSwap({ db, ledger, logger }: SwapParts, swap: Swap): Promise<void> {
+export async function abandonSwap({ db, ledger, logger }: SwapParts, swap: Swap, reason: string): Promise<void> {
   const { id } = swap;
-  const reason = 'It could not be swapped in time.';
   const isFirst = await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE swaps SET status = 'failed', error = $2, updated_at = now(), finished_at = now()
@@ -77,7 +76,7 @@ export async function abandonSwap({ db, ledger, logger }: SwapParts, swap: Swap)
     await postSurely(tx, ledger, [refund(swap, reason)]);
     return true;
   });
-  if (isFirst) logger.warn({ swap: id }, 'a swap failed: there was not enough in the treasury in time');
+  if (isFirst) logger.warn({ swap: id }, `a swap failed before anything was sent: ${reason}`);
 }
 
 function stepOf(swap: Swap): StepName {

@@ -16,6 +16,7 @@ import { postSurely } from '../ledger/post-surely.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
+import { priceMoved, tooLate } from './explain-failure.ts';
 import { failSwap } from './give-back.ts';
 import { findSwapper, homeNetwork, type SwapParts, tokenAddress } from './parts.ts';
 import { completed, type SwapOutcome, unwrapped } from './postings.ts';
@@ -68,16 +69,16 @@ export async function prepareSwap(parts: SwapParts, swap: Swap, end: Confirmed):
   });
 }
 
-async function chooseWay(
+export async function chooseWay(
   { market }: SwapParts,
   swap: Swap,
 ): Promise<{ readonly path: Hex } | { readonly failure: string }> {
   const { net, quoted, amountOutMin } = swap;
   // Before the market is asked: whoever is late need not wait for it.
-  if (isLate(swap)) return { failure: 'It could not be swapped in time.' };
+  if (isLate(swap)) return { failure: tooLate };
   const quote = await market.quote({ from: net.asset, to: quoted.asset, atomic: net.atomic });
   if (quote !== undefined && quote.amountOut >= amountOutMin.atomic) return quote;
-  return { failure: 'The price moved by more than 1 % before it could be swapped.' };
+  return { failure: priceMoved };
 }
 
 /** Swapping: one transaction, which the chain makes as it was promised or not at all. */
