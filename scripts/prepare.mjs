@@ -25,16 +25,17 @@ const oldestNode = [20, 19];
 /** A failure whose message is the whole explanation: it is shown as one sentence, without a stack. */
 export class Refusal extends Error {}
 
-/** Installs and builds whatever is missing or out of date; returns at once when nothing changed. */
-export async function prepare({ say = (line) => process.stderr.write(`${line}\n`) } = {}) {
+/** Installs and builds whatever is missing or out of date, or installs only; returns at once when nothing changed. */
+export async function prepare({ say = (line) => process.stderr.write(`${line}\n`), only } = {}) {
   refuseOldNode();
-  if (isInstalled() && isBuilt()) return;
+  const isReady = () => only === 'install' || isBuilt();
+  if (isInstalled() && isReady()) return;
   await withLock(say, async () => {
     if (!isInstalled()) {
       say('Installing dependencies (the first start only, about a minute) …');
       await install();
     }
-    if (!isBuilt()) {
+    if (!isReady()) {
       say('Building …');
       await build();
     }

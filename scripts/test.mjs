@@ -19,7 +19,8 @@ args.push(`--tagsFilter=${isMatrix ? 'matrix || representative' : '!matrix'}`);
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 await runOrRefuse(async () => {
-  await prepare();
+  // What is tested is built while the database is set up (`test/support/global-setup.ts`).
+  await prepare({ only: 'install' });
   // Before there is anything to end and remove.
   const stopped = new Promise((resolve) => {
     for (const name of stopSignals) process.on(name, () => resolve(name));

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
+import { prepare } from '../../scripts/prepare.mjs';
 import { features } from '../../src/app/features.ts';
 import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import { createLogger } from '../../src/logger.ts';
@@ -28,6 +29,8 @@ const settings = {
 
 /** One real PostgreSQL for the whole run, with one migrated database that every test file clones in milliseconds. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const built = prepare();
+  built.catch(() => {});
   const dataDir = mkdtempSync(join(tmpdir(), 'paywright-test-'));
   const postgres = await startEmbeddedPostgres({ dataDir, settings });
   const admin = new pg.Client({ connectionString: postgres.url });
@@ -38,6 +41,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     logger: createLogger('silent'),
   });
   await admin.end();
+  await built;
   project.provide('postgresUrl', postgres.url);
   project.provide('dataDir', join(dataDir, 'services'));
   return async () => {

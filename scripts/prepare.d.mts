@@ -1,0 +1,1 @@
+export function prepare(options?: { readonly only?: 'install' }): Promise<void>;
