@@ -166,7 +166,7 @@ test('what is free is passed on and costs nothing', async () => {
   expect(await balance()).toBe(before);
 });
 
-test('whoever pays more than calls cost pays the fee of a withdrawal, also in parts and at once, and gets it back with the rest', async () => {
+test('whoever pays more than calls cost pays the fee of a withdrawal, also in parts and at once', async () => {
   const key = await newRich(100);
   const asks = (usdc: number) => sellsHonestly(termsOf(seller, { amount: String(usdc * 1_000_000) }));
   asks(12);
@@ -184,14 +184,6 @@ test('whoever pays more than calls cost pays the fee of a withdrawal, also in pa
   const more = await Promise.all([1, 2, 3, 4].map(() => pay({ url: seller.url, maxAmount: 5 }, { key })));
   for (const { body: one } of more) await isFinished(one.payment.id, key);
   // 28 USDC in all, of which 18 cost 1.49 %.
-  expect(await balance(key)).toBe('71.732');
-  // One that the seller never takes comes back whole.
-  sells(seller, termsOf(seller, { amount: '5000000', maxTimeoutSeconds: 10 }), async (_payment, _asked, response) => {
-    response.end('thank you');
-  });
-  const { body: untaken } = await pay({ url: seller.url, maxAmount: 6 }, { key });
-  expect(untaken.paid).toBeGreaterThan(5);
-  expect(await isFinished(untaken.payment.id, key)).toMatchObject({ status: 'returned' });
   expect(await balance(key)).toBe('71.732');
   await checkMoney();
 });

@@ -22,6 +22,8 @@ declare module 'vitest' {
 const settings = {
   max_connections: '600',
   fsync: 'off',
+  synchronous_commit: 'off',
+  autovacuum: 'off',
   full_page_writes: 'off',
   wal_level: 'minimal',
   max_wal_senders: '0',
