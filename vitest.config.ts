@@ -8,6 +8,7 @@ const longest = [
   'test/e2e/saga-crash-bridges.matrix.test.ts',
   'test/e2e/saga-crash-withdrawals.matrix.test.ts',
   'test/e2e/saga-crash-others.matrix.test.ts',
+  'test/integration/restore-sagas.matrix.test.ts',
   'test/invariants/bank.matrix.test.ts',
   'test/e2e/recovery.matrix.test.ts',
   'test/e2e/start.matrix.test.ts',
@@ -22,6 +23,8 @@ const longest = [
   'test/integration/nano-settlement.matrix.test.ts',
   'test/integration/rate-limits.matrix.test.ts',
   'test/integration/webhooks-delivery.test.ts',
+  'test/integration/silent-chain.matrix.test.ts',
+  'test/e2e/interrupted.matrix.test.ts',
 ];
 
 class LongestFirst extends BaseSequencer {
