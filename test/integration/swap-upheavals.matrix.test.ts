@@ -195,11 +195,22 @@ describe('a rotation of the seed', { tags: ['matrix'] }, () => {
     const [swapped, failed]: [string[], string[]] = [[], []];
     // What the treasury has sent counts as promised until it is in the books: without more, the next one would wait.
     const both = ['USDC', 'MATIC'] as const;
-    const user = await world.newRich(...both.map((asset) => amountOf(asset, 10n * amounts[asset].atomic)));
     const sold: readonly (typeof both)[number][] = isMatrix ? both : ['MATIC'];
+    // Each is somebody else's: of one account only a few are under way at once.
+    const users: User[] = [];
+    for (let count = 4 * sold.length + 1; count > 0; count--)
+      users.push(await world.newRich(...both.map((asset) => amountOf(asset, 10n * amounts[asset].atomic))));
+    const waiting = users.values();
+    const open = (from: (typeof both)[number]) => {
+      const { value: user } = waiting.next();
+      if (user === undefined) throw new Error('there are not enough people');
+      return world.open(user, amounts[from], 'ETH');
+    };
+    const left = async (asset: 'USDC' | 'MATIC' | 'ETH') =>
+      (await Promise.all(users.map((user) => world.balance(user, asset)))).reduce((sum, atomic) => sum + atomic, 0n);
     for (const from of sold) {
       for (const status of ['queued', 'preparing', 'swapping', 'returning'] as const) {
-        const id = await world.open(user, amounts[from], 'ETH');
+        const id = await open(from);
         if (status === 'returning') world.providerPlays('swap', 'refuses');
         await world.goOn(id, status, world.step);
         // What this state asks for is sent, and not in the books yet.
@@ -208,7 +219,7 @@ describe('a rotation of the seed', { tags: ['matrix'] }, () => {
       }
     }
     // And one that has asked for nothing yet: whoever comes behind it in the line would wait for it.
-    const untouched = await world.open(user, amounts.USDC, 'ETH');
+    const untouched = await open('USDC');
     await rotate();
     await moveRetired();
     await expectNoDifference('when the seed was rotated');
@@ -219,11 +230,10 @@ describe('a rotation of the seed', { tags: ['matrix'] }, () => {
     await expectNoDifference('when everything has moved');
     const ended = await Promise.all([...swapped, untouched].map((id) => world.goOn(id, 'completed')));
     await moveRetired();
-    expect(await world.balance(user, 'USDC')).toBe((sold.includes('USDC') ? 6n : 9n) * amounts.USDC.atomic);
-    expect(await world.balance(user, 'MATIC')).toBe(7n * amounts.MATIC.atomic);
-    expect(await world.balance(user, 'ETH')).toBe(
-      ended.reduce((sum, { amountOut }) => sum + (amountOut?.atomic ?? 0n), 0n),
-    );
+    const given = 10n * BigInt(users.length);
+    expect(await left('USDC')).toBe((given - (sold.includes('USDC') ? 4n : 1n)) * amounts.USDC.atomic);
+    expect(await left('MATIC')).toBe((given - 3n) * amounts.MATIC.atomic);
+    expect(await left('ETH')).toBe(ended.reduce((sum, { amountOut }) => sum + (amountOut?.atomic ?? 0n), 0n));
     const { rows } = await db.query<{ address: Hex }>(
       "SELECT address FROM house_wallets WHERE chain = 'MATIC' AND retired_at IS NOT NULL",
     );

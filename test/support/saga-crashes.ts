@@ -67,11 +67,11 @@ function placesOf(
 }
 
 /**
- * Where `npm test` ends the process: after a transaction was signed and before anybody else has it, and when the provider has it
- * and the books do not know.
+ * Where `npm test` ends the process: just before the books and a provider part ways, and after a transaction was signed and before
+ * anybody else has it. A sweep signs as well, so the first place is one of the saga's own.
  */
 const representatives: Partial<Record<string, readonly string[]>> = {
-  'keys withdrawal USDC': ['transaction.signed', 'withdrawal.pay.taken'],
+  'keys withdrawal USDC': ['withdrawal.reserved', 'transaction.signed'],
 };
 
 /** So that several processes share the work: two groups by name, and whatever else there is. */
