@@ -319,12 +319,12 @@ describe('the ledger and a model of it', () => {
         const real = await realBalances();
         for (const [account, balance] of expected) expect(real.get(account) ?? 0n).toBe(balance);
       }),
-      { numRuns: isMatrix ? 40 : 15 },
+      // Enough that far more than a hundred are accepted, whatever is generated.
+      { numRuns: isMatrix ? 40 : 30 },
     );
     const { problems, postings } = await verifyLedger(db);
     expect(problems).toEqual([]);
-    // How many are accepted depends on what was generated.
-    expect(postings).toBeGreaterThan(isMatrix ? 100n : 30n);
+    expect(postings).toBeGreaterThan(100n);
   });
 
   it('do not change when everything that succeeded is sent again', async () => {
