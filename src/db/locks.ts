@@ -35,8 +35,6 @@ export const lockKinds = {
   oneNode: 'one node',
   /** A chain other than the home chain. */
   crossChainWallets: 'cross-chain wallets',
-  /** Of an account: which of its swaps are begun. */
-  swaps: 'swaps',
   /** What an account sends to addresses outside, and where it may. */
   sentOutside: 'sent outside',
   /** The operator's secret that a process seals with, by its fingerprint. */

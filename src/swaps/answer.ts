@@ -4,10 +4,14 @@ import { toDecimalText } from '../money/amount.ts';
 import type { SwapTerms } from './quote-swap.ts';
 import { rateOf, slippageOf } from './rate.ts';
 import { publicStatus, publicStatuses } from './saga.ts';
-import type { Swap } from './swap.ts';
+import { gasKeptOf, type Swap } from './swap.ts';
 import { swapTokens } from './tokens.ts';
 
 const token = z.enum(swapTokens);
+const gasFeeIfFailed = z.string().meta({
+  description:
+    'Part of airpayFee. It is kept for gas if the swap was begun and the market then pays less than amountOutMin. The rest comes back.',
+});
 
 /** What a swap would come to now. Amounts are decimal text. */
 export const swapQuote = z.object({
@@ -17,6 +21,7 @@ export const swapQuote = z.object({
   amountOut: z.string().meta({ description: 'What the market pays now for amountIn less airpayFee.' }),
   rate: z.string().meta({ description: 'amountOut for one of amountIn, rounded down to 18 places.' }),
   airpayFee: z.string().meta({ description: '0.5 % of amountIn, in the token that is sold.' }),
+  gasFeeIfFailed,
   amountOutMin: z.string().meta({ description: '99 % of amountOut. If the market pays less, nothing is swapped.' }),
 });
 
@@ -27,10 +32,18 @@ export const exampleQuote: z.input<typeof swapQuote> = {
   amountOut: '0.033146580149999',
   rate: '0.00033146580149999',
   airpayFee: '0.5',
+  gasFeeIfFailed: '0.0061',
   amountOutMin: '0.032815114348499',
 };
 
-export function describeQuote({ amount, fee, amountOut, amountOutMin, rate }: SwapTerms): z.input<typeof swapQuote> {
+export function describeQuote({
+  amount,
+  fee,
+  gasFee,
+  amountOut,
+  amountOutMin,
+  rate,
+}: SwapTerms): z.input<typeof swapQuote> {
   return {
     fromToken: amount.asset as (typeof swapTokens)[number],
     toToken: amountOut.asset as (typeof swapTokens)[number],
@@ -38,6 +51,7 @@ export function describeQuote({ amount, fee, amountOut, amountOutMin, rate }: Sw
     amountOut: toDecimalText(amountOut),
     rate,
     airpayFee: toDecimalText(fee),
+    gasFeeIfFailed: toDecimalText(gasFee),
     amountOutMin: toDecimalText(amountOutMin),
   };
 }
@@ -49,7 +63,11 @@ export const swapRecord = z.object({
   fromToken: token,
   toToken: token,
   amountIn: z.string().meta({ description: 'What left your balance, as decimal text.' }),
-  airpayFee: z.string().meta({ description: 'Part of amountIn. If the swap fails, it comes back too.' }),
+  airpayFee: z.string().meta({ description: 'Part of amountIn. If the swap fails, it comes back too, less gasFee.' }),
+  gasFeeIfFailed,
+  gasFee: z.string().meta({
+    description: 'What was kept for gas. "0", unless the swap failed because the price moved after it was begun.',
+  }),
   amountOutQuoted: z.string().meta({ description: 'What the market said when the swap was accepted.' }),
   amountOutMin: z.string(),
   amountOut: z.string().nullable().meta({
@@ -67,7 +85,7 @@ export const swapRecord = z.object({
   }),
   txHash: z.string().nullable().meta({ description: 'The transaction on Polygon, once it is sent.' }),
   explorerUrl: z.string().nullable().meta({ description: 'Where a person can look at it.' }),
-  error: z.string().nullable().meta({ description: 'Why it failed. The whole amount is back then.' }),
+  error: z.string().nullable().meta({ description: 'Why it failed. The amount is back then, less gasFee.' }),
   expiresAt: z.iso.datetime().meta({ description: 'If it is not swapped until then, it fails.' }),
   createdAt: z.iso.datetime(),
   finishedAt: z.iso.datetime().nullable(),
@@ -84,6 +102,8 @@ export const exampleSwap: SwapRecord = {
   toToken: 'ETH',
   amountIn: '100',
   airpayFee: '0.5',
+  gasFeeIfFailed: '0.0061',
+  gasFee: '0',
   amountOutQuoted: '0.033146580149999',
   amountOutMin: '0.032815114348499',
   amountOut: '0.03314',
@@ -107,6 +127,8 @@ export function describeSwap(swap: Swap): SwapRecord {
     toToken: quoted.asset as SwapRecord['toToken'],
     amountIn: toDecimalText(amount),
     airpayFee: toDecimalText(fee),
+    gasFeeIfFailed: toDecimalText(swap.gasFee),
+    gasFee: toDecimalText(gasKeptOf(swap)),
     amountOutQuoted: toDecimalText(quoted),
     amountOutMin: toDecimalText(amountOutMin),
     amountOut: amountOut && toDecimalText(amountOut),

@@ -3,7 +3,7 @@ import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
 import { leastSwapFor } from '../money/fees.ts';
 import type { GasCosts, GasWork } from '../treasury/gas-costs.ts';
 import { swapErrors } from './errors.ts';
-import type { Market } from './market.ts';
+import type { Market, MarketQuote } from './market.ts';
 import { quoteOrUnavailable } from './quote-or-unavailable.ts';
 import { isSwapToken } from './tokens.ts';
 import { aLittle } from './worth-at-market.ts';
@@ -14,16 +14,24 @@ export interface QuoteParts {
   readonly gasCosts: GasCosts;
 }
 
-/** To fill the wallet that swaps, to allow the router to take the amount, to swap it, and to bring home what it has paid. */
-export const swapWork: GasWork = { gas: 500_000n, bytes: 1_500n };
+/**
+ * To fill the wallet that swaps, to allow the router to take the amount, and to swap it or to undo all that. The pools on the way
+ * say what they use themselves: anybody can open one that uses much.
+ */
+export function swapWork({ gas }: Pick<MarketQuote, 'gas'>): GasWork {
+  return { gas: 400_000n + gas, bytes: 1_500n };
+}
 
-/** The house pays the gas of a swap out of its fee, so a fee that is worth less is refused. */
-export async function refuseBelowGas({ market, gasCosts }: QuoteParts, fee: Amount): Promise<void> {
-  const cost = await gasCosts.inUsdc(homeChain, swapWork);
-  if (cost === 0n) return;
+/**
+ * What the gas of a swap costs, in what is sold. The house pays it out of the fee, so a fee that is worth less is refused. If the market
+ * does not keep to its price, it is all that is kept.
+ */
+export async function coverGas({ market, gasCosts }: QuoteParts, fee: Amount, quote: MarketQuote): Promise<Amount> {
   const { asset } = fee;
+  const cost = await gasCosts.inUsdc(homeChain, swapWork(quote));
+  if (cost === 0n) return amountOf(asset, 0n);
   const needed = await inAsset(market, asset, cost);
-  if (fee.atomic >= needed) return;
+  if (fee.atomic >= needed) return amountOf(asset, needed);
   const least = leastSwapFor(amountOf(asset, needed));
   throw swapErrors.swap_amount_too_small(
     `The gas of a swap costs ${toDecimalText(amountOf('USDC', cost))} USDC now, and the fee has to pay for it. The smallest amount is ${toDecimalText(least)} ${asset}.`,

@@ -27,12 +27,6 @@ export const swapErrors = defineErrors({
     title: 'Price impact too high',
     detail: 'This amount would lose more than 5 % to price impact: it moves the price itself. Swap less at once.',
   },
-  too_many_failed_swaps: {
-    status: 429,
-    title: 'Too many failed swaps',
-    detail:
-      'Three of your swaps failed within 24 hours because the price moved after they were begun. Retry-After says how many seconds to wait.',
-  },
   swap_not_found: {
     status: 404,
     title: 'No such swap',

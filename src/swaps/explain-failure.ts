@@ -1,4 +1,3 @@
-/** Swaps that failed for this reason are counted by it (limit-failures.ts). */
 export const priceMoved = 'The price moved by more than 1 % before it could be swapped.';
 export const tooLate = 'It could not be swapped in time.';
 

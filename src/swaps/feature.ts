@@ -17,7 +17,7 @@ export const swaps: Feature<SwapSettings> = {
   settings: defineSettings({
     variables: { SWAP_DEADLINE_SECONDS: z.coerce.number().int().min(30).max(86_400).default(1_200) },
     readme: [
-      '| `SWAP_DEADLINE_SECONDS` | `1200` | how long a swap may take from being accepted; after that the whole amount comes back |',
+      '| `SWAP_DEADLINE_SECONDS` | `1200` | how long a swap may take from being accepted; after that the amount comes back with its fee |',
     ],
     harmless: ['SWAP_DEADLINE_SECONDS'],
     read: ({ SWAP_DEADLINE_SECONDS }) => ({ validSeconds: SWAP_DEADLINE_SECONDS }),

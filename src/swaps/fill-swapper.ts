@@ -13,7 +13,6 @@ import { postSurely } from '../ledger/post-surely.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
 import { tooLate } from './explain-failure.ts';
 import { abandonSwap, failSwap } from './give-back.ts';
-import { NoTurn, requireTurn } from './limit-failures.ts';
 import { chooseWay, prepareSwap } from './make-swap.ts';
 import { findSwapper, type SwapParts, tokenAddress } from './parts.ts';
 import { swapSaga } from './saga.ts';
@@ -37,25 +36,12 @@ export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaSte
     return 'rest';
   }
   const swapper = await findSwapper(db, swap);
-  const progress = await takeStep(
-    parts,
-    fillStep(id),
-    (treasury) => ({
-      from: treasury,
-      token: tokenAddress(networks, net.asset),
-      to: swapper.address,
-      atomic: net.atomic,
-    }),
-    (tx) => requireTurn(tx, swap),
-  ).catch((error: unknown) => {
-    if (error instanceof NoTurn) return error;
-    throw error;
-  });
-  if (progress instanceof NoTurn) {
-    if (!progress.isOver) return { lookAgainInMs: behindMs, waitsFor: progress.message };
-    await abandonSwap(parts, swap, 'Too many of your swaps failed because the price moved.');
-    return 'rest';
-  }
+  const progress = await takeStep(parts, fillStep(id), (treasury) => ({
+    from: treasury,
+    token: tokenAddress(networks, net.asset),
+    to: swapper.address,
+    atomic: net.atomic,
+  }));
   if (progress.state === 'waiting') return progress;
   if (progress.state === 'failed') {
     await failSwap(parts, swap, progress);
@@ -65,9 +51,6 @@ export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaSte
   checkpoint('swap.filled');
   return 'go_on';
 }
-
-/** How soon a swap looks again whether others of its account have ended. */
-const behindMs = 5_000;
 
 /**
  * It is looked at once more while nothing was sent for it: what does not pay enough any more costs no gas. After a restore from a backup it

@@ -15,7 +15,7 @@ import { postSurely } from '../ledger/post-surely.ts';
 import type { Posting } from '../ledger/posting.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
-import { explainFailure } from './explain-failure.ts';
+import { explainFailure, priceMoved, tooLate } from './explain-failure.ts';
 import { findSwapper, homeNetwork, type SwapParts, tokenAddress } from './parts.ts';
 import { refund, surplusOf, unwrapped } from './postings.ts';
 import { swapSaga } from './saga.ts';
@@ -23,6 +23,7 @@ import {
   disallowStep,
   fillStep,
   isCoin,
+  isLate,
   isWrapStep,
   prepareStep,
   returnStep,
@@ -32,33 +33,43 @@ import {
 } from './swap.ts';
 
 /**
- * It was certainly not swapped: the whole amount is its owner's again at once. What the wallet that swaps holds for it goes back
- * to the treasury, and what was prepared is undone. A reason is given where the step itself did not fail.
+ * It was certainly not swapped: the amount is its owner's again at once, less the gas if that is the market's doing. What the wallet
+ * that swaps holds for it goes back to the treasury, and what was prepared is undone. A reason is given where the step itself did not fail.
  */
 export async function failSwap(parts: SwapParts, swap: Swap, end: StepEnd, because?: string): Promise<void> {
   const { db, ledger, logger } = parts;
   const { id, status } = swap;
   const reason = because ?? explainFailure(end.state === 'failed' ? end.reason : 'It was not swapped.');
   const next = status === 'queued' ? 'failed' : 'returning';
+  const gasKept = isByMarket(swap, reason);
   const isFirst = await db.transaction(async (tx) => {
     const { address: treasury } = await houseWallet(tx, 'treasury', homeChain);
     const recipient = swap.recipient ?? treasury;
     const { rowCount } = await tx.query(
-      `UPDATE swaps SET status = $2, error = $3, updated_at = now(), recipient = $5,
+      `UPDATE swaps SET status = $2, error = $3, updated_at = now(), recipient = $5, gas_kept = $6,
           finished_at = CASE WHEN $2 = 'failed' THEN now() END
         WHERE id = $1 AND status = $4`,
-      [id, next, reason, status, recipient.toLowerCase()],
+      [id, next, reason, status, recipient.toLowerCase(), gasKept],
     );
     if (rowCount === 0) return false;
     const gas = (await settleStep(tx, stepOf(swap), end)) ?? [];
     const isPrepared = status === 'swapping' || (status === 'preparing' && end.state === 'confirmed');
     if (next === 'returning') await planReturn(tx, swap, { isPrepared, recipient });
     const more = status === 'preparing' && isPrepared ? unwrapped(swap) : [];
-    await postSurely(tx, ledger, [refund(swap, reason), ...more, ...gas]);
+    await postSurely(tx, ledger, [refund({ ...swap, gasKept }, reason), ...more, ...gas]);
     return true;
   });
   // Of two processes one decides; and what the other has decided may be that it is swapped.
   if (isFirst) logger.warn({ swap: id }, `a swap failed: ${end.state === 'failed' ? end.reason : reason}`);
+}
+
+/**
+ * Whoever owns a pool can have it pay well, and move its price while a swap is prepared: the gas of that is its owner's. What is late, or
+ * was refused before, is ours.
+ */
+function isByMarket(swap: Swap, reason: string): boolean {
+  if (reason === priceMoved) return true;
+  return swap.status === 'swapping' && reason !== tooLate && !isLate(swap);
 }
 
 /** Nobody was asked for anything yet: it leaves the line, and the whole amount is its owner's again. */

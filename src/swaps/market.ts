@@ -13,6 +13,8 @@ export interface MarketQuote {
   readonly amountOut: bigint;
   /** How much of it is lost because the amount itself moves the price, in millionths. The pools' own fees are not part of it. */
   readonly impact: bigint;
+  /** What the pools on the way use of gas. */
+  readonly gas: bigint;
   /** The way through the market, as the market itself writes it. */
   readonly path: Hex;
 }

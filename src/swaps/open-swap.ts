@@ -23,13 +23,13 @@ export interface NewSwap extends Omit<SwapTerms, 'rate'> {
 export async function openSwap(
   tx: Transaction,
   ledger: Ledger,
-  { accountId, keyId, amount, fee, amountOut, amountOutMin, validSeconds }: NewSwap,
+  { accountId, keyId, amount, fee, gasFee, amountOut, amountOutMin, validSeconds }: NewSwap,
 ): Promise<{ readonly id: string; readonly outcome: Outcome['outcome'] }> {
   const id = newId('swp');
   const swapper = await houseWallet(tx, 'swaps', homeChain);
   await tx.query(
-    `INSERT INTO swaps (id, account_id, asset, to_asset, amount, fee, quoted, amount_out_min, deadline, swapper_id, status)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, floor(extract(epoch FROM clock_timestamp())) + $9, $10, 'queued')`,
+    `INSERT INTO swaps (id, account_id, asset, to_asset, amount, fee, gas_fee, quoted, amount_out_min, deadline, swapper_id, status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, floor(extract(epoch FROM clock_timestamp())) + $10, $11, 'queued')`,
     [
       id,
       accountId,
@@ -37,6 +37,7 @@ export async function openSwap(
       amountOut.asset,
       amount.atomic,
       fee.atomic,
+      gasFee.atomic,
       amountOut.atomic,
       amountOutMin.atomic,
       validSeconds,

@@ -14,6 +14,6 @@ export const swapPicture: StatePicture = {
   failed: {
     state: 'failed',
     meaning:
-      'The price moved by more than 1 %, or it was too late. The whole amount is back, the fee too. You are told by `swap.failed`.',
+      'The price moved by more than 1 %, or it was too late. The amount is back with the fee, less the gas if the price moved after it was begun. You are told by `swap.failed`.',
   },
 };

@@ -1,8 +1,8 @@
 import type { Hex } from 'viem';
 import { houseAccount, userAccount } from '../ledger/account-id.ts';
 import type { Posting } from '../ledger/posting.ts';
-import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
-import { isCoin, type Swap } from './swap.ts';
+import { type Amount, amountOf, subtract, toDecimalText } from '../money/amount.ts';
+import { gasKeptOf, isCoin, type Swap } from './swap.ts';
 
 /** What a transaction has come to, by the logs of the tokens themselves. */
 export interface SwapOutcome {
@@ -89,15 +89,19 @@ export function completed(swap: Swap, { amountOut, unspent }: SwapOutcome, txHas
   };
 }
 
-/** It was not swapped: its owner has the whole amount again, the fee too. */
-export function refund({ id, accountId, amount, quoted }: Swap, reason: string): Posting {
+/** It was not swapped: its owner has the amount again with the fee, less the gas that is kept. */
+export function refund(swap: Swap, reason: string): Posting {
+  const { id, accountId, amount, quoted } = swap;
   const { asset } = amount;
+  const kept = gasKeptOf(swap);
+  const back = subtract(amount, kept);
   return {
     type: 'swap_returned',
-    amount,
+    amount: back,
     entries: [
       { account: houseAccount('swaps_in_transit', asset), atomic: -amount.atomic },
-      { account: userAccount(accountId, asset), atomic: amount.atomic },
+      { account: userAccount(accountId, asset), atomic: back.atomic },
+      ...(kept.atomic > 0n ? [{ account: houseAccount('fees', asset), atomic: kept.atomic }] : []),
     ],
     reference: `swap:${id}:end`,
     description: `A swap to ${quoted.asset} failed.`,
@@ -106,6 +110,7 @@ export function refund({ id, accountId, amount, quoted }: Swap, reason: string):
       fromToken: asset,
       toToken: quoted.asset,
       amountIn: toDecimalText(amount),
+      gasFee: toDecimalText(kept),
       error: reason,
     },
     recipientId: accountId,

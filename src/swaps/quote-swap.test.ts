@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { amountOf } from '../money/amount.ts';
-import { freeGas } from '../treasury/gas-costs.ts';
+import { freeGas, type GasWork } from '../treasury/gas-costs.ts';
 import type { Market } from './market.ts';
 import { quoteSwap } from './quote-swap.ts';
 
 const marketThatSays = (amountOut: bigint, impact: bigint) => ({
-  market: { quote: async () => ({ amountOut, impact, path: '0x' }) } as unknown as Market,
+  market: { quote: async () => ({ amountOut, impact, gas: 0n, path: '0x' }) } as unknown as Market,
   gasCosts: freeGas,
 });
 
@@ -31,6 +31,7 @@ test('what only a pool at a price of its own pays is no price', async () => {
     quote: async ({ atomic }: { readonly atomic: bigint }) => ({
       amountOut: atomic > 100n * 10n ** 18n ? 1_000_000n : (atomic * 3_000n) / 10n ** 12n,
       impact: 0n,
+      gas: 0n,
       path: '0x',
     }),
   } as unknown as Market;
@@ -45,9 +46,13 @@ test('a fee that does not pay for the gas is refused, with the smallest amount w
   const quote: Market['quote'] = async ({ from, to, atomic }) => ({
     amountOut: from === 'ETH' ? (atomic * 3_000n) / 10n ** 12n : to === 'ETH' ? (atomic * 10n ** 12n) / 3_000n : atomic,
     impact: 0n,
+    gas: 100_000n,
     path: '0x',
   });
-  const parts = { market: { quote } as Market, gasCosts: { inUsdc: async () => 20_000n } };
+  const parts = {
+    market: { quote } as Market,
+    gasCosts: { inUsdc: async (_: unknown, { gas }: GasWork) => gas / 25n },
+  };
   const tooSmall = (asset: 'USDC' | 'ETH', atomic: bigint) =>
     expect(quoteSwap(parts, amountOf(asset, atomic), asset === 'ETH' ? 'USDC' : 'ETH')).rejects;
   await tooSmall('USDC', 1n).toMatchObject({ code: 'swap_amount_too_small' });
@@ -57,6 +62,14 @@ test('a fee that does not pay for the gas is refused, with the smallest amount w
   });
   await expect(quoteSwap(parts, amountOf('USDC', 3_999_900n), 'ETH')).resolves.toMatchObject({
     fee: amountOf('USDC', 20_000n),
+    gasFee: amountOf('USDC', 20_000n),
   });
   await tooSmall('ETH', 10n ** 15n).toMatchObject({ extras: { members: { leastAmount: '0.0013333333333333' } } });
+  const heavy = {
+    ...parts,
+    market: { quote: async (wanted) => ({ ...(await quote(wanted)), gas: 900_000n }) } as Market,
+  };
+  await expect(quoteSwap(heavy, amountOf('USDC', 3_999_900n), 'ETH')).rejects.toMatchObject({
+    extras: { members: { leastAmount: '10.3999' } },
+  });
 });

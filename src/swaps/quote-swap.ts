@@ -1,6 +1,6 @@
 import { type Amount, amountOf, subtract } from '../money/amount.ts';
 import { swapFee } from '../money/fees.ts';
-import { type QuoteParts, refuseBelowGas } from './cover-gas.ts';
+import { coverGas, type QuoteParts } from './cover-gas.ts';
 import { swapErrors } from './errors.ts';
 import type { Market, MarketQuote, Wanted } from './market.ts';
 import { quoteOrUnavailable } from './quote-or-unavailable.ts';
@@ -12,6 +12,8 @@ import { aLittle, worthAtMarket } from './worth-at-market.ts';
 export interface SwapTerms {
   readonly amount: Amount;
   readonly fee: Amount;
+  /** What is kept for gas if the market does not keep to its price. Part of the fee, which comes back otherwise. */
+  readonly gasFee: Amount;
   /** What the market pays now for the rest. */
   readonly amountOut: Amount;
   readonly amountOutMin: Amount;
@@ -26,11 +28,11 @@ const mostImpact = 50_000n;
 export async function quoteSwap({ market, gasCosts }: QuoteParts, amount: Amount, to: SwapToken): Promise<SwapTerms> {
   const fee = swapFee(amount);
   if (fee.atomic === 0n) throw swapErrors.swap_amount_too_small();
-  await refuseBelowGas({ market, gasCosts }, fee);
   const net = subtract(amount, fee);
   const wanted = { from: amount.asset, to, atomic: net.atomic };
   const quote = await quoteOrUnavailable(market, wanted);
   if (quote === undefined) throw swapErrors.insufficient_liquidity();
+  const gasFee = await coverGas({ market, gasCosts }, fee, quote);
   const amountOut = amountOf(to, quote.amountOut);
   const amountOutMin = amountOf(to, (quote.amountOut * 99n) / 100n);
   if (amountOutMin.atomic === 0n) throw swapErrors.swap_amount_too_small();
@@ -42,7 +44,7 @@ export async function quoteSwap({ market, gasCosts }: QuoteParts, amount: Amount
       `This amount would lose ${percent} % to price impact, and at most 5 % is allowed. Swap less at once.`,
     );
   }
-  return { amount, fee, amountOut, amountOutMin, rate: rateOf(amountOut, amount) };
+  return { amount, fee, gasFee, amountOut, amountOutMin, rate: rateOf(amountOut, amount) };
 }
 
 /** Against the prices of the pools on the way, and against what others are paid: a pool's own price is whatever its owner likes. */

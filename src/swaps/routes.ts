@@ -18,7 +18,6 @@ import { refuseSilent } from '../wallets/refuse-silent.ts';
 import { describeQuote, describeSwap, exampleQuote, exampleSwap, swapQuote, swapRecord } from './answer.ts';
 import type { QuoteParts } from './cover-gas.ts';
 import { swapErrors } from './errors.ts';
-import { refuseAfterFailures } from './limit-failures.ts';
 import type { Market } from './market.ts';
 import { openSwap } from './open-swap.ts';
 import { quoteSwap, type SwapTerms } from './quote-swap.ts';
@@ -130,7 +129,7 @@ function executeRoute(parts: SwapRouteParts): Route {
       tag: 'Swaps',
       summary: 'Swap one token for another',
       description:
-        'The amount leaves your balance at once and is swapped on Polygon; follow it at `/swap/{txId}`. You get exactly what the chain pays out, at least amountOutMin: 99 % of what the market said when the swap was accepted. If the price moves further, or it cannot be swapped in time, the whole amount comes back, the fee of 0.5 % too. The fee pays for the gas: an amount is refused whose fee does not cover it. When three of your swaps have failed within 24 hours because the price moved after they were begun, new ones are refused. Send an Idempotency-Key: after a lost connection the same request never swaps twice.',
+        'The amount leaves your balance at once and is swapped on Polygon; follow it at `/swap/{txId}`. You get exactly what the chain pays out, at least amountOutMin: 99 % of what the market said when the swap was accepted. If the price moves further, or it cannot be swapped in time, the amount comes back, the fee of 0.5 % too. The fee pays for the gas: an amount is refused whose fee does not cover it, and gasFeeIfFailed is kept of it when the price moved after the swap was begun. Send an Idempotency-Key: after a lost connection the same request never swaps twice.',
       auth: 'key',
       scope: 'pay',
       body: wanted,
@@ -147,7 +146,6 @@ function executeRoute(parts: SwapRouteParts): Route {
       },
       errors: [
         ...refusals,
-        swapErrors.too_many_failed_swaps,
         silentErrors.chain_not_available,
         transferErrors.insufficient_balance,
         transferErrors.account_frozen,
@@ -165,10 +163,9 @@ function executeRoute(parts: SwapRouteParts): Route {
       const answer = await once({ caller, idempotency, kind: 'swaps' }, async (tx) => {
         if ('error' in asked) throw asked.error;
         const { accountId, keyId } = caller;
-        await refuseAfterFailures(tx, accountId);
         const { id, outcome } = await openSwap(tx, ledger, { ...asked.terms, accountId, keyId, validSeconds });
         requirePosted(outcome, 'a new swap');
-        const { airpayFee, amountOut, rate, ...terms } = describeQuote(asked.terms);
+        const { airpayFee, gasFeeIfFailed, amountOut, rate, ...terms } = describeQuote(asked.terms);
         return ok({ txId: id, status: 'queued' as const, ...terms });
       });
       checkpoint('swap.opened');

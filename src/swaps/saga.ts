@@ -9,7 +9,18 @@ export const swapSaga = defineSaga({
   table: 'swaps',
   lane: "'MATIC'",
   about: `${amountSql('amount', 'asset')} || ' to ' || to_asset`,
-  fixed: ['account_id', 'asset', 'to_asset', 'amount', 'fee', 'quoted', 'amount_out_min', 'deadline', 'swapper_id'],
+  fixed: [
+    'account_id',
+    'asset',
+    'to_asset',
+    'amount',
+    'fee',
+    'gas_fee',
+    'quoted',
+    'amount_out_min',
+    'deadline',
+    'swapper_id',
+  ],
   // What is being returned to the treasury is its owner's again.
   inTransit: {
     kind: 'swaps_in_transit',
@@ -38,7 +49,10 @@ export const swapSaga = defineSaga({
       withinMs: 60 * minutes,
     },
     completed: { meaning: 'exactly what the chain has paid out is in the balance', next: [] },
-    failed: { meaning: 'nothing was swapped, and the whole amount is back, the fee too', next: [] },
+    failed: {
+      meaning: 'nothing was swapped; the amount is back with the fee, less the gas if the price moved',
+      next: [],
+    },
   },
   checkpoints: [
     'swap.opened',

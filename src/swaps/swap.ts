@@ -12,6 +12,8 @@ export interface Swap {
   /** What has left the balance. */
   readonly amount: Amount;
   readonly fee: Amount;
+  /** What is kept for gas if the market does not keep to its price. Part of the fee. */
+  readonly gasFee: Amount;
   /** What is swapped: the amount less the fee. */
   readonly net: Amount;
   /** What the market said when it was accepted. */
@@ -30,6 +32,8 @@ export interface Swap {
   readonly unspent: Amount;
   readonly txHash: Hex | null;
   readonly error: string | null;
+  /** It has failed by the market, and its owner has paid for the gas. */
+  readonly gasKept: boolean;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
 }
@@ -42,6 +46,10 @@ export function isLate({ deadline }: Pick<Swap, 'deadline'>): boolean {
 /** Native coin is paid as such: it is unwrapped first, and nobody has to be allowed to take it. */
 export function isCoin({ net }: Pick<Swap, 'net'>): boolean {
   return net.asset === chains[homeChain].native;
+}
+
+export function gasKeptOf({ gasFee, gasKept }: Pick<Swap, 'gasFee' | 'gasKept'>): Amount {
+  return gasKept ? gasFee : amountOf(gasFee.asset, 0n);
 }
 
 export const fillStep = (id: string) => ({ sagaId: id, step: 'fill' });
@@ -62,8 +70,8 @@ export async function findSwap(db: Queryable, id: string): Promise<Swap | undefi
   return rows[0] && toSwap(rows[0]);
 }
 
-export const selectSwap = `SELECT id, account_id, asset, to_asset, amount, fee, quoted, amount_out_min, deadline, swapper_id,
-    status, path, recipient, amount_out, unspent, error, created_at, coalesce(finished_at,
+export const selectSwap = `SELECT id, account_id, asset, to_asset, amount, fee, gas_fee, quoted, amount_out_min, deadline, swapper_id,
+    status, path, recipient, amount_out, unspent, error, gas_kept, created_at, coalesce(finished_at,
       CASE WHEN status = 'returning' THEN status_since END) AS finished_at,
     (SELECT s.hash FROM chain_steps s WHERE s.saga_id = swaps.id AND s.step = 'swap') AS tx_hash
   FROM swaps`;
@@ -75,6 +83,7 @@ export interface SwapRow {
   readonly to_asset: Asset;
   readonly amount: string;
   readonly fee: string;
+  readonly gas_fee: string;
   readonly quoted: string;
   readonly amount_out_min: string;
   readonly deadline: bigint;
@@ -86,6 +95,7 @@ export interface SwapRow {
   readonly unspent: string;
   readonly tx_hash: Hex | null;
   readonly error: string | null;
+  readonly gas_kept: boolean;
   readonly created_at: Date;
   readonly finished_at: Date | null;
 }
@@ -98,6 +108,7 @@ export function toSwap(row: SwapRow): Swap {
     accountId: row.account_id,
     amount: sold(row.amount),
     fee: sold(row.fee),
+    gasFee: sold(row.gas_fee),
     net: subtract(sold(row.amount), sold(row.fee)),
     quoted: bought(row.quoted),
     amountOutMin: bought(row.amount_out_min),
@@ -110,6 +121,7 @@ export function toSwap(row: SwapRow): Swap {
     unspent: sold(row.unspent),
     txHash: row.tx_hash,
     error: row.error,
+    gasKept: row.gas_kept,
     createdAt: row.created_at,
     finishedAt: row.finished_at,
   };

@@ -22,7 +22,7 @@ interface World {
 
 const etherAt =
   (usdc: bigint): Market['quote'] =>
-  async ({ atomic }) => ({ amountOut: (atomic * usdc) / 10n ** 12n, impact: 0n, path: '0x' });
+  async ({ atomic }) => ({ amountOut: (atomic * usdc) / 10n ** 12n, impact: 0n, gas: 0n, path: '0x' });
 const at3000 = etherAt(3_000n);
 const at30000 = etherAt(30_000n);
 

@@ -200,7 +200,7 @@ test('when gas has become dearer meanwhile, more is lent', async () => {
 });
 
 describe('what a sweep must be worth', () => {
-  const quote = (amountOut: bigint) => async () => ({ amountOut, impact: 0n, path: '0x' as const });
+  const quote = (amountOut: bigint) => async () => ({ amountOut, impact: 0n, gas: 0n, path: '0x' as const });
 
   test('is what the market pays for ten times its gas', async () => {
     await deposit(user, 'DAI', 1_000n);

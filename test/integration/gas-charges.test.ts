@@ -9,7 +9,6 @@ import { houseBalance } from '../../src/ledger/balances.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { amountFromText } from '../../src/money/parse-amount.ts';
 import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
-import { swapWork } from '../../src/swaps/cover-gas.ts';
 import type { TestAccount } from '../support/client.ts';
 import { useService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -127,15 +126,17 @@ describe('a cross-chain transfer', () => {
   });
 });
 
-test('a swap is refused whose fee does not pay for the gas, and what it takes is covered', async () => {
+test('a swap is refused whose fee does not pay for the gas, and is told what it would cost if it failed', async () => {
   const swap = (amount: string) => service.client.post('/swap/execute', { from: 'USDC', to: 'ETH', amount }, ada.key);
   const refused = await swap('0.001');
   expect(refused).toMatchObject({ status: 400, body: { code: 'swap_amount_too_small', currency: 'USDC' } });
   const accepted = await swap(refused.body.leastAmount);
   expect(accepted.status).toBe(200);
-  expect(await finished(`/swap/${accepted.body.txId}`)).toMatchObject({ status: 'completed' });
-  const used = await gasUsed(accepted.body.txId, 'MATIC');
-  expect(used.gas).toBeLessThanOrEqual(swapWork.gas);
+  const done = await finished(`/swap/${accepted.body.txId}`);
+  expect(done).toMatchObject({ status: 'completed', gasFee: '0' });
+  const { gasFeeIfFailed } = done;
+  expect(usdc(gasFeeIfFailed)).toBeGreaterThan(0n);
+  expect(usdc(gasFeeIfFailed)).toBeLessThanOrEqual(usdc(done.airpayFee));
 });
 
 test('a withdrawal is refused on any chain when its fee does not pay for the gas', async () => {

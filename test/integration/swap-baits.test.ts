@@ -1,109 +1,127 @@
-import { afterEach, beforeAll, expect, test } from 'vitest';
-import type { Problem } from '../../src/http/problem.ts';
-import { amountOf } from '../../src/money/amount.ts';
-import { refuseAfterFailures } from '../../src/swaps/limit-failures.ts';
+import type { Hex } from 'viem';
+import { afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { amountOf, subtract } from '../../src/money/amount.ts';
+import { swapWork } from '../../src/swaps/cover-gas.ts';
 import { type Market, MarketUnreachable } from '../../src/swaps/market.ts';
+import type { Swap } from '../../src/swaps/swap.ts';
+import type { GasCosts } from '../../src/treasury/gas-costs.ts';
 import type { User } from '../support/deposits.ts';
 import { useSwapWorld } from '../support/swaps.ts';
 import { poolOf, useMarket } from '../support/uniswap.ts';
 
 const world = useSwapWorld();
 const { chains } = world.deposits;
-const { db } = world.deposits.database;
 const market = useMarket(chains);
 
-const usdc = (whole: bigint) => amountOf('USDC', whole * 1_000_000n);
 const priceMoved = 'The price moved by more than 1 % before it could be swapped.';
+const sold = {
+  USDC: { amount: amountOf('USDC', 50_000_000n), to: 'MATIC', move: 15 },
+  MATIC: { amount: amountOf('MATIC', 100n * 10n ** 18n), to: 'USDC', move: -15 },
+} as const;
+type Sold = keyof typeof sold;
+
+/** What gas costs here, in millionths of a USDC. */
+const gasCosts: GasCosts = { inUsdc: async (_chain, { gas }) => gas / 50n };
+
+let isMoved = false;
 
 /** MATIC costs so many per mille more than it did. */
 async function moveMatic(perMille: number): Promise<void> {
   await market.movePrice({ asset: 'MATIC', pool: poolOf('USDC', 'MATIC'), perMille });
   await market.movePrice({ asset: 'MATIC', pool: poolOf('ETH', 'MATIC'), perMille });
+  isMoved = perMille !== 0;
+}
+
+async function begin(asset: Sold): Promise<{ readonly user: User; readonly id: string; readonly allowed: bigint }> {
+  const { amount, to } = sold[asset];
+  const user = await world.newRich(amount);
+  const id = await world.open(user, amount, to, { gasCosts });
+  const { net } = await world.look(id);
+  const quote = await world.market().quote({ from: asset, to, atomic: net.atomic });
+  if (quote === undefined) throw new Error('the market is empty');
+  return { user, id, allowed: swapWork(quote).gas };
+}
+
+/** What its transactions have used, by their receipts. */
+async function gasUsed(id: string): Promise<bigint> {
+  const { client } = chains.network('MATIC');
+  const hashes = (await world.steps(id)).flatMap(({ hash }) => hash ?? []);
+  const receipts = await Promise.all(hashes.map((hash) => client.getTransactionReceipt({ hash: hash as Hex })));
+  return receipts.reduce((sum, receipt) => sum + receipt.gasUsed, 0n);
 }
 
 beforeAll(() => market.restMarketMaker());
-afterEach(() => world.checkAtRest());
-
-async function openMany(user: User, count: number): Promise<string[]> {
-  const ids: string[] = [];
-  for (let each = 0; each < count; each++) ids.push(await world.open(user, usdc(10n), 'MATIC'));
-  return ids;
-}
-
-const stepsOf = async (id: string) => (await world.steps(id)).map(({ step }) => step);
-/** All at once, and again: the first time one of them gets the treasury's tokens for all. */
-async function advanceAll(ids: readonly string[]): Promise<void> {
-  for (let round = 0; round < 2; round++) await Promise.all(ids.map((id) => world.advance(id)));
-}
-
-/** Those of them that something was sent for. */
-async function sentOf(ids: readonly string[]): Promise<string[]> {
-  const sent = await Promise.all(ids.map(async (id) => (await world.steps(id)).some(({ hash }) => hash !== null)));
-  return ids.filter((_, index) => sent[index]);
-}
-
-const refusal = (user: User) =>
-  refuseAfterFailures(db, user.id).then(
-    () => undefined,
-    (problem: Problem) => problem,
-  );
-
-test('a price that moved before anything was sent costs no gas, and all is back', async () => {
-  const user = await world.newRich(usdc(100n));
-  const ids = await openMany(user, 4);
-  await moveMatic(15);
-  for (const id of ids) {
-    expect(await world.goOn(id, 'failed')).toMatchObject({ error: priceMoved, txHash: null });
-    expect(await stepsOf(id)).toEqual([]);
-  }
-  expect(await world.balance(user, 'USDC')).toBe(usdc(100n).atomic);
-  expect(await world.eventsOf(user)).toEqual(ids.map(() => 'swap.failed'));
-  // These were nobody's loss.
-  expect(await refusal(user)).toBeUndefined();
-  await moveMatic(0);
+afterEach(async () => {
+  if (isMoved) await moveMatic(0);
+  await world.checkAtRest();
 });
 
-test('three swaps are prepared for an account whose prices move, however many it has opened at once', async () => {
-  const user = await world.newRich(usdc(100n));
-  const ids = await openMany(user, 6);
-  await advanceAll(ids);
-  const sent = await sentOf(ids);
-  expect(sent).toHaveLength(3);
-  const waiting = ids.filter((id) => !sent.includes(id));
-  expect(await world.waitsFor(waiting[0] ?? '')).toBe('other swaps of its account to end');
-  expect(await refusal(user)).toBeUndefined();
-  await moveMatic(15);
-  for (const id of sent) expect(await world.goOn(id, 'failed')).toMatchObject({ error: priceMoved });
-  await moveMatic(0);
-  // The price is as good as before, and nothing is sent for them any more.
-  for (const id of waiting) {
-    const { error } = await world.goOn(id, 'failed');
-    expect(error).toBe('Too many of your swaps failed because the price moved.');
-    expect(await stepsOf(id)).toEqual([]);
+describe.each(Object.keys(sold) as Sold[])('a price that moves while %s is swapped', (asset) => {
+  const { amount, move } = sold[asset];
+
+  async function expectPaidFor({ user, id, allowed }: Awaited<ReturnType<typeof begin>>, feesBefore: bigint) {
+    const { gasFee, fee, error, gasKept }: Swap = await world.goOn(id, 'failed');
+    expect({ error, gasKept }).toEqual({ error: priceMoved, gasKept: true });
+    expect(gasFee.atomic).toBeGreaterThan(0n);
+    expect(gasFee.atomic).toBeLessThanOrEqual(fee.atomic);
+    expect(await world.balance(user, asset)).toBe(subtract(amount, gasFee).atomic);
+    expect((await world.owed('fees', asset)) - feesBefore).toBe(gasFee.atomic);
+    const used = await gasUsed(id);
+    expect(used).toBeGreaterThan(100_000n);
+    expect(used).toBeLessThanOrEqual(allowed);
+    expect(await world.eventsOf(user)).toEqual(['swap.failed']);
   }
-  expect(await world.balance(user, 'USDC')).toBe(usdc(100n).atomic);
-  const problem = await refusal(user);
-  expect(problem).toMatchObject({ status: 429, code: 'too_many_failed_swaps' });
-  const seconds = Number(problem?.extras.headers?.['Retry-After']);
-  expect(seconds).toBeGreaterThan(86_000);
-  expect(seconds).toBeLessThanOrEqual(86_400);
-  const other = await world.newRich(usdc(10n));
-  expect(await refusal(other)).toBeUndefined();
+
+  test('before anything was sent costs no gas, and all is back', async () => {
+    const { user, id } = await begin(asset);
+    await moveMatic(move);
+    expect(await world.goOn(id, 'failed')).toMatchObject({ error: priceMoved, txHash: null, gasKept: false });
+    expect(await world.steps(id)).toEqual([]);
+    expect(await world.balance(user, asset)).toBe(amount.atomic);
+  });
+
+  test('while it is prepared costs its owner the gas, and the rest is back', async () => {
+    const before = await world.owed('fees', asset);
+    const begun = await begin(asset);
+    await world.goOn(begun.id, 'preparing', world.step);
+    await moveMatic(move);
+    await expectPaidFor(begun, before);
+  });
+
+  test('when it was prepared costs its owner the gas, however often it is given back', async () => {
+    const before = await world.owed('fees', asset);
+    const begun = await begin(asset);
+    await world.goOn(begun.id, 'swapping', world.step);
+    await moveMatic(move);
+    // Each may be told that another one asks at the same time.
+    await Promise.allSettled([world.step(begun.id), world.step(begun.id), world.step(begun.id)]);
+    await expectPaidFor(begun, before);
+  });
+
+  test('too little costs the fee alone, which covers what was used', async () => {
+    const before = await world.owed('fees', asset);
+    const { id, allowed } = await begin(asset);
+    const { fee, gasKept } = await world.goOn(id, 'completed');
+    expect(gasKept).toBe(false);
+    expect((await world.owed('fees', asset)) - before).toBe(fee.atomic);
+    expect(await gasUsed(id)).toBeLessThanOrEqual(allowed);
+  });
 });
 
-test('whoever completes swaps has more under way at once', async () => {
-  const user = await world.newRich(usdc(100n));
-  const [first = '', ...more] = await openMany(user, 6);
-  await world.goOn(first, 'completed');
-  await advanceAll(more);
-  const sent = await sentOf(more);
-  expect(sent).toHaveLength(4);
-  for (const id of new Set([...sent, ...more])) await world.goOn(id, 'completed');
+test('a swap that was begun and comes too late is back whole: that is not its owner’s doing', async () => {
+  const { amount, to } = sold.USDC;
+  const user = await world.newRich(amount);
+  const id = await world.open(user, amount, to, { gasCosts });
+  await world.goOn(id, 'preparing', world.step);
+  const { deadline } = await world.look(id);
+  onTestFinished(() => void vi.restoreAllMocks());
+  vi.spyOn(Date, 'now').mockReturnValue(Number(deadline) * 1_000);
+  expect(await world.goOn(id, 'failed')).toMatchObject({ error: 'It could not be swapped in time.', gasKept: false });
+  expect(await world.balance(user, 'USDC')).toBe(amount.atomic);
 });
 
 test('a market that cannot be asked sends nothing, and the swap waits for it', async () => {
-  const user = await world.newRich(usdc(10n));
-  const [id = ''] = await openMany(user, 1);
+  const { id } = await begin('USDC');
   const silent: Market = { ...world.market(), quote: () => Promise.reject(new MarketUnreachable('silent')) };
   await world.runnerOf({ market: silent }).advance({ saga: 'swap', id });
   expect((await world.steps(id)).map(({ state }) => state)).toEqual(['ready']);

@@ -41,7 +41,7 @@ interface Begun {
 /** Valid for a day: the chain's clock is put forward here. */
 async function begin(from: SwapToken, to: SwapToken, validSeconds = 86_400): Promise<Begun> {
   const user = await world.newRich(amounts[from]);
-  return { user, id: await world.open(user, amounts[from], to, validSeconds), from, to };
+  return { user, id: await world.open(user, amounts[from], to, { validSeconds }), from, to };
 }
 
 const netOf = (asset: SwapToken) => amounts[asset].atomic - swapFee(amounts[asset]).atomic;
@@ -213,7 +213,7 @@ describe('a deadline that passes', () => {
     await chains.mint('MATIC', 'USDC', user.address, much.atomic);
     await world.read();
     const [late, punctual] = [
-      await world.open(user, amountOf('USDC', 900_000_000n), 'DAI', -1),
+      await world.open(user, amountOf('USDC', 900_000_000n), 'DAI', { validSeconds: -1 }),
       await begin('USDC', 'DAI'),
     ];
     const swap = await world.goOn(late, 'failed');

@@ -98,7 +98,7 @@ describe('a quote', () => {
     const { status, body } = await quote('USDC', 'ETH', '100');
     expect(status).toBe(200);
     expect(Object.keys(body).sort()).toEqual(
-      ['airpayFee', 'amountIn', 'amountOut', 'amountOutMin', 'fromToken', 'rate', 'toToken'].sort(),
+      ['airpayFee', 'amountIn', 'amountOut', 'amountOutMin', 'fromToken', 'gasFeeIfFailed', 'rate', 'toToken'].sort(),
     );
     expect(body).toMatchObject({ fromToken: 'USDC', toToken: 'ETH', amountIn: '100', airpayFee: '0.5' });
     const out = atomic('ETH', body.amountOut);

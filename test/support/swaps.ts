@@ -21,7 +21,7 @@ import { quoteSwap } from '../../src/swaps/quote-swap.ts';
 import { swapSaga } from '../../src/swaps/saga.ts';
 import { findSwap, type Swap } from '../../src/swaps/swap.ts';
 import { type SwapToken, swapTokens } from '../../src/swaps/tokens.ts';
-import { freeGas } from '../../src/treasury/gas-costs.ts';
+import { freeGas, type GasCosts } from '../../src/treasury/gas-costs.ts';
 import { type HousePurpose, houseWallet } from '../../src/wallets/house-wallets.ts';
 import type { ChainsOptions } from './chains.ts';
 import { type DepositWorld, readUp, type User, useDepositWorld } from './deposits.ts';
@@ -192,9 +192,17 @@ export function useSwapWorld(options: ChainsOptions = {}) {
     },
 
     /** Takes it from the balance; nothing is asked of anybody but the market. */
-    async open(user: User, amount: Amount, to: SwapToken, validSeconds = 1_200): Promise<string> {
+    async open(
+      user: User,
+      amount: Amount,
+      to: SwapToken,
+      {
+        validSeconds = 1_200,
+        gasCosts = freeGas,
+      }: { readonly validSeconds?: number; readonly gasCosts?: GasCosts } = {},
+    ): Promise<string> {
       const { ledger } = world;
-      const terms = await quoteSwap({ market: market(), gasCosts: freeGas }, amount, to);
+      const terms = await quoteSwap({ market: market(), gasCosts }, amount, to);
       return db.transaction(async (tx) => {
         const { id, outcome } = await openSwap(tx, ledger, { ...terms, accountId: user.id, validSeconds });
         expect(outcome).toBe('posted');

@@ -50,9 +50,9 @@ export async function askQuote(
     const atSpot = outAtSpot(path, atomic, sqrtPrices);
     if (atSpot === undefined) return [];
     // A pool on the way refuses to swap nothing for nothing: that is no lack of what it could pay.
-    const amountOut = readSwap(answers[pools.length + index]) ?? (atSpot === 0n ? 0n : undefined);
-    if (amountOut === undefined) return [];
-    return [{ amountOut, impact: impactOf(amountOut, atSpot), path: encodePath(path) }];
+    const paid = readSwap(answers[pools.length + index]) ?? (atSpot === 0n ? { amountOut: 0n, gas: 0n } : undefined);
+    if (paid === undefined) return [];
+    return [{ ...paid, impact: impactOf(paid.amountOut, atSpot), path: encodePath(path) }];
   });
   // Of equal ones the first, which is the shortest.
   return quotes.reduce<MarketQuote | undefined>(
@@ -105,15 +105,15 @@ function readPrice(data: Hex | undefined): bigint | undefined {
   return read(data, (known) => decodeFunctionResult({ abi: poolAbi, functionName: 'slot0', data: known })[0]);
 }
 
-function readSwap(data: Hex | undefined): bigint | undefined {
-  return read(
-    data,
-    (known) => decodeFunctionResult({ abi: quoterAbi, functionName: 'quoteExactInput', data: known })[0],
-  );
+function readSwap(data: Hex | undefined): Pick<MarketQuote, 'amountOut' | 'gas'> | undefined {
+  return read(data, (known) => {
+    const [amountOut, , , gas] = decodeFunctionResult({ abi: quoterAbi, functionName: 'quoteExactInput', data: known });
+    return { amountOut, gas };
+  });
 }
 
 /** A node that answers with something else has not said what the market pays. */
-function read(data: Hex | undefined, decode: (data: Hex) => bigint): bigint | undefined {
+function read<T>(data: Hex | undefined, decode: (data: Hex) => T): T | undefined {
   if (data === undefined) return undefined;
   try {
     return decode(data);
