@@ -2,8 +2,8 @@ import { BaseError, type Hex, type PublicClient } from 'viem';
 
 /**
  * What the contract said when it undid a transaction, which no receipt tells: the same call is made once more as of its block,
- * and comes to nothing. Undefined when that says nothing either, or the chain does not answer: the reason is only told to
- * people, and nothing is decided by it.
+ * and comes to nothing. Undefined when that says nothing either, or the chain does not answer. One node's word: no more is decided
+ * by it than who pays the gas of a swap.
  */
 export async function findRevertReason(client: PublicClient, hash: Hex): Promise<string | undefined> {
   try {

@@ -7,7 +7,7 @@ import { type Market, MarketUnreachable, type Wanted } from '../swaps/market.ts'
 import type { GasCosts, GasWork } from '../treasury/gas-costs.ts';
 
 export interface WorthParts {
-  readonly market: Pick<Market, 'quote'>;
+  readonly market: Pick<Market, 'worth'>;
   readonly gasCosts: GasCosts;
   /** How many times its gas a sweep must be worth. */
   readonly timesGas: bigint;
@@ -46,7 +46,7 @@ export function createWorthBook({ market, timesGas, clock = monotonicClock }: Wo
 
   async function inTokens(wanted: Wanted): Promise<bigint | undefined> {
     try {
-      return (await market.quote(wanted))?.amountOut;
+      return await market.worth(wanted);
     } catch (error) {
       if (error instanceof MarketUnreachable) return undefined;
       throw error;

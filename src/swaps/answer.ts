@@ -10,7 +10,7 @@ import { swapTokens } from './tokens.ts';
 const token = z.enum(swapTokens);
 const gasFeeIfFailed = z.string().meta({
   description:
-    'Part of airpayFee. It is kept for gas if the swap was begun and the market then pays less than amountOutMin. The rest comes back.',
+    'Part of airpayFee. It is kept for gas if the swap was begun and the market then pays less than amountOutMin, or uses more gas. The rest comes back.',
 });
 
 /** What a swap would come to now. Amounts are decimal text. */
@@ -66,7 +66,7 @@ export const swapRecord = z.object({
   airpayFee: z.string().meta({ description: 'Part of amountIn. If the swap fails, it comes back too, less gasFee.' }),
   gasFeeIfFailed,
   gasFee: z.string().meta({
-    description: 'What was kept for gas. "0", unless the swap failed because the price moved after it was begun.',
+    description: 'What was kept for gas. "0", unless the swap failed because the market moved after it was begun.',
   }),
   amountOutQuoted: z.string().meta({ description: 'What the market said when the swap was accepted.' }),
   amountOutMin: z.string(),

@@ -3,10 +3,8 @@ import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
 import { leastSwapFor } from '../money/fees.ts';
 import type { GasCosts, GasWork } from '../treasury/gas-costs.ts';
 import { swapErrors } from './errors.ts';
-import type { Market, MarketQuote } from './market.ts';
-import { quoteOrUnavailable } from './quote-or-unavailable.ts';
-import { isSwapToken } from './tokens.ts';
-import { aLittle } from './worth-at-market.ts';
+import type { Market } from './market.ts';
+import { orUnavailable } from './or-unavailable.ts';
 
 /** Who is asked what a swap comes to. */
 export interface QuoteParts {
@@ -14,36 +12,31 @@ export interface QuoteParts {
   readonly gasCosts: GasCosts;
 }
 
-/**
- * To fill the wallet that swaps, to allow the router to take the amount, and to swap it or to undo all that. The pools on the way
- * say what they use themselves: anybody can open one that uses much.
- */
-export function swapWork({ gas }: Pick<MarketQuote, 'gas'>): GasWork {
-  return { gas: 400_000n + gas, bytes: 1_500n };
-}
+/** To fill the wallet that swaps, to allow the router to take the amount; to undo both. */
+const besideTheSwap = 200_000n;
+
+/** The swap itself, with pools on the way that use so much. It is sent with no more: anybody can open a pool that uses up whatever it gets. */
+export const mostSwapGas = (poolGas: bigint): bigint => 100_000n + poolGas;
+
+/** All that may be sent for a swap. */
+export const swapWork = (poolGas: bigint): GasWork => ({ gas: besideTheSwap + mostSwapGas(poolGas), bytes: 1_500n });
 
 /**
  * What the gas of a swap costs, in what is sold. The house pays it out of the fee, so a fee that is worth less is refused. If the market
  * does not keep to its price, it is all that is kept.
  */
-export async function coverGas({ market, gasCosts }: QuoteParts, fee: Amount, quote: MarketQuote): Promise<Amount> {
+export async function coverGas({ market, gasCosts }: QuoteParts, fee: Amount, poolGas: bigint): Promise<Amount> {
   const { asset } = fee;
-  const cost = await gasCosts.inUsdc(homeChain, swapWork(quote));
+  const cost = await gasCosts.inUsdc(homeChain, swapWork(poolGas));
   if (cost === 0n) return amountOf(asset, 0n);
-  const needed = await inAsset(market, asset, cost);
+  const worth = await orUnavailable(market.worth({ from: 'USDC', to: asset, atomic: cost }));
+  if (worth === undefined) throw swapErrors.insufficient_liquidity();
+  // Rounded up.
+  const needed = asset === 'USDC' ? cost : worth + 1n;
   if (fee.atomic >= needed) return amountOf(asset, needed);
   const least = leastSwapFor(amountOf(asset, needed));
   throw swapErrors.swap_amount_too_small(
     `The gas of a swap costs ${toDecimalText(amountOf('USDC', cost))} USDC now, and the fee has to pay for it. The smallest amount is ${toDecimalText(least)} ${asset}.`,
     { members: { leastAmount: toDecimalText(least), currency: asset } },
   );
-}
-
-/** How much of an asset is worth so much USDC at what the market pays for a little of it, rounded up. */
-async function inAsset(market: QuoteParts['market'], asset: Amount['asset'], usdc: bigint): Promise<bigint> {
-  if (asset === 'USDC' || !isSwapToken(asset)) return usdc;
-  const little = aLittle[asset];
-  const quote = await quoteOrUnavailable(market, { from: asset, to: 'USDC', atomic: little });
-  if (quote === undefined || quote.amountOut === 0n) throw swapErrors.insufficient_liquidity();
-  return (usdc * little + quote.amountOut - 1n) / quote.amountOut;
 }

@@ -13,7 +13,7 @@ import { postSurely } from '../ledger/post-surely.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
 import { tooLate } from './explain-failure.ts';
 import { abandonSwap, failSwap } from './give-back.ts';
-import { chooseWay, prepareSwap } from './make-swap.ts';
+import { chooseWay, prepareSwap, type SwapLook } from './make-swap.ts';
 import { findSwapper, type SwapParts, tokenAddress } from './parts.ts';
 import { swapSaga } from './saga.ts';
 import { fillStep, isCoin, isLate, prepareStep, type Swap } from './swap.ts';
@@ -30,18 +30,24 @@ export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaSte
     return 'rest';
   }
   checkpoint('swap.served');
-  const failure = await findFailure(parts, swap);
-  if (failure !== undefined) {
-    await abandonSwap(parts, swap, failure);
+  const look = await lookAgain(parts, swap);
+  if (look !== undefined && 'failure' in look) {
+    await abandonSwap(parts, swap, look.failure);
     return 'rest';
   }
   const swapper = await findSwapper(db, swap);
-  const progress = await takeStep(parts, fillStep(id), (treasury) => ({
-    from: treasury,
-    token: tokenAddress(networks, net.asset),
-    to: swapper.address,
-    atomic: net.atomic,
-  }));
+  const progress = await takeStep(
+    parts,
+    fillStep(id),
+    (treasury) => ({
+      from: treasury,
+      token: tokenAddress(networks, net.asset),
+      to: swapper.address,
+      atomic: net.atomic,
+    }),
+    // What was begun without a look at the price, or asked for again later, is not its owner's to pay for.
+    async (tx) => void (await tx.query('UPDATE swaps SET gas_due = $2 WHERE id = $1', [id, look !== undefined])),
+  );
   if (progress.state === 'waiting') return progress;
   if (progress.state === 'failed') {
     await failSwap(parts, swap, progress);
@@ -53,16 +59,15 @@ export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaSte
 }
 
 /**
- * It is looked at once more while nothing was sent for it: what does not pay enough any more costs no gas. After a restore from a backup it
- * may be filled or swapped already, and goes on.
+ * The price is looked at once more while nothing was sent: what does not pay enough any more costs no gas. After a restore from a backup it
+ * may be filled or swapped already, and goes on without a look.
  */
-async function findFailure(parts: SwapParts, swap: Swap): Promise<string | undefined> {
+async function lookAgain(parts: SwapParts, swap: Swap): Promise<SwapLook | undefined> {
   const { db } = parts;
   const step = await findStep(db, fillStep(swap.id));
   if (step?.state !== 'ready' || step.askedAt !== null) return undefined;
   if (await hasUnexplained(db, { chain: homeChain })) return undefined;
-  const way = await chooseWay(parts, swap);
-  return 'failure' in way ? way.failure : undefined;
+  return chooseWay(parts, swap);
 }
 
 async function beginPreparing({ db, ledger }: SwapParts, swap: Swap, end: StepEnd): Promise<void> {

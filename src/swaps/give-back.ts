@@ -15,7 +15,7 @@ import { postSurely } from '../ledger/post-surely.ts';
 import type { Posting } from '../ledger/posting.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
-import { explainFailure, priceMoved, tooLate } from './explain-failure.ts';
+import { explainFailure, isByMarket } from './explain-failure.ts';
 import { findSwapper, homeNetwork, type SwapParts, tokenAddress } from './parts.ts';
 import { refund, surplusOf, unwrapped } from './postings.ts';
 import { swapSaga } from './saga.ts';
@@ -23,7 +23,6 @@ import {
   disallowStep,
   fillStep,
   isCoin,
-  isLate,
   isWrapStep,
   prepareStep,
   returnStep,
@@ -41,35 +40,27 @@ export async function failSwap(parts: SwapParts, swap: Swap, end: StepEnd, becau
   const { id, status } = swap;
   const reason = because ?? explainFailure(end.state === 'failed' ? end.reason : 'It was not swapped.');
   const next = status === 'queued' ? 'failed' : 'returning';
-  const gasKept = isByMarket(swap, reason);
+  // Its owner pays the gas that the market has made us pay for nothing. What is late, or was refused by others, is ours.
+  const gasDue = swap.gasDue && next === 'returning' && isByMarket(reason);
   const isFirst = await db.transaction(async (tx) => {
     const { address: treasury } = await houseWallet(tx, 'treasury', homeChain);
     const recipient = swap.recipient ?? treasury;
     const { rowCount } = await tx.query(
-      `UPDATE swaps SET status = $2, error = $3, updated_at = now(), recipient = $5, gas_kept = $6,
+      `UPDATE swaps SET status = $2, error = $3, updated_at = now(), recipient = $5, gas_due = $6,
           finished_at = CASE WHEN $2 = 'failed' THEN now() END
         WHERE id = $1 AND status = $4`,
-      [id, next, reason, status, recipient.toLowerCase(), gasKept],
+      [id, next, reason, status, recipient.toLowerCase(), gasDue],
     );
     if (rowCount === 0) return false;
     const gas = (await settleStep(tx, stepOf(swap), end)) ?? [];
     const isPrepared = status === 'swapping' || (status === 'preparing' && end.state === 'confirmed');
     if (next === 'returning') await planReturn(tx, swap, { isPrepared, recipient });
     const more = status === 'preparing' && isPrepared ? unwrapped(swap) : [];
-    await postSurely(tx, ledger, [refund({ ...swap, gasKept }, reason), ...more, ...gas]);
+    await postSurely(tx, ledger, [refund({ ...swap, status: next, gasDue }, reason), ...more, ...gas]);
     return true;
   });
   // Of two processes one decides; and what the other has decided may be that it is swapped.
   if (isFirst) logger.warn({ swap: id }, `a swap failed: ${end.state === 'failed' ? end.reason : reason}`);
-}
-
-/**
- * Whoever owns a pool can have it pay well, and move its price while a swap is prepared: the gas of that is its owner's. What is late, or
- * was refused before, is ours.
- */
-function isByMarket(swap: Swap, reason: string): boolean {
-  if (reason === priceMoved) return true;
-  return swap.status === 'swapping' && reason !== tooLate && !isLate(swap);
 }
 
 /** Nobody was asked for anything yet: it leaves the line, and the whole amount is its owner's again. */
@@ -84,7 +75,7 @@ export async function abandonSwap({ db, ledger, logger }: SwapParts, swap: Swap,
     if (rowCount === 0) return false;
     // What was asked meanwhile cannot be dropped: then none of this happens.
     await dropStep(tx, fillStep(id));
-    await postSurely(tx, ledger, [refund(swap, reason)]);
+    await postSurely(tx, ledger, [refund({ ...swap, gasDue: false }, reason)]);
     return true;
   });
   if (isFirst) logger.warn({ swap: id }, `a swap failed before anything was sent: ${reason}`);

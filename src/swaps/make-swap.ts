@@ -16,7 +16,8 @@ import { postSurely } from '../ledger/post-surely.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
-import { priceMoved, tooLate } from './explain-failure.ts';
+import { mostSwapGas } from './cover-gas.ts';
+import { meaningOf, priceMoved, tooLate, tooMuchGas } from './explain-failure.ts';
 import { failSwap } from './give-back.ts';
 import { findSwapper, homeNetwork, type SwapParts, tokenAddress } from './parts.ts';
 import { completed, type SwapOutcome, unwrapped } from './postings.ts';
@@ -69,14 +70,13 @@ export async function prepareSwap(parts: SwapParts, swap: Swap, end: Confirmed):
   });
 }
 
-export async function chooseWay(
-  { market }: SwapParts,
-  swap: Swap,
-): Promise<{ readonly path: Hex } | { readonly failure: string }> {
-  const { net, quoted, amountOutMin } = swap;
+export type SwapLook = { readonly path: Hex } | { readonly failure: string };
+
+export async function chooseWay({ market }: SwapParts, swap: Swap): Promise<SwapLook> {
+  const { net, quoted, amountOutMin, poolGas } = swap;
   // Before the market is asked: whoever is late need not wait for it.
   if (isLate(swap)) return { failure: tooLate };
-  const quote = await market.quote({ from: net.asset, to: quoted.asset, atomic: net.atomic });
+  const quote = await market.quote({ from: net.asset, to: quoted.asset, atomic: net.atomic, mostGas: poolGas });
   if (quote !== undefined && quote.amountOut >= amountOutMin.atomic) return quote;
   return { failure: priceMoved };
 }
@@ -89,12 +89,13 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
   const progress = await takeStep(parts, swapStep(id), (wallet) => ({
     from: wallet,
     ...market.trade(tradeOf(swap, { path, recipient })),
+    mostGas: mostSwapGas(swap.poolGas),
   }));
   if (progress.state === 'waiting') return progress;
   const network = homeNetwork(networks);
   const { client, pollMs } = network;
   if (progress.state === 'failed') {
-    await failSwap(parts, swap, await withReason(client, progress));
+    await failByReason(parts, swap, progress);
     return 'go_on';
   }
   const receipt = await findReceipt(client, progress.hash);
@@ -115,7 +116,7 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
       return { lookAgainInMs: pollMs, waitsFor: 'a second node to say that it was undone', isTrouble: true };
     }
     const undone = { state: 'failed', reason: 'The transaction was undone by the contract.', hash, gasCost } as const;
-    await failSwap(parts, swap, await withReason(client, undone));
+    await failByReason(parts, swap, undone);
     return 'go_on';
   }
   const outcome = readOutcome(parts, swap, receipt, recipient);
@@ -128,10 +129,26 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
   return 'rest';
 }
 
-/** What the chain has undone says no more than that: its contract is asked why. */
-async function withReason(client: PublicClient, end: Failed): Promise<Failed> {
-  const reason = end.hash && (await findRevertReason(client, end.hash));
-  return reason === undefined ? end : { ...end, reason };
+/**
+ * What the chain has undone says no more than that: its contract is asked why. If nobody says what that has to do with the market, the market
+ * is asked once more: its owner pays the gas only when it does not keep to its price.
+ */
+async function failByReason(parts: SwapParts, swap: Swap, failed: Failed): Promise<void> {
+  const { client } = homeNetwork(parts.networks);
+  const found =
+    failed.hash && ((await findRevertReason(client, failed.hash)) ?? (await ranOutOfGas(client, failed.hash)));
+  const end = found === undefined ? failed : { ...failed, reason: found };
+  const way = meaningOf(end.reason) === undefined ? await chooseWay(parts, swap) : undefined;
+  await failSwap(parts, swap, end, way !== undefined && 'failure' in way ? way.failure : undefined);
+}
+
+/** A contract that runs out of gas says nothing. Who called it has a little left, with which to undo everything. */
+async function ranOutOfGas(client: PublicClient, hash: Hex): Promise<string | undefined> {
+  const [{ gasUsed }, { gas }] = await Promise.all([
+    client.getTransactionReceipt({ hash }),
+    client.getTransaction({ hash }),
+  ]);
+  return gasUsed * 10n >= gas * 9n ? tooMuchGas : undefined;
 }
 
 /** What has moved, by the logs of the tokens themselves. */

@@ -6,6 +6,8 @@ export interface Wanted {
   readonly from: Asset;
   readonly to: Asset;
   readonly atomic: bigint;
+  /** What the pools on the way may use of gas. Ways that use more do not count. */
+  readonly mostGas?: bigint;
 }
 
 export interface MarketQuote {
@@ -45,6 +47,11 @@ export interface Market {
   readonly spender: Hex;
   /** Undefined when there is no way from the one to the other. */
   quote(wanted: Wanted): Promise<MarketQuote | undefined>;
+  /**
+   * What so much is worth, by the prices where most is traded: whoever opens a pool of his own cannot change it. Undefined when nobody
+   * trades it.
+   */
+  worth(wanted: Wanted): Promise<bigint | undefined>;
   /** Native coin is paid as such; every other asset must be in the wallet that calls, and allowed. */
   trade(trade: Trade): MarketCall;
   /** The way that a trade of ours went, from what it told the market. Undefined when it was something else. */

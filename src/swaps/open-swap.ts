@@ -23,13 +23,14 @@ export interface NewSwap extends Omit<SwapTerms, 'rate'> {
 export async function openSwap(
   tx: Transaction,
   ledger: Ledger,
-  { accountId, keyId, amount, fee, gasFee, amountOut, amountOutMin, validSeconds }: NewSwap,
+  { accountId, keyId, amount, fee, gasFee, poolGas, amountOut, amountOutMin, validSeconds }: NewSwap,
 ): Promise<{ readonly id: string; readonly outcome: Outcome['outcome'] }> {
   const id = newId('swp');
   const swapper = await houseWallet(tx, 'swaps', homeChain);
   await tx.query(
-    `INSERT INTO swaps (id, account_id, asset, to_asset, amount, fee, gas_fee, quoted, amount_out_min, deadline, swapper_id, status)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, floor(extract(epoch FROM clock_timestamp())) + $10, $11, 'queued')`,
+    `INSERT INTO swaps (id, account_id, asset, to_asset, amount, fee, gas_fee, pool_gas, quoted, amount_out_min, deadline, swapper_id,
+        status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, floor(extract(epoch FROM clock_timestamp())) + $11, $12, 'queued')`,
     [
       id,
       accountId,
@@ -38,6 +39,7 @@ export async function openSwap(
       amount.atomic,
       fee.atomic,
       gasFee.atomic,
+      poolGas,
       amountOut.atomic,
       amountOutMin.atomic,
       validSeconds,

@@ -5,7 +5,10 @@ import type { Market } from './market.ts';
 import { quoteSwap } from './quote-swap.ts';
 
 const marketThatSays = (amountOut: bigint, impact: bigint) => ({
-  market: { quote: async () => ({ amountOut, impact, gas: 0n, path: '0x' }) } as unknown as Market,
+  market: {
+    quote: async () => ({ amountOut, impact, gas: 0n, path: '0x' }),
+    worth: async () => amountOut,
+  } as unknown as Market,
   gasCosts: freeGas,
 });
 
@@ -34,6 +37,7 @@ test('what only a pool at a price of its own pays is no price', async () => {
       gas: 0n,
       path: '0x',
     }),
+    worth: async ({ atomic }: { readonly atomic: bigint }) => (atomic * 3_000n) / 10n ** 12n,
   } as unknown as Market;
   const ether = (whole: bigint) =>
     quoteSwap({ market, gasCosts: freeGas }, amountOf('ETH', whole * 10n ** 18n), 'USDC');
@@ -43,14 +47,13 @@ test('what only a pool at a price of its own pays is no price', async () => {
 
 test('a fee that does not pay for the gas is refused, with the smallest amount whose fee does', async () => {
   // Ether at 3,000 USDC, and gas for 0.02 USDC.
-  const quote: Market['quote'] = async ({ from, to, atomic }) => ({
-    amountOut: from === 'ETH' ? (atomic * 3_000n) / 10n ** 12n : to === 'ETH' ? (atomic * 10n ** 12n) / 3_000n : atomic,
-    impact: 0n,
-    gas: 100_000n,
-    path: '0x',
-  });
+  const worth: Market['worth'] = async ({ from, to, atomic }) =>
+    from === 'ETH' ? (atomic * 3_000n) / 10n ** 12n : to === 'ETH' ? (atomic * 10n ** 12n) / 3_000n : atomic;
+  const quoteWith =
+    (gas: bigint): Market['quote'] =>
+    async (wanted) => ({ amountOut: (await worth(wanted)) ?? 0n, impact: 0n, gas, path: '0x' });
   const parts = {
-    market: { quote } as Market,
+    market: { quote: quoteWith(100_000n), worth } as Market,
     gasCosts: { inUsdc: async (_: unknown, { gas }: GasWork) => gas / 25n },
   };
   const tooSmall = (asset: 'USDC' | 'ETH', atomic: bigint) =>
@@ -67,7 +70,7 @@ test('a fee that does not pay for the gas is refused, with the smallest amount w
   await tooSmall('ETH', 10n ** 15n).toMatchObject({ extras: { members: { leastAmount: '0.0013333333333333' } } });
   const heavy = {
     ...parts,
-    market: { quote: async (wanted) => ({ ...(await quote(wanted)), gas: 900_000n }) } as Market,
+    market: { quote: quoteWith(900_000n), worth } as Market,
   };
   await expect(quoteSwap(heavy, amountOf('USDC', 3_999_900n), 'ETH')).rejects.toMatchObject({
     extras: { members: { leastAmount: '10.3999' } },

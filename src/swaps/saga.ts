@@ -16,6 +16,7 @@ export const swapSaga = defineSaga({
     'amount',
     'fee',
     'gas_fee',
+    'pool_gas',
     'quoted',
     'amount_out_min',
     'deadline',

@@ -14,6 +14,8 @@ export interface Swap {
   readonly fee: Amount;
   /** What is kept for gas if the market does not keep to its price. Part of the fee. */
   readonly gasFee: Amount;
+  /** What the pools may use of gas. */
+  readonly poolGas: bigint;
   /** What is swapped: the amount less the fee. */
   readonly net: Amount;
   /** What the market said when it was accepted. */
@@ -32,8 +34,8 @@ export interface Swap {
   readonly unspent: Amount;
   readonly txHash: Hex | null;
   readonly error: string | null;
-  /** It has failed by the market, and its owner has paid for the gas. */
-  readonly gasKept: boolean;
+  /** The price was looked at just before it was begun: if the market does not keep to it, or has not kept to it, its owner pays the gas. */
+  readonly gasDue: boolean;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
 }
@@ -48,8 +50,10 @@ export function isCoin({ net }: Pick<Swap, 'net'>): boolean {
   return net.asset === chains[homeChain].native;
 }
 
-export function gasKeptOf({ gasFee, gasKept }: Pick<Swap, 'gasFee' | 'gasKept'>): Amount {
-  return gasKept ? gasFee : amountOf(gasFee.asset, 0n);
+/** What its owner has paid for gas. */
+export function gasKeptOf({ status, gasFee, gasDue }: Pick<Swap, 'status' | 'gasFee' | 'gasDue'>): Amount {
+  const isKept = gasDue && (status === 'returning' || status === 'failed');
+  return isKept ? gasFee : amountOf(gasFee.asset, 0n);
 }
 
 export const fillStep = (id: string) => ({ sagaId: id, step: 'fill' });
@@ -70,8 +74,8 @@ export async function findSwap(db: Queryable, id: string): Promise<Swap | undefi
   return rows[0] && toSwap(rows[0]);
 }
 
-export const selectSwap = `SELECT id, account_id, asset, to_asset, amount, fee, gas_fee, quoted, amount_out_min, deadline, swapper_id,
-    status, path, recipient, amount_out, unspent, error, gas_kept, created_at, coalesce(finished_at,
+export const selectSwap = `SELECT id, account_id, asset, to_asset, amount, fee, gas_fee, pool_gas, quoted, amount_out_min, deadline, swapper_id,
+    status, path, recipient, amount_out, unspent, error, gas_due, created_at, coalesce(finished_at,
       CASE WHEN status = 'returning' THEN status_since END) AS finished_at,
     (SELECT s.hash FROM chain_steps s WHERE s.saga_id = swaps.id AND s.step = 'swap') AS tx_hash
   FROM swaps`;
@@ -84,6 +88,7 @@ export interface SwapRow {
   readonly amount: string;
   readonly fee: string;
   readonly gas_fee: string;
+  readonly pool_gas: bigint;
   readonly quoted: string;
   readonly amount_out_min: string;
   readonly deadline: bigint;
@@ -95,7 +100,7 @@ export interface SwapRow {
   readonly unspent: string;
   readonly tx_hash: Hex | null;
   readonly error: string | null;
-  readonly gas_kept: boolean;
+  readonly gas_due: boolean;
   readonly created_at: Date;
   readonly finished_at: Date | null;
 }
@@ -109,6 +114,7 @@ export function toSwap(row: SwapRow): Swap {
     amount: sold(row.amount),
     fee: sold(row.fee),
     gasFee: sold(row.gas_fee),
+    poolGas: row.pool_gas,
     net: subtract(sold(row.amount), sold(row.fee)),
     quoted: bought(row.quoted),
     amountOutMin: bought(row.amount_out_min),
@@ -121,7 +127,7 @@ export function toSwap(row: SwapRow): Swap {
     unspent: sold(row.unspent),
     txHash: row.tx_hash,
     error: row.error,
-    gasKept: row.gas_kept,
+    gasDue: row.gas_due,
     createdAt: row.created_at,
     finishedAt: row.finished_at,
   };

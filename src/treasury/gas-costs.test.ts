@@ -11,15 +11,15 @@ interface World {
   readonly tip?: bigint;
   /** What the oracle of a rollup answers, or throws. */
   readonly oracle?: (functionName: string) => unknown;
-  readonly quote?: () => Promise<{ amountOut: bigint } | undefined>;
+  readonly worth?: () => Promise<bigint | undefined>;
 }
 
 const noOracle = () => {
   throw new ContractFunctionZeroDataError({ functionName: 'getPricesInWei' });
 };
 
-/** Every coin at 2,000 USDC: a little of ether is a hundredth, and of Polygon's coin ten. */
-function open({ baseFee = parseGwei('10'), tip = 0n, oracle = noOracle, quote }: World = {}) {
+/** Every coin at 2,000 USDC. */
+function open({ baseFee = parseGwei('10'), tip = 0n, oracle = noOracle, worth }: World = {}) {
   let asked = 0;
   const client = {
     async getBlock() {
@@ -33,7 +33,7 @@ function open({ baseFee = parseGwei('10'), tip = 0n, oracle = noOracle, quote }:
     chainIds.map((id) => [id, { id, client, feeCeiling: usualCeiling(id) } as Network]),
   );
   const market = {
-    quote: quote ?? (async ({ atomic }: { atomic: bigint }) => ({ amountOut: (atomic * 2_000n) / 10n ** 12n })),
+    worth: worth ?? (async ({ atomic }: { atomic: bigint }) => (atomic * 2_000n) / 10n ** 12n),
   } as unknown as Parameters<typeof createGasCosts>[0]['market'];
   let now = 0;
   const costs = createGasCosts({ networks, market, avaxInUsdc: 50_000_000n, clock: { now: () => now } });
@@ -82,8 +82,8 @@ test('however many ask, the nodes are asked once in half a minute', async () => 
 
 test.each<[string, World]>([
   ['the chain asks for more than the ceiling', { baseFee: usualCeiling('ETH').maxFee + 1n }],
-  ['the market is silent', { quote: () => Promise.reject(new MarketUnreachable()) }],
-  ['nobody pays for the coin', { quote: async () => undefined }],
+  ['the market is silent', { worth: () => Promise.reject(new MarketUnreachable()) }],
+  ['nobody pays for the coin', { worth: async () => undefined }],
 ])('cannot be told while %s, and is asked for anew some seconds later', async (_name, world) => {
   const { costs, asked, pass } = open(world);
   const refusal = { status: 503, code: 'unavailable' };

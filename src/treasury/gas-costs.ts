@@ -6,8 +6,8 @@ import type { Clock } from '../clock.ts';
 import { httpErrors } from '../http/errors.ts';
 import { Problem } from '../http/problem.ts';
 import type { Market } from '../swaps/market.ts';
+import { orUnavailable } from '../swaps/or-unavailable.ts';
 import { isSwapToken } from '../swaps/tokens.ts';
-import { worthAtMarket } from '../swaps/worth-at-market.ts';
 
 /** What some work takes on a chain. */
 export interface GasWork {
@@ -27,7 +27,7 @@ export const freeGas: GasCosts = { inUsdc: async () => 0n };
 
 export interface GasCostsParts {
   readonly networks: Networks;
-  readonly market: Pick<Market, 'quote'>;
+  readonly market: Pick<Market, 'worth'>;
   /** What one AVAX counts as, in atomic units of USDC: the market on Polygon does not trade it. */
   readonly avaxInUsdc: bigint;
   readonly clock: Clock;
@@ -67,7 +67,7 @@ export function createGasCosts({ networks, market, avaxInUsdc, clock }: GasCosts
   async function priceOfCoin(chain: ChainId): Promise<bigint> {
     const { native } = chains[chain];
     if (!isSwapToken(native)) return avaxInUsdc;
-    const price = await worthAtMarket(market, { from: native, to: 'USDC', atomic: wholeCoin });
+    const price = await orUnavailable(market.worth({ from: native, to: 'USDC', atomic: wholeCoin }));
     if (price === undefined) throw unavailable();
     return price;
   }

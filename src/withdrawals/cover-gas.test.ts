@@ -17,16 +17,17 @@ interface World {
   readonly tip?: bigint;
   /** Thrown by the chain. */
   readonly silence?: Error;
-  readonly quote?: Market['quote'];
+  readonly worth?: Market['worth'];
 }
 
 const etherAt =
-  (usdc: bigint): Market['quote'] =>
-  async ({ atomic }) => ({ amountOut: (atomic * usdc) / 10n ** 12n, impact: 0n, gas: 0n, path: '0x' });
+  (usdc: bigint): Market['worth'] =>
+  async ({ atomic }) =>
+    (atomic * usdc) / 10n ** 12n;
 const at3000 = etherAt(3_000n);
 const at30000 = etherAt(30_000n);
 
-function costsIn({ baseFee = parseGwei('10'), tip = 0n, silence, quote = at3000 }: World) {
+function costsIn({ baseFee = parseGwei('10'), tip = 0n, silence, worth = at3000 }: World) {
   const answer = async <Answer>(value: Answer) => {
     if (silence !== undefined) throw silence;
     return value;
@@ -37,7 +38,7 @@ function costsIn({ baseFee = parseGwei('10'), tip = 0n, silence, quote = at3000 
   } as unknown as Network['client'];
   const network = { id: 'ETH', client, feeCeiling: usualCeiling('ETH') } as Network;
   const networks = new Map([['ETH', network]]) as Networks;
-  return createGasCosts({ networks, market: { quote }, avaxInUsdc: 0n, clock: { now: () => 0 } });
+  return createGasCosts({ networks, market: { worth }, avaxInUsdc: 0n, clock: { now: () => 0 } });
 }
 
 function ask(world: World, atomic: bigint, asset: 'USDC' | 'EURC' = 'USDC') {
@@ -86,7 +87,7 @@ test('the amount that is told is accepted, and a cent less is not, whatever the 
 
 test('what no amount pays for is told as such', async () => {
   const { extras, message } = await refusalOf(
-    ask({ baseFee: parseGwei('449'), tip: parseGwei('50'), quote: at30000 }, 10_000_000_000n),
+    ask({ baseFee: parseGwei('449'), tip: parseGwei('50'), worth: at30000 }, 10_000_000_000n),
   );
   expect(extras.members).toEqual({ leastAmount: null, currency: 'USDC' });
   expect(message).toContain('No amount');
@@ -103,12 +104,12 @@ test.each<[string, World]>([
   [
     'the market',
     {
-      quote: async () => {
+      worth: async () => {
         throw new MarketUnreachable();
       },
     },
   ],
-  ['a pool for ether', { quote: async () => undefined }],
+  ['a pool for ether', { worth: async () => undefined }],
 ])('without %s it is tried again later', async (_name, world) => {
   expect(await refusalOf(ask(world, 10_000_000_000n))).toMatchObject({ status: 503, code: 'unavailable' });
 });

@@ -2,7 +2,7 @@ import { isCoin } from '../chains/coins.ts';
 import { httpErrors } from '../http/errors.ts';
 import type { Amount } from '../money/amount.ts';
 import type { Market } from '../swaps/market.ts';
-import { worthAtMarket } from '../swaps/worth-at-market.ts';
+import { orUnavailable } from '../swaps/or-unavailable.ts';
 
 /** In atomic units of USDC or EURC. */
 const leastValue = 1_000_000n;
@@ -18,11 +18,11 @@ export function refuseBeyondLimits({ atomic }: Amount): void {
   if (atomic < leastValue || atomic > mostValue) throw refusal('must be from 1 to 10000');
 }
 
-/** Of a coin: what it is worth at what the market pays now. Answers that, in atomic units of USDC. */
+/** Of a coin: what it is worth at the market now. Answers that, in atomic units of USDC. */
 export async function refuseBeyondValue(market: Market, { asset, atomic }: Amount): Promise<bigint> {
   if (!isCoin(asset)) throw new TypeError(`${asset} is worth what it says`);
   // What nobody pays anything for is more than it may be.
-  const value = (await worthAtMarket(market, { from: asset, to: 'USDC', atomic })) ?? mostValue + 1n;
+  const value = (await orUnavailable(market.worth({ from: asset, to: 'USDC', atomic }))) ?? mostValue + 1n;
   if (value < leastValue || value > mostValue) throw refusal('must be worth from 1 to 10000 USDC');
   return value;
 }

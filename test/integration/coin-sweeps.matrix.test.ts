@@ -48,7 +48,7 @@ const lentTo = async ({ id }: User) =>
   );
 
 test('whoever waits for a coin makes the richest wallets be swept, whatever they are worth, and no more than it takes', async () => {
-  const worth = { market: { quote: async () => undefined }, gasCosts: freeGas, timesGas: 10n };
+  const worth = { market: { worth: async () => undefined }, gasCosts: freeGas, timesGas: 10n };
   const [poor, rich] = [await world.newUser(), await world.newUser()];
   await deposit(poor, 'DAI', 10n);
   await deposit(user, 'DAI', 500n);
@@ -200,15 +200,13 @@ test('when gas has become dearer meanwhile, more is lent', async () => {
 });
 
 describe('what a sweep must be worth', () => {
-  const quote = (amountOut: bigint) => async () => ({ amountOut, impact: 0n, gas: 0n, path: '0x' as const });
-
-  test('is what the market pays for ten times its gas', async () => {
+  test('is what ten times its gas is worth at the market', async () => {
     await deposit(user, 'DAI', 1_000n);
     const asked: unknown[] = [];
     const market = (atomic: bigint) => ({
-      quote: async (wanted: unknown) => {
+      worth: async (wanted: unknown) => {
         asked.push(wanted);
-        return quote(atomic)();
+        return atomic;
       },
     });
     await openSweep({ worth: { market: market(1_001n), gasCosts: freeGas, timesGas: 10n } });
@@ -221,7 +219,7 @@ describe('what a sweep must be worth', () => {
   test('cannot be told while the market is silent', async () => {
     await deposit(user, 'DAI', one);
     const market = {
-      quote: async () => {
+      worth: async () => {
         throw new MarketUnreachable('silent');
       },
     };

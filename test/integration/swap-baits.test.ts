@@ -1,11 +1,13 @@
 import type { Hex } from 'viem';
 import { afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { amountOf, subtract } from '../../src/money/amount.ts';
+import { tradedTokens } from '../../src/sandbox/uniswap/pools.ts';
 import { swapWork } from '../../src/swaps/cover-gas.ts';
 import { type Market, MarketUnreachable } from '../../src/swaps/market.ts';
-import type { Swap } from '../../src/swaps/swap.ts';
+import { gasKeptOf } from '../../src/swaps/swap.ts';
 import type { GasCosts } from '../../src/treasury/gas-costs.ts';
 import type { User } from '../support/deposits.ts';
+import { type Mallory, newMallory, tickOf } from '../support/mallory.ts';
 import { useSwapWorld } from '../support/swaps.ts';
 import { poolOf, useMarket } from '../support/uniswap.ts';
 
@@ -36,10 +38,8 @@ async function begin(asset: Sold): Promise<{ readonly user: User; readonly id: s
   const { amount, to } = sold[asset];
   const user = await world.newRich(amount);
   const id = await world.open(user, amount, to, { gasCosts });
-  const { net } = await world.look(id);
-  const quote = await world.market().quote({ from: asset, to, atomic: net.atomic });
-  if (quote === undefined) throw new Error('the market is empty');
-  return { user, id, allowed: swapWork(quote).gas };
+  const { poolGas } = await world.look(id);
+  return { user, id, allowed: swapWork(poolGas).gas };
 }
 
 /** What its transactions have used, by their receipts. */
@@ -52,6 +52,7 @@ async function gasUsed(id: string): Promise<bigint> {
 
 beforeAll(() => market.restMarketMaker());
 afterEach(async () => {
+  world.forgetTricks();
   if (isMoved) await moveMatic(0);
   await world.checkAtRest();
 });
@@ -60,8 +61,10 @@ describe.each(Object.keys(sold) as Sold[])('a price that moves while %s is swapp
   const { amount, move } = sold[asset];
 
   async function expectPaidFor({ user, id, allowed }: Awaited<ReturnType<typeof begin>>, feesBefore: bigint) {
-    const { gasFee, fee, error, gasKept }: Swap = await world.goOn(id, 'failed');
-    expect({ error, gasKept }).toEqual({ error: priceMoved, gasKept: true });
+    const swap = await world.goOn(id, 'failed');
+    const { gasFee, fee } = swap;
+    expect(swap.error).toBe(priceMoved);
+    expect(gasKeptOf(swap)).toEqual(gasFee);
     expect(gasFee.atomic).toBeGreaterThan(0n);
     expect(gasFee.atomic).toBeLessThanOrEqual(fee.atomic);
     expect(await world.balance(user, asset)).toBe(subtract(amount, gasFee).atomic);
@@ -75,7 +78,7 @@ describe.each(Object.keys(sold) as Sold[])('a price that moves while %s is swapp
   test('before anything was sent costs no gas, and all is back', async () => {
     const { user, id } = await begin(asset);
     await moveMatic(move);
-    expect(await world.goOn(id, 'failed')).toMatchObject({ error: priceMoved, txHash: null, gasKept: false });
+    expect(await world.goOn(id, 'failed')).toMatchObject({ error: priceMoved, txHash: null, gasDue: false });
     expect(await world.steps(id)).toEqual([]);
     expect(await world.balance(user, asset)).toBe(amount.atomic);
   });
@@ -101,8 +104,9 @@ describe.each(Object.keys(sold) as Sold[])('a price that moves while %s is swapp
   test('too little costs the fee alone, which covers what was used', async () => {
     const before = await world.owed('fees', asset);
     const { id, allowed } = await begin(asset);
-    const { fee, gasKept } = await world.goOn(id, 'completed');
-    expect(gasKept).toBe(false);
+    const swap = await world.goOn(id, 'completed');
+    const { fee } = swap;
+    expect(gasKeptOf(swap).atomic).toBe(0n);
     expect((await world.owed('fees', asset)) - before).toBe(fee.atomic);
     expect(await gasUsed(id)).toBeLessThanOrEqual(allowed);
   });
@@ -116,8 +120,86 @@ test('a swap that was begun and comes too late is back whole: that is not its ow
   const { deadline } = await world.look(id);
   onTestFinished(() => void vi.restoreAllMocks());
   vi.spyOn(Date, 'now').mockReturnValue(Number(deadline) * 1_000);
-  expect(await world.goOn(id, 'failed')).toMatchObject({ error: 'It could not be swapped in time.', gasKept: false });
+  expect(await world.goOn(id, 'failed')).toMatchObject({ error: 'It could not be swapped in time.', gasDue: false });
   expect(await world.balance(user, 'USDC')).toBe(amount.atomic);
+});
+
+describe('all is back, because the market has kept to its price, when', () => {
+  async function expectWhole(user: User, id: string): Promise<void> {
+    const swap = await world.goOn(id, 'failed');
+    expect(gasKeptOf(swap).atomic).toBe(0n);
+    expect(await world.balance(user, 'USDC')).toBe(sold.USDC.amount.atomic);
+  }
+
+  test('the provider refuses the swap', async () => {
+    const { user, id } = await begin('USDC');
+    await world.goOn(id, 'swapping', world.step);
+    world.providerPlays('swap', 'refuses');
+    await expectWhole(user, id);
+  });
+
+  test('the provider has not heard of the first transaction, and the price moves before it is asked again', async () => {
+    const { user, id } = await begin('USDC');
+    world.providerPlays('fill', 'does_not_hear');
+    await world.advance(id).catch(() => undefined);
+    expect((await world.steps(id)).map(({ state }) => state)).toEqual(['asked']);
+    await moveMatic(15);
+    await expectWhole(user, id);
+  });
+});
+
+describe('a pool that uses much gas', () => {
+  const token0 = tradedTokens.MATIC;
+  const token1 = tradedTokens.USDC;
+  let mallory: Mallory;
+  let tick: number;
+  const steps = (count: number) =>
+    mallory.add(
+      Array.from({ length: count }, (_, place) => ({
+        token0,
+        token1,
+        fee: 100,
+        tickLower: tick + 1 + place,
+        tickUpper: tick + 2 + place,
+        amount0Desired: 5n * 10n ** 18n,
+        amount1Desired: 0n,
+      })),
+    );
+
+  beforeAll(async () => {
+    mallory = await newMallory(chains, 2_000n);
+    // More than a percent more MATIC for a USDC than elsewhere, and half of that where the most of it is.
+    const price = (poolOf('USDC', 'MATIC').reference * 994n) / 1_000n;
+    tick = tickOf(price);
+    await mallory.openPool({ token0, token1, fee: 100, price });
+  });
+
+  test('and is opened when a swap was accepted is not gone through, and steps added when its way is chosen are not paid by us', async () => {
+    const [baited, honest] = [await begin('USDC'), await begin('USDC')];
+    await world.goOn(baited.id, 'preparing', world.step);
+    // One place with enough for both, which both choose; and then many steps before it.
+    await mallory.add([
+      {
+        token0,
+        token1,
+        fee: 100,
+        tickLower: tick + 60,
+        tickUpper: tick + 70,
+        amount0Desired: 10n ** 21n,
+        amount1Desired: 0n,
+      },
+    ]);
+    await world.goOn(baited.id, 'swapping', world.step);
+    await steps(58);
+    const failed = await world.goOn(baited.id, 'failed');
+    expect(failed.error).toBe('Its pools use more gas than was quoted.');
+    expect(gasKeptOf(failed)).toEqual(failed.gasFee);
+    expect(await gasUsed(baited.id)).toBeLessThanOrEqual(baited.allowed);
+    // The better price is there, and takes more gas than this swap has paid for.
+    const swap = await world.goOn(honest.id, 'completed');
+    expect(swap.path).not.toBe(failed.path);
+    expect(await gasUsed(honest.id)).toBeLessThanOrEqual(honest.allowed);
+  });
 });
 
 test('a market that cannot be asked sends nothing, and the swap waits for it', async () => {

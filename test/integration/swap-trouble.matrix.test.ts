@@ -403,6 +403,7 @@ describe('the market is unreachable', () => {
       return world.market().spender;
     },
     quote: () => Promise.reject(new MarketUnreachable('the chain does not answer')),
+    worth: () => Promise.reject(new MarketUnreachable('the chain does not answer')),
     trade: (trade) => world.market().trade(trade),
     readWay: (data) => world.market().readWay(data),
   };

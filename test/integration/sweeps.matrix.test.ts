@@ -185,7 +185,7 @@ test('what is not worth ten times its gas is left where it is, and so is everyth
   await deposit(users, ({ id }) => (id === users[0]?.id ? 1_999_999n : 2_000_000n));
   const before = await treasuryHolds();
   const worth = (inUsdc: GasCosts['inUsdc']) =>
-    sweeperWith({ worth: { market: { quote: async () => undefined }, gasCosts: { inUsdc }, timesGas: 10n } });
+    sweeperWith({ worth: { market: { worth: async () => undefined }, gasCosts: { inUsdc }, timesGas: 10n } });
   const sweepThrice = async (sweeper: Sweeper) => {
     for (let round = 0; round < 3; round++) {
       await sweeper.step();

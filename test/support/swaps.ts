@@ -27,6 +27,13 @@ import type { ChainsOptions } from './chains.ts';
 import { type DepositWorld, readUp, type User, useDepositWorld } from './deposits.ts';
 import { createTricks } from './tricks.ts';
 
+interface Opening {
+  readonly validSeconds?: number;
+  readonly gasCosts?: GasCosts;
+  /** Instead of what a quote says. */
+  readonly poolGas?: bigint;
+}
+
 /** Swaps on Polygon that go on only when they are told to. Its functions may be called from the first test on. */
 export function useSwapWorld(options: ChainsOptions = {}) {
   const world: DepositWorld = useDepositWorld({ pollMs: 10, ...options });
@@ -196,15 +203,12 @@ export function useSwapWorld(options: ChainsOptions = {}) {
       user: User,
       amount: Amount,
       to: SwapToken,
-      {
-        validSeconds = 1_200,
-        gasCosts = freeGas,
-      }: { readonly validSeconds?: number; readonly gasCosts?: GasCosts } = {},
+      { validSeconds = 1_200, gasCosts = freeGas, ...agreed }: Opening = {},
     ): Promise<string> {
       const { ledger } = world;
       const terms = await quoteSwap({ market: market(), gasCosts }, amount, to);
       return db.transaction(async (tx) => {
-        const { id, outcome } = await openSwap(tx, ledger, { ...terms, accountId: user.id, validSeconds });
+        const { id, outcome } = await openSwap(tx, ledger, { ...terms, ...agreed, accountId: user.id, validSeconds });
         expect(outcome).toBe('posted');
         return id;
       });

@@ -2,45 +2,57 @@ import { BaseError, decodeFunctionData, encodeFunctionData, type Hex, slice } fr
 import { chains, homeChain } from '../../chains/chains.ts';
 import type { Network, Networks } from '../../chains/network.ts';
 import { uniswap } from '../../chains/uniswap.ts';
-import {
-  type Market,
-  type MarketCall,
-  type MarketQuote,
-  MarketUnreachable,
-  type Trade,
-  type Wanted,
-} from '../../swaps/market.ts';
+import { type Market, type MarketCall, type MarketQuote, MarketUnreachable, type Trade } from '../../swaps/market.ts';
 import { routerAbi } from './abi.ts';
+import { askPrices, type Prices, worthAt } from './prices.ts';
 import { askQuote } from './quote.ts';
 
-/** Quotes of one block that are remembered. */
+/** Answers as of one block that are remembered. */
 const mostRemembered = 1_000;
 
 /** Uniswap v3 on the home chain. */
 export function createUniswapMarket(networks: Networks): Market {
-  let remembered: { readonly block: bigint; readonly quotes: Map<string, Promise<MarketQuote | undefined>> } = {
-    block: -1n,
-    quotes: new Map(),
-  };
+  const quotes = rememberForABlock<MarketQuote | undefined>();
+  const prices = rememberForABlock<Prices>();
 
-  async function quote(wanted: Wanted): Promise<MarketQuote | undefined> {
+  async function home(): Promise<{ readonly network: Network; readonly block: bigint }> {
     const network = networks.get(homeChain);
     if (network === undefined) throw new MarketUnreachable(`${homeChain} is switched off`);
-    const block = await newestBlock(network);
-    if (block > remembered.block) remembered = { block, quotes: new Map() };
-    const { quotes } = remembered;
-    const name = `${wanted.from}/${wanted.to}/${wanted.atomic}`;
-    const found = block === remembered.block ? quotes.get(name) : undefined;
-    if (found !== undefined) return found;
-    const asked = askQuote(network, wanted, block);
-    if (block === remembered.block && quotes.size < mostRemembered) {
-      quotes.set(name, asked);
-      asked.catch(() => quotes.delete(name));
-    }
-    return asked;
+    return { network, block: await newestBlock(network) };
   }
 
-  return { spender: uniswap.router, quote, trade, readWay };
+  return {
+    spender: uniswap.router,
+    async quote(wanted) {
+      const { network, block } = await home();
+      const { from, to, atomic, mostGas = '' } = wanted;
+      return quotes(block, `${from}/${to}/${atomic}/${mostGas}`, () => askQuote(network, wanted, block));
+    },
+    async worth(wanted) {
+      const { network, block } = await home();
+      return worthAt(await prices(block, 'all', () => askPrices(network, block)), wanted);
+    },
+    trade,
+    readWay,
+  };
+}
+
+/** What was asked as of the newest block is not asked again. */
+function rememberForABlock<T>() {
+  let remembered = { block: -1n, answers: new Map<string, Promise<T>>() };
+  return (block: bigint, name: string, ask: () => Promise<T>): Promise<T> => {
+    if (block > remembered.block) remembered = { block, answers: new Map() };
+    if (block < remembered.block) return ask();
+    const { answers } = remembered;
+    const found = answers.get(name);
+    if (found !== undefined) return found;
+    const asked = ask();
+    if (answers.size < mostRemembered) {
+      answers.set(name, asked);
+      asked.catch(() => answers.delete(name));
+    }
+    return asked;
+  };
 }
 
 /** Asked for no more often than the chain is looked at anyway. */

@@ -67,7 +67,7 @@ export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
       if (found === undefined) return send(reply.code(404), missingPage(context()));
       const { link, token } = found;
       const page = buyPage(viewOf(link, token), path('/buy/events', token));
-      return send(reply.code(phaseOf(link) === 'over' ? 410 : 200), page);
+      return send(reply.code(link.status === 'expired' ? 410 : 200), page);
     });
 
     scope.get('/buy/events', async (request, reply) => {
