@@ -179,7 +179,7 @@ describe('what nobody expects', () => {
     expect(await undecided()).toEqual([]);
   });
 
-  test('is surplus once when several read it at the same time', async () => {
+  test('is surplus once when several read it at the same time', { tags: ['matrix'] }, async () => {
     const came = await since();
     await gift(41n);
     await gift(42n);
@@ -245,7 +245,7 @@ describe('what comes with our own transaction', () => {
     await settle(which, end as StepEnd);
   });
 
-  test('is for that account all of it, however many transfers it is in', async () => {
+  test('is for that account all of it, however many transfers it is in', { tags: ['matrix'] }, async () => {
     const came = await since();
     const which = await plan('transaction');
     const calls = [submission(chains, await authorized(30n)), submission(chains, await authorized(31n))];
@@ -277,7 +277,7 @@ describe('what comes with our own transaction', () => {
     await settle(which, { state: 'confirmed', hash: own, blockNumber, gasCost: 0n });
   });
 
-  test('is surplus when the step has failed', async () => {
+  test('is surplus when the step has failed', { tags: ['matrix'] }, async () => {
     const came = await since();
     const secret = secretive();
     const which = await plan('transaction', 50n);
@@ -323,7 +323,7 @@ describe('what an authorization brings', () => {
     expect(await came()).toEqual({ surplus: 140n, named: 70n });
   });
 
-  test('is found among others of the same transaction', async () => {
+  test('is found among others of the same transaction', { tags: ['matrix'] }, async () => {
     const came = await since();
     const [first, second, third] = [await authorized(20n), await authorized(20n), await authorized(20n)];
     const which = await plan({ proof: proofOf(second) }, 20n);
@@ -344,7 +344,7 @@ describe('what an authorization brings', () => {
     expect(await wokenJobs(which)).toEqual([]);
   });
 
-  test('still comes to the account when the step that submits it has failed', async () => {
+  test('still comes to the account when the step that submits it has failed', { tags: ['matrix'] }, async () => {
     const came = await since();
     const authorization = await authorized(70n);
     const which = await plan({ proof: proofOf(authorization) }, 70n);
@@ -374,7 +374,7 @@ describe('what an authorization brings', () => {
     expect(await wokenJobs(which)).toEqual(['saga_MATIC']);
   });
 
-  test('is surplus once nobody can have meant it', async () => {
+  test('is surplus once nobody can have meant it', { tags: ['matrix'] }, async () => {
     const came = await since();
     const [one, other] = [await plan({ proof: null }, 60n), await plan({ proof: null })];
     const hash = await callAtOnce(passerBy, [submission(chains, await authorized(60n))]);
@@ -427,7 +427,7 @@ describe('what a message brings', () => {
     expect(await wokenJobs(which)).toEqual(['saga_MATIC']);
   });
 
-  test('is found among several of one transaction, and is no gift that came along', async () => {
+  test('is found among several of one transaction, and is no gift that came along', { tags: ['matrix'] }, async () => {
     const came = await since();
     const [ours, theirs] = [nonce(), nonce()];
     const which = await plan({ proof: messageProof(6, ours) });
@@ -442,7 +442,7 @@ describe('what a message brings', () => {
     expect(await wokenJobs(which)).toEqual(['saga_MATIC']);
   });
 
-  test('of another domain with the same nonce is another one', async () => {
+  test('of another domain with the same nonce is another one', { tags: ['matrix'] }, async () => {
     const came = await since();
     const same = nonce();
     await plan({ proof: messageProof(6, same) });
@@ -539,7 +539,7 @@ describe('a process that ends', () => {
 });
 
 describe('what waits for a decision', () => {
-  test('is not forgotten because a node does not know of it for a moment', async () => {
+  test('is not forgotten because a node does not know of it for a moment', { tags: ['matrix'] }, async () => {
     const came = await since();
     const which = await plan({ proof: null }, 65n);
     const authorization = await authorized(65n);

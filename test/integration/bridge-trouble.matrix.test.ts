@@ -157,7 +157,9 @@ describe('whatever the attestation service says', () => {
   });
 });
 
-test('of two that are alike each gets its own mint, also when the service mixes them up', async () => {
+test('of two that are alike each gets its own mint, also when the service mixes them up', {
+  tags: ['matrix'],
+}, async () => {
   const [one, two] = [await begin(), await begin()];
   for (const { id } of [one, two]) await world.goOn(id, 'waiting_attestation');
   const ofOne = await attestedOf(one.id);
@@ -170,7 +172,7 @@ test('of two that are alike each gets its own mint, also when the service mixes 
   for (const { user, id } of [one, two]) await expectArrived(user, id);
 });
 
-test('two on one chain at once leave each other what the protocol may take', async () => {
+test('two on one chain at once leave each other what the protocol may take', { tags: ['matrix'] }, async () => {
   const [one, two] = [await begin(), await begin()];
   for (const { id } of [one, two]) {
     await world.goOn(id, 'burning', world.step);
@@ -266,7 +268,7 @@ describe('somebody else delivers the message', () => {
     expect((await world.steps(id)).map(({ step }) => step)).toEqual(['fill', 'approve', 'burn']);
   });
 
-  test('before we have asked for ours: ours is dropped', async () => {
+  test('before we have asked for ours: ours is dropped', { tags: ['matrix'] }, async () => {
     const { user, id } = await begin();
     await world.goOn(id, 'minting');
     expect((await world.steps(id)).at(-1)).toMatchObject({ step: 'mint', state: 'ready' });
@@ -277,7 +279,7 @@ describe('somebody else delivers the message', () => {
     expect((await world.steps(id)).map(({ step }) => step)).toEqual(['fill', 'approve', 'burn']);
   });
 
-  test('while we ask for ours: the refusal is no failure', async () => {
+  test('while we ask for ours: the refusal is no failure', { tags: ['matrix'] }, async () => {
     const { user, id } = await begin();
     await world.goOn(id, 'minting');
     const attested = await attestedOf(id);

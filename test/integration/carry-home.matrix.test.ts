@@ -176,7 +176,7 @@ describe('whoever makes a wallet there', () => {
     expect(await world.balance(user)).toBe(0n);
   });
 
-  test('does not stop what is on its way', async () => {
+  test('does not stop what is on its way', { tags: ['matrix'] }, async () => {
     const user = await world.newUser();
     await carrier.deposit('BASE', user, 3_000_000n);
     await carrier.carry('BASE');
@@ -203,7 +203,7 @@ describe('whoever makes a wallet there', () => {
     await carrier.expectWhole();
   });
 
-  test('keeps what is credited in the same moment', async () => {
+  test('keeps what is credited in the same moment', { tags: ['matrix'] }, async () => {
     const user = await world.newUser();
     let keeping: Promise<void> | undefined;
     const txHash = await chains.mint('BASE', 'USDC', user.address, 123n);

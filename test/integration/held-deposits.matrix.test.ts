@@ -131,7 +131,7 @@ describe('a million that one node invents', () => {
     expect(deposits).toEqual([expect.objectContaining({ status: 'pending', amount: '1000000', transferId: null })]);
   });
 
-  test('is not believed because the same host is asked twice', async () => {
+  test('is not believed because the same host is asked twice', { tags: ['matrix'] }, async () => {
     await forgeTransfer(chains, homeChain, first, { to: user.address, atomic: million });
     const alone = networkOf(chains, homeChain, [first.url, `${first.url}/another-key`]);
     await read(alone);
@@ -163,7 +163,7 @@ describe('a million that one node invents', () => {
     await fits();
   });
 
-  test('at a house wallet is not surplus either', async () => {
+  test('at a house wallet is not surplus either', { tags: ['matrix'] }, async () => {
     const { address } = await houseWallet(db, 'treasury', homeChain);
     const before = await houseBalance(db, 'surplus', 'USDC', homeChain);
     await forgeTransfer(chains, homeChain, first, { to: address, atomic: million });
@@ -232,7 +232,7 @@ describe('while it is being credited, whoever reads it does not hold it a second
     await creditedOnce();
   });
 
-  test('because it was the last that there was room for', async () => {
+  test('because it was the last that there was room for', { tags: ['matrix'] }, async () => {
     await mint(large);
     await read();
     const arrival = await arrivalOf();
@@ -264,7 +264,9 @@ describe('a large deposit', () => {
     await fits();
   });
 
-  test('waits for a second node that is silent, beside one that is not, and then goes on by itself', async () => {
+  test('waits for a second node that is silent, beside one that is not, and then goes on by itself', {
+    tags: ['matrix'],
+  }, async () => {
     await mint(small);
     await mint(large);
     second.misbehave(() => 'down');
@@ -279,7 +281,7 @@ describe('a large deposit', () => {
     await fits();
   });
 
-  test('is not proven by a receipt in a block that the node itself does not have', async () => {
+  test('is not proven by a receipt in a block that the node itself does not have', { tags: ['matrix'] }, async () => {
     await mint(large);
     await read();
     const elsewhere = (result: { hash: Hex }) => ({ ...result, hash: `0x${'ab'.repeat(32)}` });
@@ -328,7 +330,9 @@ describe('a large deposit', () => {
     await fits();
   });
 
-  test('that the operator has seen is not released as something else that one node has made of it since', async () => {
+  test('that the operator has seen is not released as something else that one node has made of it since', {
+    tags: ['matrix'],
+  }, async () => {
     const txHash = await mint(large);
     await read();
     const { id, arrival } = await onlyHeld();
@@ -462,7 +466,7 @@ describe('what nobody could decide yet, because one node has not told yet what p
     expect((await onlyHeld()).arrival).toMatchObject({ atomic: million });
   });
 
-  test('counts within the hour when it is decided as well', async () => {
+  test('counts within the hour when it is decided as well', { tags: ['matrix'] }, async () => {
     await tell({ atomic: small, proofs: [] });
     await tell({ atomic: small, proofs: [proof] });
     const { rows } = await db.query('SELECT one_node FROM deposits WHERE tx_hash = $1', [txHash]);

@@ -27,7 +27,10 @@ async function registerFrom(service: Service, ip = freshAddress()): Promise<stri
   return reply.body.apiKey;
 }
 
-function behaves(start: () => Service[]) {
+/** Shared by instances it is the same again, so that npm test asks a few of it there. */
+function behaves(start: () => Service[], { isShared }: { readonly isShared: boolean }) {
+  const again = isShared ? { tags: ['matrix' as const] } : {};
+
   test('free accounts: of 100 requests at once exactly 60 pass, on all instances together', async () => {
     const services = start();
     const key = await registerFrom(services[0] as Service);
@@ -47,7 +50,7 @@ function behaves(start: () => Service[]) {
     expect(refused?.headers.get('ratelimit')).toMatch(/^"default";r=0;t=\d+$/);
   });
 
-  test('pro accounts: 300, from the moment of the change', async () => {
+  test('pro accounts: 300, from the moment of the change', again, async () => {
     const [service] = start() as [Service];
     const key = await registerFrom(service);
     await service.client.post('/account/tier', { tier: 'pro' }, key);
@@ -55,7 +58,7 @@ function behaves(start: () => Service[]) {
     expect(passed(await atOnce(310, () => service.client.get('/account', key)))).toBe(299);
   });
 
-  test('a key that uses up all requests of an account does not keep its owner from ending it', async () => {
+  test('a key that uses up all requests of an account does not keep its owner from ending it', again, async () => {
     const [service] = start() as [Service];
     const key = await registerFrom(service);
     const { body: stolen } = await service.client.post('/account/keys', { name: 'Stolen', scopes: ['read'] }, key);
@@ -79,24 +82,28 @@ function behaves(start: () => Service[]) {
     expect(passed(await atOnce(310, () => service.client.get('/account', key)))).toBe(310);
   });
 
-  test('without a key: 30 by address, invalid keys and unknown addresses included, and headers count down', async () => {
-    const [service] = start() as [Service];
-    const headers = { 'x-forwarded-for': freshAddress() };
-    const first = await service.client.request('GET', '/openapi.json', { headers });
-    expect(first.headers.get('ratelimit')).toMatch(/^"default";r=29;t=(59|60)$/);
-    const second = await service.client.request('GET', '/nothing', { headers });
-    expect(second.status).toBe(404);
-    expect(second.headers.get('ratelimit')).toMatch(/r=28/);
-    const third = await service.client.request('GET', '/account', { headers, key: 'pa_live_nonsense' });
-    expect(third.status).toBe(401);
-    expect(passed(await atOnce(40, () => service.client.request('GET', '/account', { headers })))).toBe(27);
-    const elsewhere = await service.client.request('GET', '/account', {
-      headers: { 'x-forwarded-for': freshAddress() },
-    });
-    expect(elsewhere.status).toBe(401);
-  });
+  test(
+    'without a key: 30 by address, invalid keys and unknown addresses included, and headers count down',
+    again,
+    async () => {
+      const [service] = start() as [Service];
+      const headers = { 'x-forwarded-for': freshAddress() };
+      const first = await service.client.request('GET', '/openapi.json', { headers });
+      expect(first.headers.get('ratelimit')).toMatch(/^"default";r=29;t=(59|60)$/);
+      const second = await service.client.request('GET', '/nothing', { headers });
+      expect(second.status).toBe(404);
+      expect(second.headers.get('ratelimit')).toMatch(/r=28/);
+      const third = await service.client.request('GET', '/account', { headers, key: 'pa_live_nonsense' });
+      expect(third.status).toBe(401);
+      expect(passed(await atOnce(40, () => service.client.request('GET', '/account', { headers })))).toBe(27);
+      const elsewhere = await service.client.request('GET', '/account', {
+        headers: { 'x-forwarded-for': freshAddress() },
+      });
+      expect(elsewhere.status).toBe(401);
+    },
+  );
 
-  test('a key counts against its account and not against the address', async () => {
+  test('a key counts against its account and not against the address', again, async () => {
     const [service] = start() as [Service];
     const ip = freshAddress();
     const headers = { 'x-forwarded-for': ip };
@@ -106,7 +113,7 @@ function behaves(start: () => Service[]) {
     expect((await service.client.request('GET', '/account', { headers, key })).status).toBe(200);
   });
 
-  test('a preflight and the pages outside the API are not counted', async () => {
+  test('a preflight and the pages outside the API are not counted', again, async () => {
     const [service] = start() as [Service];
     const headers = { 'x-forwarded-for': freshAddress() };
     for (let i = 0; i < 40; i++) {
@@ -125,7 +132,7 @@ describe('in process', () => {
     service = await startService(database, { env: limits });
   });
   afterAll(() => service.stop());
-  behaves(() => [service]);
+  behaves(() => [service], { isShared: false });
 });
 
 describe('X-Forwarded-For', () => {
@@ -194,7 +201,7 @@ describe('in Redis', { tags: ['redis'] }, () => {
     await Promise.all(services.map((service) => service.stop()));
     await redis.stop();
   });
-  behaves(() => services);
+  behaves(() => services, { isShared: true });
 
   test('while Redis is away each instance limits by itself, says so once, and shares again afterwards', async () => {
     const [service] = services as [Service, Service];

@@ -133,7 +133,7 @@ test('many wallets are swept in one transaction, and everything arrives', async 
   expect(world.log.lines('warn')).toEqual([]);
 });
 
-test('EURC is swept too, and a wallet on a chain that its owner never asked for', async () => {
+test('EURC is swept too, and a wallet on a chain that its owner never asked for', { tags: ['matrix'] }, async () => {
   const [user] = await world.newUsers(1);
   if (user === undefined) throw new Error('nobody was made');
   const before = await treasuryHolds('EURC');
@@ -199,7 +199,9 @@ test('what is not worth ten times its gas is left where it is, and so is everyth
   expect((await treasuryHolds()) - before).toBe(3_999_999n);
 });
 
-test('deposits gather for a while, but a full sweep is followed by the next at once', async () => {
+test('deposits gather for a while, but a full sweep is followed by the next at once', {
+  tags: ['matrix'],
+}, async () => {
   const users = await world.newUsers(5);
   await deposit(users, () => 100n);
   const before = await treasuryHolds();
@@ -298,7 +300,9 @@ describe('an authorization that was not used', () => {
     expect(rows).toEqual([{ moved: false }, { moved: true }]);
   });
 
-  test('may still be used by somebody at the last moment, and nothing is counted twice', async () => {
+  test('may still be used by somebody at the last moment, and nothing is counted twice', {
+    tags: ['matrix'],
+  }, async () => {
     const user = await world.newUser();
     await deposit([user], () => 100n);
     const before = await treasuryHolds();
@@ -321,7 +325,9 @@ describe('an authorization that was not used', () => {
   });
 });
 
-test('on a chain where nothing else is sent, the time of an authorization passes all the same', async () => {
+test('on a chain where nothing else is sent, the time of an authorization passes all the same', {
+  tags: ['matrix'],
+}, async () => {
   const user = await world.newUser();
   await deposit([user], () => 100n);
   const before = await treasuryHolds();
@@ -363,7 +369,7 @@ test('a wallet that the issuer has blocked holds nobody else up, and is told of 
   expect((await treasuryHolds()) - before).toBe(200n);
 });
 
-test('without gas a sweep waits, says so once, and goes on when there is some', async () => {
+test('without gas a sweep waits, says so once, and goes on when there is some', { tags: ['matrix'] }, async () => {
   const users = await world.newUsers(2);
   await deposit(users, () => 100n);
   const before = await treasuryHolds();
@@ -434,41 +440,37 @@ test('a sweep that the provider refuses for good is made anew when its authoriza
 
 describe('when the process ends nothing is lost or doubled', () => {
   for (const name of sweepSaga.checkpoints) {
-    test(
-      `at ${name}`,
-      oneOfMany({ isRepresentative: name === 'sweep.written' || name === 'sweep.judged' }),
-      async () => {
-        const users = await world.newUsers(3);
-        await deposit(users, ({ id }) => id);
-        const total = users.reduce((sum, { id }) => sum + id, 0n);
-        const [before, held, sent] = [await treasuryHolds(), await holdings('USDC'), await transactionsSent()];
-        let ended = false;
-        const checkpoint: Checkpoint = (reached) => {
-          if (reached !== name || ended) return;
-          ended = true;
-          throw new Ended(name);
-        };
-        // Each step is a new process: what only memory knew is gone.
-        for (let round = 0; round < 20 && !(ended && (await isSwept(users))); round++) {
-          await sweeperWith({ checkpoint })
-            .step()
-            .catch((error: unknown) => {
-              if (!(error instanceof Ended)) throw error;
-            });
-          await readChain();
-        }
-        expect(ended).toBe(true);
-        await sweepUp();
-        expect((await treasuryHolds()) - before).toBe(total);
-        expect(await holdings('USDC')).toBe(held);
-        const { rows } = await db.query<{ sweeps: bigint }>(
-          `SELECT count(DISTINCT sweep_id) AS sweeps FROM sweep_items WHERE address = ANY ($1)`,
-          [users.map(({ address }) => address)],
-        );
-        expect(rows).toEqual([{ sweeps: 1n }]);
-        expect((await transactionsSent()) - sent).toBe(1n);
-      },
-    );
+    test(`at ${name}`, oneOfMany({ isRepresentative: name === 'sweep.judged' }), async () => {
+      const users = await world.newUsers(3);
+      await deposit(users, ({ id }) => id);
+      const total = users.reduce((sum, { id }) => sum + id, 0n);
+      const [before, held, sent] = [await treasuryHolds(), await holdings('USDC'), await transactionsSent()];
+      let ended = false;
+      const checkpoint: Checkpoint = (reached) => {
+        if (reached !== name || ended) return;
+        ended = true;
+        throw new Ended(name);
+      };
+      // Each step is a new process: what only memory knew is gone.
+      for (let round = 0; round < 20 && !(ended && (await isSwept(users))); round++) {
+        await sweeperWith({ checkpoint })
+          .step()
+          .catch((error: unknown) => {
+            if (!(error instanceof Ended)) throw error;
+          });
+        await readChain();
+      }
+      expect(ended).toBe(true);
+      await sweepUp();
+      expect((await treasuryHolds()) - before).toBe(total);
+      expect(await holdings('USDC')).toBe(held);
+      const { rows } = await db.query<{ sweeps: bigint }>(
+        `SELECT count(DISTINCT sweep_id) AS sweeps FROM sweep_items WHERE address = ANY ($1)`,
+        [users.map(({ address }) => address)],
+      );
+      expect(rows).toEqual([{ sweeps: 1n }]);
+      expect((await transactionsSent()) - sent).toBe(1n);
+    });
   }
 
   async function transactionsSent(): Promise<bigint> {
