@@ -51,9 +51,9 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
-    // Two cores, and part of the time is spent waiting for chains, the database and processes: three files at once keep both cores busy.
-    maxWorkers: 3,
-    // Every file in the same three processes, one after another: a process for each would load the whole service each time.
+    // Two cores, and part of the time is spent waiting for chains, the database and processes: four files at once keep both cores busy.
+    maxWorkers: 4,
+    // Every file in the same four processes, one after another: a process for each would load the whole service each time.
     // See docs/decisions/0024-shared-test-processes.md for what that asks of a test.
     isolate: false,
     // Sources that were translated once are not translated again as long as they stay the same.

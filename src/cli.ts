@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Command } from 'commander';
 import { features } from './app/features.ts';
 import { readGivenSecrets } from './app/given-secrets.ts';
@@ -62,6 +63,10 @@ export async function main(
         await migrateDatabase({ config, url, features: list, logger, say });
       }),
     );
+  program
+    .command('secret')
+    .description('print a new secret for PAYWRIGHT_SECRET; it is kept nowhere')
+    .action(() => say(randomBytes(32).toString('base64')));
   program
     .command('rotate-secret')
     .description('seal everything with PAYWRIGHT_SECRET that PAYWRIGHT_SECRET_OLD has sealed')

@@ -8,6 +8,7 @@ import { parseUrl } from './parse-url.ts';
 import { Refusal } from './refusal.ts';
 import { refuseTwice } from './refuse-twice.ts';
 import { type Given, type Mode, type Settings, url, wholeNumber } from './settings.ts';
+import { suspiciousSettings } from './suspicious-settings.ts';
 import { type Machine, unsafeGround } from './unsafe-ground.ts';
 
 const urlList = z
@@ -114,6 +115,8 @@ export interface Config {
   readonly trustedProxies: BlockList;
   /** What outgoing requests may reach although it is private or http. Only ever filled in the sandbox. */
   readonly allowPrivateHosts: readonly HostAndPort[];
+  /** What an operator should look at, although the service starts with it. */
+  readonly warnings: readonly string[];
   /** What each feature has read, by the feature's name. */
   readonly settings: ReadonlyMap<string, unknown>;
 }
@@ -162,7 +165,8 @@ export function composeConfig(env: Given, declaring: readonly Declaring[], machi
     declaring.map(({ name }) => name),
   );
   const declared = declaring.flatMap(({ settings }) => settings ?? []);
-  const parsed = z.object({ ...ground, ...variablesOf(declared) }).safeParse(given);
+  const variables = { ...ground, ...variablesOf(declared) };
+  const parsed = z.object(variables).safeParse(given);
   if (!parsed.success) throw new Refusal(describeIssues(parsed.error.issues, given, declared));
   const values = parsed.data;
   if (values.PAYWRIGHT_MODE === 'live') {
@@ -174,6 +178,7 @@ export function composeConfig(env: Given, declaring: readonly Declaring[], machi
   const mode = values.PAYWRIGHT_MODE;
   return {
     ...toConfig(values),
+    warnings: mode === 'live' ? suspiciousSettings(given, variables) : [],
     settings: new Map(declaring.map(({ name, settings }) => [name, settings?.read(values as never, mode)])),
   };
 }
@@ -184,7 +189,7 @@ function variablesOf(declared: readonly Settings<unknown>[]): z.ZodRawShape {
   return Object.fromEntries(all);
 }
 
-function toConfig(env: Environment): Omit<Config, 'settings'> {
+function toConfig(env: Environment): Omit<Config, 'settings' | 'warnings'> {
   const sandbox = env.PAYWRIGHT_MODE === 'sandbox';
   return {
     mode: env.PAYWRIGHT_MODE,

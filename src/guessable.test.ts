@@ -2,6 +2,9 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { whyGuessable } from './guessable.ts';
 
+const hashOf = (algorithm: string, text: string, encoding: 'hex' | 'base64' | 'base64url') =>
+  createHash(algorithm).update(text).digest(encoding);
+
 test.each([
   ['x'.repeat(40), 'different characters'],
   ['abababababababababababababababababab', 'different characters'],
@@ -15,6 +18,18 @@ test.each([
   ['please-change-me-before-going-live-1', 'first to be tried'],
   ['my-very-long-Password-that-nobody-knows', 'first to be tried'],
   ['Paywright-production-2026-key-number-1', 'first to be tried'],
+  ['the quick brown fox jumps over the lazy dog', 'sentence'],
+  ['Four score and seven years ago our fathers brought forth', 'sentence'],
+  ['My dog is called Rufus and he is 7 years old', 'sentence'],
+  ['orbit lantern walnut fjord pepper', 'tried out'],
+  ['lantern-walnut-lantern-walnut-orbit-fjord', 'tried out'],
+  [hashOf('md5', '', 'hex'), 'hash of something'],
+  [hashOf('md5', 'password', 'hex'), 'hash of something'],
+  [hashOf('md5', 'password\n', 'hex').toUpperCase(), 'hash of something'],
+  [hashOf('sha1', 'sunshine', 'hex'), 'hash of something'],
+  [hashOf('sha256', '', 'hex'), 'hash of something'],
+  [hashOf('sha256', '', 'base64'), 'hash of something'],
+  [hashOf('sha256', 'password1', 'base64url'), 'hash of something'],
 ])('%s is guessable', (secret, why) => {
   expect(whyGuessable(secret)).toContain(why);
 });
@@ -25,5 +40,8 @@ test('nothing that chance has made is', () => {
     expect(whyGuessable(random.toString('hex', 0, 16))).toBeUndefined();
     expect(whyGuessable(random.toString('base64'))).toBeUndefined();
   }
-  expect(whyGuessable('orbit lantern walnut fjord pepper mosaic quiver tundra')).toBeUndefined();
+  for (const separator of [' ', '-', '.', '_']) {
+    const words = ['orbit', 'lantern', 'walnut', 'fjord', 'pepper', 'mosaic', 'quiver', 'tundra'];
+    expect(whyGuessable(words.join(separator))).toBeUndefined();
+  }
 });

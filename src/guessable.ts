@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto';
+import { commonPasswords } from './accounts/passwords/common-passwords.ts';
+
 const fewestDifferent = 8;
 const keyboardRows = ['qwertyuiop', 'asdfghjkl', 'zxcvbnm', '1234567890'];
 
@@ -14,7 +17,69 @@ export function whyGuessable(secret: string): string | undefined {
   if (new Set(secret).size < fewestDifferent) return `it has fewer than ${fewestDifferent} different characters`;
   if (shareRepeated(secret) > 3 / 5) return 'it repeats itself';
   if (shareOfSteps(secret) > 2 / 3) return 'it follows the alphabet or the keyboard';
-  return undefined;
+  if (isHashOfCommon(secret)) return 'it is the hash of something that is tried early';
+  const words = wordsOf(secret);
+  if (words !== undefined && isSentence(words)) return 'it is a sentence, and not words that chance has chosen';
+  const bits = words === undefined ? bitsOfText(secret) : bitsPerWord * new Set(words).size;
+  return bits < fewestBits ? 'it could be tried out' : undefined;
+}
+
+/** MD5, SHA-1 or SHA-256 of nothing or of a common password, with or without the end of the line, however it is written. */
+function isHashOfCommon(secret: string): boolean {
+  const read = [Buffer.from(secret, 'hex'), Buffer.from(secret, 'base64')];
+  const lengths: readonly number[] = Object.values(hashes);
+  const digests = read.filter(({ length }) => lengths.includes(length)).map(shorten);
+  return digests.some((digest) => commonDigests().has(digest));
+}
+
+const hashes = { md5: 16, sha1: 20, sha256: 32 } as const;
+
+/** The beginning is enough to know a digest by, and takes less room. */
+const shorten = (digest: Buffer) => digest.toString('latin1', 0, 8);
+
+let remembered: WeakRef<ReadonlySet<string>> | undefined;
+
+/** Made once when the service starts, and let go afterwards. */
+function commonDigests(): ReadonlySet<string> {
+  const kept = remembered?.deref();
+  if (kept !== undefined) return kept;
+  const made = new Set<string>();
+  for (const word of ['', ...commonPasswords()])
+    for (const text of [word, `${word}\n`])
+      for (const name of Object.keys(hashes)) made.add(shorten(createHash(name).update(text).digest()));
+  remembered = new WeakRef(made);
+  return made;
+}
+
+/** The words of a passphrase, in lower case. Undefined for everything that does not consist of words. */
+function wordsOf(secret: string): readonly string[] | undefined {
+  const pieces = secret.split(/[\s._,;:!?/+-]+/).filter((piece) => piece !== '');
+  const words = pieces.filter((piece) => /^(?:[a-z]+|[A-Z][a-z]*|[A-Z]+)(?:['’][a-z]+)?$/.test(piece));
+  return words.length >= 4 && words.length >= pieces.length * 0.7 ? words.map((word) => word.toLowerCase()) : undefined;
+}
+
+/** What sentences are held together by. Lists of words for passphrases have hardly any of these. */
+const littleWords = new Set(
+  `a about after all also am an and any are as at be been but by can could did do does for from had has have he her his how i if in into is it
+   its just like me more my no not of on one only or other our out over she so some than that the their them then there these they this to up us
+   was we were what when where which who will with would you your`.split(/\s+/),
+);
+
+function isSentence(words: readonly string[]): boolean {
+  return words.filter((word) => littleWords.has(word)).length * 6 >= words.length;
+}
+
+/** A word of a list of a few thousand. */
+const bitsPerWord = 12;
+
+/** As many as seven such words, or twenty hexadecimal digits. */
+const fewestBits = 80;
+
+/** What its characters would carry if each stood there as often by chance. */
+function bitsOfText(text: string): number {
+  const counts = new Map<string, number>();
+  for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);
+  return [...counts.values()].reduce((sum, count) => sum + count * Math.log2(text.length / count), 0);
 }
 
 /** Which part of it, at most, is what stands a certain distance before it: all of it where one piece comes over and over. */

@@ -1,8 +1,11 @@
+import { isIP } from 'node:net';
+import { chains, homeChain } from './chains/chains.ts';
 import { isPlainHttp } from './chains/plain-http.ts';
 import { isInTheClear } from './db/in-the-clear.ts';
 import { whyGuessable } from './guessable.ts';
 import { parseRanges, trustsEverybody } from './http/trusted-proxies.ts';
 import { isLoopback } from './loopback.ts';
+import { isPublicAddress } from './outgoing/public-address.ts';
 import { parseUrl } from './parse-url.ts';
 import { type Given, missing } from './settings.ts';
 
@@ -12,6 +15,7 @@ interface Ground extends Readonly<Record<string, unknown>> {
   readonly MIGRATION_DATABASE_URL?: string | undefined;
   readonly REDIS_URL?: string | undefined;
   readonly PUBLIC_URL?: string | undefined;
+  readonly EURC_ADDRESS_MATIC?: string | undefined;
   readonly PAYWRIGHT_SECRET?: string | undefined;
   readonly PAYWRIGHT_SECRET_FILE?: string | undefined;
   readonly PAYWRIGHT_SECRET_NEXT?: string | undefined;
@@ -30,6 +34,8 @@ export function unsafeGround(env: Ground, given: Given, machine: Machine): reado
     ...missingGround(env),
     ...unsafeNodes(env),
     ...unsafePlaces(env),
+    ...unsafeAddress(env),
+    ...unsafeToken(env),
     ...unsafeSecret(env, machine),
     ...unsafeDoors(env, given, machine),
   ];
@@ -68,15 +74,55 @@ function unsafePlaces({ DATABASE_URL, MIGRATION_DATABASE_URL, REDIS_URL, PUBLIC_
   return problems;
 }
 
+/** It stands in links and in what is signed, and the whole world reads it. */
+function unsafeAddress({ PUBLIC_URL }: Ground): string[] {
+  const address = parseUrl(PUBLIC_URL ?? '');
+  if (address === undefined) return [];
+  const host = address.hostname.replace(/^\[(.*)\]$/, '$1');
+  const isInside = isLoopback(host) || (isIP(host) !== 0 ? !isPublicAddress(host) : !host.includes('.'));
+  return [
+    ...(address.username !== '' || address.password !== ''
+      ? ['PUBLIC_URL is unsafe: it must not hold a password']
+      : []),
+    ...(isInside ? ['PUBLIC_URL is unsafe: nobody outside of your network reaches this address'] : []),
+  ];
+}
+
+function unsafeToken({ EURC_ADDRESS_MATIC: address }: Ground): string[] {
+  if (address === undefined) return [];
+  if (BigInt(address) === 0n) return ['EURC_ADDRESS_MATIC is unsafe: there is no contract at the zero address'];
+  const isUsdc = BigInt(address) === BigInt(chains[homeChain].tokens.USDC);
+  return isUsdc ? ['EURC_ADDRESS_MATIC is unsafe: it is the address of USDC'] : [];
+}
+
 function unsafeSecret(env: Ground, machine: Machine): string[] {
   if (env.PAYWRIGHT_SECRET === undefined && env.PAYWRIGHT_SECRET_FILE === undefined) {
     return ['PAYWRIGHT_SECRET is missing: it protects API keys and the wallet seed (or PAYWRIGHT_SECRET_FILE)'];
   }
   // The one that goes may be a bad one, which may be why it goes.
   return [
+    ...sharedSecret(env),
     ...guessableSetting('PAYWRIGHT_SECRET', env.PAYWRIGHT_SECRET, env.PAYWRIGHT_SECRET_FILE, machine),
     ...guessableSetting('PAYWRIGHT_SECRET_NEXT', env.PAYWRIGHT_SECRET_NEXT, env.PAYWRIGHT_SECRET_NEXT_FILE, machine),
   ];
+}
+
+/** Whoever may read the configuration of a database would have it. */
+function sharedSecret({ PAYWRIGHT_SECRET: secret, ...env }: Ground): string[] {
+  return (['DATABASE_URL', 'MIGRATION_DATABASE_URL', 'REDIS_URL'] as const).flatMap((name) => {
+    const password = parseUrl(env[name] ?? '')?.password ?? '';
+    return password !== '' && [password, decodeText(password)].includes(secret ?? '')
+      ? [`PAYWRIGHT_SECRET is unsafe: it is the password of ${name}`]
+      : [];
+  });
+}
+
+function decodeText(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function guessableSetting(
@@ -96,7 +142,7 @@ function guessableSetting(
 
 function guessable(name: string, secret: string): string[] {
   const why = whyGuessable(secret);
-  return why === undefined ? [] : [`${name} is unsafe: ${why}. Take the output of: openssl rand -base64 32`];
+  return why === undefined ? [] : [`${name} is unsafe: ${why}. Take the output of: paywright secret`];
 }
 
 function unsafeDoors(env: Ground, given: Given, { isRoot }: Machine): string[] {
@@ -112,6 +158,8 @@ function unsafeDoors(env: Ground, given: Given, { isRoot }: Machine): string[] {
   if (given['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
     problems.push('NODE_TLS_REJECT_UNAUTHORIZED=0 is unsafe: certificates would not be checked');
   }
+  const options = /--(?:inspect|insecure-http-parser)[a-z-]*/.exec(given['NODE_OPTIONS'] ?? '')?.[0];
+  if (options !== undefined) problems.push(`NODE_OPTIONS is unsafe: ${options} opens the process to others`);
   if (isRoot) problems.push('The user is unsafe: run it as one of its own, not as root');
   return problems;
 }

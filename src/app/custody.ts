@@ -1,6 +1,7 @@
 import type { WalletSource } from '../accounts/register.ts';
 import { type ChainId, chains, homeChain } from '../chains/chains.ts';
 import { createNetworks, type NetworkSettings, type Networks } from '../chains/network.ts';
+import { lookUpWitnesses } from '../chains/witness.ts';
 import type { Checkpoint } from '../checkpoint.ts';
 import type { Config } from '../config.ts';
 import { type Database, openDatabase } from '../db/database.ts';
@@ -46,7 +47,7 @@ export interface CustodyParts {
 }
 
 export async function openCustody(parts: CustodyParts): Promise<Custody> {
-  const networks = createNetworks(withCeilings(parts.config, parts.localChains ?? liveChains(parts.config)));
+  const networks = createNetworks(withCeilings(parts.config, parts.localChains ?? (await liveChains(parts.config))));
   const custody = await chooseProvider(parts, networks);
   await openHouseWallets(parts.db, custody.provider, networks);
   await beginChains(parts.db, networks);
@@ -93,12 +94,14 @@ async function chooseProvider(parts: CustodyParts, networks: Networks) {
 /** How often a chain is looked at: about once a block, and never so often that a free RPC address would mind. */
 const livePollMs = 4_000;
 
-function liveChains({ rpcUrls, eurcOnPolygon }: Config): ReadonlyMap<ChainId, NetworkSettings> {
+async function liveChains({ rpcUrls, eurcOnPolygon }: Config): Promise<ReadonlyMap<ChainId, NetworkSettings>> {
+  const witness = await lookUpWitnesses([...rpcUrls.values()].flat());
   return new Map(
     Array.from(rpcUrls, ([id, urls]) => [
       id,
       {
         urls,
+        witness,
         confirmations: chains[id].confirmations,
         pollMs: livePollMs,
         ...(id === homeChain && eurcOnPolygon && { tokens: [{ asset: 'EURC', address: eurcOnPolygon }] }),

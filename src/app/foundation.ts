@@ -45,6 +45,7 @@ import { type Meters, openMeters } from './meters.ts';
 import { openOnRamps } from './on-ramps.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { openStore, openStoreDatabase } from './store.ts';
+import { warnOperator } from './warn-operator.ts';
 
 /** What every role stands on, and every feature with it. */
 export interface Foundation extends Parts, AdapterParts {
@@ -86,6 +87,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   await prepareDatabase(store.url, { features, logger, patience: { lockMs, patienceMs, say } });
   const db = openStoreDatabase(store, config, logger);
   closers.push(() => db.close());
+  await warnOperator(db, config, logger);
   const { secrets, close: letSecretGo } = await openSecrets({
     db,
     url: store.url,

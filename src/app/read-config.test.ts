@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { accounts } from '../accounts/feature.ts';
+import { chains } from '../chains/chains.ts';
 import { deposits } from '../deposits/feature.ts';
 import { Refusal } from '../refusal.ts';
 import type { Given } from '../settings.ts';
@@ -163,6 +164,23 @@ describe('live mode', () => {
       'MIGRATION_DATABASE_URL is unsafe: over a network it needs TLS',
     ],
     [{ PAYWRIGHT_SECRET_NEXT: 'x'.repeat(40) }, 'PAYWRIGHT_SECRET_NEXT is unsafe: it has fewer than 8'],
+    [{ PUBLIC_URL: 'https://ada:hunter2@pay.example.com' }, 'PUBLIC_URL is unsafe: it must not hold a password'],
+    [{ PUBLIC_URL: 'https://10.0.0.7' }, 'PUBLIC_URL is unsafe: nobody outside of your network'],
+    [{ PUBLIC_URL: 'https://[::1]:8402' }, 'PUBLIC_URL is unsafe: nobody outside'],
+    [{ PUBLIC_URL: 'https://payments' }, 'PUBLIC_URL is unsafe: nobody outside'],
+    [{ EURC_ADDRESS_MATIC: `0x${'0'.repeat(40)}` }, 'EURC_ADDRESS_MATIC is unsafe: there is no contract'],
+    [{ EURC_ADDRESS_MATIC: chains.MATIC.tokens.USDC.toLowerCase() }, 'EURC_ADDRESS_MATIC is unsafe: it is the address'],
+    [{ NODE_OPTIONS: '--max-old-space-size=4096 --inspect=0.0.0.0' }, 'NODE_OPTIONS is unsafe: --inspect opens'],
+    [{ NODE_OPTIONS: '--insecure-http-parser' }, 'NODE_OPTIONS is unsafe: --insecure-http-parser opens'],
+    [{ TRUSTED_PROXIES: '104.0.0.0/7' }, 'TRUSTED_PROXIES is unsafe'],
+    [
+      { WALLET_PROVIDER: 'circle', CIRCLE_API_KEY: 'TEST_API_KEY:a:hunter2' },
+      'CIRCLE_API_KEY is unsafe: it is a key for',
+    ],
+    [
+      { DATABASE_URL: `postgres://u:${encodeURIComponent(String(live.PAYWRIGHT_SECRET))}@127.0.0.1/d` },
+      'PAYWRIGHT_SECRET is unsafe: it is the password of DATABASE_URL',
+    ],
     [{ DENY_LIST_FILE: '' }, 'DENY_LIST_FILE is missing: addresses that no money goes to'],
     [{ X402_FACILITATOR_URL: 'http://pay.example' }, 'X402_FACILITATOR_URL is unsafe'],
   ])('refuses %j', (env, sentence) => {
@@ -204,6 +222,31 @@ describe('live mode', () => {
       );
     },
   );
+
+  test('starts with what is only strange, and tells of it without its value', () => {
+    expect(readLive({}).warnings).toEqual([]);
+    const strange = readLive({
+      RATE_LIMIT_FREE_PER_MINTUE: '60',
+      PUBLC_URL: 'https://hunter2.example.com',
+      PAYWRIGHT_SECRETS: 'hunter2',
+      RATE_LIMIT_PRO_PER_MINUTE: '300000',
+      SOMETHING_ELSE: 'of another program',
+      PATH: '/usr/bin',
+    });
+    expect(strange.warnings).toEqual([
+      'RATE_LIMIT_FREE_PER_MINTUE is not a setting. Did you mean RATE_LIMIT_FREE_PER_MINUTE?',
+      'PUBLC_URL is not a setting. Did you mean PUBLIC_URL?',
+      'PAYWRIGHT_SECRETS is not a setting. Did you mean PAYWRIGHT_SECRET?',
+      'RATE_LIMIT_PRO_PER_MINUTE is 1000 times the usual 300: as good as no limit',
+    ]);
+    const open = 'DATABASE_URL has no password: whoever reaches the database would be let in';
+    expect(readLive({ DATABASE_URL: 'postgres://paywright@127.0.0.1/d' }).warnings).toEqual([open]);
+    for (const url of ['postgres:///d?host=/var/run/postgresql', 'postgres://paywright@%2Fvar%2Frun/d']) {
+      expect(readLive({ DATABASE_URL: url }).warnings).toEqual([]);
+    }
+    expect(readLive({ DATABASE_URL: 'postgres://paywright@127.0.0.1/d', PGPASSWORD: 'p' }).warnings).toEqual([]);
+    expect(readConfig({ PUBLC_URL: 'https://pay.example.com' }).warnings).toEqual([]);
+  });
 
   test('does not run as root', () => {
     expect(() => readLive({}, { isRoot: true })).toThrow(

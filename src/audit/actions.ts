@@ -16,6 +16,7 @@ export const auditActions = {
   'webhook.created': 'Events of the account are told to a URL.',
   'webhook.deleted': 'Events of the account are not told to a URL any more.',
   'merchant.changed': 'A domain was registered, or its orders go to another URL.',
+  'merchant.proved': 'A domain has shown that it is the account’s. What it was owed is in the balance.',
   'merchant.given_up': 'A domain is not the account’s any more.',
   'account.frozen': 'The account can receive but not send.',
   'account.unfrozen': 'The account can send again.',

@@ -5,6 +5,7 @@ import { type ChainId, chainIds, chains, homeChain } from './chains.ts';
 import { coinTokens } from './coins.ts';
 import { discreetHttp } from './discreet-transport.ts';
 import { type FeeCeiling, usualCeiling } from './fee-ceiling.ts';
+import { witnessOf } from './witness.ts';
 
 export interface Token {
   readonly asset: Asset;
@@ -13,7 +14,7 @@ export interface Token {
 
 /** One of the addresses that a chain is reached at, and asked alone: nobody answers in its place. */
 export interface ChainNode {
-  /** Nodes of one host are one witness, because whoever runs it runs them all. */
+  /** Who answers there, as `witnessOf` finds it: nodes of one host are one witness, because whoever runs it runs them all. */
   readonly host: string;
   readonly client: PublicClient;
 }
@@ -57,6 +58,8 @@ export interface NetworkSettings {
   readonly feeCeiling?: FeeCeiling;
   /** Only where no block comes by itself: mines one if its time has come and there is none yet. */
   readonly letTimePass?: (client: PublicClient, until: bigint) => Promise<void>;
+  /** Who answers at each of them, where more is known than their names say. */
+  readonly witness?: (url: string) => string;
   /** Instead of the usual way to ask a node. */
   readonly transport?: (url: string, timeoutMs: number) => Transport;
   /** Only where the chain tells of its blocks. */
@@ -77,7 +80,7 @@ export function createNetworks(settings: ReadonlyMap<ChainId, NetworkSettings>):
 
 function createNetwork(id: ChainId, settings: NetworkSettings): Network {
   const { urls, confirmations, pollMs, tokens = [], feeCeiling = usualCeiling(id), letTimePass, onBlock } = settings;
-  const { transport = discreetHttp } = settings;
+  const { transport = discreetHttp, witness = witnessOf } = settings;
   const { name, chainId, native, tokens: own } = chains[id];
   const chain = defineChain({
     id: chainId,
@@ -96,14 +99,14 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
       ),
     );
   const client = inOrder(urls);
-  const review = reviewOrder(urls);
+  const review = reviewOrder(urls, witness);
   const listed = (addresses: Readonly<Record<string, `0x${string}`>>): Token[] =>
     Object.entries(addresses).map(([asset, address]) => ({ asset: asset as Asset, address }));
   const known = listed(own).filter(({ asset }) => !tokens.some((token) => token.asset === asset));
   return {
     id,
     client,
-    nodes: urls.map((url) => ({ host: hostOf(url), client: connect(transport(url, requestTimeoutMs)) })),
+    nodes: urls.map((url) => ({ host: witness(url), client: connect(transport(url, requestTimeoutMs)) })),
     reviewer: review && inOrder(review),
     confirmations,
     pollMs,
@@ -114,14 +117,14 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
   };
 }
 
-function hostOf(url: string): string {
-  return new URL(url).hostname.toLowerCase().replace(/\.$/, '');
-}
-
 /** Nodes of other hosts than the first one's, from the last on; then the others. Undefined when one host runs them all. */
-function reviewOrder(urls: readonly string[]): readonly string[] | undefined {
-  const [first = ''] = urls;
-  const isOther = (url: string) => hostOf(url) !== hostOf(first);
+function reviewOrder(
+  urls: readonly string[],
+  witness: NonNullable<NetworkSettings['witness']>,
+): readonly string[] | undefined {
+  const [first] = urls;
+  if (first === undefined) return undefined;
+  const isOther = (url: string) => witness(url) !== witness(first);
   if (!urls.some(isOther)) return undefined;
   return [...urls.filter(isOther).toReversed(), ...urls.filter((url) => !isOther(url))];
 }

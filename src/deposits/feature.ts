@@ -31,7 +31,7 @@ export const deposits: Feature<DepositSettings> = {
   settings: defineSettings({
     variables: { DEPOSIT_ONE_NODE_LIMIT: wholeNumber(0, 1_000_000_000, notGiven) },
     readme: [
-      '| `DEPOSIT_ONE_NODE_LIMIT` | live `1000`, sandbox none | what arrives on a chain above this (in USDC, EURC or DAI; 0.1 ETH or 333 MATIC count as 1000), or beyond ten times as much in an hour, is credited only when nodes of two hosts in `RPC_URLS_…` show it, on rollups in a finalized block; otherwise it is held for `paywright deposits`. Live takes 100000 at most |',
+      '| `DEPOSIT_ONE_NODE_LIMIT` | live `1000`, sandbox none | what arrives on a chain above this (in USDC, EURC or DAI; 0.1 ETH or 333 MATIC count as 1000), or beyond twice as much in an hour, is credited only when nodes of two providers in `RPC_URLS_…` show it, on rollups in a finalized block; otherwise it is held for `paywright deposits`. Live takes 100000 at most |',
     ],
     harmless: ['DEPOSIT_ONE_NODE_LIMIT'],
     read({ DEPOSIT_ONE_NODE_LIMIT: given }, mode) {

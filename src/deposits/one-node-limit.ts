@@ -11,7 +11,7 @@ export interface OneNodeLimit {
 }
 
 /** Somebody who controls a node could split what he invents, so small deposits count together as well. */
-const timesAnHour = 10n;
+const timesAnHour = 2n;
 
 export function oneNodeLimit(wholeUnits: number): OneNodeLimit {
   const atOnce = BigInt(wholeUnits) * 1_000_000n;

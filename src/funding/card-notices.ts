@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Database } from '../db/database.ts';
+import { countsFailures } from '../http/doors.ts';
 import { httpErrors } from '../http/errors.ts';
 import { defineErrors } from '../http/problem.ts';
 import type { Logger } from '../logger.ts';
@@ -23,7 +24,7 @@ const noticeErrors = defineErrors({
   },
 });
 
-/** Where a card company tells what became of a payment. It has no API key of ours, and is not counted. */
+/** Where a card company tells what became of a payment. It has no API key of ours, and counts only when it is wrong. */
 function noticePath(name: string): string {
   return `/api/funding/${name}/notices`;
 }
@@ -38,7 +39,7 @@ export function addCardNotices(app: FastifyInstance, { db, onRamps, logger }: Ca
 
     for (const { name, readNotice } of onRamps) {
       if (readNotice === undefined) continue;
-      scope.post(noticePath(name), { bodyLimit: bodyLimitBytes }, async (request, reply) => {
+      scope.post(noticePath(name), { bodyLimit: bodyLimitBytes, ...countsFailures }, async (request, reply) => {
         const update = readOrRefuse(readNotice, request, logger.child({ provider: name, requestId: request.id }));
         if (update !== undefined) await note(update, name, request.id);
         return reply.send({ received: true });
@@ -47,6 +48,7 @@ export function addCardNotices(app: FastifyInstance, { db, onRamps, logger }: Ca
         method: ['GET', 'PUT', 'PATCH', 'DELETE'],
         url: noticePath(name),
         exposeHeadRoute: false,
+        ...countsFailures,
         handler: async () => {
           throw httpErrors.method_not_allowed(undefined, { headers: { Allow: 'POST' } });
         },

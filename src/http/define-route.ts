@@ -91,6 +91,8 @@ export interface RequestCount {
   payer(payer: string, limit: number): Promise<void>;
   /** The shop whose signature was verified, by its domain. */
   shop(domain: string, limit: number): Promise<void>;
+  /** Before anything is verified, which takes time: so often an address may be wrong. The answer takes it out of the count again. */
+  trial(): Promise<() => Promise<void>>;
   /** The address that it came from: nobody has paid for it. The answer takes it out of the count again. */
   address(): Promise<() => Promise<void>>;
 }

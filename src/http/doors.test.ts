@@ -5,7 +5,9 @@ import { monotonicClock } from '../clock.ts';
 import { createMemoryLimiter } from '../rate-limit/memory-limiter.ts';
 import { createSecrets } from '../secrets.ts';
 import { type Caller, defineRoute, ok, scopes } from './define-route.ts';
-import { createReadiness } from './health.ts';
+import { countsFailures } from './doors.ts';
+import { httpErrors } from './errors.ts';
+import { addHealth, createReadiness } from './health.ts';
 import { createServer } from './server.ts';
 import { parseRanges, toBlockList } from './trusted-proxies.ts';
 
@@ -33,6 +35,7 @@ const sold = defineRoute(
 
 function open(proxies = '127.0.0.1', known: readonly string[] = []) {
   let lookups = 0;
+  let verified = 0;
   const lines: string[] = [];
   const app = createServer({
     config: { rateLimits: limits, trustedProxies: toBlockList(parseRanges(proxies) ?? []) },
@@ -41,7 +44,15 @@ function open(proxies = '127.0.0.1', known: readonly string[] = []) {
     limiter: createMemoryLimiter(monotonicClock),
     secrets: createSecrets('s'.repeat(32)),
     logger: pino({}, { write: (line: string) => void lines.push(line) }),
-    pages: (pages) => pages.get('/', async () => 'a page'),
+    pages: (pages) => {
+      pages.get('/', async () => 'a page');
+      pages.get('/api/notices', countsFailures, async ({ url }) => {
+        verified++;
+        if (url.endsWith('?is=good')) return 'heard';
+        throw httpErrors.unauthorized();
+      });
+      addHealth(pages, async () => []);
+    },
     authenticate(token, { mayAsk }) {
       if (known.includes(token)) return ada;
       const lookUp = async () => {
@@ -60,8 +71,26 @@ function open(proxies = '127.0.0.1', known: readonly string[] = []) {
     };
     return (await app.inject({ url, headers })).statusCode;
   };
-  return { app, ask, lookups: () => lookups, lines };
+  return { app, ask, lookups: () => lookups, verified: () => verified, lines };
 }
+
+test('what others tell us counts only when it is wrong, and is then not verified any more', async () => {
+  const { ask, verified } = open();
+  for (let time = 0; time < 10; time++) expect(await ask('/api/notices?is=good')).toBe(200);
+  for (let time = 0; time < 3; time++) expect(await ask('/api/notices')).toBe(401);
+  expect(verified()).toBe(13);
+  for (let time = 0; time < 5; time++) expect(await ask('/api/notices')).toBe(429);
+  expect(verified()).toBe(13);
+  expect(await ask('/api/notices?is=good', { ip: '192.0.2.2' })).toBe(200);
+});
+
+test('a load balancer may ask all the time, and what only looks like its question counts', async () => {
+  const { ask } = open();
+  for (let time = 0; time < 20; time++) expect(await ask('/health?now')).toBe(200);
+  const answers: number[] = [];
+  for (let time = 0; time < 6; time++) answers.push(await ask(`/health/${time}`));
+  expect(answers).toEqual([404, 404, 404, 404, 404, 429]);
+});
 
 test('an invented key is looked up only as long as its address has room', async () => {
   const { ask, lookups } = open();
@@ -136,7 +165,7 @@ test('pages have a limit of their own, and whether the process lives has none', 
   expect(await ask('/ready')).toBe(429);
   expect(await ask('/api/nothing')).toBe(404);
   expect(await ask('/', { ip: '192.0.2.9' })).toBe(200);
-  for (let time = 0; time < 7; time++) expect(await ask('/health')).toBe(404);
+  for (let time = 0; time < 7; time++) expect(await ask('/health')).toBe(200);
 });
 
 test('pages are counted by the /48 too', async () => {

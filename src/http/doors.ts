@@ -14,6 +14,7 @@ import {
   limitsOfAddress,
   limitsOfCaller,
   limitsOfPages,
+  limitsOfTrials,
 } from './rate-limits.ts';
 
 /** Whoever comes with a bearer token. */
@@ -91,10 +92,22 @@ export function createApiDoor({ config, authenticate, limiter }: DoorOptions): o
   };
 }
 
+/** What others tell us of their own accord, such as a wallet provider: only what turns out to be bad counts, for its address. */
+export const countsFailures = { config: { countsFailures: true } } as const;
+
 /** Everything else does, except what the API counts and what a load balancer asks all the time. */
-export function createPageDoor({ config, limiter }: DoorOptions): onRequestHookHandler {
-  return (request, _reply, done) => {
-    if (/^\/(?:api|health)(?:[/?]|$)/.test(request.url)) {
+export function createPageDoor(options: DoorOptions): onRequestHookHandler {
+  const { config, limiter } = options;
+  return (request, reply, done) => {
+    if (isCountedByFailures(request)) {
+      whenSettled(
+        () => refuseWithoutRoom(options, request, reply),
+        done,
+        () => done(),
+      );
+      return;
+    }
+    if (/^\/(?:api(?:[/?]|$)|health(?:\?|$))/.test(request.url)) {
       done();
       return;
     }
@@ -110,6 +123,13 @@ export function createPageDoor({ config, limiter }: DoorOptions): onRequestHookH
   };
 }
 
+/** Counts nothing, and refuses whoever has been wrong too often. */
+async function refuseWithoutRoom(options: DoorOptions, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const giveBack = await countLate(options, request, reply).address();
+  await giveBack();
+  request.isCounted = false;
+}
+
 /** For a request that was not counted at the door; any other has been counted already. */
 export function countLate(
   { config, limiter }: DoorOptions,
@@ -123,11 +143,18 @@ export function countLate(
     if (counted !== undefined) applyDecision(reply, counted);
     return counted;
   };
+  const ofAddress = () => count(limitsOfAddress(config.rateLimits, addressOf(request)));
   return {
+    trial: async () => {
+      const counted = await count(limitsOfTrials(config.rateLimits, addressOf(request)));
+      // It passed, and is still to be counted for whoever it turns out to be of.
+      request.isCounted = false;
+      return async () => counted?.decision.giveBack();
+    },
     payer: async (payer, limit) => void (await count([{ bucket: `payer:${payer.toLowerCase()}`, limit }])),
     shop: async (domain, limit) => void (await count([{ bucket: `shop:${domain}`, limit }])),
     address: async () => {
-      const counted = await count(limitsOfAddress(config.rateLimits, addressOf(request)));
+      const counted = await ofAddress();
       return async () => counted?.decision.giveBack();
     },
   };
@@ -156,10 +183,15 @@ export async function countFailed(
  * that is nobody's is counted at the door: by then it has been looked for.
  */
 function countsItself(request: FastifyRequest): boolean {
+  if (isCountedByFailures(request)) return true;
   const { countsThemselves } = (request.routeOptions.config ?? {}) as { readonly countsThemselves?: readonly string[] };
   return (
     countsThemselves?.some((name) => request.headers[name] !== undefined) === true && bearerToken(request) === undefined
   );
+}
+
+function isCountedByFailures({ routeOptions: { config } }: FastifyRequest): boolean {
+  return (config as { readonly countsFailures?: true } | undefined)?.countsFailures === true;
 }
 
 /** Most requests count for the account. What ends all keys counts for the key that calls, so that another one cannot keep it out. */

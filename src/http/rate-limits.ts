@@ -37,6 +37,17 @@ export function limitsOfAddress(limits: RateLimitConfig, ip: string): readonly L
   return wider === undefined ? [own] : [own, { bucket: `ip:${wider}`, limit: limits.network }];
 }
 
+/** How many signatures are verified for an address, for each request that it has without a key. */
+const trialsPerRequest = 20;
+
+/** What signatures that turn out to be wrong are counted under. Good ones are taken out again, whatever else the address has used up. */
+export function limitsOfTrials(limits: RateLimitConfig, ip: string): readonly Limited[] {
+  return limitsOfAddress(limits, ip).map(({ bucket, limit }) => ({
+    bucket: `trials:${bucket}`,
+    limit: trialsPerRequest * limit,
+  }));
+}
+
 /** How many of its addresses a network may be as busy as, when it comes to pages. */
 const busyAddresses = 4;
 

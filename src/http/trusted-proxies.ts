@@ -37,8 +37,8 @@ export function toBlockList(ranges: readonly AddressRange[]): BlockList {
 /** Networks of one's own, in which nobody stands who did not get there by the operator's doing. */
 const ownNetworks = ['private', 'uniqueLocal', 'loopback', 'linkLocal', 'carrierGradeNat'];
 
-/** The largest part of all addresses that may be trusted: more than the proxies of any provider, less than a continent. */
-const largestShare = { ipv4: 2 ** -5, ipv6: 2 ** -16 };
+/** The largest part of all addresses that may be trusted: more than the proxies of any provider. In IPv4 a /8. */
+const largestShare = { ipv4: 2 ** -8, ipv6: 2 ** -16 };
 
 /** Whether these ranges hold so much of the public Internet that whoever asks can say who they are. */
 export function trustsEverybody(ranges: readonly AddressRange[]): boolean {

@@ -132,11 +132,17 @@ function verifyRoute({ db, once, ledger, outgoing, lookForProof }: MerchantParts
       },
       errors: [merchantErrors.domain_not_proved, merchantErrors.domain_taken, merchantErrors.merchant_not_found],
     },
-    async ({ caller, params: { domain }, idempotency }) => {
+    async ({ caller, params: { domain }, idempotency, ip }) => {
       const { accountId, handle } = caller;
       const proved = await lookAtDomain({ db, lookForProof }, caller, websiteOrNotFound(domain, outgoing));
       return once({ caller, idempotency }, async (tx) => {
+        // The site may have taken long to answer.
+        await requireLiveKey(tx, caller);
         const { merchant, redeemed } = await proveDomain(tx, ledger, { accountId, ...proved });
+        if (proved.token !== null) {
+          const details = { domain: proved.domain };
+          await recordAudit(tx, { accountId, action: 'merchant.proved', by: actor(caller, ip), details });
+        }
         return ok({
           ...describeMerchant(merchant, { handle, outgoing }),
           redeemed: redeemed.map(describeRedeemed),

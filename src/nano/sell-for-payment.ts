@@ -39,6 +39,8 @@ export function createPaidSale(parts: SellingParts): (request: PaidRequest) => P
 
 async function sell(parts: SellingParts, request: PaidRequest): Promise<Sale> {
   const { payment, count } = request;
+  // Whoever has sent too much that was not worth verifying is not verified any more.
+  const forgive = await count.trial();
   // Looked up first, so that a lost answer is found again even when the payment is not good for anything any more.
   if (payment.identifier !== undefined) {
     const earlier = await findEarlier(parts, request);
@@ -57,6 +59,7 @@ async function sell(parts: SellingParts, request: PaidRequest): Promise<Sale> {
       earlier !== undefined && isFor(earlier, request) ? await answerEarlier(parts, request, earlier) : undefined;
     return sale ?? refuse(parts, request, reason);
   }
+  await forgive();
   await count.payer(payment.authorization.from, parts.rules.payerPerMinute);
   return claimAndServe(parts, request);
 }

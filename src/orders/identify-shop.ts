@@ -43,6 +43,7 @@ export async function domainsOf(
 ): Promise<Identified> {
   let forgiveAddress = async () => {};
   if (caller !== undefined) return { domains: await merchantsOf(parts.db, caller.accountId), forgiveAddress };
+  const forgive = await count.trial();
   const website = websiteOf(parts, received);
   const judge = (keys: readonly unknown[]) =>
     verifyRequest(received, {
@@ -61,6 +62,7 @@ export async function domainsOf(
     verdict = judge(await keysOf(parts, website, 'looked up again'));
   }
   if (!verdict.ok) throw refused(verdict);
+  await forgive();
   await count.shop(website.name, parts.shopPerMinute);
   return { domains: [website.name], forgiveAddress };
 }

@@ -210,6 +210,16 @@ describe('is refused', () => {
     expect(verifyRequest(change({ 'Signature-Input': input }), options)).toMatchObject({ code: 'signature_invalid' });
   });
 
+  test('with another key that the profile lists under the same name', () => {
+    const twin = { ...other.publicJwk, kid: key.kid };
+    expect(verifyRequest(signed, { ...options, keys: [key.publicJwk, twin] }).ok).toBe(true);
+    expect(verifyRequest(signed, { ...options, keys: [twin, key.publicJwk] })).toMatchObject({
+      code: 'signature_invalid',
+    });
+    // What cannot sign at all is passed over.
+    expect(verifyRequest(signed, { ...options, keys: [{ ...twin, use: 'enc' }, key.publicJwk] }).ok).toBe(true);
+  });
+
   test('with more signatures than anybody needs', () => {
     const input = String(signed.headers['Signature-Input']);
     const many = ['a', 'b', 'c', 'd'].map((label) => input.replace('sig1', label)).join(', ');

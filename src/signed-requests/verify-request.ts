@@ -90,14 +90,9 @@ function verifyOne(
     .filter(isFields)
     .filter((jwk) => jwk['kid'] === keyid);
   if (named.length === 0) return refuse('key_not_found', 'no key of the profile has this keyid');
-  const usable = named
-    .filter(({ use }) => use === undefined || use === 'sig')
-    .filter((jwk) => {
-      const algorithm = algorithmOf(jwk);
-      const alg = parameters.get('alg');
-      return algorithm !== undefined && (alg === undefined || alg === algorithm.name);
-    });
-  if (usable.length === 0) return refuse('algorithm_unsupported', 'use ES256, ES384 or Ed25519');
+  // One for each signature: whoever lists many keys under one name would have us try them all.
+  const jwk = named.find((one) => isUsable(one, parameters.get('alg')));
+  if (jwk === undefined) return refuse('algorithm_unsupported', 'use ES256, ES384 or Ed25519');
 
   const trouble = troubleWithTime(parameters, { now, maxAgeMs }) ?? troubleWithCover(request, { components, requires });
   if (trouble !== undefined) return refuse('signature_invalid', trouble);
@@ -108,9 +103,17 @@ function verifyOne(
   }
   const passes = authorities.some((authority) => {
     const base = signatureBase({ ...request, authority }, components, described.text);
-    return base !== undefined && usable.some((jwk) => isSignedBy(jwk, base, signature));
+    return base !== undefined && isSignedBy(jwk, base, signature);
   });
   return passes ? { ok: true, kid: keyid } : refuse('signature_invalid', 'the signature is not that of this request');
+}
+
+function isUsable(jwk: Readonly<Record<string, unknown>>, alg: unknown): boolean {
+  const { use } = jwk;
+  const algorithm = algorithmOf(jwk);
+  return (
+    (use === undefined || use === 'sig') && algorithm !== undefined && (alg === undefined || alg === algorithm.name)
+  );
 }
 
 /** Parameters of a component change what it means; nobody who signs for us needs them. */

@@ -23,7 +23,7 @@ let url = '';
 /** A server of its own, with nothing in it but this endpoint, and a key cache that is empty. */
 async function serve(): Promise<{ app: FastifyInstance; url: string }> {
   const server = createServer({
-    config: readConfig({ RATE_LIMIT_ANONYMOUS_PER_MINUTE: '1' }),
+    config: readConfig({ RATE_LIMIT_ANONYMOUS_PER_MINUTE: '1000' }),
     publicUrl: () => 'http://127.0.0.1',
     routes: [],
     authenticate: () => undefined,

@@ -362,24 +362,24 @@ describe('a large deposit', () => {
 });
 
 test('small deposits that one node alone tells of count together within the hour', async () => {
-  for (let time = 0; time < 12; time++) await mint(small - 1n);
+  for (let time = 0; time < 4; time++) await mint(small - 1n);
   await read();
-  expect(await world.balance(user)).toBe(10n * (small - 1n));
+  expect(await world.balance(user)).toBe(2n * (small - 1n));
   expect(await open()).toHaveLength(2);
   await fits();
   await look();
-  expect(await world.balance(user)).toBe(12n * (small - 1n));
+  expect(await world.balance(user)).toBe(4n * (small - 1n));
   // What two nodes have shown counts for nothing: there is no more room, and no less.
-  await mint(10n);
-  await mint(11n);
+  await mint(2n);
+  await mint(3n);
   await read();
-  expect(await world.balance(user)).toBe(12n * (small - 1n) + 10n);
+  expect(await world.balance(user)).toBe(4n * (small - 1n) + 2n);
   await db.query("UPDATE deposits SET created_at = created_at - interval '61 minutes' WHERE one_node");
   await mint(small);
   await read();
   // What is read once more finds room now. It is in the books, and held no more when it is looked at.
   await look();
-  expect(await world.balance(user)).toBe(12n * (small - 1n) + 10n + 11n + small);
+  expect(await world.balance(user)).toBe(4n * (small - 1n) + 2n + 3n + small);
   expect(await open()).toEqual([]);
   await fits();
 });

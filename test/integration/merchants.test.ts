@@ -20,7 +20,7 @@ const ordersUrl = 'http://127.0.0.1:9/orders';
 const operatorsSecret = 'a secret of at least thirty-two characters';
 
 // Each domain is proved once and for all, so every test that proves one has a shop of its own.
-const shops: TestShop[] = await Promise.all(Array.from({ length: 12 }, startTestShop));
+const shops: TestShop[] = await Promise.all(Array.from({ length: 14 }, startTestShop));
 const takeShop = () => {
   const shop = shops.pop();
   if (shop === undefined) throw new Error('there are no more shops');
@@ -272,6 +272,30 @@ describe('proving a domain', () => {
     expect(balances.filter((atomic) => atomic > 0n)).toEqual([1_000_000n]);
     expect(await balance(winner)).toBe(1_000_000n);
     await expectSoundBooks();
+  });
+
+  test('is written down, once', async () => {
+    const shop = takeShop();
+    const merchant = await service.client.register();
+    await prove(merchant, shop);
+    await verify(merchant, shop.website);
+    const { body } = await service.client.get('/account/audit', merchant.key);
+    const proved = body.entries.filter(({ action }: { action: string }) => action === 'merchant.proved');
+    expect(proved).toMatchObject([{ details: { domain: shop.website } }]);
+  });
+
+  test('is refused when the key was ended while the site took its time', async () => {
+    const shop = takeShop();
+    const merchant = await service.client.register();
+    await owe(shop.website, 'USDC', 9n);
+    const { body } = await register(merchant, shop.website);
+    shop.answers[path] = async (_asked, response) => {
+      await service.client.post('/account/revoke-key', undefined, merchant.key);
+      response.writeHead(200, { 'content-type': 'text/plain' }).end(body.proof.content);
+    };
+    expect(await verify(merchant, shop.website)).toMatchObject({ status: 401, body: { code: 'unauthorized' } });
+    expect(await findMerchant(db, shop.website)).toBeUndefined();
+    expect([await balance(merchant), await dueTo(shop.website)]).toEqual([0n, [9n]]);
   });
 
   test('cannot take what is another’s, not even by showing the file', async () => {

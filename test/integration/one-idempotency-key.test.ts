@@ -176,6 +176,16 @@ describe('while the first use of a key is not committed yet', () => {
     });
 });
 
+test('a body that is nested without end is refused, and leaves the key free', async () => {
+  const account = await funded(10);
+  const deep = `{"to":"${friend.handle}","currency":"USDC","amount":${'['.repeat(10_000)}${']'.repeat(10_000)}}`;
+  expect(await send('/agent/transfer', deep, account, 'deep')).toMatchObject({
+    status: 400,
+    body: { code: 'invalid_request', detail: 'The body is nested deeper than 100 levels.' },
+  });
+  expect((await uses['a transfer']?.(account, 'deep'))?.status).toBe(200);
+});
+
 test('after all that the ledger is sound', async () => {
   expect((await verifyLedger(service.database.db)).problems).toEqual([]);
 });

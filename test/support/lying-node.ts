@@ -14,12 +14,15 @@ export async function startNode(chains: TestChains, chain: ChainId, place: numbe
   return startUnrulyRpc(chain, settings, { host: `127.0.0.${place}` });
 }
 
+/** Each of these nodes stands for somebody else's, though all of them are on this machine. */
+const witness = (url: string) => new URL(url).hostname;
+
 /** A chain that is reached at these nodes, in this order. */
 export function networkOf(chains: TestChains, chain: ChainId, urls: readonly string[]): Network {
   const settings = chains.local.settings.get(chain);
   const { confirmations, pollMs } = chains.network(chain);
   const network =
-    settings && createNetworks(new Map([[chain, { ...settings, confirmations, pollMs, urls }]])).get(chain);
+    settings && createNetworks(new Map([[chain, { ...settings, confirmations, pollMs, urls, witness }]])).get(chain);
   if (network === undefined) throw new Error(`${chain} is not running`);
   return network;
 }

@@ -47,3 +47,9 @@ function isListed(folded: string): boolean {
   }
   return false;
 }
+
+/** All of them, in lower case. */
+export function commonPasswords(): readonly string[] {
+  list ??= readFileSync(file);
+  return list.toString('utf8').trimEnd().split('\n');
+}

@@ -52,6 +52,9 @@ export const circle: Feature<CircleSettings | undefined, CircleParts> = {
           CIRCLE_API_KEY: 'the key of your Circle account',
           CIRCLE_ENTITY_SECRET: 'the entity secret that you registered with Circle',
         }),
+        ...(/^TEST_/i.test(env.CIRCLE_API_KEY ?? '')
+          ? ['CIRCLE_API_KEY is unsafe: it is a key for Circle’s test networks']
+          : []),
         ...(env.CIRCLE_BASE_URL?.startsWith('http:') ? ['CIRCLE_BASE_URL is unsafe: it must begin with https://'] : []),
       ];
     },

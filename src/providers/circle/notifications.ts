@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Clock } from '../../clock.ts';
 import type { Database, Transaction } from '../../db/database.ts';
+import { countsFailures } from '../../http/doors.ts';
 import { httpErrors } from '../../http/errors.ts';
 import { parseJsonBody } from '../../http/parse-body.ts';
 import { defineErrors } from '../../http/problem.ts';
@@ -43,7 +44,7 @@ const notification = z.object({
 const transactionHint = z.object({ id: z.guid() });
 const transactionTypes = new Set(['transactions.outbound', 'transactions.inbound']);
 
-/** Where Circle tells that something happened. Add it to the app itself: Circle has no API key, and is not counted. */
+/** Where Circle tells that something happened. Add it to the app itself: Circle has no API key, and counts only when it is wrong. */
 export function addCircleNotifications(app: FastifyInstance, { db, provider, onTransaction }: NotificationParts): void {
   const keys = createNotificationKeys({ fetch: (id) => provider.notificationKey(id) });
 
@@ -55,9 +56,9 @@ export function addCircleNotifications(app: FastifyInstance, { db, provider, onT
     });
 
     // Circle looks whether somebody is there before it takes the address.
-    scope.head(notificationsPath, async (_request, reply) => reply.code(200).send());
+    scope.head(notificationsPath, countsFailures, async (_request, reply) => reply.code(200).send());
 
-    scope.post(notificationsPath, { bodyLimit: bodyLimitBytes }, async (request, reply) => {
+    scope.post(notificationsPath, { bodyLimit: bodyLimitBytes, ...countsFailures }, async (request, reply) => {
       const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
       await checkSignature(keys, request, bytes);
       const { notificationId, notificationType, notification: content } = read(bytes);
@@ -73,6 +74,7 @@ export function addCircleNotifications(app: FastifyInstance, { db, provider, onT
       method: ['GET', 'PUT', 'PATCH', 'DELETE'],
       url: notificationsPath,
       exposeHeadRoute: false,
+      ...countsFailures,
       handler: async () => {
         throw httpErrors.method_not_allowed(undefined, { headers: { Allow: 'HEAD, POST' } });
       },
