@@ -7,7 +7,7 @@ import { type HostAndPort, parsePrivateHosts } from './outgoing/private-hosts.ts
 import { parseUrl } from './parse-url.ts';
 import { Refusal } from './refusal.ts';
 import { refuseTwice } from './refuse-twice.ts';
-import { type Given, type Mode, type Settings, url, wholeNumber } from './settings.ts';
+import { type Given, type Mode, notGiven, orUsual, type Settings, url, wholeNumber } from './settings.ts';
 import { suspiciousSettings } from './suspicious-settings.ts';
 import { type Machine, unsafeGround } from './unsafe-ground.ts';
 
@@ -66,6 +66,7 @@ const ground = {
   RATE_LIMIT_ANONYMOUS_PER_MINUTE: perMinute(30),
   RATE_LIMIT_NETWORK_PER_MINUTE: perMinute(120),
   RATE_LIMIT_PAGES_PER_MINUTE: perMinute(600),
+  RATE_LIMIT_ADDRESS_PER_MINUTE: perMinute(notGiven),
   ALLOW_PRIVATE_HOSTS: z.string().default('').transform(toPrivateHosts),
   TRUSTED_PROXIES: z.string().default('').transform(toProxies),
 };
@@ -87,6 +88,7 @@ const harmless = [
   'RATE_LIMIT_ANONYMOUS_PER_MINUTE',
   'RATE_LIMIT_NETWORK_PER_MINUTE',
   'RATE_LIMIT_PAGES_PER_MINUTE',
+  'RATE_LIMIT_ADDRESS_PER_MINUTE',
   'ALLOW_PRIVATE_HOSTS',
   'TRUSTED_PROXIES',
 ];
@@ -146,6 +148,8 @@ export interface RateLimitConfig {
   readonly network: number;
   /** Of one address, for everything outside the API. */
   readonly pages: number;
+  /** Of one address with keys, all of them together. Those of enterprise accounts do not count. */
+  readonly address: number;
 }
 
 /** Something that declares settings of its own. */
@@ -223,6 +227,7 @@ function toConfig(env: Environment): Omit<Config, 'settings' | 'warnings'> {
       anonymous: env.RATE_LIMIT_ANONYMOUS_PER_MINUTE,
       network: env.RATE_LIMIT_NETWORK_PER_MINUTE,
       pages: env.RATE_LIMIT_PAGES_PER_MINUTE,
+      address: orUsual(env.RATE_LIMIT_ADDRESS_PER_MINUTE, sandbox ? 0 : 6_000),
     },
     trustedProxies: env.TRUSTED_PROXIES,
     allowPrivateHosts: sandbox ? env.ALLOW_PRIVATE_HOSTS : [],

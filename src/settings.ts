@@ -40,6 +40,11 @@ export function missing(env: Readonly<Record<string, unknown>>, needed: Readonly
   );
 }
 
+/** Below every limit that can be set: what is usual depends on the mode. */
+export const notGiven = -1;
+
+export const orUsual = (chosen: number, usual: number) => (chosen === notGiven ? usual : chosen);
+
 export const wholeNumber = (from: number, to: number, fallback: number) =>
   z
     .string()

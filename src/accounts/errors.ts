@@ -11,6 +11,11 @@ export const accountErrors = defineErrors({
     title: 'Too many attempts',
     detail: 'There were too many wrong attempts. Retry-After says how many seconds to wait.',
   },
+  too_many_registrations: {
+    status: 429,
+    title: 'Too many new accounts',
+    detail: 'Your network has made as many accounts today as it may. Retry-After says how many seconds to wait.',
+  },
   key_not_found: { status: 404, title: 'No such key', detail: 'You have no key with this id.' },
   key_outlives_maker: {
     status: 403,

@@ -53,7 +53,7 @@ export const accounts: Feature<AccountSettings> = {
     read: (env, mode) => ({
       autoVerify: mode === 'sandbox' && env.SANDBOX_AUTO_VERIFY,
       idleMs: env.KEY_IDLE_DAYS === 0 ? Number.POSITIVE_INFINITY : env.KEY_IDLE_DAYS * dayMs,
-      ...readLimits(env),
+      ...readLimits(env, mode),
     }),
     refuseLive: (env, given) => [
       ...(given['SANDBOX_AUTO_VERIFY'] === undefined
@@ -71,7 +71,7 @@ export const accounts: Feature<AccountSettings> = {
     addGiveKeyCommand(account, tools);
     addResetCommand(account, tools);
   },
-  routes(parts, { autoVerify, codeLimits, resetLimits, longestDelayMs, idleMs }) {
+  routes(parts, { autoVerify, codeLimits, resetLimits, longestDelayMs, registrationsPerNetwork, idleMs }) {
     const {
       db,
       once,
@@ -100,7 +100,7 @@ export const accounts: Feature<AccountSettings> = {
       clock,
       idleMs,
       onKeysEnded,
-      register: createRegister({ ...signIn, verification, wallets: provider, idleMs }),
+      register: createRegister({ ...signIn, verification, wallets: provider, idleMs, logger, registrationsPerNetwork }),
       changePassword: (change) => changePassword({ ...signIn, limiter, changes, onKeysEnded }, change),
       askReset: (asked) => askReset({ db, logger, resetLimits }, asked),
       confirmReset: (confirmation) =>

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { wholeNumber } from '../settings.ts';
+import { type Mode, notGiven, orUsual, wholeNumber } from '../settings.ts';
 import type { ResetLimits } from './passwords/reset-limits.ts';
 import type { CodeLimits } from './verification.ts';
 
@@ -8,6 +8,7 @@ const perDay = (fallback: number) => wholeNumber(0, 1_000_000_000, fallback);
 /** How much strangers can make us send, and how long guesses at a password wait. */
 export const limitVariables = {
   SIGN_IN_LONGEST_DELAY_SECONDS: wholeNumber(1, 30, 6),
+  REGISTRATIONS_PER_DAY_PER_NETWORK: perDay(notGiven),
   SMS_PER_DAY: perDay(1_000),
   SMS_PER_DAY_PER_COUNTRY: perDay(200),
   SMS_PER_DAY_PER_NUMBER: perDay(5),
@@ -26,6 +27,7 @@ export const limitNames = Object.keys(limitVariables) as (keyof Limits)[];
 
 export const limitReadme = [
   '| `SIGN_IN_LONGEST_DELAY_SECONDS` | `6` | to what the wait grows after wrong passwords from one network for one account; the right one is always taken |',
+  '| `REGISTRATIONS_PER_DAY_PER_NETWORK` | live `200`, sandbox none | new accounts on a day (UTC) from one address network; four times as many per /48 of IPv6 |',
   '| `SMS_PER_DAY`, `SMS_PER_DAY_PER_COUNTRY`, `SMS_PER_DAY_PER_NUMBER`, `SMS_PER_DAY_PER_NETWORK` | `1000`, `200`, `5`, `10` | codes by SMS on a day (UTC): in all, to one country, to one number, asked for from one address network. The log warns when the first two are used up. `0` is no limit, in the sandbox only |',
   '| `MAILS_PER_DAY`, `MAILS_PER_DAY_PER_MAILBOX`, `MAILS_PER_DAY_PER_NETWORK` | `20000`, `10`, `100` | codes by mail, likewise. Registration works beyond them; its code is sent when it is asked for again |',
   '| `PASSWORD_RESETS_PER_DAY`, `PASSWORD_RESETS_PER_DAY_PER_NETWORK` | `5000`, `20` | tokens for new passwords, likewise |',
@@ -36,10 +38,13 @@ export interface AccountLimits {
   readonly codeLimits: CodeLimits;
   readonly resetLimits: ResetLimits;
   readonly longestDelayMs: number;
+  /** New accounts on a day from one address network; 0 is without a limit. */
+  readonly registrationsPerNetwork: number;
 }
 
-export function readLimits(env: Limits): AccountLimits {
+export function readLimits(env: Limits, mode: Mode): AccountLimits {
   return {
+    registrationsPerNetwork: orUsual(env.REGISTRATIONS_PER_DAY_PER_NETWORK, mode === 'live' ? 200 : 0),
     codeLimits: {
       sms: {
         inAll: env.SMS_PER_DAY,

@@ -3,6 +3,8 @@ import { type Database, type Transaction, violates } from '../db/database.ts';
 import { OutcomeUnknown } from '../db/outcome-unknown.ts';
 import { networksOf } from '../http/client-address.ts';
 import { httpErrors } from '../http/errors.ts';
+import type { Logger } from '../logger.ts';
+import { countMessage } from '../messages/daily-caps.ts';
 import type { Secrets } from '../secrets.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import type { NewWallet, WalletProvider } from '../wallets/provider.ts';
@@ -47,6 +49,9 @@ export interface RegisterParts {
   readonly wallets: WalletSource;
   /** How long a key lives that nobody uses. */
   readonly idleMs: number;
+  readonly logger: Logger;
+  /** New accounts on a day from one address network; 0 is without a limit. */
+  readonly registrationsPerNetwork: number;
 }
 
 /** Where new wallets come from. */
@@ -73,6 +78,7 @@ export function createRegister(parts: RegisterParts): (registration: Registratio
     // Only here: a password that was taken once goes on to open its account.
     if (isTooCommon(registration.password, { email: registration.email, name }))
       throw accountErrors.password_too_common();
+    await countRegistration(parts, registration.ip);
     const passwordHash = await passwords.hash(registration.password, networksOf(registration.ip).nearest);
     const wallet = await orUnavailable(wallets.createWallet({ chain: 'MATIC' }));
     const created = await createAccount(parts, { ...registration, name, passwordHash, wallet }).catch(async (error) => {
@@ -88,6 +94,18 @@ export function createRegister(parts: RegisterParts): (registration: Registratio
     if (winner === undefined) throw new Error('an email was taken and free again');
     return signIn(parts, winner, registration);
   };
+}
+
+/** Before anything is made, which takes time and a wallet. */
+async function countRegistration({ db, logger, registrationsPerNetwork }: RegisterParts, ip: string): Promise<void> {
+  if (registrationsPerNetwork === 0) return;
+  const limits = { perNetwork: registrationsPerNetwork, perTarget: 0, perCountry: 0, inAll: 0 };
+  const over = await db.transaction((tx) =>
+    countMessage(tx, logger, limits, { kind: 'registrations', ip, target: '' }),
+  );
+  if (over === undefined) return;
+  const untilMidnight = Math.ceil((86_400_000 - (Date.now() % 86_400_000)) / 1_000);
+  throw accountErrors.too_many_registrations(undefined, { headers: { 'Retry-After': String(untilMidnight) } });
 }
 
 interface Credentials {

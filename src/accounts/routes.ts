@@ -44,7 +44,12 @@ export function accountRoutes(parts: AccountParts): Route[] {
 }
 
 function registrationRoutes({ register }: AccountParts): Route[] {
-  const errors = [accountErrors.wrong_password, accountErrors.password_too_common, accountErrors.too_many_attempts];
+  const errors = [
+    accountErrors.wrong_password,
+    accountErrors.password_too_common,
+    accountErrors.too_many_attempts,
+    accountErrors.too_many_registrations,
+  ];
   return [
     defineRoute(
       {

@@ -45,6 +45,7 @@ describe('the sandbox', () => {
       },
       resetLimits: { inAll: 5_000, perNetwork: 20, perMailbox: 3 },
       longestDelayMs: 6_000,
+      registrationsPerNetwork: 0,
     });
   });
 
@@ -137,6 +138,8 @@ describe('live mode', () => {
     [{ RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0' }, 'RATE_LIMIT_ANONYMOUS_PER_MINUTE is unsafe'],
     [{ RATE_LIMIT_NETWORK_PER_MINUTE: '0' }, 'RATE_LIMIT_NETWORK_PER_MINUTE is unsafe'],
     [{ RATE_LIMIT_PAGES_PER_MINUTE: '0' }, 'RATE_LIMIT_PAGES_PER_MINUTE is unsafe'],
+    [{ RATE_LIMIT_ADDRESS_PER_MINUTE: '0' }, 'RATE_LIMIT_ADDRESS_PER_MINUTE is unsafe'],
+    [{ REGISTRATIONS_PER_DAY_PER_NETWORK: '0' }, 'REGISTRATIONS_PER_DAY_PER_NETWORK is unsafe'],
     [{ KEY_IDLE_DAYS: '0' }, 'KEY_IDLE_DAYS is unsafe: keys that everybody has forgotten must end within a year'],
     [{ KEY_IDLE_DAYS: '366' }, 'KEY_IDLE_DAYS is unsafe'],
     [{ NANO_PAYER_PER_MINUTE: '0' }, 'NANO_PAYER_PER_MINUTE is unsafe'],
@@ -222,6 +225,13 @@ describe('live mode', () => {
       );
     },
   );
+
+  test('limits new accounts and all keys of an address, which the sandbox does not', () => {
+    expect(readLive({}).rateLimits.address).toBe(6_000);
+    expect(settingsOf(readLive({}), accounts).registrationsPerNetwork).toBe(200);
+    expect(readConfig({}).rateLimits.address).toBe(0);
+    expect(readConfig({ RATE_LIMIT_ADDRESS_PER_MINUTE: '9' }).rateLimits.address).toBe(9);
+  });
 
   test('starts with what is only strange, and tells of it without its value', () => {
     expect(readLive({}).warnings).toEqual([]);

@@ -1,5 +1,5 @@
 import type { Feature } from '../feature.ts';
-import { defineSettings, wholeNumber } from '../settings.ts';
+import { defineSettings, notGiven, wholeNumber } from '../settings.ts';
 import { createAddressBook } from './address-book.ts';
 import { coinSweepHandler } from './advance-coin-sweep.ts';
 import { sweepHandler } from './advance-sweep.ts';
@@ -19,9 +19,6 @@ interface DepositSettings {
   /** How much one node is believed; without it, everything. */
   readonly oneNodeLimit: OneNodeLimit | undefined;
 }
-
-/** Below every limit that can be set. */
-const notGiven = -1;
 
 /** In live mode: whoever sets more means that one node is believed whatever it says. */
 const mostOnOneNode = 100_000;

@@ -12,7 +12,7 @@ import { createServer } from './server.ts';
 import { parseRanges, toBlockList } from './trusted-proxies.ts';
 
 const ada: Caller = { accountId: 1n, keyId: 'key_1', handle: 'PA-AAAAAAAA', tier: 'free', scopes, bucket: 'account:1' };
-const limits = { free: 60, pro: 300, anonymous: 3, network: 7, pages: 5 };
+const limits = { free: 60, pro: 300, anonymous: 3, network: 7, pages: 5, address: 0 };
 
 /** Who says that they pay is counted by the route, as soon as it knows who pays. */
 const sold = defineRoute(
@@ -33,12 +33,12 @@ const sold = defineRoute(
   },
 );
 
-function open(proxies = '127.0.0.1', known: readonly string[] = []) {
+function open(proxies = '127.0.0.1', known: readonly string[] = [], changed: Partial<typeof limits> = {}) {
   let lookups = 0;
   let verified = 0;
   const lines: string[] = [];
   const app = createServer({
-    config: { rateLimits: limits, trustedProxies: toBlockList(parseRanges(proxies) ?? []) },
+    config: { rateLimits: { ...limits, ...changed }, trustedProxies: toBlockList(parseRanges(proxies) ?? []) },
     publicUrl: () => 'http://pay.example',
     routes: [sold],
     limiter: createMemoryLimiter(monotonicClock),
@@ -54,7 +54,8 @@ function open(proxies = '127.0.0.1', known: readonly string[] = []) {
       addHealth(pages, async () => []);
     },
     authenticate(token, { mayAsk }) {
-      if (known.includes(token)) return ada;
+      if (known.includes(token))
+        return { ...ada, bucket: `account:${token}`, tier: token === 'grand' ? 'enterprise' : 'free' };
       const lookUp = async () => {
         await mayAsk();
         lookups++;
@@ -155,6 +156,18 @@ test('IPv6 is counted by its /64 and by its /48', async () => {
   // What was refused by the one is not counted by the other.
   expect(await passed(Array.from({ length: 9 }, (_, net) => `2001:db8:1:${net + 2}::1`))).toBe(4);
   expect(await passed(['2001:db8:2:1::1'])).toBe(1);
+});
+
+test('all keys of an address count together, up to a ceiling of their own, and those of enterprise accounts do not', async () => {
+  const { ask } = open('127.0.0.1', ['one', 'two', 'grand'], { address: 8 });
+  const statuses: number[] = [];
+  for (let time = 0; time < 5; time++) {
+    for (const key of ['one', 'two']) statuses.push(await ask('/api/nothing', { key }));
+  }
+  expect(statuses.filter((status) => status === 404)).toHaveLength(8);
+  expect(statuses.slice(8)).toEqual([429, 429]);
+  expect(await ask('/api/nothing', { key: 'grand' })).toBe(404);
+  expect(await ask('/api/nothing', { key: 'one', ip: '192.0.2.2' })).toBe(404);
 });
 
 test('pages have a limit of their own, and whether the process lives has none', async () => {

@@ -76,7 +76,7 @@ export function createApiDoor({ config, authenticate, limiter }: DoorOptions): o
         const limited =
           caller === undefined
             ? limitsOfAddress(rateLimits, addressOf(request))
-            : limitsOfCaller(rateLimits, countedAs(request, caller));
+            : limitsOfCaller(rateLimits, countedAs(request, caller), () => addressOf(request));
         whenSettled(
           () => countRequest(limiter, limited),
           done,

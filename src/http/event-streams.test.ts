@@ -43,7 +43,10 @@ const streamOf = (tell: (signal: AbortSignal) => AsyncIterable<Tick>, before: ()
 
 async function serve(tell: (signal: AbortSignal) => AsyncIterable<Tick>, before?: () => void): Promise<string> {
   const app = createServer({
-    config: { rateLimits: { free: 0, pro: 0, anonymous: 0, network: 0, pages: 0 }, trustedProxies: new BlockList() },
+    config: {
+      rateLimits: { free: 0, pro: 0, anonymous: 0, network: 0, pages: 0, address: 0 },
+      trustedProxies: new BlockList(),
+    },
     publicUrl: () => 'http://pay.example',
     routes: [streamOf(tell, before)],
     authenticate: () => undefined,

@@ -61,7 +61,10 @@ const limits: LongAnswerLimits = { atOnce: 3, perAccount: 2, patienceMs: 60_000 
 
 async function serve(route: Route, given: Partial<LongAnswerLimits> = {}): Promise<string> {
   const app = createServer({
-    config: { rateLimits: { free: 0, pro: 0, anonymous: 0, network: 0, pages: 0 }, trustedProxies: new BlockList() },
+    config: {
+      rateLimits: { free: 0, pro: 0, anonymous: 0, network: 0, pages: 0, address: 0 },
+      trustedProxies: new BlockList(),
+    },
     publicUrl: () => 'http://pay.example',
     routes: [route],
     authenticate: (token) => ({ accountId: BigInt(token), keyId: '', handle: '', tier: 'free', scopes, bucket: token }),

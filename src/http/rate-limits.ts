@@ -58,13 +58,20 @@ export function limitsOfPages({ pages }: RateLimitConfig, ip: string): readonly 
   return wider === undefined ? [own] : [own, { bucket: `pages:${wider}`, limit: busyAddresses * pages }];
 }
 
-export function limitsOfCaller(limits: RateLimitConfig, { bucket, tier }: Caller): readonly Limited[] {
-  return [{ bucket, limit: limitOfTier(limits, tier) }];
+/** Many accounts of one address count together, up to a ceiling that is far above what one of them may. */
+export function limitsOfCaller(
+  limits: RateLimitConfig,
+  { bucket, tier }: Caller,
+  address: () => string,
+): readonly Limited[] {
+  const own = { bucket, limit: limitOfTier(limits, tier) };
+  if (limits.address === 0 || tier === 'enterprise') return [own];
+  return [own, { bucket: `keyed:${networksOf(address()).nearest}`, limit: limits.address }];
 }
 
 /**
  * Counts a request under everything that limits it: it passes all of them, or is counted under none. Answers the limit that
- * leaves least room; undefined when nothing limits it. Where there is one limit and no Redis, the answer comes at once.
+ * leaves least room; undefined when nothing limits it. Where there is no Redis, the answer comes at once.
  */
 export function countRequest(
   limiter: RateLimiter,
@@ -83,16 +90,23 @@ function take(limiter: RateLimiter, limited: Limited): Counted | Promise<Counted
     : { ...limited, decision };
 }
 
-async function takeAll(limiter: RateLimiter, counting: readonly Limited[]): Promise<Counted | undefined> {
-  const taken: Counted[] = [];
-  for (const each of counting) {
-    const counted = await take(limiter, each);
-    if (!counted.decision.allowed) {
-      for (const { decision } of taken) await decision.giveBack();
-      return counted;
-    }
-    taken.push(counted);
-  }
+function takeAll(
+  limiter: RateLimiter,
+  counting: readonly Limited[],
+  taken: readonly Counted[] = [],
+): Counted | undefined | Promise<Counted | undefined> {
+  const [each, ...others] = counting;
+  if (each === undefined) return tightestOf(taken);
+  const goOn = (counted: Counted) => {
+    if (counted.decision.allowed) return takeAll(limiter, others, [...taken, counted]);
+    const given = taken.map(({ decision }) => decision.giveBack()).filter((back) => back instanceof Promise);
+    return given.length === 0 ? counted : Promise.all(given).then(() => counted);
+  };
+  const counted = take(limiter, each);
+  return counted instanceof Promise ? counted.then(goOn) : goOn(counted);
+}
+
+function tightestOf(taken: readonly Counted[]): Counted | undefined {
   const [tightest] = taken.toSorted((a, b) => a.decision.remaining - b.decision.remaining);
   if (tightest === undefined) return undefined;
   const giveBack = async () => {

@@ -90,7 +90,7 @@ describeInBrowser('the pages in a browser', (openPage) => {
     const described = describeRoutes(routes, chapters, () => origin);
     app = createServer({
       config: {
-        rateLimits: { free: 60, pro: 300, anonymous: 30, network: 120, pages: 600 },
+        rateLimits: { free: 60, pro: 300, anonymous: 30, network: 120, pages: 600, address: 0 },
         trustedProxies: new BlockList(),
       },
       publicUrl: () => origin ?? '',

@@ -74,7 +74,7 @@ test('what is held is listed with its reason, and credited by the service when t
 
 test('what is held is rejected, but not by mistake', async () => {
   const id = await holdDeposit(6_000_000n);
-  await expect(run('reverse', id)).rejects.toThrow('It is on the chain, says 127.0.0.1. --force');
+  await expect(run('reverse', id)).rejects.toThrow('It is on the chain, says this machine. --force');
   expect(await run('reverse', id, '--force')).toEqual([`${id} is rejected: it is never credited.`]);
   await expect(run('reverse', id, '--force')).rejects.toThrow('rejected already');
   await expect(run('reverse', id)).rejects.toThrow('rejected already');

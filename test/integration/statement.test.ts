@@ -16,7 +16,10 @@ const { db } = useDatabase();
 const logger = createLogger('silent');
 const ledger = createLedger({ db, logger });
 const app = createServer({
-  config: { rateLimits: { free: 0, pro: 0, anonymous: 0, network: 0, pages: 0 }, trustedProxies: new BlockList() },
+  config: {
+    rateLimits: { free: 0, pro: 0, anonymous: 0, network: 0, pages: 0, address: 0 },
+    trustedProxies: new BlockList(),
+  },
   publicUrl: () => 'http://pay.example',
   routes: balanceRoutes(db),
   authenticate: (token) => ({ accountId: BigInt(token), keyId: '', handle: '', tier: 'free', scopes, bucket: token }),

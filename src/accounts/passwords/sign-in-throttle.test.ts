@@ -3,7 +3,7 @@ import { createMemoryLimiter } from '../../rate-limit/memory-limiter.ts';
 import { createGate, type Passwords } from './passwords.ts';
 import { createSignInThrottle } from './sign-in-throttle.ts';
 
-const unlimited = { free: 0, pro: 0, anonymous: 0, network: 0, pages: 0 };
+const unlimited = { free: 0, pro: 0, anonymous: 0, network: 0, pages: 0, address: 0 };
 
 /** A throttle whose time stands still: whoever is slowed sleeps until the test lets the sleepers go on. */
 function standingStill() {
