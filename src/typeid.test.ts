@@ -19,6 +19,13 @@ it('makes UUIDs of version 7, no two alike', () => {
   for (const uuid of uuids) expect(uuid).toMatch(/^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/);
 });
 
+it('sorts what was made within a millisecond in the order in which it was made', () => {
+  const now = Date.now();
+  const uuids = Array.from({ length: 2_000 }, () => newUuid(now));
+  expect(uuids.toSorted()).toEqual(uuids);
+  expect(newUuid(now + 1) > (uuids.at(-1) ?? '')).toBe(true);
+});
+
 it.each([
   '',
   'trf_',

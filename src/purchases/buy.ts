@@ -4,10 +4,13 @@ import type { SilentChains } from '../chains/silent-chains.ts';
 import { Ended, noCheckpoint } from '../checkpoint.ts';
 import { httpErrors } from '../http/errors.ts';
 import { Problem } from '../http/problem.ts';
+import { spendableBalances } from '../ledger/balances.ts';
 import { keyDigest } from '../ledger/encode-batch.ts';
 import { findKey, keepAnswer } from '../ledger/kept-answers.ts';
 import { type Amount, toJsonNumber } from '../money/amount.ts';
 import { OutgoingError } from '../outgoing/outgoing.ts';
+import type { RateLimiter } from '../rate-limit/limiter.ts';
+import { transferErrors } from '../transfers/errors.ts';
 import { listHouseWallets } from '../wallets/house-wallets.ts';
 import { refuseSilent } from '../wallets/refuse-silent.ts';
 import type { Screening } from '../withdrawals/screening.ts';
@@ -17,6 +20,7 @@ import { callOwn, type OwnCallParts } from './call-own.ts';
 import { chooseOffer, describeOffers, type Offer, readDemand } from './choose-offer.ts';
 import { purchaseErrors } from './errors.ts';
 import { giveBackUnshown } from './give-back.ts';
+import { shortenToKeep } from './keep-answer.ts';
 import { type OpeningParts, openPurchase } from './open-purchase.ts';
 import { isOwnUrl } from './own-url.ts';
 import { meansOf } from './parts.ts';
@@ -27,6 +31,7 @@ import { sendPayment } from './send-payment.ts';
 import { signPayment } from './sign-payment.ts';
 
 export interface BuyParts extends OpeningParts, OwnCallParts {
+  readonly limiter: RateLimiter;
   readonly silentChains: SilentChains;
   readonly screening: Screening;
   readonly publicUrl: () => string;
@@ -47,8 +52,11 @@ export async function buy(parts: BuyParts, buying: Buying): Promise<Bought> {
   const earlier = await findEarlier(parts, buying);
   if (earlier !== undefined) return { answer: earlier, replayed: true };
   if (isOwnUrl(buying.request.url, parts.publicUrl())) return { answer: await callOwn(parts, buying), replayed: false };
+  await refuseUnfunded(parts, buying);
+  const forgive = await countCall(parts, buying.caller);
   const asked = await askPrice(parts, buying.request);
-  if (asked.status !== 402) return { answer: await keepFree(parts, buying, describeFree(asked)), replayed: false };
+  if (asked.status !== 402) return { answer: await keepFree(parts, buying, asked), replayed: false };
+  await forgive();
   const offer = await acceptOffer(parts, asked, buying.maximum);
   const id = await openPurchase(parts, { ...buying, offer });
   if (id === undefined) return buy(parts, buying);
@@ -88,12 +96,37 @@ async function askPrice(parts: BuyParts, request: SellerRequest): Promise<Seller
   }
 }
 
-/** What was free is answered again too. Whoever was faster under the same key has had an answer of his own. */
-async function keepFree({ db }: BuyParts, { caller, idempotency }: Buying, answer: PayAnswer): Promise<PayAnswer> {
-  if (idempotency === undefined) return answer;
-  const scope = { accountId: caller.accountId, ...idempotency };
-  await db.transaction((tx) => keepAnswer(tx, scope, { status: 200, body: answer }));
-  return answer;
+/** What could not be paid is not asked for: whoever has no money would have us ask anybody for anything. */
+async function refuseUnfunded({ db }: BuyParts, { caller, maximum }: Buying): Promise<void> {
+  const { USDC } = await spendableBalances(db, caller.accountId);
+  if (USDC.atomic < maximum.atomic) {
+    throw transferErrors.insufficient_balance(
+      'The balance is less than maxAmount. Nothing was asked of the seller, and nothing was paid.',
+    );
+  }
+}
+
+/** So many answers in an hour may have cost an account nothing. What does cost something is taken out of the count again. */
+const freePerHour = 120;
+
+async function countCall({ limiter }: BuyParts, { accountId }: Buying['caller']): Promise<() => Promise<void>> {
+  const decision = await limiter.take(`free-calls:${accountId}`, { limit: freePerHour, windowMs: 3_600_000 });
+  if (decision.allowed) return async () => decision.giveBack();
+  throw purchaseErrors.too_many_free_answers(undefined, {
+    headers: { 'Retry-After': String(Math.max(1, Math.ceil(decision.resetMs / 1_000))) },
+  });
+}
+
+/** What was free is answered again too, in short. Whoever was faster under the same key has had an answer of his own. */
+async function keepFree({ db }: BuyParts, { caller, idempotency }: Buying, answer: SellerAnswer): Promise<PayAnswer> {
+  if (idempotency !== undefined) {
+    const { accountId } = caller;
+    await db.transaction(async (tx) => {
+      const body = describeFree(await shortenToKeep(tx, accountId, answer, 'free'));
+      await keepAnswer(tx, { accountId, ...idempotency }, { status: 200, body });
+    });
+  }
+  return describeFree(answer);
 }
 
 async function acceptOffer(parts: BuyParts, asked: SellerAnswer, maximum: Amount): Promise<Offer> {

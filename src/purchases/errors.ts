@@ -54,6 +54,12 @@ export const purchaseErrors = defineErrors({
     detail:
       'Within an hour no more than so much goes to addresses outside, of all accounts together. Nothing was paid; try again later.',
   },
+  too_many_free_answers: {
+    status: 429,
+    title: 'Too many free answers',
+    detail:
+      'This is for endpoints that cost something. Too many answers within an hour have cost nothing; Retry-After says how many seconds to wait.',
+  },
   payment_not_made: {
     status: 503,
     title: 'It could not be paid',

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Database } from '../db/database.ts';
 import { defineJob, handleJob } from '../jobs/define-job.ts';
 import type { Schedule } from '../jobs/worker.ts';
+import { forgetKeptBytes } from './keep-answer.ts';
 
 const job = defineJob({ name: 'forget_purchase_answers', payload: z.unknown(), maxAttempts: 1 });
 
@@ -17,6 +18,7 @@ export function forgetAnswersSchedule(db: Database): Schedule {
 }
 
 export async function forgetAnswers(db: Database): Promise<void> {
+  await forgetKeptBytes(db);
   for (;;) {
     const { rowCount } = await db.query(
       `DELETE FROM purchase_answers WHERE purchase_id IN (

@@ -24,7 +24,22 @@ const notTheCallers = new Set<string>([
   'http2-settings',
   headerNames[1].payment,
   headerNames[2].payment,
+  // Who asks are we, and nobody on whose behalf: a seller that believes these would be led to believe the caller.
+  'user-agent',
+  'cookie',
+  'cookie2',
+  'forwarded',
+  'via',
+  'x-real-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
+  'fastly-client-ip',
 ]);
+
+const notTheCallersEither = /^(?:proxy-|x-forwarded-|x-original-|x-envoy-)/;
 
 export const payBody = z.strictObject({
   url: z.string().max(2_048).meta({ description: 'The paid endpoint, with its query.' }),
@@ -39,7 +54,7 @@ export const payBody = z.strictObject({
     .record(z.string(), z.string())
     .default({})
     .meta({
-      description: `For the seller, at most ${limits.headers}. Nothing of your request to us is passed on by itself.`,
+      description: `For the seller, at most ${limits.headers}. Nothing of your request to us is passed on by itself. User-Agent is ours, and cookies and headers of proxies are refused.`,
     }),
   maxAmount: amountNumber.meta({
     description: 'The most that may be paid, in USDC. If the seller asks for more, nothing is paid.',
@@ -87,7 +102,7 @@ function checkHeaders(given: Readonly<Record<string, string>>): Record<string, s
     if (name.length > limits.nameChars || !/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name)) {
       throw refused(path, 'must be the name of a header');
     }
-    if (notTheCallers.has(name) || name.startsWith('proxy-')) throw refused(path, 'is not yours to set');
+    if (notTheCallers.has(name) || notTheCallersEither.test(name)) throw refused(path, 'is not yours to set');
     if (!/^[\t\x20-\x7e]*$/.test(value)) throw refused(path, 'must be one line of printable ASCII characters');
     if (Object.hasOwn(checked, name)) throw refused(path, 'must be given once');
     chars += name.length + value.length;

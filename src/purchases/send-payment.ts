@@ -12,6 +12,7 @@ import { type Receipt, receipt } from '../x402/receipt.ts';
 import { askSeller, type SellerAnswer, type SellerRequest } from './ask-seller.ts';
 import { findPayer } from './find-payer.ts';
 import { giveBackLate } from './give-back-late.ts';
+import { shortenToKeep } from './keep-answer.ts';
 import type { PurchaseParts } from './parts.ts';
 import { isTooLate, type Purchase, payStep, type SellerTrouble } from './purchase.ts';
 import { laneOf, purchaseSaga } from './saga.ts';
@@ -141,7 +142,7 @@ function withPaymentId(extensions: unknown, id: string): unknown {
 type Came = { readonly answer: SellerAnswer } | { readonly trouble: SellerTrouble };
 
 /** What came back, or that nothing did, unless somebody else has asked since. From here on only the chain is waited for. */
-async function writeDown(parts: PurchaseParts, { id }: Purchase, time: number, came: Came): Promise<void> {
+async function writeDown(parts: PurchaseParts, { id, accountId }: Purchase, time: number, came: Came): Promise<void> {
   const { db } = parts;
   const answer = 'answer' in came ? came.answer : undefined;
   await db.transaction(async (tx) => {
@@ -158,11 +159,12 @@ async function writeDown(parts: PurchaseParts, { id }: Purchase, time: number, c
     );
     if (rowCount === 0) return;
     if (answer !== undefined) {
+      const { headers, body, truncated } = await shortenToKeep(tx, accountId, answer, 'paid');
       await tx.query('INSERT INTO purchase_answers (purchase_id, headers, body, truncated) VALUES ($1, $2, $3, $4)', [
         id,
-        JSON.stringify(answer.headers),
-        answer.body,
-        answer.truncated,
+        JSON.stringify(headers),
+        body,
+        truncated,
       ]);
     }
     await tx.query('DELETE FROM purchase_requests WHERE purchase_id = $1', [id]);

@@ -134,11 +134,11 @@ describe('the float', () => {
 });
 
 test('who cannot sign shows nobody anything: the money is back at once, and the same key may succeed', async () => {
-  const ada = await world.newRich(500_000n);
+  const ada = await world.newRich(1_500_000n);
   const { provider } = world.deposits;
   const mute = { ...provider, signTypedData: () => Promise.reject(new Error('no answer')) };
   expect(await world.buy(ada, { key: 'k', provider: mute })).toMatchObject({ status: 503, code: 'payment_not_made' });
-  expect(await world.balance(ada)).toBe(500_000n);
+  expect(await world.balance(ada)).toBe(1_500_000n);
   expect(await world.look(await onlyPurchase(ada.id))).toMatchObject({ status: 'returned', signature: null });
   expect(paymentsSeen()).toBe(0);
   const again = await world.buy(ada, { key: 'k' });
@@ -149,7 +149,7 @@ test('who cannot sign shows nobody anything: the money is back at once, and the 
 
 describe('when the process ends', () => {
   test.each(['purchase.opened', 'purchase.signed'])('at %s, somebody else goes on', async (place) => {
-    const ada = await world.newRich(500_000n);
+    const ada = await world.newRich(1_500_000n);
     await expect(world.buy(ada, { key: 'k', ...endAt(place) })).rejects.toThrow(Ended);
     const id = await onlyPurchase(ada.id);
     expect(paymentsSeen()).toBe(0);
@@ -160,11 +160,11 @@ describe('when the process ends', () => {
       answer: { body: 'goods', payment: { id } },
       replayed: true,
     });
-    expect(await world.balance(ada)).toBe(400_000n);
+    expect(await world.balance(ada)).toBe(1_400_000n);
   });
 
   test('before the seller was asked and it is too late for that, the money is back', async () => {
-    const ada = await world.newRich(500_000n);
+    const ada = await world.newRich(1_500_000n);
     await expect(world.buy(ada, endAt('purchase.signed'))).rejects.toThrow(Ended);
     const id = await onlyPurchase(ada.id);
     // As if it had been offered long ago.
@@ -173,7 +173,7 @@ describe('when the process ends', () => {
     await db.query('ALTER TABLE purchases ENABLE TRIGGER purchases_guard');
     await world.advance(id);
     expect(await world.look(id)).toMatchObject({ status: 'returned', error: 'It could not be paid in time.' });
-    expect(await world.balance(ada)).toBe(500_000n);
+    expect(await world.balance(ada)).toBe(1_500_000n);
     expect(paymentsSeen()).toBe(0);
   });
 
@@ -181,7 +181,7 @@ describe('when the process ends', () => {
     db.query("UPDATE purchases SET asked_at = asked_at - interval '1 minute' WHERE id = $1", [id]);
 
   test('while the seller is asked, it is waited for, and a GET is asked again with the same payment', async () => {
-    const ada = await world.newRich(500_000n);
+    const ada = await world.newRich(1_500_000n);
     await expect(world.buy(ada, { key: 'k', ...endAt('purchase.sending') })).rejects.toThrow(Ended);
     const id = await onlyPurchase(ada.id);
     await world.advance(id);
@@ -195,7 +195,7 @@ describe('when the process ends', () => {
   });
 
   test('while a seller is asked for what may not happen twice, the answer is lost and the chain tells', async () => {
-    const ada = await world.newRich(500_000n);
+    const ada = await world.newRich(1_500_000n);
     await expect(world.buy(ada, { key: 'k', method: 'POST', ...endAt('purchase.sending') })).rejects.toThrow(Ended);
     const id = await onlyPurchase(ada.id);
     await forALongTime(id);
@@ -203,12 +203,12 @@ describe('when the process ends', () => {
     expect(await world.look(id)).toMatchObject({ status: 'settling', asks: 1, sellerTrouble: 'lost' });
     expect(await world.buy(ada, { key: 'k', method: 'POST' })).toMatchObject({ status: 504, code: 'seller_silent' });
     expect(paymentsSeen()).toBe(0);
-    expect(await world.balance(ada)).toBe(400_000n);
+    expect(await world.balance(ada)).toBe(1_400_000n);
     expect(await world.differences()).toEqual([]);
   });
 
   test('when the answer was just written down, it is answered again', async () => {
-    const ada = await world.newRich(500_000n);
+    const ada = await world.newRich(1_500_000n);
     await expect(world.buy(ada, { key: 'k', ...endAt('purchase.answered') })).rejects.toThrow(Ended);
     const id = await onlyPurchase(ada.id);
     expect(await world.buy(ada, { key: 'k' })).toMatchObject({ answer: { body: 'goods', payment: { id } } });
@@ -218,7 +218,7 @@ describe('when the process ends', () => {
 });
 
 test('two processes that go on with the same purchase show its payment once', async () => {
-  const ada = await world.newRich(500_000n);
+  const ada = await world.newRich(1_500_000n);
   await expect(world.buy(ada, endAt('purchase.opened'))).rejects.toThrow(Ended);
   const id = await onlyPurchase(ada.id);
   await Promise.all([1, 2, 3, 4].map(() => world.advance(id)));
@@ -227,7 +227,7 @@ test('two processes that go on with the same purchase show its payment once', as
 });
 
 test('reconciliation names a payment that the books have wrong', async () => {
-  const ada = await world.newRich(500_000n);
+  const ada = await world.newRich(1_500_000n);
   const bought = await world.buy(ada);
   await isPaid(idOf(bought));
   const { rows } = await db.query<{ authorization_nonce: string }>(
@@ -248,14 +248,14 @@ test('reconciliation names a payment that the books have wrong', async () => {
 });
 
 test('an address on the deny list is paid nothing', async () => {
-  const ada = await world.newRich(500_000n);
+  const ada = await world.newRich(1_500_000n);
   const screening = { check: async () => ({ clear: false, reason: 'line 1' }) as const };
   expect(await world.buy(ada, { screening })).toMatchObject({ status: 403, code: 'seller_denied' });
-  expect(await world.balance(ada)).toBe(500_000n);
+  expect(await world.balance(ada)).toBe(1_500_000n);
 });
 
 test('an Idempotency-Key that was forgotten is anybody’s again, also for a purchase', async () => {
-  const ada = await world.newRich(500_000n);
+  const ada = await world.newRich(1_500_000n);
   const first = idOf(await world.buy(ada, { key: 'forgotten' }));
   await isPaid(first);
   await db.query("UPDATE ledger.idempotency_keys SET posted_at = now() - interval '49 hours'");
@@ -263,11 +263,11 @@ test('an Idempotency-Key that was forgotten is anybody’s again, also for a pur
   const second = idOf(await world.buy(ada, { key: 'forgotten' }));
   expect(second).not.toBe(first);
   expect(idOf(await world.buy(ada, { key: 'forgotten' }))).toBe(second);
-  expect(await world.balance(ada)).toBe(300_000n);
+  expect(await world.balance(ada)).toBe(1_300_000n);
 });
 
 test('what a seller has sent is forgotten when its time is over', async () => {
-  const ada = await world.newRich(500_000n);
+  const ada = await world.newRich(1_500_000n);
   const id = idOf(await world.buy(ada));
   const kept = async () => (await db.query('SELECT FROM purchase_answers WHERE purchase_id = $1', [id])).rows.length;
   await forgetAnswers(db);
@@ -280,7 +280,7 @@ test('what a seller has sent is forgotten when its time is over', async () => {
 test('what a seller has taken is not given back because one node says that it was not', async () => {
   const { chains } = world.deposits;
   await world.fillFloat();
-  const ada = await world.newRich(500_000n);
+  const ada = await world.newRich(1_500_000n);
   const id = idOf(await world.buy(ada));
   // From here on its time is over, so that what was not taken never will be.
   await chains.rpc('MATIC', 'evm_increaseTime', [3_600]);
@@ -293,7 +293,7 @@ test('what a seller has taken is not given back because one node says that it wa
   liar.misbehave(({ method }) => (method === 'eth_call' ? deny : undefined));
   await world.advance(id, { networks });
   expect((await world.look(id)).status).toBe('settling');
-  expect(await world.balance(ada)).toBe(400_000n);
+  expect(await world.balance(ada)).toBe(1_400_000n);
   liar.misbehave(() => undefined);
   await world.advance(id, { networks });
   expect((await world.look(id)).status).toBe('paid');
@@ -303,7 +303,7 @@ test('what a seller has taken is not given back because one node says that it wa
 test('what a seller may still take is not given back because one node says that its time is over', async () => {
   const { chains } = world.deposits;
   await world.fillFloat();
-  const ada = await world.newRich(500_000n);
+  const ada = await world.newRich(1_500_000n);
   let brought: BroughtPayment | undefined;
   sells(seller, termsOf(seller, { amount: '100000', maxTimeoutSeconds: 600 }), (payment, _asked, response) => {
     brought = payment;
@@ -318,10 +318,10 @@ test('what a seller may still take is not given back because one node says that 
   liar.misbehave(({ method }) => (method === 'eth_getBlockByNumber' ? anHourLater : undefined));
   await world.advance(id, { networks });
   expect((await world.look(id)).status).toBe('settling');
-  expect(await world.balance(ada)).toBe(400_000n);
+  expect(await world.balance(ada)).toBe(1_400_000n);
   liar.misbehave(() => undefined);
   await facilitator.submit(brought as BroughtPayment);
   await isPaid(id);
-  expect(await world.balance(ada)).toBe(400_000n);
+  expect(await world.balance(ada)).toBe(1_400_000n);
   expect(await world.reconciled()).toEqual([]);
 });

@@ -468,7 +468,7 @@ describe('is refused with a code that says why, and nothing is paid:', () => {
 
   test('a price that is more than is ever set aside', async () => {
     sellsHonestly(termsOf(seller, { amount: '1000000001' }));
-    expect(await pay({ url: seller.url, maxAmount: 5_000 })).toMatchObject({
+    expect(await pay({ url: seller.url, maxAmount: 5_000 }, { key: await newRich(5_000) })).toMatchObject({
       status: 409,
       body: { code: 'price_above_float', mostAmount: 1_000 },
     });

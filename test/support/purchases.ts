@@ -1,5 +1,6 @@
 import { toHex } from 'viem';
 import { beforeAll, expect } from 'vitest';
+import { monotonicClock } from '../../src/clock.ts';
 import type { ChainReader } from '../../src/deposits/read-chain.ts';
 import { type Caller, type IdempotencyClaim, scopes } from '../../src/http/define-route.ts';
 import { createOnce } from '../../src/http/idempotency.ts';
@@ -14,6 +15,7 @@ import { type Bought, type BuyParts, buy } from '../../src/purchases/buy.ts';
 import { fillFloat } from '../../src/purchases/fill-float.ts';
 import { findPurchase, type Purchase } from '../../src/purchases/purchase.ts';
 import { purchaseSaga } from '../../src/purchases/saga.ts';
+import { createMemoryLimiter } from '../../src/rate-limit/memory-limiter.ts';
 import { reconcile } from '../../src/reserves/reconcile.ts';
 import { reportReserves } from '../../src/reserves/report.ts';
 import { createSagaRunner } from '../../src/sagas/run-saga.ts';
@@ -51,6 +53,7 @@ export function usePurchaseWorld(seller: Seller) {
       mostSeconds: 300,
       float: amountOf('USDC', 10_000_000n),
       brakes: noBrakes,
+      limiter: createMemoryLimiter(monotonicClock),
       ...changed,
     };
   }
