@@ -143,7 +143,6 @@ export function countLate(
     if (counted !== undefined) applyDecision(reply, counted);
     return counted;
   };
-  const ofAddress = () => count(limitsOfAddress(config.rateLimits, addressOf(request)));
   return {
     trial: async () => {
       const counted = await count(limitsOfTrials(config.rateLimits, addressOf(request)));
@@ -154,7 +153,7 @@ export function countLate(
     payer: async (payer, limit) => void (await count([{ bucket: `payer:${payer.toLowerCase()}`, limit }])),
     shop: async (domain, limit) => void (await count([{ bucket: `shop:${domain}`, limit }])),
     address: async () => {
-      const counted = await ofAddress();
+      const counted = await count(limitsOfAddress(config.rateLimits, addressOf(request)));
       return async () => counted?.decision.giveBack();
     },
   };

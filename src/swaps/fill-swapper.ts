@@ -46,7 +46,10 @@ export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaSte
       atomic: net.atomic,
     }),
     // What was begun without a look at the price, or asked for again later, is not its owner's to pay for.
-    async (tx) => void (await tx.query('UPDATE swaps SET gas_due = $2 WHERE id = $1', [id, look !== undefined])),
+    async (tx) => {
+      // A process that comes late must not change what was decided and posted since.
+      await tx.query("UPDATE swaps SET gas_due = $2 WHERE id = $1 AND status = 'queued'", [id, look !== undefined]);
+    },
   );
   if (progress.state === 'waiting') return progress;
   if (progress.state === 'failed') {

@@ -1,6 +1,6 @@
 import { cpSync } from 'node:fs';
 import { Command } from 'commander';
-import { type Hex, parseUnits } from 'viem';
+import { formatUnits, type Hex, parseUnits } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, inject, test } from 'vitest';
 import { openCommandParts } from '../../src/app/custody.ts';
@@ -248,7 +248,7 @@ async function putBack(
   chains: TestChains,
   backup: OwnDatabase,
   { saga, rehearsal, minted }: Rehearsed,
-  { bystander, outside, call }: People,
+  { owner, bystander, outside, call }: People,
   place: string,
 ): Promise<void> {
   const giveBack = await lendChains(backup, chains);
@@ -287,6 +287,9 @@ async function putBack(
         rows.some(({ status }) => ends.includes(status)),
         `${place}: ${JSON.stringify(rows)}`,
       ).toBe(true);
+      if (saga.name === 'order' && !rows.some(({ status }) => status === rehearsal.endsAs)) {
+        expect(await balanceOf(service, owner.key)).toBe(formatUnits(minted.atomic, 6));
+      }
     }
 
     // Whoever has the old address pays to it, and both take out what they have.
