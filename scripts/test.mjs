@@ -11,11 +11,17 @@ import { endProcesses, removeFolder } from './test-processes.mjs';
 const given = process.argv.slice(2);
 const isMatrix = given.includes('--matrix');
 const args = given.filter((word) => word !== '--matrix');
-// A word asks for quick feedback about one room. Tests that start processes and browsers are asked for by their path.
-const isRoom = args.length > 0 && args.every((word) => /^[^-/][^/]*$/.test(word));
-if (isRoom) args.push('--exclude=test/e2e/**');
-// A combination is tagged `matrix`, or `representative` if it is one of the few that npm test takes.
-args.push(`--tagsFilter=${isMatrix ? 'matrix || representative' : '!matrix'}`);
+// A word asks for quick feedback about one room. What takes long is asked for by its path.
+const isRoom = !isMatrix && args.length > 0 && args.every((word) => /^[^-/][^/]*$/.test(word));
+// Every process loads the whole service first: for a few files, two are sooner done than four.
+if (isRoom) args.push('--exclude=test/e2e/**', '--maxWorkers=2');
+args.push(`--tagsFilter=${chooseTests()}`);
+
+/** A combination is tagged `matrix`, or `representative` if it is one of the few that npm test takes. */
+function chooseTests() {
+  if (isMatrix) return 'matrix || representative';
+  return isRoom ? '!matrix && !representative && !thorough' : '!matrix';
+}
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 await runOrRefuse(async () => {

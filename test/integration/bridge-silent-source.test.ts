@@ -1,3 +1,4 @@
+// @module-tag thorough
 import { afterAll, expect, test } from 'vitest';
 import { slots } from '../../src/app/working.ts';
 import { turnsPerSource } from '../../src/bridge/await-attestation.ts';

@@ -1,3 +1,4 @@
+// @module-tag thorough
 import type { Hex } from 'viem';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Attestation } from '../../src/bridge/attestations.ts';

@@ -1,3 +1,4 @@
+// @module-tag thorough
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { describe, expect, test } from 'vitest';
 import { Ended } from '../../src/checkpoint.ts';

@@ -1,3 +1,4 @@
+// @module-tag thorough
 import { toHex } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { describe, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag thorough
 import { encodeFunctionData } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { expect, test } from 'vitest';

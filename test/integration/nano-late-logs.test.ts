@@ -1,3 +1,4 @@
+// @module-tag thorough
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { main } from '../../src/cli.ts';
 import { useChains } from '../support/chains.ts';

@@ -1,3 +1,4 @@
+// @module-tag thorough
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { features } from '../../src/app/features.ts';
 import { sagasOf } from '../../src/app/listed-feature.ts';

@@ -1,3 +1,4 @@
+// @module-tag thorough
 import { expect, test } from 'vitest';
 import { useOrders } from '../support/orders.ts';
 import { refuse, startUcpMerchant } from '../support/ucp-merchant.ts';

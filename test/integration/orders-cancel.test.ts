@@ -1,3 +1,4 @@
+// @module-tag thorough
 import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag thorough
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createLedger } from '../../src/ledger/ledger.ts';

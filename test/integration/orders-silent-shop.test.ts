@@ -1,3 +1,4 @@
+// @module-tag thorough
 import { afterAll, expect, test } from 'vitest';
 import { useOrders } from '../support/orders.ts';
 import { startUcpMerchant } from '../support/ucp-merchant.ts';

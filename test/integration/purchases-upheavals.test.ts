@@ -1,3 +1,4 @@
+// @module-tag thorough
 import { type Hex, toHex } from 'viem';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { planStep } from '../../src/chain-steps/plan-step.ts';

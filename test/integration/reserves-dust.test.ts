@@ -1,3 +1,4 @@
+// @module-tag thorough
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Network } from '../../src/chains/network.ts';
 import { chooseWallets } from '../../src/deposits/open-sweep.ts';

@@ -4,8 +4,6 @@ import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { prepare } from '../../scripts/prepare.mjs';
-import { features } from '../../src/app/features.ts';
-import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import { createLogger } from '../../src/logger.ts';
 import { startEmbeddedPostgres } from '../../src/sandbox/postgres.ts';
 
@@ -34,7 +32,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const built = prepare();
   built.catch(() => {});
   const dataDir = mkdtempSync(join(tmpdir(), 'paywright-test-'));
-  const postgres = await startEmbeddedPostgres({ dataDir, settings });
+  // The service is loaded while the database starts.
+  const [postgres, { features }, { prepareDatabase }] = await Promise.all([
+    startEmbeddedPostgres({ dataDir, settings }),
+    import('../../src/app/features.ts'),
+    import('../../src/app/prepare-database.ts'),
+  ]);
   const admin = new pg.Client({ connectionString: postgres.url });
   await admin.connect();
   await admin.query('CREATE DATABASE template_paywright');

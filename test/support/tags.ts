@@ -13,6 +13,7 @@ declare module 'vitest' {
     name:
       | 'matrix'
       | 'representative'
+      | 'thorough'
       | 'redis'
       | 'chromium'
       | 'root'
@@ -69,6 +70,10 @@ export const tags = [
     description: 'one of many combinations, of which npm test takes a few: run npm run test:matrix for all of them',
   },
   { name: 'representative', description: 'one of the combinations that npm test takes' },
+  {
+    name: 'thorough',
+    description: 'takes seconds: npm test runs it, and so does its path; the run of one room leaves it out',
+  },
   ...needs.map(({ name, isHere, howToGetIt }) => ({
     name,
     description: howToGetIt,
