@@ -27,6 +27,7 @@ import type { MetricSource } from './metrics/metric.ts';
 import type { Sealed } from './operator-secret/sealed.ts';
 import type { ShopCheckouts } from './orders/checkout.ts';
 import type { Outgoing } from './outgoing/outgoing.ts';
+import type { Parser } from './parser/parser.ts';
 import type { RateLimiter } from './rate-limit/limiter.ts';
 import type { Saga } from './sagas/define-saga.ts';
 import type { SagaHandler } from './sagas/run-saga.ts';
@@ -57,6 +58,8 @@ export interface Parts {
   readonly gasCosts: GasCosts;
   /** For every request to a URL that somebody else has chosen. */
   readonly outgoing: Outgoing;
+  /** For everything that strangers answer there. */
+  readonly parser: Parser;
   /** Other people's shops, and the ways to search them. */
   readonly shops: Shopping;
   /** Shops that take orders by themselves. */

@@ -13,6 +13,8 @@ import type { Logger } from '../logger.ts';
 import { openSecrets } from '../operator-secret/open-secrets.ts';
 import { portsOf } from '../outgoing/inner-ports.ts';
 import { createOutgoing } from '../outgoing/outgoing.ts';
+import { builtFile } from '../parser/built-file.ts';
+import { createParser } from '../parser/parser.ts';
 import type { CallLimits } from '../providers/circle/circle-client.ts';
 import { createDenyList } from '../providers/deny-list/deny-list.ts';
 import { denyList } from '../providers/deny-list/feature.ts';
@@ -130,6 +132,8 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     forbiddenPorts: () => [...innerPorts, ...(meters?.ports ?? [])],
   });
   closers.push(() => outgoing.close());
+  const parser = createParser({ thread: builtFile('./parser-thread.js', import.meta.url), logger });
+  closers.push(() => parser.close());
   const custody = await openCustody({
     config,
     db,
@@ -141,6 +145,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   });
   const shops = openShopping({
     outgoing,
+    parser,
     clock: systemClock,
     platforms: merchantPlatforms,
     publicUrl: () => publicUrl,
@@ -148,6 +153,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   const agentKey = createAgentKey({ db, secrets });
   const checkouts = createUcpCheckouts({
     outgoing,
+    parser,
     clock: systemClock,
     robots: shops.robots,
     agent: shops.agent,
@@ -175,6 +181,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     market,
     gasCosts: openGasCosts(config, { networks: custody.networks, market }),
     outgoing,
+    parser,
     shops,
     checkouts,
     agentKey,

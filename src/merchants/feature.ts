@@ -19,8 +19,8 @@ export const merchants: Feature = {
   ],
   chapters: [{ name: 'Merchants', description: 'Prove that a shop is yours, and be paid for its orders.' }],
   commands: (program, tools) => addMerchantCommands(program, tools),
-  routes({ db, once, ledger, secrets, outgoing, publicUrl }) {
-    const lookForProof = createProofLook(outgoing, () => describeAgent(publicUrl()).userAgent);
+  routes({ db, once, ledger, secrets, outgoing, parser, publicUrl }) {
+    const lookForProof = createProofLook({ outgoing, parser }, () => describeAgent(publicUrl()).userAgent);
     return merchantRoutes({ db, once, ledger, secrets, outgoing, lookForProof });
   },
   schedules: ({ db, ledger }) => [redeemLeftoversSchedule(db, ledger)],

@@ -1,17 +1,20 @@
 import { z } from 'zod';
 import { toJsonNumber } from '../money/amount.ts';
 import { OutgoingError } from '../outgoing/outgoing.ts';
-import { cleanText } from '../shopping/clean-text.ts';
-import { readJson } from '../shopping/read-answer.ts';
+import { ParserError } from '../parser/parser.ts';
+import { taskOf } from '../parser/task.ts';
+import { bytesOf } from '../shopping/merchant-site.ts';
 import { signatureHeaders } from '../signed-requests/sign-message.ts';
 import type { ShopAnswer } from './checkout.ts';
 import type { Order } from './order.ts';
 import { unsealSecretOf } from './order-secret.ts';
 import type { OrderParts } from './parts.ts';
+import type { readOrderAnswer } from './reading/read-order-answer.ts';
 import { safeLink } from './safe-link.ts';
 
 const timeoutMs = 10_000;
 const mostBytes = 16_384;
+const orderAnswer = taskOf<typeof readOrderAnswer>('readOrderAnswer');
 
 const answerShape = z.discriminatedUnion('status', [
   z.object({ status: z.literal('accepted'), orderId: z.string().optional(), url: z.string().optional() }),
@@ -25,7 +28,7 @@ const answerShape = z.discriminatedUnion('status', [
  * by the order's id: the shop answers the same however often it comes.
  */
 export async function sendOrder(
-  { db, outgoing, secrets, clock }: OrderParts,
+  { db, outgoing, parser, secrets, clock }: OrderParts,
   order: Order,
   type: 'order.placed' | 'order.cancelled',
 ): Promise<ShopAnswer> {
@@ -50,12 +53,12 @@ export async function sendOrder(
       timeoutMs,
       maxBodyBytes: mostBytes,
     });
-    const read = answerShape.safeParse(readJson(answer));
+    const read = answerShape.safeParse(await parser.run(orderAnswer, bytesOf(answer)));
     // Whatever else it says, also a bare refusal of its server, may not be the shop's own word.
     if (!read.success) return { state: 'unknown', why: `it answered ${answer.status} without a word about the order` };
     return toAnswer(read.data);
   } catch (error) {
-    if (error instanceof OutgoingError) return { state: 'unknown', why: error.message };
+    if (error instanceof OutgoingError || error instanceof ParserError) return { state: 'unknown', why: error.message };
     throw error;
   }
 }
@@ -65,11 +68,11 @@ function toAnswer(said: z.output<typeof answerShape>): ShopAnswer {
     case 'accepted':
       return {
         state: 'accepted',
-        merchantOrderId: said.orderId && cleanText(said.orderId, 100),
+        merchantOrderId: said.orderId,
         url: safeLink(said.url),
       };
     case 'refused':
-      return { state: 'refused', why: 'refused', reason: cleanText(said.reason ?? '', 200) || 'The shop refused it.' };
+      return { state: 'refused', why: 'refused', reason: said.reason ?? 'The shop refused it.' };
     case 'cancelled':
       return { state: 'cancelled' };
     case 'pending':

@@ -4,6 +4,7 @@ import type { Database } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
+import type { Parser } from '../parser/parser.ts';
 import type { Secrets } from '../secrets.ts';
 import type { ShopCheckouts } from './checkout.ts';
 
@@ -13,6 +14,7 @@ export interface OrderParts {
   readonly ledger: Ledger;
   readonly checkouts: ShopCheckouts;
   readonly outgoing: Outgoing;
+  readonly parser: Parser;
   readonly secrets: Secrets;
   readonly logger: Logger;
   readonly clock: Clock;

@@ -131,7 +131,7 @@ async function keepFree({ db }: BuyParts, { caller, idempotency }: Buying, answe
 
 async function acceptOffer(parts: BuyParts, asked: SellerAnswer, maximum: Amount): Promise<Offer> {
   const { db, networks, silentChains, screening, float } = parts;
-  const demand = readDemand(asked);
+  const demand = await readDemand(parts.parser, asked);
   if (demand === undefined) throw purchaseErrors.terms_unreadable();
   const house = new Set((await listHouseWallets(db)).map(({ address }) => address.toLowerCase()));
   const offer = chooseOffer(demand, { token: meansOf(networks).token.address, house });

@@ -2,6 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { getAddress, type Hex, isAddress, isAddressEqual, zeroAddress } from 'viem';
 import { homeChain } from '../chains/chains.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
+import { type Parser, ParserError } from '../parser/parser.ts';
+import { readJson } from '../shopping/tasks.ts';
 import { decodeHeader, headerNames } from '../x402/header.ts';
 import { chainOfNetwork, type X402Version } from '../x402/networks.ts';
 import { type Terms1, type Terms2, terms1, terms2 } from '../x402/terms.ts';
@@ -38,10 +40,13 @@ export interface Offer {
 const mostOffers = 50;
 
 /** What the 402 asks for: the second version is in a header, the first in the body. Undefined when it is neither. */
-export function readDemand({ headers, body }: Pick<SellerAnswer, 'headers' | 'body'>): Demand | undefined {
+export async function readDemand(
+  parser: Parser,
+  { headers, body }: Pick<SellerAnswer, 'headers' | 'body'>,
+): Promise<Demand | undefined> {
   const header = headers[headerNames[2].required];
   const second = typeof header === 'string' ? toDemand(decodeHeader(header), 2) : undefined;
-  return second ?? toDemand(parseBody(body), 1);
+  return second ?? toDemand(await parseBody(parser, body), 1);
 }
 
 function toDemand(said: unknown, version: X402Version): Demand | undefined {
@@ -56,13 +61,12 @@ function toDemand(said: unknown, version: X402Version): Demand | undefined {
   };
 }
 
-function parseBody(body: Buffer): unknown {
+async function parseBody(parser: Parser, body: Buffer): Promise<unknown> {
   if (!isUtf8(body)) return undefined;
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
+  return parser.run(readJson, { bytes: body, type: 'application/json; charset=utf-8' }).catch((error: unknown) => {
+    if (error instanceof ParserError) return undefined;
+    throw error;
+  });
 }
 
 function isRecord(value: unknown): value is Json {

@@ -7,6 +7,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import type { Amount } from '../money/amount.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
+import type { Parser } from '../parser/parser.ts';
 import type { Secrets } from '../secrets.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
 
@@ -27,6 +28,7 @@ export interface PurchaseParts extends PurchaseSettings {
   readonly networks: Networks;
   readonly provider: WalletProvider;
   readonly outgoing: Outgoing;
+  readonly parser: Parser;
   readonly secrets: Secrets;
   readonly logger: Logger;
   readonly checkpoint?: Checkpoint;

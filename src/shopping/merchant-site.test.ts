@@ -1,10 +1,12 @@
 import { expect, it } from 'vitest';
+import { useParser } from '../../test/support/parser.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
 import { describeAgent } from './agent.ts';
 import { openSite } from './merchant-site.ts';
 import { createRobotsBook } from './robots-book.ts';
 
 const agent = describeAgent('https://pay.example');
+const parser = useParser();
 
 /** A web of these answers: a redirect, or a page. */
 function webOf(pages: Readonly<Record<string, { readonly location: string } | string>>): Outgoing {
@@ -21,9 +23,9 @@ function webOf(pages: Readonly<Record<string, { readonly location: string } | st
 }
 
 function open(pages: Parameters<typeof webOf>[0]) {
-  const robots = createRobotsBook({ clock: { now: () => 0 }, token: agent.token });
+  const robots = createRobotsBook({ clock: { now: () => 0 } });
   const website = { origin: 'https://shop.example', name: 'shop.example' };
-  return openSite({ outgoing: webOf(pages), robots, agent }, website, new AbortController().signal);
+  return openSite({ outgoing: webOf(pages), parser, robots, agent }, website, new AbortController().signal);
 }
 
 it('is found where the whole site has moved to', async () => {

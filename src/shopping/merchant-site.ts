@@ -1,10 +1,11 @@
 import type { Outgoing, OutgoingAnswer } from '../outgoing/outgoing.ts';
 import { parseUrl } from '../parse-url.ts';
+import type { Allowance, Parser } from '../parser/parser.ts';
+import type { AnswerBytes, Task } from '../parser/task.ts';
 import type { ShoppingAgent } from './agent.ts';
 import { MerchantTrouble, notOffered, toTrouble } from './merchant-trouble.ts';
-import { readJson, readText } from './read-answer.ts';
-import { isAllowed } from './robots.ts';
 import { type KnownRobots, mostRobotsBytes, type RobotsBook } from './robots-book.ts';
+import { mayRead, readRobots } from './tasks.ts';
 import { isWithinSite, type Website } from './website.ts';
 
 /** A site while one search reads it: every request goes through the guard, the site's robots.txt and these limits. */
@@ -35,13 +36,14 @@ export interface MerchantAnswer {
   readonly url: string;
   readonly headers: OutgoingAnswer['headers'];
   readonly bytes: Buffer;
-  text(): string;
-  /** Undefined when it is not JSON, says that it is not, or is nested beyond reason. */
-  json(): unknown;
+  /** What the task makes of it. Throws a MerchantTrouble when it takes too long, or too much memory. */
+  read<Output>(task: Task<AnswerBytes, Output>): Promise<Output>;
+  read<More, Output>(task: Task<AnswerBytes & More, Output>, more: More): Promise<Output>;
 }
 
 export interface SiteParts {
   readonly outgoing: Outgoing;
+  readonly parser: Parser;
   readonly robots: RobotsBook;
   readonly agent: ShoppingAgent;
 }
@@ -51,15 +53,26 @@ const mostBytes = 1_500_000;
 const mostRedirects = 5;
 /** Of one search, whatever the site leads it to. */
 const mostRequests = 40;
+/** For reading all that one search gets. An honest page takes a few hundredths of a second. */
+const readingMs = 4_000;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
 /** Looks at the robots.txt first: without it nothing else may be read. */
 export async function openSite(
-  { outgoing, robots, agent }: SiteParts,
+  { outgoing, parser, robots, agent }: SiteParts,
   website: Website,
   signal: AbortSignal,
 ): Promise<MerchantSite> {
   let requests = 0;
+  const allowance: Allowance = { leftMs: readingMs };
+
+  async function read<Input, Output>(task: Task<Input, Output>, input: Input): Promise<Output> {
+    try {
+      return await parser.run(task, input, { allowance, signal });
+    } catch (error) {
+      throw toTrouble(error);
+    }
+  }
 
   async function send(request: Parameters<Outgoing['request']>[0]): Promise<OutgoingAnswer> {
     if (++requests > mostRequests)
@@ -128,9 +141,11 @@ export async function openSite(
       if (error.kind !== 'not_offered') throw error;
       return { answer: undefined, url: new URL(origin) };
     });
+    const { status = 404 } = answer ?? {};
     return robots.keep(origin, {
-      status: answer?.status ?? 404,
-      text: answer === undefined ? '' : readText(answer),
+      status,
+      rules:
+        answer === undefined || status >= 300 ? '' : await read(readRobots, { ...bytesOf(answer), agent: agent.token }),
       // Only a site that has moved as a whole has it at the same place elsewhere.
       origin: url.pathname === '/robots.txt' ? url.origin : origin,
     });
@@ -141,8 +156,8 @@ export async function openSite(
     const { rules, failed } = await robotsOf(url.origin);
     if (failed)
       throw new MerchantTrouble('unreachable', 'The site is in trouble: it could not say what robots may read.');
-    if (!isAllowed(rules, url))
-      throw new MerchantTrouble('forbidden', 'The site’s robots.txt asks us not to read this.');
+    if (rules === '' || (await read(mayRead, { rules, path: url.pathname + url.search }))) return;
+    throw new MerchantTrouble('forbidden', 'The site’s robots.txt asks us not to read this.');
   }
 
   const { origin, failed } = await robotsOf(website.origin);
@@ -160,7 +175,7 @@ export async function openSite(
       if (at === undefined) throw notOffered('what it links to');
       if (!isWithinSite(website, at) && elsewhere !== true) throw notOffered('what it links to');
       const { answer, url: from } = await follow(at.href, { headers: { accept }, cut: cut === true, maxBytes }, judge);
-      return readable(answer, from.href);
+      return readable(answer, from.href, read);
     },
 
     async postJson(url, body, headers) {
@@ -172,13 +187,17 @@ export async function openSite(
         headers: { accept: 'application/json', 'content-type': 'application/json', ...headers },
         body: JSON.stringify(body),
       });
-      return readable(answer, at.href);
+      return readable(answer, at.href, read);
     },
   };
 }
 
 /** What stands in the way of every reader alike is told here once. */
-function readable(answer: OutgoingAnswer, url: string): MerchantAnswer {
+function readable(
+  answer: OutgoingAnswer,
+  url: string,
+  read: <Input, Output>(task: Task<Input, Output>, input: Input) => Promise<Output>,
+): MerchantAnswer {
   if (answer.status === 429 || answer.status === 503) {
     throw new MerchantTrouble('unreachable', 'The site is busy and asks us to come back later.');
   }
@@ -190,9 +209,14 @@ function readable(answer: OutgoingAnswer, url: string): MerchantAnswer {
     url,
     headers: answer.headers,
     bytes: answer.body,
-    text: () => readText(answer),
-    json: () => readJson(answer),
+    read: <More, Output>(task: Task<AnswerBytes & More, Output>, more?: More) =>
+      read(task, { ...bytesOf(answer), ...more } as AnswerBytes & More),
   };
+}
+
+/** As a task takes it. */
+export function bytesOf({ headers, body }: Pick<OutgoingAnswer, 'headers' | 'body'>): AnswerBytes {
+  return { bytes: body, type: String(headers['content-type'] ?? '').slice(0, 200) };
 }
 
 /** A name that somebody else has chosen: shown as the web spells it. */

@@ -1,4 +1,5 @@
 import { OutgoingError } from '../outgoing/outgoing.ts';
+import { ParserError } from '../parser/parser.ts';
 
 /** Why a way to read a site did not work out. */
 export type TroubleKind =
@@ -34,7 +35,15 @@ const kinds: Readonly<Record<OutgoingError['code'], TroubleKind>> = {
 export function toTrouble(error: unknown): MerchantTrouble {
   if (error instanceof MerchantTrouble) return error;
   if (error instanceof OutgoingError) return new MerchantTrouble(kinds[error.code], error.message);
+  if (error instanceof ParserError) return unreadable(error);
   throw error;
+}
+
+/** That we are busy is not the site's fault; everything else is. */
+function unreadable({ kind }: ParserError): MerchantTrouble {
+  if (kind === 'given_up') return new MerchantTrouble('given_up', 'The search was given up.');
+  if (kind === 'busy') return new MerchantTrouble('too_slow', 'Too many pages are being read. Try again in a moment.');
+  return new MerchantTrouble('not_offered', 'A page of the site cannot be read within reason.');
 }
 
 export function notOffered(what: string): MerchantTrouble {

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
-import { agentToken, describeAgent, type ShoppingAgent } from './agent.ts';
+import type { Parser } from '../parser/parser.ts';
+import { describeAgent, type ShoppingAgent } from './agent.ts';
 import { limitSearch } from './limited-search.ts';
 import type { MerchantPlatform } from './merchant-platform.ts';
 import { createPictures, type Pictures } from './pictures.ts';
@@ -17,17 +18,18 @@ export interface Shopping {
 
 export interface ShoppingOptions {
   readonly outgoing: Outgoing;
+  readonly parser: Parser;
   readonly clock: Clock;
   readonly platforms: readonly MerchantPlatform[];
   readonly publicUrl: () => string;
 }
 
-export function openShopping({ outgoing, clock, platforms, publicUrl }: ShoppingOptions): Shopping {
-  const robots = createRobotsBook({ clock, token: agentToken });
+export function openShopping({ outgoing, parser, clock, platforms, publicUrl }: ShoppingOptions): Shopping {
+  const robots = createRobotsBook({ clock });
   const agent = () => describeAgent(publicUrl());
   return {
-    merchants: limitSearch(createMerchantSearch({ outgoing, clock, platforms, agent, robots })),
-    pictures: createPictures({ outgoing, clock, agent, robots }),
+    merchants: limitSearch(createMerchantSearch({ outgoing, parser, clock, platforms, agent, robots })),
+    pictures: createPictures({ outgoing, parser, clock, agent, robots }),
     robots,
     agent,
   };

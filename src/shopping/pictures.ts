@@ -1,11 +1,13 @@
 import type { Clock } from '../clock.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
+import type { Parser } from '../parser/parser.ts';
 import type { ShoppingAgent } from './agent.ts';
 import { createBriefMemory } from './brief-memory.ts';
 import { openSite } from './merchant-site.ts';
 import { MerchantTrouble } from './merchant-trouble.ts';
-import { type PictureHeader, readPictureHeader } from './picture-header.ts';
+import type { PictureHeader } from './reading/picture-header.ts';
 import type { RobotsBook } from './robots-book.ts';
+import { readPicture } from './tasks.ts';
 
 /** A picture that may be shown from here, as if it were ours. */
 export interface Picture {
@@ -20,6 +22,7 @@ export interface Pictures {
 
 export interface PicturesParts {
   readonly outgoing: Outgoing;
+  readonly parser: Parser;
   readonly clock: Clock;
   readonly robots: RobotsBook;
   readonly agent: () => ShoppingAgent;
@@ -35,7 +38,7 @@ const keepFailureMs = 60_000;
 const mostAtOnce = 32;
 
 /** Pictures of strangers, checked, and kept briefly so that one who looks twice costs the shop one request. */
-export function createPictures({ outgoing, clock, robots, agent }: PicturesParts): Pictures {
+export function createPictures({ outgoing, parser, clock, robots, agent }: PicturesParts): Pictures {
   const kept = createBriefMemory<{ readonly picture: Picture | undefined }>({
     clock,
     keepMs,
@@ -50,11 +53,13 @@ export function createPictures({ outgoing, clock, robots, agent }: PicturesParts
     const timer = setTimeout(() => over.abort(), withinMs);
     try {
       const place = { origin, name: port === '' ? hostname : host };
-      const site = await openSite({ outgoing, robots, agent: agent() }, place, over.signal);
+      const site = await openSite({ outgoing, parser, robots, agent: agent() }, place, over.signal);
       const accept = 'image/avif,image/webp,image/png,image/jpeg,image/gif';
       const answer = await site.get(url, { accept, maxBytes: mostBytes });
       const claimed = String(answer.headers['content-type'] ?? '');
-      return answer.status === 200 && /^image\//i.test(claimed) ? checkPicture(answer.bytes) : undefined;
+      if (answer.status !== 200 || !/^image\//i.test(claimed)) return undefined;
+      const header = await answer.read(readPicture);
+      return header !== undefined && isShowable(header) ? { type: header.type, bytes: answer.bytes } : undefined;
     } catch (error) {
       if (error instanceof MerchantTrouble) return undefined;
       throw error;
@@ -81,10 +86,6 @@ export function createPictures({ outgoing, clock, robots, agent }: PicturesParts
   };
 }
 
-function checkPicture(bytes: Buffer): Picture | undefined {
-  const header = readPictureHeader(bytes);
-  if (header === undefined) return undefined;
-  const { type, width, height } = header;
-  const fits = width > 0 && height > 0 && Math.max(width, height) <= longestSide && width * height <= mostPixels;
-  return fits ? { type, bytes } : undefined;
+function isShowable({ width, height }: PictureHeader): boolean {
+  return width > 0 && height > 0 && Math.max(width, height) <= longestSide && width * height <= mostPixels;
 }

@@ -16,10 +16,11 @@ interface Decimal {
 
 const mostDigits = 15;
 const longestText = 40;
+const longestCode = 20;
 
 /** A currency's code in capitals; undefined when it is none. */
 export function readCurrency(value: unknown): string | undefined {
-  if (typeof value !== 'string') return undefined;
+  if (typeof value !== 'string' || value.length > longestCode) return undefined;
   const code = value.trim().toUpperCase();
   return /^[A-Z]{3}$/.test(code) ? code : undefined;
 }

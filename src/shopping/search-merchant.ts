@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
+import type { Parser } from '../parser/parser.ts';
 import type { ShoppingAgent } from './agent.ts';
 import { createBriefMemory } from './brief-memory.ts';
 import { shoppingErrors } from './errors.ts';
@@ -23,6 +24,7 @@ export interface MerchantSearch {
 
 export interface MerchantSearchParts {
   readonly outgoing: Outgoing;
+  readonly parser: Parser;
   readonly clock: Clock;
   readonly platforms: readonly MerchantPlatform[];
   readonly agent: () => ShoppingAgent;
@@ -36,6 +38,7 @@ const keepPlatformMs = 60 * 60_000;
 
 export function createMerchantSearch({
   outgoing,
+  parser,
   clock,
   platforms,
   agent,
@@ -57,7 +60,7 @@ export function createMerchantSearch({
     signal: AbortSignal,
     onlyBy: string | undefined,
   ): AsyncGenerator<Product> {
-    const site = await openSite({ outgoing, robots, agent: agent() }, website, signal);
+    const site = await openSite({ outgoing, parser, robots, agent: agent() }, website, signal);
     const { origin, name: siteName } = site;
     const known = onlyBy === undefined ? kinds.get(website.name) : platforms.find(({ name }) => name === onlyBy);
     // What the site was an hour ago it mostly still is. If not, it is asked in every other way.

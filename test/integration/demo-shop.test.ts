@@ -4,12 +4,14 @@ import { createOutgoing } from '../../src/outgoing/outgoing.ts';
 import { catalog } from '../../src/sandbox/shop/catalog.ts';
 import { openShops } from '../../src/sandbox/shop/open-shops.ts';
 import { searchWays } from '../../src/sandbox/shop/shop.ts';
-import { readPictureHeader } from '../../src/shopping/picture-header.ts';
 import { describeProduct, type Product } from '../../src/shopping/product.ts';
+import { readPictureHeader } from '../../src/shopping/reading/picture-header.ts';
 import { readWebsite } from '../../src/shopping/website.ts';
 import { openMerchantSearch } from '../support/merchant.ts';
+import { useParser } from '../support/parser.ts';
 
 const logger = createLogger('silent');
+const parser = useParser();
 const closers: (() => Promise<unknown>)[] = [];
 afterAll(() => Promise.all(closers.map((close) => close())));
 
@@ -18,7 +20,7 @@ async function openSearch(ways: readonly (typeof searchWays)[number][]) {
   const outgoing = createOutgoing({ allowPrivateHosts: [], names: shops.names });
   closers.push(() => outgoing.close().then(() => shops.stop()));
   const clock = { now: () => Date.now() };
-  const search = openMerchantSearch({ outgoing, clock });
+  const search = openMerchantSearch({ outgoing, parser, clock });
   const find = async (query: string, website = 'demo-shop.example') => {
     const site = readWebsite(website, outgoing);
     if (site.refusal !== undefined) throw new Error(site.refusal);
@@ -61,7 +63,7 @@ describe('the demo shop', () => {
     for (const { slug } of catalog) expect(shelf).toContain(`/pictures/${slug}.png`);
     const reply = await fetch(`${shops.demoShop.url}/pictures/${catalog[0]?.slug}.png`);
     const bytes = Buffer.from(await reply.arrayBuffer());
-    expect(readPictureHeader(bytes)).toEqual({ type: 'image/png', width: 400, height: 400 });
+    expect(readPictureHeader({ bytes })).toEqual({ type: 'image/png', width: 400, height: 400 });
   });
 
   test('runs nothing of what it is asked', async () => {

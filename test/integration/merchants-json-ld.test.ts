@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readJsonLd } from '../../src/providers/merchants/json-ld/read-json-ld.ts';
+import { readJsonLd } from '../../src/providers/merchants/reading/json-ld/read-json-ld.ts';
 import { startTestShop, useSearch } from '../support/merchant.ts';
 
 const shop = await startTestShop();

@@ -2,16 +2,18 @@ import { afterAll, expect, test } from 'vitest';
 import { createOutgoing } from '../../src/outgoing/outgoing.ts';
 import { readWebsite } from '../../src/shopping/website.ts';
 import { openMerchantSearch, startTestShop } from '../support/merchant.ts';
+import { useParser } from '../support/parser.ts';
 
 const shop = await startTestShop();
 const outgoing = createOutgoing({ allowPrivateHosts: [{ host: '127.0.0.1', port: shop.server.port }] });
 afterAll(() => outgoing.close());
+const parser = useParser();
 
 const minute = 60_000;
 
 function openSearch() {
   const clock = { at: 0, now: () => clock.at };
-  const search = openMerchantSearch({ outgoing, clock });
+  const search = openMerchantSearch({ outgoing, parser, clock });
   const site = readWebsite(shop.website, outgoing);
   if (site.refusal !== undefined) throw new Error(site.refusal);
   return {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, afterEach } from 'vitest';
 import type { Clock } from '../../src/clock.ts';
 import { createOutgoing, type Outgoing, type OutgoingOptions } from '../../src/outgoing/outgoing.ts';
+import type { Parser } from '../../src/parser/parser.ts';
 import { merchantPlatforms } from '../../src/providers/merchants/platforms.ts';
 import { describeAgent } from '../../src/shopping/agent.ts';
 import { describeProduct, type Product } from '../../src/shopping/product.ts';
@@ -9,6 +10,7 @@ import { createRobotsBook } from '../../src/shopping/robots-book.ts';
 import { createMerchantSearch } from '../../src/shopping/search-merchant.ts';
 import { readWebsite } from '../../src/shopping/website.ts';
 import { type Listening, listenHttp } from './listening.ts';
+import { useParser } from './parser.ts';
 
 /** What a shop of a test answers at a path: a text is HTML, anything else JSON, and a function does as it likes. */
 type Answer = string | object | ((request: Asked, response: ServerResponse) => unknown);
@@ -71,18 +73,20 @@ export interface SearchTools {
 /** A search with a memory of its own, for which it is no matter how long it takes unless that is said. */
 export function openMerchantSearch({
   outgoing,
+  parser,
   clock,
   platforms = merchantPlatforms,
   withinMs = 120_000,
 }: {
   readonly outgoing: Outgoing;
+  readonly parser: Parser;
   readonly clock: Clock;
   readonly platforms?: typeof merchantPlatforms;
   readonly withinMs?: number | undefined;
 }) {
   const agent = describeAgent('https://pay.example');
-  const robots = createRobotsBook({ clock, token: agent.token });
-  return createMerchantSearch({ outgoing, clock, platforms, agent: () => agent, robots, withinMs });
+  const robots = createRobotsBook({ clock });
+  return createMerchantSearch({ outgoing, parser, clock, platforms, agent: () => agent, robots, withinMs });
 }
 
 /** A search as the service has it, without the service. Only these platforms are asked, if some are named. */
@@ -96,12 +100,13 @@ export function useSearch(
 ): SearchTools {
   const outgoing = createOutgoing({ allowPrivateHosts: [{ host: '127.0.0.1', port: shop.server.port }], ...more });
   afterAll(() => outgoing.close());
+  const parser = useParser();
   const clock = { now: () => Date.now() };
 
   /** With a memory of its own each time, so that no test knows what another has learned. */
   async function findWhole(query: string, website = shop.website): Promise<readonly Product[]> {
     const platforms = merchantPlatforms.filter(({ name }) => only.includes(name));
-    const search = openMerchantSearch({ outgoing, clock, platforms, withinMs });
+    const search = openMerchantSearch({ outgoing, parser, clock, platforms, withinMs });
     const site = readWebsite(website, outgoing);
     if (site.refusal !== undefined) throw new Error(site.refusal);
     const found: Product[] = [];

@@ -24,6 +24,7 @@ import { houseMoveHandler, houseMoveSaga } from '../../src/treasury/house-move.t
 import { type HousePurpose, houseWallet } from '../../src/wallets/house-wallets.ts';
 import { noBrakes } from './brakes.ts';
 import { readUp, type User, useDepositWorld } from './deposits.ts';
+import { useParser } from './parser.ts';
 import type { Seller } from './seller.ts';
 
 /** Purchases on Polygon that go on only when they are told to. Its functions may be called from the first test on. */
@@ -31,6 +32,7 @@ export function usePurchaseWorld(seller: Seller) {
   const world = useDepositWorld({ pollMs: 10 });
   const { chains, database } = world;
   const { db } = database;
+  const parser = useParser();
   let reader: ChainReader | undefined;
 
   function parts(changed: Partial<BuyParts> = {}): BuyParts {
@@ -43,6 +45,7 @@ export function usePurchaseWorld(seller: Seller) {
       networks: chains.networks,
       silentChains: async () => [],
       outgoing,
+      parser,
       secrets: createSecrets('s'.repeat(32)),
       logger: log.logger,
       once: createOnce(db),

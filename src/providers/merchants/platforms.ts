@@ -1,5 +1,5 @@
 import type { MerchantPlatform } from '../../shopping/merchant-platform.ts';
-import { jsonLdPlatform } from './json-ld/json-ld-platform.ts';
+import { jsonLdPlatform } from './json-ld-platform.ts';
 import { shopifyPlatform } from './shopify-platform.ts';
 import { ucpPlatform } from './ucp/ucp-platform.ts';
 import { wooCommercePlatform } from './woocommerce-platform.ts';

@@ -1,12 +1,14 @@
 import { parseUrl } from '../../../parse-url.ts';
 import type { MerchantSite } from '../../../shopping/merchant-site.ts';
 import { notOffered } from '../../../shopping/merchant-trouble.ts';
+import { readJson } from '../../../shopping/tasks.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
 
 /** The versions of the protocol that we speak, the newest first. */
 const spokenVersions = ['2026-08-25', '2026-04-08'] as const;
 
 const serviceName = 'dev.ucp.shopping';
+const mostBytes = 256_000;
 
 /** What a shop says of itself in one version of the protocol. */
 export interface ShopProfile {
@@ -41,8 +43,8 @@ export async function* spokenProfiles(site: MerchantSite): AsyncGenerator<ShopPr
 
 /** The whole document, with its keys. */
 export async function readProfile(site: MerchantSite, url: string): Promise<Fields> {
-  const answer = await site.get(url, { accept: 'application/json', elsewhere: true });
-  const profile = answer.status === 200 ? fieldsOf(answer.json()) : {};
+  const answer = await site.get(url, { accept: 'application/json', elsewhere: true, maxBytes: mostBytes });
+  const profile = answer.status === 200 ? fieldsOf(await answer.read(readJson)) : {};
   if (textOf(fieldsOf(profile['ucp'])['version']) === undefined) throw notOffered('a UCP profile');
   return profile;
 }

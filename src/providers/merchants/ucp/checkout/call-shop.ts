@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../../../clock.ts';
 import type { Outgoing } from '../../../../outgoing/outgoing.ts';
+import type { Parser } from '../../../../parser/parser.ts';
 import type { ShoppingAgent } from '../../../../shopping/agent.ts';
+import { bytesOf } from '../../../../shopping/merchant-site.ts';
 import { toTrouble } from '../../../../shopping/merchant-trouble.ts';
-import { readJson } from '../../../../shopping/read-answer.ts';
 import type { RobotsBook } from '../../../../shopping/robots-book.ts';
 import { signRequest } from '../../../../signed-requests/sign-request.ts';
 import type { SigningKey } from '../../../../signed-requests/signing-key.ts';
+import { readCheckoutReply } from '../../tasks.ts';
 
 export interface CheckoutParts {
   readonly outgoing: Outgoing;
+  readonly parser: Parser;
   readonly clock: Clock;
   readonly robots: RobotsBook;
   readonly agent: () => ShoppingAgent;
@@ -37,7 +40,7 @@ const mostBytes = 256_000;
 
 /** One signed request to a shop's checkout. Throws a MerchantTrouble when no whole answer came. */
 export async function callShop(
-  { outgoing, agent, signingKey }: CheckoutParts,
+  { outgoing, parser, agent, signingKey }: CheckoutParts,
   { method, url, body, key, timeoutMs }: ShopCall,
 ): Promise<ShopReply> {
   const { profileUrl, userAgent } = agent();
@@ -61,7 +64,7 @@ export async function callShop(
       timeoutMs,
       maxBodyBytes: mostBytes,
     });
-    return { status: answer.status, json: readJson(answer) };
+    return { status: answer.status, json: await parser.run(readCheckoutReply, bytesOf(answer)) };
   } catch (error) {
     throw toTrouble(error);
   }

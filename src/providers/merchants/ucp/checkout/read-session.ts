@@ -1,6 +1,5 @@
 import type { CheckoutTotal, RefusalKind, ShopAnswer } from '../../../../orders/checkout.ts';
 import { safeLink } from '../../../../orders/safe-link.ts';
-import { cleanText } from '../../../../shopping/clean-text.ts';
 import { readCurrency } from '../../../../shopping/price.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import type { ShopReply } from './call-shop.ts';
@@ -63,12 +62,12 @@ function readTotal(fields: Fields): CheckoutTotal | undefined {
 }
 
 export function readMessages(fields: Fields): ShopMessage[] {
-  return listOf(fields['messages'], 20)
+  return listOf(fields['messages'])
     .map(fieldsOf)
     .map((message) => ({
       type: textOf(message['type']) ?? '',
       code: textOf(message['code']) ?? '',
-      content: cleanText(message['content'], 200) ?? '',
+      content: textOf(message['content']) ?? '',
       severity: textOf(message['severity']) ?? '',
       path: textOf(message['path']) ?? '',
       isDisclosure: textOf(message['presentation']) === 'disclosure',
@@ -114,7 +113,7 @@ export function readAnswer(
       const order = fieldsOf(session.fields['order']);
       return {
         state: 'accepted',
-        merchantOrderId: cleanText(order['id'], 100) || undefined,
+        merchantOrderId: textOf(order['id']),
         url: safeLink(textOf(order['permalink_url'])),
         total: session.total,
       };
@@ -146,6 +145,6 @@ function readError({ status, json }: ShopReply, asked: Asked): ShopAnswer {
   if (!isError) return { state: 'unknown', why: 'it answered with something that is no checkout' };
   if (asked !== 'complete') return { state: 'unknown', why: `it answered ${status}` };
   if (messages.length > 0) return { state: 'refused', ...readRefusal(messages) };
-  const reason = cleanText(fields['content'], 200) || `The shop refused the request (${status}).`;
+  const reason = textOf(fields['content']) ?? `The shop refused the request (${status}).`;
   return { state: 'refused', why: 'refused', reason };
 }

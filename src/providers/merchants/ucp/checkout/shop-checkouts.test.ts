@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { agentToken, describeAgent } from '../../../../shopping/agent.ts';
+import { useParser } from '../../../../../test/support/parser.ts';
+import { describeAgent } from '../../../../shopping/agent.ts';
 import { createRobotsBook } from '../../../../shopping/robots-book.ts';
 import { createSigningKey } from '../../../../signed-requests/signing-key.ts';
 import { createUcpCheckouts } from './shop-checkouts.ts';
 
 const version = '2026-08-25';
 const clock = { now: () => 0 };
+const parser = useParser();
 
 /** Sites that all show this profile, and how often each was asked for it. */
 function sitesWith(profile: object) {
@@ -13,7 +15,8 @@ function sitesWith(profile: object) {
   const key = createSigningKey();
   const checkouts = createUcpCheckouts({
     clock,
-    robots: createRobotsBook({ clock, token: agentToken }),
+    parser,
+    robots: createRobotsBook({ clock }),
     agent: () => describeAgent('https://pay.example'),
     signingKey: async () => key,
     publicUrl: () => 'https://pay.example',

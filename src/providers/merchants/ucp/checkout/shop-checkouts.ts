@@ -34,8 +34,8 @@ export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
   const freshened = createBriefMemory<true>({ clock: parts.clock, keepMs: keepProfileMs, room: 10_000 });
 
   function open(website: Website): Promise<MerchantSite> {
-    const { outgoing, robots, agent } = parts;
-    return openSite({ outgoing, robots, agent: agent() }, website, AbortSignal.timeout(findWithinMs));
+    const { outgoing, parser, robots, agent } = parts;
+    return openSite({ outgoing, parser, robots, agent: agent() }, website, AbortSignal.timeout(findWithinMs));
   }
 
   async function findNow(website: Website): Promise<CheckoutPlace | undefined> {

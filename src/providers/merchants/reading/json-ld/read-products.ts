@@ -1,6 +1,6 @@
-import { priceFromText, readCurrency } from '../../../shopping/price.ts';
-import type { Candidate } from '../../../shopping/product.ts';
-import { type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
+import { priceFromText, readCurrency } from '../../../../shopping/price.ts';
+import type { Candidate } from '../../../../shopping/product.ts';
+import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import { createResolver, hasType, walkJsonLd } from './walk.ts';
 
 type Resolve = (value: unknown) => Fields;
@@ -20,7 +20,7 @@ const productTypes = ['Product', 'ProductGroup', 'IndividualProduct', 'ProductMo
 export function readProducts(documents: readonly unknown[], pageCurrency?: string): readonly Candidate[] {
   const nodes = walkJsonLd(documents);
   const resolve = createResolver(nodes);
-  const reading: Reading = { resolve, pageCurrency, offersLeft: mostOffers };
+  const reading: Reading = { resolve, pageCurrency: readCurrency(pageCurrency), offersLeft: mostOffers };
   const groups = nodes.filter((node) => hasType(node, productTypes));
   // A variant inside its group is told of by the group.
   const inside = new Set(groups.flatMap((group) => listOf(group['hasVariant']).map(resolve)));
@@ -58,8 +58,7 @@ interface ReadOffer {
 }
 
 function readOffers(product: Fields, reading: Reading): ReadOffer[] {
-  const { resolve } = reading;
-  const pageCurrency = readCurrency(reading.pageCurrency);
+  const { resolve, pageCurrency } = reading;
   return listOf(product['offers'], Math.min(50, reading.offersLeft))
     .map(resolve)
     .flatMap((offer) => {

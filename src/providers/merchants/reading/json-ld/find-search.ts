@@ -1,11 +1,13 @@
-import { parseUrl } from '../../../parse-url.ts';
-import type { MerchantSite } from '../../../shopping/merchant-site.ts';
-import { fieldsOf, listOf, textOf } from '../fields.ts';
-import type { HomePage } from '../home-page.ts';
+import { parseUrl } from '../../../../parse-url.ts';
+import { isWithinSite, type Website } from '../../../../shopping/website.ts';
+import { fieldsOf, listOf, textOf } from '../../fields.ts';
+import type { Page } from '../read-page.ts';
 import { hasType, walkJsonLd } from './walk.ts';
 
 /** Where shops have their search when they do not say. */
 const usualPaths = ['/search?q=', '/?s=', '/catalogsearch/result/?q=', '/search?query='];
+
+const longestAddress = 2_000;
 
 export interface SearchPage {
   readonly url: string;
@@ -14,7 +16,11 @@ export interface SearchPage {
 }
 
 /** Addresses that may answer with the results, the likeliest first: what the site declares, its search form, what is usual. */
-export function findSearchPages(site: MerchantSite, page: HomePage, query: string): readonly SearchPage[] {
+export function findSearchPages(
+  site: Website,
+  page: Page & { readonly url: string },
+  query: string,
+): readonly SearchPage[] {
   const word = encodeURIComponent(query);
   const declared = walkJsonLd(page.jsonLd)
     .filter((node) => hasType(node, ['SearchAction']))
@@ -23,9 +29,9 @@ export function findSearchPages(site: MerchantSite, page: HomePage, query: strin
   const usual = usualPaths.map((path) => `${site.origin}${path}${word}`);
   const within = (texts: readonly (string | undefined)[]) =>
     texts.flatMap((text) => {
-      if (text === undefined || parseUrl(text, page.url) === undefined) return [];
-      const url = new URL(text, page.url);
-      return /^https?:$/.test(url.protocol) && site.isWithin(url) ? [url.href] : [];
+      const url = text === undefined || text.length > longestAddress ? undefined : parseUrl(text, page.url);
+      if (url === undefined) return [];
+      return /^https?:$/.test(url.protocol) && isWithinSite(site, url) ? [url.href] : [];
     });
   const told = new Set(within([...declared, ...forms]));
   return [

@@ -1,12 +1,16 @@
-import { parseUrl } from '../../../parse-url.ts';
-import type { MerchantSite } from '../../../shopping/merchant-site.ts';
-import { wordsOf } from '../../../shopping/rank.ts';
-import { fieldsOf, listOf, textOf } from '../fields.ts';
+import { parseUrl } from '../../../../parse-url.ts';
+import { wordsOf } from '../../../../shopping/rank.ts';
+import { isWithinSite, type Website } from '../../../../shopping/website.ts';
+import { fieldsOf, listOf, textOf } from '../../fields.ts';
 import type { Page } from '../read-page.ts';
 import { hasType, walkJsonLd } from './walk.ts';
 
 /** Pages of products that a page of results leads to: those it lists as such, then links that look like it. */
-export function findProductLinks(site: MerchantSite, page: Page, at: string, query: string): readonly string[] {
+export function findProductLinks(
+  site: Website,
+  page: Page,
+  { at, query }: { readonly at: string; readonly query: string },
+): readonly string[] {
   const listed = walkJsonLd(page.jsonLd)
     .filter((node) => hasType(node, ['ItemList', 'ListItem']))
     .flatMap((node) => [...listOf(node['itemListElement']), ...(hasType(node, ['ListItem']) ? [node] : [])])
@@ -21,7 +25,8 @@ export function findProductLinks(site: MerchantSite, page: Page, at: string, que
     if (text.length > 1_000 || parseUrl(text, at) === undefined) return [];
     const url = new URL(text, at);
     url.hash = '';
-    const leadsOn = /^https?:$/.test(url.protocol) && site.isWithin(url) && url.pathname !== '/' && url.href !== at;
+    const leadsOn =
+      /^https?:$/.test(url.protocol) && isWithinSite(site, url) && url.pathname !== '/' && url.href !== at;
     return leadsOn ? [url.href] : [];
   });
   return [...new Set(within)];

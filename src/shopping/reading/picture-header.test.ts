@@ -24,9 +24,9 @@ describe('a picture is known by its bytes', () => {
     ['extended webp', webpExtended, { type: 'image/webp', width: 640, height: 480 }],
     ['avif', avif, { type: 'image/avif', width: 640, height: 480 }],
   ])('%s', (_name, picture, header) => {
-    expect(readPictureHeader(picture)).toEqual(header);
+    expect(readPictureHeader({ bytes: picture })).toEqual(header);
     for (let length = 0; length < picture.length; length++) {
-      const cut = readPictureHeader(picture.subarray(0, length));
+      const cut = readPictureHeader({ bytes: picture.subarray(0, length) });
       expect(cut === undefined || cut.type === header.type).toBe(true);
     }
   });
@@ -37,7 +37,7 @@ describe('a picture is known by its bytes', () => {
       Buffer.alloc(100_000),
       bytes(`00000014 ${text('ispe')} 00000000 00010000 00010000`),
     ]);
-    expect(readPictureHeader(far)).toEqual({ type: 'image/avif', width: 65_536, height: 65_536 });
+    expect(readPictureHeader({ bytes: far })).toEqual({ type: 'image/avif', width: 65_536, height: 65_536 });
   });
 
   it.each([
@@ -47,13 +47,13 @@ describe('a picture is known by its bytes', () => {
     ['pdf', '%PDF-1.7'],
     ['bmp', 'BM------'],
   ])('%s is none', (_name, content) => {
-    expect(readPictureHeader(Buffer.from(content))).toBeUndefined();
+    expect(readPictureHeader({ bytes: Buffer.from(content) })).toBeUndefined();
   });
 
   it('and a JPEG of empty segments ends', () => {
     expect(
-      readPictureHeader(Buffer.concat([bytes('ffd8'), ...Array<Buffer>(1_000).fill(bytes('ffe00000'))])),
+      readPictureHeader({ bytes: Buffer.concat([bytes('ffd8'), ...Array<Buffer>(1_000).fill(bytes('ffe00000'))]) }),
     ).toBeUndefined();
-    expect(readPictureHeader(bytes('ffd8ffffffffffffff'))).toBeUndefined();
+    expect(readPictureHeader({ bytes: bytes('ffd8ffffffffffffff') })).toBeUndefined();
   });
 });

@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { everythingAllowed, isAllowed, nothingAllowed, parseRobots } from './robots.ts';
+import { mayRead, readRobots } from './robots.ts';
 
-const allows = (text: string, path: string, agent = 'PaywrightBot') =>
-  isAllowed(parseRobots(text, agent), new URL(path, 'https://shop.example'));
+const rulesOf = (text: string, agent = 'PaywrightBot') =>
+  readRobots({ bytes: Buffer.from(text), type: 'text/plain', agent });
+
+function allows(text: string, path: string, agent?: string): boolean {
+  const { pathname, search } = new URL(path, 'https://shop.example');
+  return mayRead({ rules: rulesOf(text, agent), path: pathname + search });
+}
 
 describe('robots.txt', () => {
   it.each([
@@ -46,9 +51,8 @@ describe('robots.txt', () => {
     expect(allows(text, path)).toBe(expected);
   });
 
-  it('that is missing allows everything, and that cannot be had allows nothing', () => {
-    expect(isAllowed(everythingAllowed, new URL('https://shop.example/x'))).toBe(true);
-    expect(isAllowed(nothingAllowed, new URL('https://shop.example/x'))).toBe(false);
+  it('without rules allows everything', () => {
+    expect(mayRead({ rules: '', path: '/x' })).toBe(true);
   });
 
   it('is read whole, whatever it is made of', () => {

@@ -6,7 +6,8 @@ export interface PictureHeader {
 }
 
 /** Reads type and size by the bytes alone, whatever anybody claims. Undefined for everything else, SVG above all: it can run. */
-export function readPictureHeader(bytes: Buffer): PictureHeader | undefined {
+export function readPictureHeader(picture: { readonly bytes: Uint8Array }): PictureHeader | undefined {
+  const bytes = Buffer.from(picture.bytes.buffer, picture.bytes.byteOffset, picture.bytes.length);
   try {
     return readPng(bytes) ?? readGif(bytes) ?? readJpeg(bytes) ?? readWebp(bytes) ?? readAvif(bytes);
   } catch (error) {

@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
+import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 
 const mostNodes = 5_000;
 

@@ -1,4 +1,4 @@
-import { parseJson } from '../../../shopping/read-answer.ts';
+import { parseJson } from '../../../../shopping/reading/read-answer.ts';
 
 /** What is longer is somebody's data, and not the description of a product. */
 const mostMended = 200_000;

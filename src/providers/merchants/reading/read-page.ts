@@ -1,4 +1,4 @@
-import { Parser } from 'htmlparser2';
+import { Parser, type ParserOptions } from 'htmlparser2';
 import { readJsonLd } from './json-ld/read-json-ld.ts';
 
 /** What is of use in somebody's page. */
@@ -32,6 +32,12 @@ const mostScriptCharacters = 500_000;
 const longestLinkText = 300;
 /** The depth at which browsers stop as well. The parser looks through all that is open, again and again. */
 const mostOpen = 500;
+/** For each closing tag the parser looks through all that is open: so many looks in all. */
+const mostClosings = 5_000_000;
+/** What is of use in its head. */
+const facts = new Set(['og:site_name', 'og:price:currency', 'product:price:currency', 'pricecurrency']);
+const longestKey = 40;
+const longestFact = 300;
 
 /** In one pass and without a tree, so that a page costs what its length costs and no more. */
 export function readPage(markup: string): Page {
@@ -39,6 +45,7 @@ export function readPage(markup: string): Page {
   const links: { href: string; text: string }[] = [];
   const searchForms: SearchForm[] = [];
   const meta = new Map<string, string>();
+  let closings = 0;
   let wordPressApi: string | undefined;
   let title = '';
   let script: string | undefined;
@@ -48,7 +55,7 @@ export function readPage(markup: string): Page {
 
   let open = 0;
 
-  const parser = new Parser(
+  const parser = new PageParser(
     {
       onopentagname() {
         if (++open > mostOpen) throw tooDeep;
@@ -63,7 +70,8 @@ export function readPage(markup: string): Page {
         } else if (name === 'img' && link !== undefined) addText(link, attributes['alt'] ?? '');
         else if (name === 'meta') {
           const key = attributes['property'] ?? attributes['name'] ?? attributes['itemprop'];
-          if (key !== undefined && !meta.has(key)) meta.set(key.toLowerCase(), attributes['content'] ?? '');
+          const fact = key === undefined || key.length > longestKey ? '' : key.toLowerCase();
+          if (facts.has(fact) && !meta.has(fact)) meta.set(fact, (attributes['content'] ?? '').slice(0, longestFact));
         } else if (name === 'link' && attributes['rel'] === 'https://api.w.org/') wordPressApi = attributes['href'];
         else if (name === 'form') {
           const post = /^post$/i.test(attributes['method'] ?? '');
@@ -93,6 +101,10 @@ export function readPage(markup: string): Page {
       },
     },
     { decodeEntities: true },
+    () => {
+      closings += open;
+      if (closings > mostClosings) throw tooDeep;
+    },
   );
   try {
     parser.end(markup);
@@ -113,6 +125,21 @@ export function readPage(markup: string): Page {
 }
 
 const tooDeep = new Error('the page is nested beyond reason');
+
+/** Tells of every closing tag, also of one that closes nothing. */
+class PageParser extends Parser {
+  readonly #onClosing: () => void;
+
+  constructor(handler: ConstructorParameters<typeof Parser>[0], options: ParserOptions, onClosing: () => void) {
+    super(handler, options);
+    this.#onClosing = onClosing;
+  }
+
+  override onclosetag(start: number, end: number): void {
+    this.#onClosing();
+    super.onclosetag(start, end);
+  }
+}
 
 function addText(link: { text: string }, text: string): void {
   if (link.text.length < longestLinkText) link.text += ` ${text.slice(0, longestLinkText)}`;

@@ -1,17 +1,11 @@
-import { parseUrl } from '../../../parse-url.ts';
-import type { MerchantPlatform } from '../../../shopping/merchant-platform.ts';
-import type { MerchantSite } from '../../../shopping/merchant-site.ts';
-import { MerchantTrouble, notOffered } from '../../../shopping/merchant-trouble.ts';
-import type { Candidate } from '../../../shopping/product.ts';
-import { homePage } from '../home-page.ts';
-import { readPage } from '../read-page.ts';
-import { withBrand } from '../shop-name.ts';
-import { findProductLinks } from './find-product-links.ts';
-import { findSearchPages } from './find-search.ts';
-import { readProducts } from './read-products.ts';
+import type { MerchantPlatform } from '../../shopping/merchant-platform.ts';
+import type { MerchantSite } from '../../shopping/merchant-site.ts';
+import { MerchantTrouble, notOffered } from '../../shopping/merchant-trouble.ts';
+import type { Candidate } from '../../shopping/product.ts';
+import { frontPage } from './front-page.ts';
+import { type Results, readProductPage, readResults } from './tasks.ts';
+import { withBrand } from './with-brand.ts';
 
-const mostSearchPages = 4;
-const mostProductPages = 8;
 const pagesAtOnce = 4;
 
 /** Any shop whose pages describe their products for search engines (schema.org): searched as a person would, page by page. */
@@ -22,36 +16,30 @@ export const jsonLdPlatform: MerchantPlatform = {
     let described = false;
     for (const candidate of results.products) {
       described = true;
-      yield* withBrand(site, candidate);
+      yield* withBrand(site, query, candidate);
     }
     if (described) return;
     for await (const candidate of readProductPages(site, results.links)) {
       described = true;
-      yield* withBrand(site, candidate);
+      yield* withBrand(site, query, candidate);
     }
     // Pages that describe no products prove no shop, and "nothing found" would be a guess.
     if (!described && results.links.length > 0) throw notOffered('pages that describe products');
   },
 };
 
-interface Results {
-  readonly products: readonly Candidate[];
-  readonly links: readonly string[];
-}
-
 /** The first search page that leads anywhere; nowhere, if a search that the site itself declares has found nothing. */
 async function findResults(site: MerchantSite, query: string): Promise<Results> {
-  const pages = findSearchPages(site, await homePage(site), query).slice(0, mostSearchPages);
+  const { searchPages } = await frontPage(site, query);
+  const here = { origin: site.origin, name: site.name };
   let last: unknown = notOffered('a search page');
   let answered = false;
-  for (const { url, declared } of pages) {
+  for (const { url, declared } of searchPages) {
     try {
       const answer = await site.get(url, { cut: true });
       if (answer.status !== 200) continue;
-      const page = readPage(answer.text());
-      const products = readProducts(page.jsonLd, page.priceCurrency).filter(({ price }) => price !== undefined);
-      const links = findProductLinks(site, page, answer.url, query).slice(0, mostProductPages);
-      if (products.length > 0 || links.length > 0) return { products: products.map(foundAt(answer.url)), links };
+      const results = await answer.read(readResults, { url: answer.url, site: here, query });
+      if (results.products.length > 0 || results.links.length > 0) return results;
       answered ||= declared;
     } catch (error) {
       if (!(error instanceof MerchantTrouble) || (error.kind !== 'not_offered' && error.kind !== 'forbidden'))
@@ -61,17 +49,6 @@ async function findResults(site: MerchantSite, query: string): Promise<Results> 
   }
   if (answered) return { products: [], links: [] };
   throw last;
-}
-
-/** Addresses in a page are meant from where the page is. */
-function foundAt(base: string): (candidate: Candidate) => Candidate {
-  const absolute = (text: string | undefined) =>
-    text === undefined ? undefined : (parseUrl(text, base)?.href ?? text);
-  return (candidate) => ({
-    ...candidate,
-    url: absolute(candidate.url),
-    picture: candidate.picture && { ...candidate.picture, url: absolute(candidate.picture.url) ?? '' },
-  });
 }
 
 /** A few at a time, each as soon as it is there. */
@@ -86,7 +63,7 @@ async function* readProductPages(site: MerchantSite, links: readonly string[]): 
       const mine = key++;
       under.set(
         mine,
-        readProductPage(site, url).then(
+        fetchProductPage(site, url).then(
           (found) => ({ key: mine, found }),
           (trouble: unknown) => ({ key: mine, found: [], trouble }),
         ),
@@ -103,11 +80,8 @@ async function* readProductPages(site: MerchantSite, links: readonly string[]): 
   if (!any && last !== undefined) throw last;
 }
 
-/** The first product of a page is the one that the page is about. */
-async function readProductPage(site: MerchantSite, url: string): Promise<readonly Candidate[]> {
+async function fetchProductPage(site: MerchantSite, url: string): Promise<readonly Candidate[]> {
   const answer = await site.get(url, { cut: true });
-  if (answer.status !== 200) return [];
-  const page = readPage(answer.text());
-  const [product] = readProducts(page.jsonLd, page.priceCurrency).filter(({ price }) => price !== undefined);
-  return product === undefined ? [] : [{ ...product, url: product.url ?? answer.url }].map(foundAt(answer.url));
+  const product = answer.status === 200 ? await answer.read(readProductPage, { url: answer.url }) : undefined;
+  return product === undefined ? [] : [product];
 }

@@ -1,16 +1,37 @@
-/** What a robots.txt says to us (RFC 9309): the rules of the groups that name us or, if none does, of those for everybody. */
-export type RobotsRules = readonly RobotsRule[];
+import type { AnswerBytes } from '../../parser/task.ts';
+import { readText } from './read-answer.ts';
 
 interface RobotsRule {
   readonly allow: boolean;
   readonly pattern: string;
 }
 
-export const everythingAllowed: RobotsRules = [];
-export const nothingAllowed: RobotsRules = [{ allow: false, pattern: '/' }];
+/**
+ * What a robots.txt says to us (RFC 9309): the rules of the groups that name us or, if none does, of those for everybody. A rule is a
+ * line, with + or - before its pattern.
+ */
+export function readRobots({ agent, ...answer }: AnswerBytes & { readonly agent: string }): string {
+  return parseRobots(readText(answer), agent)
+    .map(({ allow, pattern }) => `${allow ? '+' : '-'}${pattern}`)
+    .join('\n');
+}
+
+/** The longest rule that matches decides, and between two of one length the one that allows. */
+export function mayRead({ rules, path }: { readonly rules: string; readonly path: string }): boolean {
+  if (path.split('?', 1)[0] === '/robots.txt') return true;
+  const asked = sameOctets(path);
+  let decided: RobotsRule | undefined;
+  for (const line of rules.split('\n')) {
+    const rule = { allow: line.startsWith('+'), pattern: line.slice(1) };
+    const longer = decided === undefined || rule.pattern.length > decided.pattern.length;
+    const kinder = rule.allow && rule.pattern.length === decided?.pattern.length;
+    if (rule.pattern !== '' && (longer || kinder) && matches(asked, rule.pattern)) decided = rule;
+  }
+  return decided?.allow ?? true;
+}
 
 /** Groups for one agent are put together wherever they stand. A line that is not understood is passed over. */
-export function parseRobots(text: string, agent: string): RobotsRules {
+function parseRobots(text: string, agent: string): readonly RobotsRule[] {
   const forUs: RobotsRule[] = [];
   const forAll: RobotsRule[] = [];
   let named = false;
@@ -39,19 +60,6 @@ export function parseRobots(text: string, agent: string): RobotsRules {
     }
   }
   return named ? forUs : forAll;
-}
-
-/** The longest rule that matches decides, and between two of one length the one that allows. */
-export function isAllowed(rules: RobotsRules, url: URL): boolean {
-  if (url.pathname === '/robots.txt') return true;
-  const path = sameOctets(url.pathname + url.search);
-  let decided: RobotsRule | undefined;
-  for (const rule of rules) {
-    const longer = decided === undefined || rule.pattern.length > decided.pattern.length;
-    const kinder = rule.allow && rule.pattern.length === decided?.pattern.length;
-    if ((longer || kinder) && matches(path, rule.pattern)) decided = rule;
-  }
-  return decided?.allow ?? true;
 }
 
 /** Piece by piece between the stars, each at the first place where it fits: no pattern takes long, however it is made. */

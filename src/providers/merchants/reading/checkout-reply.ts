@@ -1,0 +1,23 @@
+import type { AnswerBytes } from '../../../parser/task.ts';
+import { cleanText } from '../../../shopping/reading/clean-text.ts';
+import { readSmallJson } from '../../../shopping/reading/read-answer.ts';
+import { type Fields, fieldsOf, listOf } from '../fields.ts';
+
+const mostMessages = 20;
+const longestMessage = 200;
+const longestOrderId = 100;
+
+/** What a shop's checkout has answered, with clean text wherever it is shown to anyone. Undefined when it is not JSON. */
+export function readCheckoutReply(answer: AnswerBytes): Fields | undefined {
+  const reply = readSmallJson(answer);
+  if (reply === undefined) return undefined;
+  const { content, messages, order, ...rest } = fieldsOf(reply);
+  return {
+    ...rest,
+    content: cleanText(content, longestMessage),
+    messages: listOf(messages, mostMessages)
+      .map(fieldsOf)
+      .map((message) => ({ ...message, content: cleanText(message['content'], longestMessage) })),
+    order: { ...fieldsOf(order), id: cleanText(fieldsOf(order)['id'], longestOrderId) },
+  };
+}
