@@ -132,7 +132,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     forbiddenPorts: () => [...innerPorts, ...(meters?.ports ?? [])],
   });
   closers.push(() => outgoing.close());
-  const parser = createParser({ thread: builtFile('./parser-thread.js', import.meta.url), logger });
+  const parser = createParser({ program: builtFile('./parser-process.js', import.meta.url), logger });
   closers.push(() => parser.close());
   const custody = await openCustody({
     config,

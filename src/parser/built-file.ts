@@ -1,5 +1,5 @@
 /**
- * A thread runs what was built. Where the sources themselves run, as in the tests, that lies in dist, under the same name.
+ * A process runs what was built. Where the sources themselves run, as in the tests, that lies in dist, under the same name.
  */
 export function builtFile(name: string, from: string): URL {
   const url = new URL(name, from);

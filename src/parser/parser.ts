@@ -1,10 +1,10 @@
-import { Worker } from 'node:worker_threads';
+import { type ChildProcess, fork } from 'node:child_process';
 import { monotonicClock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { Question, Reply } from './serve-tasks.ts';
 import type { Task } from './task.ts';
 
-/** Reads what strangers send, in threads of their own: whatever it is made of, this process goes on meanwhile. */
+/** Reads what strangers send, in processes of their own: whatever it is made of, this one goes on meanwhile. */
 export interface Parser {
   /** Throws a ParserError when nothing comes of it. */
   run<Input, Output>(task: Task<Input, Output>, input: Input, limits?: RunLimits): Promise<Output>;
@@ -45,15 +45,15 @@ export class ParserError extends Error {
 
 export interface ParserOptions {
   /** The file that serves the tasks. */
-  readonly thread: URL;
+  readonly program: URL;
   readonly logger: Logger;
-  readonly threads?: number;
+  readonly processes?: number;
   readonly mostMs?: number;
   readonly mostMegabytes?: number;
 }
 
-const usual = { threads: 2, mostMs: 2_000, mostMegabytes: 128 } as const;
-/** Loading a few files; on a busy machine that takes a while. */
+const usual = { processes: 2, mostMs: 2_000, mostMegabytes: 128 } as const;
+/** Starting Node and loading a few files: on a busy machine that takes a while. */
 const readyWithinMs = 30_000;
 const mostWaiting = 1_000;
 
@@ -64,103 +64,105 @@ interface Job {
   isOver: boolean;
 }
 
-interface Thread {
-  readonly worker: Worker;
+interface Reader {
+  readonly child: ChildProcess;
   isReady: boolean;
   job: Job | undefined;
   begunAt: number;
   timer: NodeJS.Timeout | undefined;
 }
 
-/** Threads start when they are first needed. One that reaches a limit is ended, and with it only what it was reading. */
-export function createParser({ thread: file, logger, ...given }: ParserOptions): Parser {
-  const { threads: mostThreads, mostMs, mostMegabytes } = { ...usual, ...given };
-  const threads = new Set<Thread>();
+/**
+ * Processes start when they are first needed. One that reaches a limit is killed, and with it only what it was reading. They are no
+ * threads, because a thread that runs out of memory takes the whole process with it.
+ */
+export function createParser({ program, logger, ...given }: ParserOptions): Parser {
+  const { processes, mostMs, mostMegabytes } = { ...usual, ...given };
+  const readers = new Set<Reader>();
   const waiting: Job[] = [];
   let closed = false;
 
   function start(job: Job): void {
-    const worker = new Worker(file, {
-      name: 'parser',
+    const child = fork(program, {
       // Nothing of ours is in there: neither settings nor secrets.
       env: {},
-      argv: [],
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: mostMegabytes, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
+      execArgv: [`--max-old-space-size=${mostMegabytes}`, '--max-semi-space-size=8'],
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    const thread: Thread = { worker, isReady: false, job, begunAt: 0, timer: undefined };
-    threads.add(thread);
-    thread.timer = setTimeout(() => end(thread, 'failed'), readyWithinMs);
-    worker.on('message', (reply: Reply) => hear(thread, reply));
-    worker.on('error', (error: Error & { code?: string }) => {
-      const isMemory = error.code === 'ERR_WORKER_OUT_OF_MEMORY';
-      if (!isMemory) logger.error({ task: thread.job?.question.name, code: error.code }, 'the parser’s thread failed');
-      end(thread, isMemory ? 'too_large' : 'failed');
+    const reader: Reader = { child, isReady: false, job, begunAt: 0, timer: undefined };
+    readers.add(reader);
+    reader.timer = setTimeout(() => end(reader, 'failed'), readyWithinMs);
+    child.on('message', (reply: Reply) => hear(reader, reply));
+    child.on('error', (err) => {
+      logger.error({ err, task: reader.job?.question.name }, 'a process of the parser failed');
+      end(reader, 'failed');
     });
-    worker.on('exit', () => end(thread, 'failed'));
+    // Out of memory, it aborts.
+    child.on('exit', (_code, signal) => end(reader, signal === 'SIGABRT' ? 'too_large' : 'failed'));
   }
 
-  function hear(thread: Thread, reply: Reply): void {
-    if (!threads.has(thread)) return;
+  function hear(reader: Reader, reply: Reply): void {
+    if (!readers.has(reader)) return;
     if ('ready' in reply) {
-      clearTimeout(thread.timer);
-      thread.isReady = true;
-      ask(thread);
+      clearTimeout(reader.timer);
+      reader.isReady = true;
+      ask(reader);
       return;
     }
-    const job = release(thread);
+    const job = release(reader);
     if ('failure' in reply) {
       logger.error({ task: job?.question.name, failure: reply.failure }, 'a task of the parser failed');
       job?.settle({ trouble: 'failed' });
     } else job?.settle(reply);
-    thread.worker.unref();
+    letGo(reader);
     goOn();
   }
 
-  function ask(thread: Thread): void {
-    const { job, worker } = thread;
+  function ask(reader: Reader): void {
+    const { job, child } = reader;
     if (job === undefined) return;
     const withinMs = Math.min(mostMs, job.allowance?.leftMs ?? mostMs);
-    if (job.isOver || withinMs <= 0) {
-      thread.job = undefined;
+    if (job.isOver || withinMs < 1) {
+      reader.job = undefined;
       job.settle({ trouble: 'too_slow' });
-      worker.unref();
+      letGo(reader);
       goOn();
       return;
     }
-    worker.ref();
-    thread.begunAt = monotonicClock.now();
-    thread.timer = setTimeout(() => end(thread, 'too_slow'), withinMs);
-    worker.postMessage(job.question);
+    hold(reader);
+    reader.begunAt = monotonicClock.now();
+    reader.timer = setTimeout(() => end(reader, 'too_slow'), withinMs);
+    child.send(job.question);
   }
 
   /** Its job is over, and what it took is taken from its allowance. */
-  function release(thread: Thread): Job | undefined {
-    const { job } = thread;
-    clearTimeout(thread.timer);
-    thread.job = undefined;
-    if (job?.allowance !== undefined && thread.isReady) {
-      job.allowance.leftMs -= monotonicClock.now() - thread.begunAt;
+  function release(reader: Reader): Job | undefined {
+    const { job } = reader;
+    clearTimeout(reader.timer);
+    reader.job = undefined;
+    if (job?.allowance !== undefined && reader.isReady) {
+      job.allowance.leftMs -= monotonicClock.now() - reader.begunAt;
     }
     return job;
   }
 
-  function end(thread: Thread, trouble: ParserTrouble): void {
-    if (!threads.delete(thread)) return;
-    release(thread)?.settle({ trouble });
-    void thread.worker.terminate();
+  function end(reader: Reader, trouble: ParserTrouble): void {
+    if (!readers.delete(reader)) return;
+    release(reader)?.settle({ trouble });
+    reader.child.kill('SIGKILL');
     goOn();
   }
 
   function goOn(): void {
     if (closed) return;
-    for (const thread of threads) {
+    for (const reader of readers) {
       if (waiting.length === 0) return;
-      if (!thread.isReady || thread.job !== undefined) continue;
-      thread.job = waiting.shift();
-      ask(thread);
+      if (!reader.isReady || reader.job !== undefined) continue;
+      reader.job = waiting.shift();
+      ask(reader);
     }
-    while (threads.size < mostThreads) {
+    while (readers.size < processes) {
       const job = waiting.shift();
       if (job === undefined) return;
       start(job);
@@ -198,9 +200,20 @@ export function createParser({ thread: file, logger, ...given }: ParserOptions):
     async close() {
       closed = true;
       for (const job of waiting.splice(0)) job.settle({ trouble: 'given_up' });
-      const ending = [...threads];
-      for (const thread of ending) end(thread, 'given_up');
-      await Promise.all(ending.map(({ worker }) => worker.terminate()));
+      const exits = [...readers].map(({ child }) => new Promise((resolve) => child.once('exit', resolve)));
+      for (const reader of readers) end(reader, 'given_up');
+      await Promise.all(exits);
     },
   };
+}
+
+/** While it works, the service waits for it. */
+function hold({ child }: Reader): void {
+  child.ref();
+  child.channel?.ref();
+}
+
+function letGo({ child }: Reader): void {
+  child.unref();
+  child.channel?.unref();
 }

@@ -1,6 +1,6 @@
 /**
- * Something that the parser's thread reads: its name there, and what goes in and comes out. Only the type of the function is known
- * here. What it is made of is never loaded by the main thread.
+ * Something that the parser's process reads: its name there, and what goes in and comes out. Only the type of the function is known
+ * here. What it is made of is never loaded by the service itself.
  */
 export interface Task<Input, Output> {
   readonly name: string;

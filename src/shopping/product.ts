@@ -1,6 +1,6 @@
 import type { Price } from './price.ts';
 
-/** A product as a shop tells of it. What leaves the parser's thread has clean, short texts; its links are not believed yet. */
+/** A product as a shop tells of it. What leaves the parser has clean, short texts; its links are not believed yet. */
 export interface Candidate {
   readonly title: string;
   readonly brand?: string | undefined;

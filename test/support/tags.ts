@@ -69,7 +69,10 @@ export const tags = [
     name: 'matrix',
     description: 'one of many combinations, of which npm test takes a few: run npm run test:matrix for all of them',
   },
-  { name: 'representative', description: 'one of the combinations that npm test takes' },
+  {
+    name: 'representative',
+    description: 'one of the combinations that npm test takes, and the run of one room does not',
+  },
   {
     name: 'thorough',
     description: 'takes seconds: npm test runs it, and so does its path; the run of one room leaves it out',

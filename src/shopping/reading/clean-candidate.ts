@@ -8,7 +8,7 @@ const longestLink = 2_000;
 /** Of one answer. Fewer are shown, and what comes first is the best in the shop's eyes. */
 const mostCandidates = 100;
 
-/** What is left of them once their texts are clean and short, as they may leave the thread. */
+/** What is left of them once their texts are clean and short, as they may leave the parser. */
 export function cleanCandidates(candidates: Iterable<Candidate>): Candidate[] {
   const cleaned: Candidate[] = [];
   for (const candidate of candidates) {

@@ -2,7 +2,7 @@ import type { AnswerBytes } from '../../parser/task.ts';
 
 /** No honest answer is nested like this, and what walks through it should not have to be careful. */
 const mostNesting = 60;
-/** What goes on to the main thread as a whole is small. */
+/** What goes on to the service as a whole is small. */
 const mostParts = 10_000;
 
 /** In the charset that its headers or, failing these, its first lines name. */

@@ -1,0 +1,101 @@
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { parserProgram, useParser } from '../../test/support/parser.ts';
+import { createLogger } from '../logger.ts';
+import { createParser, type ParserError } from './parser.ts';
+import { type Task, taskOf } from './task.ts';
+
+const program = new URL('../../test/support/unruly-parser.mjs', import.meta.url);
+const echo = taskOf<(input: unknown) => unknown>('echo');
+const processOf = taskOf<(input: undefined) => number>('processOf');
+const task = (name: string): Task<undefined, unknown> => ({ name });
+const kindOf = (running: Promise<unknown>) => running.then(String, ({ kind }: ParserError) => kind);
+
+/** Enough for what is done in a moment on a busy machine. */
+const quick = { program, mostMs: 400, mostMegabytes: 48 };
+
+describe('a task', () => {
+  const parser = useParser(quick);
+
+  it('gets what was sent, and its output comes back', async () => {
+    const input = { bytes: Buffer.from('bytes'), atomic: 10n ** 20n, none: undefined };
+    expect(await parser.run(echo, input)).toEqual(input);
+  });
+
+  it.each([
+    ['forever', 'too_slow'],
+    ['backtrack', 'too_slow'],
+    ['memory', 'too_large'],
+    ['deep', 'failed'],
+    ['fail', 'failed'],
+    ['end', 'failed'],
+    ['constructor', 'failed'],
+    ['no such task', 'failed'],
+  ])('that does %s ends as %s, and the next one is done', async (name, kind) => {
+    expect(await kindOf(parser.run(task(name), undefined))).toBe(kind);
+    expect(await parser.run(echo, 'next')).toBe('next');
+  });
+
+  it('knows no settings and no secrets', async () => {
+    const [environment, args] = (await parser.run(task('secrets'), undefined)) as [object, readonly string[]];
+    expect(environment).toEqual({});
+    expect(args).toEqual([process.execPath, fileURLToPath(program)]);
+  });
+});
+
+describe('others', () => {
+  it('are done by another process while one takes for ever', async () => {
+    const parser = createParser({ program, logger: createLogger('silent'), mostMs: 60_000 });
+    const endless = kindOf(parser.run(task('forever'), undefined));
+    const first = await parser.run(processOf, undefined);
+    for (let count = 0; count < 100; count++) expect(await parser.run(processOf, undefined)).toBe(first);
+    await parser.close();
+    expect(await endless).toBe('given_up');
+  });
+
+  it('that wait are done once those before them are ended', async () => {
+    const parser = createParser({ program, logger: createLogger('silent'), mostMs: 300, processes: 1 });
+    const endless = [1, 2, 3].map(() => kindOf(parser.run(task('forever'), undefined)));
+    expect(await parser.run(echo, 'after all')).toBe('after all');
+    expect(await Promise.all(endless)).toEqual(['too_slow', 'too_slow', 'too_slow']);
+    await parser.close();
+  });
+});
+
+describe('limits', () => {
+  const parser = useParser({ ...quick, processes: 1 });
+
+  it('hold for all tasks of one purpose together', async () => {
+    const allowance = { leftMs: 250 };
+    expect(await parser.run(echo, 1, { allowance })).toBe(1);
+    expect(await kindOf(parser.run(task('forever'), undefined, { allowance }))).toBe('too_slow');
+    expect(allowance.leftMs).toBeLessThan(1);
+    expect(await kindOf(parser.run(echo, 1, { allowance }))).toBe('too_slow');
+    expect(await parser.run(echo, 1, { allowance: { leftMs: 10_000 } })).toBe(1);
+  });
+
+  it('hold for how many wait: more are refused, and nobody is forgotten', async () => {
+    const endless = kindOf(parser.run(task('forever'), undefined));
+    const kinds = await Promise.all(Array.from({ length: 1_100 }, (_, index) => kindOf(parser.run(echo, index))));
+    expect(kinds.filter((kind) => kind === 'busy')).toHaveLength(100);
+    expect(kinds.slice(0, 1_000)).toEqual(Array.from({ length: 1_000 }, (_, index) => String(index)));
+    expect(await endless).toBe('too_slow');
+  });
+
+  it('end a task that is not waited for any more, before it is begun', async () => {
+    const endless = kindOf(parser.run(task('forever'), undefined));
+    const over = new AbortController();
+    const waiting = kindOf(parser.run(echo, 'never', { signal: over.signal }));
+    over.abort();
+    expect(await waiting).toBe('given_up');
+    expect(await kindOf(parser.run(echo, 'never', { signal: over.signal }))).toBe('given_up');
+    expect(await endless).toBe('too_slow');
+  });
+});
+
+it('a program that is not there fails what was asked of it', async () => {
+  const parser = createParser({ program: new URL('./nowhere.js', parserProgram), logger: createLogger('silent') });
+  expect(await kindOf(parser.run(echo, 1))).toBe('failed');
+  await parser.close();
+  expect(await kindOf(parser.run(echo, 1))).toBe('given_up');
+});
