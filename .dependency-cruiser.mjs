@@ -59,6 +59,19 @@ export default {
       to: { path: 'node_modules/undici' },
     },
     {
+      name: 'the-parser-alone-reads-the-bytes-of-others',
+      severity: 'error',
+      // What the tasks look like may be known everywhere, what they are made of not.
+      from: { path: '^src/', pathNot: '/reading/|^src/app/parser-process\\.ts$|\\.test\\.ts$' },
+      to: { path: '/reading/|node_modules/htmlparser2', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'the-parser-knows-no-feature',
+      severity: 'error',
+      from: { path: '^src/parser/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/', pathNot: '^src/(parser/|logger|clock)' },
+    },
+    {
       name: 'kernel-knows-no-feature',
       severity: 'error',
       from: { path: '^src/(http|jobs|rate-limit)/' },

@@ -14,6 +14,8 @@ export interface Resources {
   readonly sockets: number;
   readonly timers: number;
   readonly heapMb: number;
+  /** How long its event loop was blocked at most since it was last asked. */
+  readonly longestBlockMs: number;
 }
 
 export interface Server {

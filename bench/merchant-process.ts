@@ -1,7 +1,9 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** Two shops: one that answers at once, and one that takes every question and never answers any. */
+import { generatePage, knownPages } from '../test/support/hostile-pages.ts';
+
+/** Three shops: one that answers at once, one that takes every question and never answers any, and one whose pages are made to hurt. */
 const products = ['Mug', 'Mug, blue', 'Tall mug'].map((name, index) => ({
   id: index + 1,
   name,
@@ -19,9 +21,17 @@ const slow = await listen((request, response) => {
   if (request.url === '/robots.txt') response.writeHead(404).end();
 });
 
+const pages = [...Object.values(knownPages), ...Array.from({ length: 200 }, (_, seed) => generatePage(seed))];
+let shown = 0;
+const hostile = await listen((request, response) => {
+  if (request.url === '/robots.txt') return response.writeHead(404).end();
+  const { type, text } = pages[shown++ % pages.length] ?? { type: '', text: '' };
+  return response.writeHead(200, { 'content-type': type }).end(text);
+});
+
 process.on('message', () => process.send?.({ open: slow.open.size }));
 process.on('disconnect', () => process.exit());
-process.send?.({ quick: quick.port, slow: slow.port });
+process.send?.({ quick: quick.port, slow: slow.port, hostile: hostile.port });
 
 async function listen(listener: RequestListener): Promise<{ port: number; open: Set<Socket> }> {
   const open = new Set<Socket>();

@@ -117,12 +117,17 @@ export function printWebhooks({ alone, beside, transfersAlone, failing }: Webhoo
   printLines(lines);
 }
 
-export function printSearch({ quick, slow, before, after, openAtShop }: SearchFigures): void {
+export function printSearch({ quick, hostile, slow, before, after, openAtShop }: SearchFigures): void {
   const grown = after.heapMb - before.heapMb;
   printLines([
     ['search of a quick shop beside transfers, p50', `${quick.p50Ms.toFixed(0)} ms`],
     ['and p99', `${quick.p99Ms.toFixed(0)} ms`, judge(quick.p99Ms < 1_000, 'under 1 s')],
     ['transfers beside it', `${quick.transfersPerSecond.toLocaleString('en')}/s`],
+    [
+      `the event loop, blocked at most by ${hostile.searches} searches of hostile pages`,
+      `${hostile.longestBlockMs.toFixed(0)} ms`,
+      judge(hostile.longestBlockMs < 100, 'under 100 ms'),
+    ],
     [`${slow.searches.toLocaleString('en')} searches of a shop that never answers`, `${slow.seconds.toFixed(1)} s`],
     ['the longest of them', `${slow.longestMs.toFixed(0)} ms`, judge(slow.longestMs < 8_000, 'under 8 s')],
     [

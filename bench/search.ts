@@ -17,12 +17,15 @@ export interface SearchFigures {
   /** What is there before and after the slow ones, once everything has had time to end. */
   readonly before: Resources;
   readonly after: Resources;
+  /** Searches of one whose pages are made to hold up their reader. */
+  readonly hostile: { readonly searches: number; readonly longestBlockMs: number };
   /** Connections that the slow shop still sees. */
   readonly openAtShop: number;
 }
 
 const slowSearches = 1_000;
 const atOnce = 200;
+const hostileSearches = 100;
 
 export async function measureSearch(
   createDatabase: (name: string) => Promise<string>,
@@ -32,12 +35,15 @@ export async function measureSearch(
   const db = openDatabase({ url, poolSize: 3, logger: createLogger('silent') });
   const people = await createPeople(db, 1_000);
   const shops = await startShops();
-  const places = [shops.quick, shops.slow].map((port) => `127.0.0.1:${port}`);
+  const places = [shops.quick, shops.slow, shops.hostile].map((port) => `127.0.0.1:${port}`);
   const server = await startServer(url, { ALLOW_PRIVATE_HOSTS: places.join(',') });
   try {
     await load(server, { connections: 16, seconds: 0, path: '/api/agent/transfer', people, everybodyOnce: true });
     say('Searching beside transfers …');
     const quick = await measureQuick(server, people, { website: places[0] ?? '', seconds });
+
+    say('Searching a shop with hostile pages …');
+    const hostile = await searchHostile(server, people, places[2] ?? '');
 
     say('Searching a shop that never answers …');
     // The first ones fill what is kept for good: compiled code, connections to the database.
@@ -46,7 +52,7 @@ export async function measureSearch(
     const before = await server.resources();
     const slow = await searchSlowly(server, people, { website: places[1] ?? '', searches: slowSearches });
     await untilQuiet(shops);
-    return { quick, slow, before, after: await server.resources(), openAtShop: await shops.open() };
+    return { quick, hostile, slow, before, after: await server.resources(), openAtShop: await shops.open() };
   } finally {
     await server.stop();
     shops.stop();
@@ -78,6 +84,23 @@ async function measureQuick(
   const { transfersPerSecond } = await paid;
   const at = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
   return { p50Ms: at(0.5), p99Ms: at(0.99), transfersPerSecond };
+}
+
+async function searchHostile(
+  server: Server,
+  people: readonly Person[],
+  website: string,
+): Promise<SearchFigures['hostile']> {
+  await server.resources();
+  await sleep(200);
+  let next = 0;
+  const searcher = async () => {
+    for (let count = next++; count < hostileSearches; count = next++) {
+      await search(server, people[count % people.length], { website, query: `mug ${count}` });
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, searcher));
+  return { searches: hostileSearches, longestBlockMs: (await server.resources()).longestBlockMs };
 }
 
 /** Every other one is a stream whose client leaves after a second. */
@@ -149,16 +172,18 @@ async function untilQuiet(shops: Shops): Promise<void> {
 interface Shops {
   readonly quick: number;
   readonly slow: number;
+  readonly hostile: number;
   open(): Promise<number>;
   stop(): void;
 }
 
 async function startShops(): Promise<Shops> {
   const child: ChildProcess = fork(fileURLToPath(new URL('./merchant-process.js', import.meta.url)));
-  const [{ quick, slow }] = (await once(child, 'message')) as [{ quick: number; slow: number }];
+  const [{ quick, slow, hostile }] = (await once(child, 'message')) as [Pick<Shops, 'quick' | 'slow' | 'hostile'>];
   return {
     quick,
     slow,
+    hostile,
     async open() {
       child.send({});
       const [{ open }] = (await once(child, 'message')) as [{ open: number }];

@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { runPaywright } from '../src/app/main.ts';
@@ -10,21 +11,27 @@ const running = await runPaywright({
   roles: { serve: true, work: true },
   say: () => {},
 });
+const delays = monitorEventLoopDelay({ resolution: 1 });
+delays.enable();
 process.send?.({ port: Number(new URL(running.publicUrl ?? '').port) });
 process.on('message', () => process.send?.(resources()));
 process.on('disconnect', () => void running.stop().then(() => process.exit()));
 
 /** What the process holds, after whatever can be given up has been. */
 function resources() {
+  const longestBlockMs = delays.max / 1e6;
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   collect();
   collect();
+  // The collection itself is not to be counted.
+  setTimeout(() => delays.reset(), 100);
   const active = process.getActiveResourcesInfo();
   const count = (kind: RegExp) => active.filter((name) => kind.test(name)).length;
   return {
     sockets: count(/^(?:TCP|TLS)/),
     timers: count(/^(?:Timeout|Immediate)$/),
     heapMb: process.memoryUsage().heapUsed / 1024 / 1024,
+    longestBlockMs,
   };
 }

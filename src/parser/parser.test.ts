@@ -62,6 +62,18 @@ describe('others', () => {
   });
 });
 
+it('those whose purpose has taken least are done first, and those of one purpose in turn', async () => {
+  const parser = createParser({ program, logger: createLogger('silent'), mostMs: 60_000, processes: 1 });
+  const first = parser.run(echo, 'first');
+  const [much, little] = [{ leftMs: 9_000 }, { leftMs: 5_000 }];
+  const done: unknown[] = [];
+  const run = (what: string, allowance?: { leftMs: number }) =>
+    parser.run(echo, what, allowance && { allowance }).then((output) => done.push(output));
+  await Promise.all([run('little', little), run('much', much), run('an order'), run('another order'), first]);
+  expect(done).toEqual(['an order', 'another order', 'much', 'little']);
+  await parser.close();
+});
+
 describe('limits', () => {
   const parser = useParser({ ...quick, processes: 1 });
 

@@ -12,7 +12,7 @@ export interface Parser {
   close(): Promise<void>;
 }
 
-export interface RunLimits {
+interface RunLimits {
   /** What all tasks for one purpose may take together. It is counted down. */
   readonly allowance?: Allowance;
   /** For when the output is of no use any more. */
@@ -159,11 +159,11 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
     for (const reader of readers) {
       if (waiting.length === 0) return;
       if (!reader.isReady || reader.job !== undefined) continue;
-      reader.job = waiting.shift();
+      reader.job = takeNext(waiting);
       ask(reader);
     }
     while (readers.size < processes) {
-      const job = waiting.shift();
+      const job = takeNext(waiting);
       if (job === undefined) return;
       start(job);
     }
@@ -205,6 +205,16 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
       await Promise.all(exits);
     },
   };
+}
+
+/** The one whose purpose has taken least so far: a site that takes long waits behind all others. */
+function takeNext(waiting: Job[]): Job | undefined {
+  const left = ({ allowance }: Job) => allowance?.leftMs ?? Number.POSITIVE_INFINITY;
+  const next = waiting.reduce((best, job, place) => {
+    const soFar = waiting[best];
+    return soFar !== undefined && left(job) > left(soFar) ? place : best;
+  }, 0);
+  return waiting.splice(next, 1)[0];
 }
 
 /** While it works, the service waits for it. */
