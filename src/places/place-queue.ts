@@ -1,4 +1,4 @@
-import type { NoPlace } from './no-place.ts';
+import { NoPlace } from './no-place.ts';
 import { createPlaces, type Holder, type Place, type PlaceLimits } from './places.ts';
 
 export interface PlaceQueueLimits<Kind extends string> extends PlaceLimits<Kind> {
@@ -35,7 +35,7 @@ export function createPlaceQueue<Kind extends string>(limits: PlaceQueueLimits<K
   function letIn(): void {
     for (const one of line) {
       if (places.isFull) return;
-      if (places.refusalOf(one.holder) === undefined) one.comeIn(enterNow(one.holder));
+      if (places.hasRoom(one.holder)) one.comeIn(enterNow(one.holder));
     }
   }
 
@@ -64,8 +64,12 @@ export function createPlaceQueue<Kind extends string>(limits: PlaceQueueLimits<K
 
   return {
     async enter(holder) {
-      const refusal = places.refusalOf(holder);
-      return refusal === undefined ? enterNow(holder) : wait(holder, refusal);
+      try {
+        return enterNow(holder);
+      } catch (error) {
+        if (!(error instanceof NoPlace)) throw error;
+        return wait(holder, error);
+      }
     },
   };
 }

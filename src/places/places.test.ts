@@ -34,8 +34,7 @@ describe('places', () => {
     expect(refused.message).toBe(
       'At most 16 searches are under way at once for one caller, and yours has that many. Try again when one has ended.',
     );
-    expect(places.refusalOf({ caller: 'ada' })).toMatchObject({ isOwnShare: true });
-    expect(places.refusalOf({ caller: 'grace' })).toBeUndefined();
+    expect([places.hasRoom({ caller: 'ada' }), places.hasRoom({ caller: 'grace' })]).toEqual([false, true]);
   });
 
   it('are given back once, however often a holder leaves', () => {
@@ -50,9 +49,11 @@ describe('places', () => {
 
   it('count for each kind of owner that is named', () => {
     const places = open(256, 16);
-    const accounts = ['ada', 'grace', 'lin'].map((caller) => fill(() => places.enter({ caller, address: '192.0.2.1' })));
+    const accounts = ['ada', 'grace', 'lin'].map((caller) =>
+      fill(() => places.enter({ caller, address: '192.0.2.1' })),
+    );
     expect(accounts.map(({ length }) => length)).toEqual([16, 15, 1]);
-    expect(places.refusalOf({ caller: 'ada', address: '192.0.2.2' })?.isOwnShare).toBe(true);
+    expect(refusal(() => places.enter({ caller: 'ada', address: '192.0.2.2' })).isOwnShare).toBe(true);
     expect(fill(() => places.enter({ address: '192.0.2.2' })).length).toBeGreaterThan(20);
     expect(fill(() => places.enter({})).length).toBeGreaterThan(100);
   });
@@ -63,7 +64,7 @@ describe('places', () => {
       const held = Array.from({ length: greedy }, () => 0);
       for (let round = 0; round < 32; round++) {
         for (const index of held.keys()) {
-          if (places.refusalOf({ caller: `greedy ${index}` }) !== undefined) continue;
+          if (!places.hasRoom({ caller: `greedy ${index}` })) continue;
           places.enter({ caller: `greedy ${index}` });
           held[index] = (held[index] ?? 0) + 1;
         }
@@ -81,7 +82,8 @@ describe('places', () => {
     const refused = refusal(() => places.enter({ caller: 'mia' }));
     expect(refused).toMatchObject({ isOwnShare: false, retryAfterSeconds: 5 });
     expect(refused.message).toBe('Too many searches are under way. Try again in a moment.');
-    expect(places.refusalOf({ caller: 'ada' })).toMatchObject({ isOwnShare: false });
+    expect(refusal(() => places.enter({ caller: 'ada' })).isOwnShare).toBe(false);
+    expect(places.hasRoom({ caller: 'mia' })).toBe(false);
   });
 
   it('that were only begun count for their owner, and in all from when they stay', () => {

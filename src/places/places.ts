@@ -27,10 +27,12 @@ export interface Places<Kind extends string> {
   enter(holder: Holder<Kind>): Place;
   /** For work that is mostly short: short work takes room from its own owners only. */
   begin(holder: Holder<Kind>): BegunPlace;
-  /** Why `enter` would refuse this holder now. */
-  refusalOf(holder: Holder<Kind>): NoPlace | undefined;
+  /** Whether `enter` would let this holder in now. */
+  hasRoom(holder: Holder<Kind>): boolean;
   readonly isFull: boolean;
 }
+
+type Obstacle = 'all' | { readonly kind: string; readonly share: number };
 
 /**
  * How much of something is under way at once: in all, and for each owner. An owner's share shrinks with the room that others leave,
@@ -50,13 +52,14 @@ export function createPlaces<Kind extends string>({ what, inAll, shares }: Place
     return Math.max(1, Math.ceil((share * leftByOthers) / inAll));
   }
 
-  function refusalOfOwners(holder: Holder<Kind>): NoPlace | undefined {
+  /** What is in this holder's way: an owner's own share, or all places together. */
+  function findObstacle(holder: Holder<Kind>): Obstacle | undefined {
     for (const { kind, share, taken } of kinds) {
       const owner = holder[kind];
       if (owner === undefined) continue;
       const own = taken.get(owner) ?? 0;
-      if (own >= share) return NoPlace.ofOwner({ what, kind, share });
-      if (own >= shareNow(share, own)) return NoPlace.inAll(what);
+      if (own >= share) return { kind, share };
+      if (own >= shareNow(share, own)) return 'all';
     }
     return undefined;
   }
@@ -72,8 +75,10 @@ export function createPlaces<Kind extends string>({ what, inAll, shares }: Place
   }
 
   function begin(holder: Holder<Kind>): BegunPlace {
-    const refusal = refusalOfOwners(holder);
-    if (refusal !== undefined) throw refusal;
+    const obstacle = findObstacle(holder);
+    if (obstacle !== undefined) {
+      throw obstacle === 'all' ? NoPlace.inAll(what) : NoPlace.ofOwner({ what, ...obstacle });
+    }
     count(holder, 1);
     let isThere = true;
     let stays = false;
@@ -92,19 +97,18 @@ export function createPlaces<Kind extends string>({ what, inAll, shares }: Place
     };
   }
 
-  function refusalOf(holder: Holder<Kind>): NoPlace | undefined {
-    return refusalOfOwners(holder) ?? (underWay >= inAll ? NoPlace.inAll(what) : undefined);
-  }
-
   return {
     begin,
-    refusalOf,
+    hasRoom: (holder) => underWay < inAll && findObstacle(holder) === undefined,
     enter(holder) {
-      const refusal = refusalOf(holder);
-      if (refusal !== undefined) throw refusal;
       const place = begin(holder);
-      place.stay();
-      return place;
+      try {
+        place.stay();
+        return place;
+      } catch (error) {
+        place.leave();
+        throw error;
+      }
     },
     get isFull() {
       return underWay >= inAll;
