@@ -2,13 +2,17 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../logger.ts';
+import { createPlaces } from '../places/places.ts';
 import type { Route, StreamAnswer } from './define-route.ts';
+import { addressOf } from './doors.ts';
 import { httpErrors } from './errors.ts';
+import { holderOf } from './holder.ts';
 import { describeProblem, toProblem } from './send-problem.ts';
 
 /** The answers that go on: Server-Sent Events, each to whoever has asked for it. */
 export interface EventStreams {
-  send(route: Route, answer: StreamAnswer, request: FastifyRequest, reply: FastifyReply): FastifyReply;
+  /** Throws `NoPlace` when too many are open. `link` is the page that the stream belongs to, if others may have it open too. */
+  send(route: Route, answer: StreamAnswer, request: FastifyRequest, reply: FastifyReply, link?: string): FastifyReply;
   /** Ends them all, and tells those who listen. */
   close(): void;
 }
@@ -21,6 +25,9 @@ export interface EventStreamsOptions {
   /** How long a client may leave unread what was sent. */
   readonly patienceMs?: number;
 }
+
+/** An open stream costs a connection and a heartbeat. People behind one address share it, so its share is wider than one person needs. */
+const limits = { what: 'event streams', inAll: 1_024, shares: { link: 8, caller: 32, address: 32, network: 128 } };
 
 const stopping = 'stopping';
 const heartbeat = ':\n\n';
@@ -37,6 +44,7 @@ export function createEventStreams({
   patienceMs = 30_000,
 }: EventStreamsOptions): EventStreams {
   const open = new Set<AbortController>();
+  const places = createPlaces(limits);
 
   async function tell(route: Route, { stream }: StreamAnswer, requestId: string, lines: PassThrough): Promise<void> {
     const over = new AbortController();
@@ -64,13 +72,19 @@ export function createEventStreams({
   }
 
   return {
-    send(route, answer, request, reply) {
+    send(route, answer, request, reply, link) {
+      const place = places.enter({ ...holderOf({ caller: request.caller, ip: addressOf(request) }), link });
+      // The connection holds the place, until the last byte is sent or the client has left.
+      if (reply.raw.destroyed) place.leave();
+      reply.raw.once('close', () => place.leave());
       // Proxies that gather answers would keep back what is worth most while it is new.
       reply
         .headers({ 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' })
         .type('text/event-stream; charset=utf-8');
       if (request.method === 'HEAD') return reply.send('');
       const lines = new PassThrough();
+      // The framework destroys what it sends when the client leaves, but not what the client did not wait for.
+      if (reply.raw.destroyed) lines.destroy();
       void tell(route, answer, request.id, lines);
       return reply.send(lines);
     },

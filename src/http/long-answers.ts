@@ -1,10 +1,11 @@
 import { PassThrough } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../logger.ts';
-import { clientAddress } from './client-address.ts';
+import { createPlaces } from '../places/places.ts';
 import type { AnyLongAnswer, Route, TextAnswer } from './define-route.ts';
+import { addressOf } from './doors.ts';
+import { holderOf } from './holder.ts';
 import { longText } from './long-text.ts';
-import { createPlaces } from './places.ts';
 import { createReader } from './slow-reader.ts';
 import { createTurns } from './turns.ts';
 
@@ -42,7 +43,7 @@ const shortCharacters = 64 * 1024;
  * connection off: nobody takes half an answer for a whole one.
  */
 export function createLongAnswers({ logger, limits = usualLongAnswerLimits }: LongAnswersOptions): LongAnswers {
-  const places = createPlaces(limits);
+  const places = createPlaces({ what: 'long answers', inAll: limits.atOnce, shares: { caller: limits.perAccount } });
   const turns = createTurns();
 
   async function pour(pieces: AsyncIterator<string>, beginning: string, body: PassThrough): Promise<void> {
@@ -60,7 +61,7 @@ export function createLongAnswers({ logger, limits = usualLongAnswerLimits }: Lo
 
   return {
     async send(route, answer, request, reply) {
-      const place = places.enter(ownerOf(request));
+      const place = places.begin(holderOf({ caller: request.caller, ip: addressOf(request) }));
       const { type, text } = longText(route, answer);
       const pieces = text[Symbol.asyncIterator]();
       const finish = () => {
@@ -103,8 +104,4 @@ export function createLongAnswers({ logger, limits = usualLongAnswerLimits }: Lo
       return reply.send(body);
     },
   };
-}
-
-function ownerOf({ caller, ip, socket }: FastifyRequest): string {
-  return caller === undefined ? clientAddress(ip, socket.remoteAddress) : `account ${caller.accountId}`;
 }

@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify';
 import { isUnavailable } from '../db/database.ts';
 import { OutcomeUnknown } from '../db/outcome-unknown.ts';
 import { LedgerBusy, LedgerUnavailable } from '../ledger/errors.ts';
+import { NoPlace } from '../places/no-place.ts';
 import { httpErrors } from './errors.ts';
 import { Problem, type ProblemExtras } from './problem.ts';
 
@@ -52,6 +53,10 @@ export function toProblem(error: unknown): Problem {
   if (error instanceof OutcomeUnknown) return httpErrors.outcome_unknown(undefined, retryAfter(error));
   if (error instanceof LedgerBusy || error instanceof LedgerUnavailable) {
     return httpErrors.unavailable(undefined, retryAfter(error));
+  }
+  if (error instanceof NoPlace) {
+    const refuse = error.isOwnShare ? httpErrors.rate_limited : httpErrors.unavailable;
+    return refuse(error.message, retryAfter(error));
   }
   if (isUnavailable(error)) return httpErrors.unavailable(undefined, retryAfter({ retryAfterSeconds: 1 }));
   return httpErrors.internal_error();

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import * as field from '../accounts/fields.ts';
 import { findAccount } from '../accounts/find-account.ts';
+import type { RequestHolder } from '../http/holder.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import { foundProducts, type SearchParts, searchShop, searchWords } from '../shopping/search-shop.ts';
 import { website, websiteOrRefuse } from '../shopping/website-field.ts';
@@ -23,7 +24,7 @@ export interface Call {
   readonly clearsDebt?: true;
   /** Refuses what no payment could make right, before anybody pays. */
   refuse(parts: CallParts, input: unknown): void;
-  run(parts: CallParts, input: unknown): Promise<unknown>;
+  run(parts: CallParts, input: unknown, holder: RequestHolder): Promise<unknown>;
 }
 
 export type CallParts = SearchParts;
@@ -35,7 +36,7 @@ interface CallSpec<Input extends z.ZodObject, Answer extends z.ZodType>
   readonly example: Readonly<Record<string, string>>;
   readonly answerExample: z.input<Answer>;
   readonly refuse?: (parts: CallParts, input: z.output<Input>) => void;
-  readonly run: (parts: CallParts, input: z.output<Input>) => Promise<z.input<Answer>>;
+  readonly run: (parts: CallParts, input: z.output<Input>, holder: RequestHolder) => Promise<z.input<Answer>>;
 }
 
 export function defineCall<Input extends z.ZodObject, Answer extends z.ZodType>(spec: CallSpec<Input, Answer>): Call {
@@ -64,7 +65,7 @@ const search = defineCall({
     previewUrl: 'https://pay.example.com/shopping/preview/8fKq0ZtR7nXv2bLmW9cYsD1e',
   },
   refuse: ({ outgoing }, { website }) => void websiteOrRefuse(website, outgoing),
-  run: (parts, { q: query, website }) => searchShop(parts, { website, query }),
+  run: (parts, { q: query, website }, holder) => searchShop(parts, { website, query, holder }),
 });
 
 const lookup = defineCall({

@@ -74,7 +74,7 @@ export function debtRoute(parts: SellingParts, sell: ReturnType<typeof createSal
       }),
       errors: [nanoErrors.invalid_payload, nanoErrors.invalid_x402_version, nanoErrors.payment_identifier_conflict],
     },
-    async ({ params, header, count, received }: RouteRequest<'none', undefined, undefined, z.ZodType>) => {
+    async ({ params, ip, header, count, received }: RouteRequest<'none', undefined, undefined, z.ZodType>) => {
       const owing = getAddress((params as { payer: string }).payer);
       const { debt: owed } = await readOwed(parts.db, {
         chain: homeOfPayments,
@@ -88,6 +88,7 @@ export function debtRoute(parts: SellingParts, sell: ReturnType<typeof createSal
         url: `${parts.publicUrl()}/api${call.path}`,
         caller: undefined,
         header,
+        ip,
         count,
         method: received.method,
       });

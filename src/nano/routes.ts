@@ -120,9 +120,9 @@ function callRoute(parts: SellingParts, call: Call, sell: ReturnType<typeof crea
           : []),
       ],
     },
-    async ({ query, caller, header, count, received }: RouteRequest<'none', undefined, z.ZodType, undefined>) => {
+    async ({ query, caller, ip, header, count, received }: RouteRequest<'none', undefined, z.ZodType, undefined>) => {
       const { method } = received;
-      const request = { call, url: `${parts.publicUrl()}/api${path}`, caller, header, count, method };
+      const request = { call, url: `${parts.publicUrl()}/api${path}`, caller, ip, header, count, method };
       if (Object.keys(query as object).length === 0 && !hasPayment(header)) {
         return sell({ ...request, input: undefined });
       }

@@ -1,4 +1,5 @@
 import type { Caller, RequestCount } from '../http/define-route.ts';
+import { holderOf } from '../http/holder.ts';
 import type { Call, CallParts } from './calls.ts';
 import type { SellingParts } from './parts.ts';
 import type { ReceivedPayment } from './payment.ts';
@@ -13,6 +14,8 @@ export interface CallRequest {
   /** Where it was called, without its query. */
   readonly url: string;
   readonly caller: Caller | undefined;
+  /** The address that calls. */
+  readonly ip: string;
   readonly header: (name: string) => string | undefined;
   readonly count: RequestCount;
   /** GET or HEAD. */
@@ -54,6 +57,7 @@ export async function refuse(
 }
 
 /** Does the work, and answers only what was declared: what is not would have to be paid for in vain. */
-export async function runCall(parts: CallParts, { call, input }: Pick<CallRequest, 'call' | 'input'>) {
-  return call.answer.parse(await call.run(parts, input));
+export async function runCall(parts: CallParts, request: Pick<CallRequest, 'call' | 'input' | 'caller' | 'ip'>) {
+  const { call, input } = request;
+  return call.answer.parse(await call.run(parts, input, holderOf(request)));
 }

@@ -121,7 +121,7 @@ export function buyRoute(parts: BuyRouteParts): Route {
         transferErrors.account_frozen,
       ],
     },
-    async ({ caller, body: asked, idempotency }) => {
+    async ({ caller, ip, body: asked, idempotency }) => {
       const asset = asked.paymentMethod === 'usdc' ? 'USDC' : 'EURC';
       const most = amountOrRefuse(asset, asked.amount);
       const site = websiteOrRefuse(asked.website, outgoing);
@@ -130,6 +130,7 @@ export function buyRoute(parts: BuyRouteParts): Route {
         ? undefined
         : await prepareOrder(parts, {
             caller,
+            ip,
             website: site,
             product: { title: asked.productTitle, brand: asked.productBrand, url: asked.productUrl },
             most,

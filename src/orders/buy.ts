@@ -1,5 +1,6 @@
 import type { Database } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
+import { holderOf } from '../http/holder.ts';
 import { spendableBalances } from '../ledger/balances.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Amount } from '../money/amount.ts';
@@ -7,9 +8,9 @@ import { toJsonNumber } from '../money/amount.ts';
 import { orderFee } from '../money/fees.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
 import type { Secrets } from '../secrets.ts';
+import type { SharedSearch } from '../shopping/limited-search.ts';
 import { MerchantTrouble } from '../shopping/merchant-trouble.ts';
 import { refuseByTroubles } from '../shopping/refuse-by-troubles.ts';
-import type { MerchantSearch } from '../shopping/search-merchant.ts';
 import type { Website } from '../shopping/website.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import type { BegunCheckout, ShopCheckouts } from './checkout.ts';
@@ -28,13 +29,15 @@ export interface BuyParts {
   readonly ledger: Ledger;
   readonly secrets: Secrets;
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
-  readonly merchants: MerchantSearch;
+  readonly merchants: SharedSearch;
   readonly checkouts: ShopCheckouts;
   readonly publicUrl: () => string;
 }
 
 export interface Purchase {
   readonly caller: Caller;
+  /** The address that asks. */
+  readonly ip: string;
   readonly website: Website;
   readonly product: WantedProduct;
   /** The most that may be charged. */
@@ -54,7 +57,7 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
   const gate = await askedOf(gateOrRefuse(parts, website));
   if (gate.merchantId === caller.accountId) throw orderErrors.own_shop();
   const address = await addressOrRefuse(db, caller.accountId, purchase.shippingAddress);
-  const product = await productOrRefuse(merchants, {
+  const product = await productOrRefuse(merchants.of(holderOf(purchase)), {
     website,
     wanted: purchase.product,
     // What is ordered at a checkout is known by the name that the same shop's catalog has for it.

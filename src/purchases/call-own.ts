@@ -25,7 +25,7 @@ export interface OwnCallParts {
  * to ourselves. First the work and then the charge, so that what fails costs nothing.
  */
 export async function callOwn(parts: OwnCallParts, buying: Buying): Promise<PayAnswer> {
-  const { caller, idempotency, request, maximum } = buying;
+  const { caller, ip, idempotency, request, maximum } = buying;
   const url = new URL(request.url);
   const call = calls.find(({ path }) => `/api${path}` === url.pathname);
   if (call === undefined || request.method !== 'GET') {
@@ -33,7 +33,7 @@ export async function callOwn(parts: OwnCallParts, buying: Buying): Promise<PayA
   }
   refuseAbove(maximum, call.price);
   const input = readInput(parts.calls, call, parseQuery(url.pathname + url.search));
-  const body = await runCall(parts.calls, { call, input });
+  const body = await runCall(parts.calls, { call, input, caller, ip });
   const { body: answer } = await parts.once({ caller, idempotency, kind: 'purchases' }, async (tx) => {
     const charge = chargePosting({ caller, amount: call.price, resource: call.summary });
     const [posted] = await parts.ledger.postWithin(tx, [charge]);

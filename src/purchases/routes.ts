@@ -56,9 +56,9 @@ function payRoute(parts: BuyParts): Route {
         shoppingErrors.merchant_unsupported,
       ],
     },
-    async ({ caller, body, idempotency }) => {
+    async ({ caller, ip, body, idempotency }) => {
       const request = readRequest(body);
-      const { answer, replayed } = await buy(parts, { caller, idempotency, request, maximum: readMaximum(body) });
+      const { answer, replayed } = await buy(parts, { caller, ip, idempotency, request, maximum: readMaximum(body) });
       return { ...ok(answer), ...(replayed && { replayed }) };
     },
   );

@@ -65,6 +65,8 @@ export type PayBody = z.output<typeof payBody>;
 /** Who wants what, and for how much at most. */
 export interface Buying {
   readonly caller: Caller;
+  /** The address that asks. */
+  readonly ip: string;
   readonly idempotency: IdempotencyClaim | undefined;
   readonly request: SellerRequest;
   readonly maximum: Amount;

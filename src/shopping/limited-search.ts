@@ -1,25 +1,32 @@
-import { httpErrors } from '../http/errors.ts';
+import type { RequestHolder } from '../http/holder.ts';
+import { createPlaces } from '../places/places.ts';
 import type { MerchantSearch } from './search-merchant.ts';
 
-/** Beyond these a process would hold too much of what strangers send it. */
-const mostAtOnce = 256;
+/** The search of other people's shops, in which each caller has a share. */
+export interface SharedSearch {
+  of(holder: RequestHolder): MerchantSearch;
+  /** Throws the refusal of a search that would find no room now. */
+  refuseWithoutRoom(holder: RequestHolder): void;
+}
 
-/** All who search begin no more than so many at once. */
-export function limitSearch(merchants: MerchantSearch): MerchantSearch {
-  let underWay = 0;
+/** Beyond `inAll` a process would hold too much of what strangers send it. */
+const limits = { what: 'searches', inAll: 256, shares: { caller: 16, address: 64, network: 128 } };
+
+export function limitSearch(merchants: MerchantSearch): SharedSearch {
+  const places = createPlaces(limits);
   return {
-    async *search(...asked) {
-      if (underWay >= mostAtOnce) {
-        throw httpErrors.unavailable('Too many searches are under way. Try again in a moment.', {
-          headers: { 'Retry-After': '2' },
-        });
-      }
-      underWay++;
-      try {
-        yield* merchants.search(...asked);
-      } finally {
-        underWay--;
-      }
+    of: (holder) => ({
+      async *search(...asked) {
+        const place = places.enter(holder);
+        try {
+          yield* merchants.search(...asked);
+        } finally {
+          place.leave();
+        }
+      },
+    }),
+    refuseWithoutRoom(holder) {
+      places.enter(holder).leave();
     },
   };
 }

@@ -2,15 +2,15 @@ import type { Clock } from '../clock.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
 import type { Parser } from '../parser/parser.ts';
 import { describeAgent, type ShoppingAgent } from './agent.ts';
-import { limitSearch } from './limited-search.ts';
+import { limitSearch, type SharedSearch } from './limited-search.ts';
 import type { MerchantPlatform } from './merchant-platform.ts';
 import { createPictures, type Pictures } from './pictures.ts';
 import { createRobotsBook, type RobotsBook } from './robots-book.ts';
-import { createMerchantSearch, type MerchantSearch } from './search-merchant.ts';
+import { createMerchantSearch } from './search-merchant.ts';
 
 /** The way to other people's shops: their products, and the pictures of them. */
 export interface Shopping {
-  readonly merchants: MerchantSearch;
+  readonly merchants: SharedSearch;
   readonly pictures: Pictures;
   readonly robots: RobotsBook;
   readonly agent: () => ShoppingAgent;

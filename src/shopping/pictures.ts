@@ -1,6 +1,8 @@
 import type { Clock } from '../clock.ts';
+import type { RequestHolder } from '../http/holder.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
 import type { Parser } from '../parser/parser.ts';
+import { createPlaceQueue } from '../places/place-queue.ts';
 import type { ShoppingAgent } from './agent.ts';
 import { createBriefMemory } from './brief-memory.ts';
 import { openSite } from './merchant-site.ts';
@@ -16,8 +18,8 @@ export interface Picture {
 }
 
 export interface Pictures {
-  /** Undefined when it cannot be had, or is nothing that one should show. */
-  read(url: string): Promise<Picture | undefined>;
+  /** Undefined when it cannot be had, or is nothing that one should show. Throws `NoPlace` when the holder waited in vain. */
+  read(url: string, holder: RequestHolder): Promise<Picture | undefined>;
 }
 
 export interface PicturesParts {
@@ -35,7 +37,14 @@ const longestSide = 8_000;
 const withinMs = 7_000;
 const keepMs = 10 * 60_000;
 const keepFailureMs = 60_000;
-const mostAtOnce = 32;
+
+/** A page has more pictures than are fetched for one address at once: the others wait for the first ones, and so does the browser. */
+const limits = {
+  what: 'pictures',
+  inAll: 32,
+  shares: { address: 8, network: 16 },
+  waiting: { inAll: 256, shares: { address: 16, network: 64 }, patienceMs: 10_000 },
+};
 
 /** Pictures of strangers, checked, and kept briefly so that one who looks twice costs the shop one request. */
 export function createPictures({ outgoing, parser, clock, robots, agent }: PicturesParts): Pictures {
@@ -46,6 +55,7 @@ export function createPictures({ outgoing, parser, clock, robots, agent }: Pictu
     weigh: ({ picture }) => 1_000 + (picture?.bytes.length ?? 0),
   });
   const underWay = new Map<string, Promise<Picture | undefined>>();
+  const places = createPlaceQueue(limits);
 
   async function fetchPicture(url: string): Promise<Picture | undefined> {
     const { origin, hostname, host, port } = new URL(url);
@@ -69,19 +79,29 @@ export function createPictures({ outgoing, parser, clock, robots, agent }: Pictu
     }
   }
 
-  return {
-    async read(url) {
-      const known = kept.get(url);
-      if (known !== undefined) return known.picture;
-      const fetching = underWay.get(url);
-      if (fetching !== undefined) return fetching;
-      if (underWay.size >= mostAtOnce) return undefined;
-      const mine = fetchPicture(url).then((picture) => {
+  function find(url: string): Promise<Picture | undefined> | undefined {
+    const known = kept.get(url);
+    return known === undefined ? underWay.get(url) : Promise.resolve(known.picture);
+  }
+
+  function fetchOnce(url: string): Promise<Picture | undefined> {
+    const mine = fetchPicture(url)
+      .then((picture) => {
         kept.set(url, { picture }, picture === undefined ? keepFailureMs : keepMs);
         return picture;
-      });
-      underWay.set(url, mine);
-      return mine.finally(() => underWay.delete(url));
+      })
+      .finally(() => underWay.delete(url));
+    underWay.set(url, mine);
+    return mine;
+  }
+
+  return {
+    async read(url, holder) {
+      const present = find(url);
+      if (present !== undefined) return present;
+      const place = await places.enter(holder);
+      // While this request waited, another one may have fetched the same picture.
+      return (find(url) ?? fetchOnce(url)).finally(() => place.leave());
     },
   };
 }

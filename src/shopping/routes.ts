@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { defineStream } from '../http/define-stream.ts';
+import { holderOf } from '../http/holder.ts';
 import { shoppingErrors } from './errors.ts';
 import { createPreview } from './preview.ts';
 import { describeProduct, type Product } from './product.ts';
@@ -63,8 +64,8 @@ function searchRoute(parts: ShoppingParts): Route {
       },
       errors,
     },
-    async ({ body }) => {
-      return ok(await searchShop(parts, body));
+    async ({ body, caller, ip }) => {
+      return ok(await searchShop(parts, { ...body, holder: holderOf({ caller, ip }) }));
     },
   );
 }
@@ -90,11 +91,14 @@ function streamRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Rou
       },
       errors,
     },
-    async ({ query: { q, website: text } }) => {
+    async ({ query: { q, website: text }, caller, ip }) => {
       const site = websiteOrRefuse(text, outgoing);
+      const holder = holderOf({ caller, ip });
+      // Before the stream begins a refusal still has its status.
+      merchants.refuseWithoutRoom(holder);
       return async function* (signal) {
         const products: Product[] = [];
-        for await (const one of merchants.search(site, q, signal)) {
+        for await (const one of merchants.of(holder).search(site, q, signal)) {
           products.push(one);
           yield { event: 'result', data: describeProduct(one) };
           if (products.length === mostShown) break;

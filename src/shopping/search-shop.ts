@@ -1,18 +1,19 @@
 import { z } from 'zod';
 import { visibleText } from '../accounts/fields.ts';
 import type { Database } from '../db/database.ts';
+import type { RequestHolder } from '../http/holder.ts';
 import { untrusted } from '../http/untrusted.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
+import type { SharedSearch } from './limited-search.ts';
 import { createPreview } from './preview.ts';
 import { describeProduct, type Product } from './product.ts';
 import { rankProducts } from './rank.ts';
-import type { MerchantSearch } from './search-merchant.ts';
 import { websiteOrRefuse } from './website-field.ts';
 
 export interface SearchParts {
   readonly db: Database;
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
-  readonly merchants: MerchantSearch;
+  readonly merchants: SharedSearch;
   /** Where the service is reached; known for certain only once it listens. */
   readonly publicUrl: () => string;
 }
@@ -34,11 +35,11 @@ export const foundProducts = z.object({ products: z.array(shownProduct), preview
 /** What a shop has for these words, the best first, and a page that shows it. */
 export async function searchShop(
   { db, outgoing, merchants, publicUrl }: SearchParts,
-  { website, query }: { readonly website: string; readonly query: string },
+  { website, query, holder }: { readonly website: string; readonly query: string; readonly holder: RequestHolder },
 ): Promise<z.input<typeof foundProducts>> {
   const site = websiteOrRefuse(website, outgoing);
   const found: Product[] = [];
-  for await (const one of merchants.search(site, query, new AbortController().signal)) found.push(one);
+  for await (const one of merchants.of(holder).search(site, query, new AbortController().signal)) found.push(one);
   const products = rankProducts(query, found).slice(0, mostShown);
   const token = await createPreview(db, { website: site.name, query, products });
   return { products: products.map(describeProduct), previewUrl: previewAddress(publicUrl(), token) };

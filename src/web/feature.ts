@@ -28,7 +28,7 @@ export const web: Feature<unknown, WebParts> = {
     addPreviewPage(app, {
       context,
       find: (token) => findPreview(db, token),
-      readPicture: (url) => shops.pictures.read(url),
+      readPicture: (url, holder) => shops.pictures.read(url, holder),
       linkFor: (url) => sandboxShops?.linkFor(url) ?? url,
     });
     addBuyPages(app, {

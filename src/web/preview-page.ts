@@ -1,4 +1,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { addressOf } from '../http/doors.ts';
+import { holderOf, type RequestHolder } from '../http/holder.ts';
+import { toProblem } from '../http/send-problem.ts';
+import { NoPlace } from '../places/no-place.ts';
 import type { Picture } from '../shopping/pictures.ts';
 import type { Preview, PreviewProduct } from '../shopping/preview.ts';
 import { contentPolicy } from './content-policy.ts';
@@ -8,7 +12,7 @@ import { layout, type PageContext } from './layout.ts';
 export interface PreviewPageParts {
   readonly context: () => PageContext;
   readonly find: (token: string) => Promise<Preview | undefined>;
-  readonly readPicture: (url: string) => Promise<Picture | undefined>;
+  readonly readPicture: (url: string, holder: RequestHolder) => Promise<Picture | undefined>;
   /** Where a browser finds what a product's link names: in the sandbox the demo shop has a name that only we know. */
   readonly linkFor: (url: string) => string;
 }
@@ -32,15 +36,19 @@ export function addPreviewPage(app: FastifyInstance, { context, find, readPictur
       .send(page.toString());
   });
 
-  app.get<{ Params: { token: string; place: string } }>(
-    '/shopping/preview/:token/:place',
-    async ({ params: { token, place } }, reply) => {
-      const products = /^[0-9]$/.test(place) ? (await find(token))?.products : undefined;
-      const picture = products?.[Number(place)]?.picture;
-      const found = picture && (await readPicture(picture.url));
-      return found === undefined ? sendNothing(reply) : sendPicture(reply, found);
-    },
-  );
+  app.get<{ Params: { token: string; place: string } }>('/shopping/preview/:token/:place', async (request, reply) => {
+    const { token, place } = request.params;
+    const products = /^[0-9]$/.test(place) ? (await find(token))?.products : undefined;
+    const picture = products?.[Number(place)]?.picture;
+    try {
+      const found = picture && (await readPicture(picture.url, holderOf({ ip: addressOf(request) })));
+      return found === undefined ? sendNothing(reply.code(404)) : sendPicture(reply, found);
+    } catch (error) {
+      if (!(error instanceof NoPlace)) throw error;
+      const { status, extras } = toProblem(error);
+      return sendNothing(reply.code(status).headers(extras.headers ?? {}));
+    }
+  });
 }
 
 /** The bytes are a stranger's: shown as the picture they are, and as nothing else. */
@@ -59,7 +67,7 @@ function sendPicture(reply: FastifyReply, { type, bytes }: Picture): FastifyRepl
 
 /** A grey frame instead of a broken one: browsers show the picture of an answer whatever its status. */
 function sendNothing(reply: FastifyReply): FastifyReply {
-  return reply.code(404).type('image/svg+xml').send(nothing);
+  return reply.type('image/svg+xml').send(nothing);
 }
 
 const nothing =

@@ -5,7 +5,14 @@ import { createCourier } from './courier.ts';
 import type { Attempted } from './record-results.ts';
 import { laneSlots } from './standing.ts';
 
-const webhook = (id: string): DueWebhook => ({ id, accountId: 1n, url: '', sealedSecret: null, status: 'active' });
+/** Of an account of its own, except that `greedy/0` and `greedy/1` belong to the same one. */
+const webhook = (id: string): DueWebhook => ({
+  id,
+  accountId: BigInt(`0x${Buffer.from(id.replace(/\/.*/, '')).toString('hex')}`),
+  url: '',
+  sealedSecret: null,
+  status: 'active',
+});
 
 function claim(webhookId: string, count: number): Claimed[] {
   return Array.from({ length: count }, (_, index) => ({
@@ -85,7 +92,42 @@ it('lets slow receivers take slots from one another only', async () => {
   const [last = ''] = slow.slice(-1);
   expect([running(last), room(last)]).toEqual([0, 0]);
   await finish('slow0', 10_000);
-  expect(slow.slice(-10).reduce((sum, id) => sum + running(id), 0)).toBe(4);
+  // The very last places are kept for accounts that have none.
+  expect(slow.slice(1).reduce((sum, id) => sum + running(id), 0)).toBeGreaterThan(laneSlots.slow - 4);
+});
+
+it('lets one account have an eighth of the slots, however many receivers it has', async () => {
+  const { give, running } = open();
+  const silent = Array.from({ length: 20 }, (_, index) => `greedy/${index}`);
+  for (const id of silent) await give(id, 4);
+  expect(silent.reduce((sum, id) => sum + running(id), 0)).toBe(laneSlots.quick / 8);
+  await give('quick', 4);
+  expect(running('quick')).toBe(4);
+});
+
+it('passes the slots of an account on to its next deliveries', async () => {
+  const { give, finish, running } = open();
+  const own = Array.from({ length: 10 }, (_, index) => `greedy/${index}`);
+  for (const id of own) await give(id, 4);
+  expect(running('greedy/9')).toBe(0);
+  await finish('greedy/0', 10_000);
+  expect(running('greedy/8')).toBe(4);
+});
+
+it('holds only a part of what one account has waiting, and plans as much as it can hold', async () => {
+  const { courier, give, finish, running, room } = open();
+  const own = Array.from({ length: 20 }, (_, index) => `greedy/${index}`);
+  for (const id of own) {
+    while (room(id) < 128) {
+      await give(id, room(id));
+      while (running(id) > 0) await finish(id, 5);
+    }
+  }
+  const planned = courier.plan([...own, 'quick'].map(webhook));
+  const most = (wanted: (id: string) => boolean) =>
+    planned.reduce((sum, { webhookId, most: one }) => sum + (wanted(webhookId) ? one : 0), 0);
+  expect(most((id) => id !== 'quick')).toBe(Math.ceil(1_500 / 8));
+  expect(most((id) => id === 'quick')).toBe(4);
 });
 
 it('gives back what it could not begin in time', async () => {

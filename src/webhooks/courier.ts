@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { createPlaces, type Place, type Places } from '../places/places.ts';
 import type { Claimed, DueWebhook } from './claim.ts';
 import type { Attempted } from './record-results.ts';
 import { afterAttempt, type Lane, laneSlots, newcomer, requestsAtOnce, type Standing } from './standing.ts';
@@ -27,6 +28,9 @@ export interface Courier {
 /** Deliveries held in each lane, under way and next, for all receivers together. */
 const mostHeld: Readonly<Record<Lane, number>> = { quick: 1_500, slow: 500 };
 
+/** One account's part of either: a quick receiver of one webhook gets all the requests that it could get alone. */
+const partOfAccount = 1 / 8;
+
 /** Requests begun before whatever else the process does has its turn: a backlog must not slow down those who pay. */
 const beginsPerTurn = 8;
 
@@ -36,23 +40,26 @@ const mostRemembered = 10_000;
 interface Desk {
   webhook: DueWebhook;
   standing: Standing;
-  readonly queue: { readonly delivery: Claimed; readonly beginBy: number; readonly heldIn: Lane }[];
+  readonly queue: { readonly delivery: Claimed; readonly beginBy: number; readonly held: Place }[];
   underWay: number;
+  /** Where there was room for what is being claimed; its lane may be another one by the time it is here. */
+  plannedIn: Lane;
   /** Whether more may be waiting in the database. */
   more: boolean;
 }
 
 /**
- * Sends what it is given, to many receivers side by side. Each has a bounded number of requests under way, and slow ones
- * share slots of their own: nobody waits for somebody else's receiver.
+ * Sends what it is given, to many receivers side by side. Each receiver and each account has a bounded number of requests under
+ * way, and slow receivers share slots of their own: no account waits for the receivers of another.
  */
 export function createCourier(options: CourierOptions): Courier {
   const { clock } = options;
   const desks = new Map<string, Desk>();
   /** Those with a queue, in the order in which they get the next free slot. */
   const waiting = new Set<Desk>();
-  const underWay = { quick: 0, slow: 0 };
-  const held = { quick: 0, slow: 0 };
+  const slots = placesOf('requests', laneSlots);
+  const holding = placesOf('deliveries', mostHeld);
+  let underWay = 0;
   let stopped = false;
   let soon = false;
   let onIdle = () => {};
@@ -63,27 +70,31 @@ export function createCourier(options: CourierOptions): Courier {
     if (desks.size >= mostRemembered) {
       for (const [id, { underWay: busy, queue }] of desks) if (busy === 0 && queue.length === 0) desks.delete(id);
     }
-    const desk: Desk = { webhook, standing: newcomer, queue: [], underWay: 0, more: false };
+    const { lane } = newcomer;
+    const desk: Desk = { webhook, standing: newcomer, queue: [], underWay: 0, plannedIn: lane, more: false };
     desks.set(webhook.id, desk);
     return desk;
   }
 
   function begin(desk: Desk): boolean {
-    const { lane } = desk.standing;
-    if (desk.underWay >= requestsAtOnce(desk.standing) || underWay[lane] >= laneSlots[lane]) return false;
+    const lane = slots[desk.standing.lane];
+    const holder = holderOf(desk.webhook);
+    if (desk.underWay >= requestsAtOnce(desk.standing) || !lane.hasRoom(holder)) return false;
     const next = desk.queue.shift();
     if (next === undefined) return false;
     if (clock.now() > next.beginBy) {
-      held[next.heldIn]--;
+      next.held.leave();
       options.onReturn(next.delivery);
       return true;
     }
     desk.underWay++;
-    underWay[lane]++;
+    underWay++;
+    const slot = lane.enter(holder);
     void options.attempt(desk.webhook, next.delivery).then((result) => {
       desk.underWay--;
-      underWay[lane]--;
-      held[next.heldIn]--;
+      underWay--;
+      slot.leave();
+      next.held.leave();
       desk.standing = afterAttempt(desk.standing, result.durationMs);
       options.onResult(result);
       serveSoon();
@@ -91,7 +102,7 @@ export function createCourier(options: CourierOptions): Courier {
         desk.more = false;
         options.onRoom();
       }
-      if (underWay.quick + underWay.slow === 0) onIdle();
+      if (underWay === 0) onIdle();
     });
     return true;
   }
@@ -122,18 +133,23 @@ export function createCourier(options: CourierOptions): Courier {
 
   return {
     plan(webhooks) {
-      const room = { quick: mostHeld.quick - held.quick, slow: mostHeld.slow - held.slow };
-      return webhooks.flatMap((webhook) => {
+      // Each plan sees the places of those before it. They are taken for good by the deliveries that are really claimed.
+      const kept: Place[] = [];
+      const plans = webhooks.flatMap((webhook) => {
         const desk = deskOf(webhook);
         const { lane, window } = desk.standing;
-        const most = Math.min(window - desk.underWay - desk.queue.length, room[lane]);
-        if (most <= 0 || underWay[lane] >= laneSlots[lane]) {
+        const wanted = slots[lane].isFull ? 0 : window - desk.underWay - desk.queue.length;
+        const room = enterMany(holding[lane], holderOf(webhook), wanted);
+        if (room.length === 0) {
           desk.more = true;
           return [];
         }
-        room[lane] -= most;
-        return [{ webhookId: webhook.id, most }];
+        kept.push(...room);
+        desk.plannedIn = lane;
+        return [{ webhookId: webhook.id, most: room.length }];
       });
+      for (const place of kept) place.leave();
+      return plans;
     },
     take(webhooks, deliveries, full) {
       const beginBy = clock.now() + options.patienceMs;
@@ -142,16 +158,15 @@ export function createCourier(options: CourierOptions): Courier {
         if (webhook === undefined) continue;
         const desk = deskOf(webhook);
         desk.more = full.has(webhook.id);
-        desk.queue.push({ delivery, beginBy, heldIn: desk.standing.lane });
+        desk.queue.push({ delivery, beginBy, held: holding[desk.plannedIn].enter(holderOf(webhook)) });
         waiting.add(desk);
-        held[desk.standing.lane]++;
       }
       serveSoon();
     },
     async stop(graceMs) {
       stopped = true;
       const unbegun = [...waiting].flatMap(({ queue }) => queue.splice(0).map(({ delivery }) => delivery));
-      if (underWay.quick + underWay.slow > 0) {
+      if (underWay > 0) {
         let timer: NodeJS.Timeout | undefined;
         await new Promise<void>((resolve) => {
           onIdle = resolve;
@@ -162,4 +177,22 @@ export function createCourier(options: CourierOptions): Courier {
       return unbegun;
     },
   };
+}
+
+type AccountPlaces = Places<'account'>;
+
+function placesOf(what: string, inAll: Readonly<Record<Lane, number>>): Readonly<Record<Lane, AccountPlaces>> {
+  const open = (most: number) =>
+    createPlaces({ what, inAll: most, shares: { account: Math.ceil(most * partOfAccount) } });
+  return { quick: open(inAll.quick), slow: open(inAll.slow) };
+}
+
+function holderOf({ accountId }: DueWebhook): { readonly account: string } {
+  return { account: String(accountId) };
+}
+
+function enterMany(places: AccountPlaces, holder: { readonly account: string }, most: number): Place[] {
+  const taken: Place[] = [];
+  while (taken.length < most && places.hasRoom(holder)) taken.push(places.enter(holder));
+  return taken;
 }

@@ -10,7 +10,7 @@ export interface Standing {
 
 export type Lane = 'quick' | 'slow';
 
-/** Requests under way in each lane, to all receivers together. */
+/** Requests under way in each lane, to all receivers together. One account has an eighth of them at most. */
 export const laneSlots: Readonly<Record<Lane, number>> = { quick: 256, slow: 256 };
 
 /** Requests under way to one receiver, whatever its window. */

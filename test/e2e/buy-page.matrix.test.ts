@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { violations } from '../support/axe.ts';
 import type { TestAccount } from '../support/client.ts';
 import { addressOf, askForLink, endLink, payFromWallet, type TestLink } from '../support/funding.ts';
@@ -177,6 +177,24 @@ describeInBrowser('in a browser', (open) => {
     expect(requested.filter((url) => new URL(url).origin !== service.url)).toEqual([]);
     if (look.colorScheme === 'light') expect(await brightness(page)).toBeGreaterThan(600);
     else expect(await brightness(page)).toBeLessThan(150);
+  });
+
+  it('a page that gets no stream, because too many are open, shows the payment all the same', async () => {
+    const grace = await newUser();
+    const link = await ask(25, grace);
+    for (let stream = 0; stream < 8; stream++) {
+      const request = get(`${service.url}/buy/events?token=${link.token}`, { agent: false });
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      onTestFinished(() => void response.on('error', () => {}).destroy());
+      expect(response.resume().statusCode).toBe(200);
+    }
+    const { page, trouble } = await openLink(link);
+    await until('the stream to be refused', async () =>
+      (await trouble()).some((said) => said.includes('answered 429')),
+    );
+    await pay(grace, 25);
+    await page.getByRole('heading', { name: '25.00 USDC was added' }).waitFor();
+    expect(await page.title()).toBe('25.00 USDC was added');
   });
 
   it('from the link to the balance by card, with one click each', async () => {

@@ -49,6 +49,7 @@ async function newBuyer() {
         caller,
         idempotency: undefined,
         request: { method: 'GET', url: seller.url, headers: {} },
+        ip: '127.0.0.1',
         maximum: usdc(start),
         offer: { version: 2, price: usdc(atomic), payTo: seller.payTo, seconds: 300, terms: { accepted } },
       });

@@ -167,6 +167,30 @@ describe('a receiver that never answers', () => {
   });
 });
 
+describe('five accounts with twenty silent receivers each', () => {
+  it('leave room for the webhook of another account', async () => {
+    const from = receiver.arrived.length;
+    const unanswered: ServerResponse[] = [];
+    receiver.answer = (_arrived, response) => void unanswered.push(response);
+    other.answer = answerWith(200);
+    const silent = await Promise.all(Array.from({ length: 5 }, () => world.addPayer(receiver)));
+    for (const payer of silent) for (let more = 1; more < 20; more++) await world.addWebhook(payer, receiver);
+    const alive = await world.addPayer(other);
+    // Four events for each webhook: 400 requests that last for longer than the test waits, if all of them were begun.
+    for (const { id } of silent) await world.pay(id, 4);
+    const running = world.deliver([receiver, other], { timeoutMs: 200_000, leaseMs: 600_000 });
+    await until('the silent receivers to be asked', async () => receiver.arrived.length - from >= 100);
+    await world.pay(alive.id, 50);
+    await allEnded(alive.webhookId, 50);
+    expect(receiver.arrived.length - from).toBeLessThanOrEqual(5 * 32);
+    receiver.answer = answerWith(200);
+    for (const response of unanswered) response.end();
+    await running.stop();
+    const accounts = silent.map(({ id }) => id);
+    await world.db.query('DELETE FROM webhook_deliveries WHERE account_id = ANY ($1)', [accounts]);
+  });
+});
+
 describe('the log', () => {
   it('is forgotten after 30 days, except for what still waits', async () => {
     const { db } = world;

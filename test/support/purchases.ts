@@ -20,6 +20,7 @@ import { reconcile } from '../../src/reserves/reconcile.ts';
 import { reportReserves } from '../../src/reserves/report.ts';
 import { createSagaRunner } from '../../src/sagas/run-saga.ts';
 import { createSecrets } from '../../src/secrets.ts';
+import { limitSearch } from '../../src/shopping/limited-search.ts';
 import { houseMoveHandler, houseMoveSaga } from '../../src/treasury/house-move.ts';
 import { type HousePurpose, houseWallet } from '../../src/wallets/house-wallets.ts';
 import { noBrakes } from './brakes.ts';
@@ -49,7 +50,12 @@ export function usePurchaseWorld(seller: Seller) {
       secrets: createSecrets('s'.repeat(32)),
       logger: log.logger,
       once: createOnce(db),
-      calls: { db, outgoing, merchants: { search: async function* () {} }, publicUrl: () => 'http://127.0.0.1:1' },
+      calls: {
+        db,
+        outgoing,
+        merchants: limitSearch({ search: async function* () {} }),
+        publicUrl: () => 'http://127.0.0.1:1',
+      },
       screening: { check: async () => ({ clear: true }) },
       publicUrl: () => 'http://127.0.0.1:1',
       timeoutMs: 10_000,
@@ -136,6 +142,7 @@ export function usePurchaseWorld(seller: Seller) {
         caller: await callerOf(user),
         idempotency,
         request: { method, url: seller.url, headers: {} },
+        ip: '127.0.0.1',
         maximum: amountOf('USDC', 1_000_000n),
       }).catch((error: unknown) => {
         if (error instanceof Problem) return error;

@@ -27,6 +27,12 @@ export interface SeenDelivery {
   readonly codes: (number | null)[];
 }
 
+interface Payer {
+  readonly id: bigint;
+  readonly keyId: string;
+  readonly webhookId: string;
+}
+
 /** Ledger, webhooks and whoever delivers, without the rest of the service. */
 export interface WebhookWorld {
   readonly db: Database;
@@ -34,7 +40,9 @@ export interface WebhookWorld {
   /** Like a process of its own; it is stopped when the test ends, unless the test has done so. */
   deliver(receivers: readonly Receiver[], options?: Partial<DeliveryOptions>): Deliveries;
   /** Somebody with money and a webhook for payments. */
-  addPayer(receiver: Pick<Receiver, 'url'>, secret?: string): Promise<{ id: bigint; webhookId: string }>;
+  addPayer(receiver: Pick<Receiver, 'url'>, secret?: string): Promise<Payer>;
+  /** One more webhook for the payments of this account. */
+  addWebhook(payer: Omit<Payer, 'webhookId'>, receiver: Pick<Receiver, 'url'>, secret?: string): Promise<string>;
   /** So many payments by this account, each of which is an event. */
   pay(from: bigint, times: number): Promise<void>;
   deliveries(webhookId: string): Promise<SeenDelivery[]>;
@@ -52,9 +60,16 @@ export function useWebhooks(): WebhookWorld {
   });
   afterAll(() => ledger.stop());
 
+  const addWebhook: WebhookWorld['addWebhook'] = async ({ id: accountId, keyId }, { url }, secret) => {
+    const events = ['payment.sent'];
+    const webhook = await db.transaction((tx) => createWebhook(tx, secrets, { accountId, keyId, url, events, secret }));
+    return webhook.id;
+  };
+
   return {
     db,
     ledger,
+    addWebhook,
     deliver(receivers, options = {}) {
       const outgoing = createOutgoing({
         allowPrivateHosts: receivers.map(({ port }) => ({ host: '127.0.0.1', port })),
@@ -76,16 +91,12 @@ export function useWebhooks(): WebhookWorld {
       onTestFinished(stop);
       return { stop };
     },
-    async addPayer({ url }, secret) {
+    async addPayer(receiver, secret) {
       const [owner] = await createOwners(db, 1);
       if (owner === undefined) throw new Error('nobody was made');
       const { id, keyId } = owner;
       await fund(ledger, [{ id }], 1_000_000_000n);
-      const events = ['payment.sent'];
-      const webhook = await db.transaction((tx) =>
-        createWebhook(tx, secrets, { accountId: id, keyId, url, events, secret }),
-      );
-      return { id, webhookId: webhook.id };
+      return { id, keyId, webhookId: await addWebhook({ id, keyId }, receiver, secret) };
     },
     async pay(from, times) {
       const events = { senderEvent: 'payment.sent', recipientEvent: 'payment.received' };

@@ -5,9 +5,16 @@
 let counted;
 let end;
 
+// How long a page that gets no stream waits before it looks again.
+const lookAgainMs = 5000;
+
+let events;
 const main = document.querySelector('main[data-events]');
 if (main) {
   follow(main);
+  addEventListener('pagehide', () => events.close());
+  // Back from the card company the browser may show the page as it was left.
+  addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
   showTimeLeft();
   setInterval(showTimeLeft, 1000);
 }
@@ -27,25 +34,51 @@ if (navigator.clipboard) {
 }
 
 function follow(page) {
-  const events = new EventSource(page.dataset.events);
-  const announced = document.querySelector('.announced');
+  events = new EventSource(page.dataset.events);
   events.addEventListener('state', ({ data }) => {
     const state = JSON.parse(data);
-    if (state.phase === page.dataset.phase) {
-      const progress = page.querySelector('.progress');
-      if (progress && progress.innerHTML !== state.progress) progress.innerHTML = state.progress;
-    } else {
-      page.dataset.phase = state.phase;
-      page.innerHTML = state.main;
-      showTimeLeft();
-    }
-    document.title = state.title;
-    if (announced.textContent !== state.said) announced.textContent = state.said;
+    show(page, state);
     if (state.phase === 'over') events.close();
   });
-  addEventListener('pagehide', () => events.close());
-  // Back from the card company the browser may show the page as it was left.
-  addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
+  // A browser connects again by itself after a break, but not after a refusal, such as when too many streams are open.
+  events.addEventListener('error', () => {
+    if (events.readyState === EventSource.CLOSED) setTimeout(() => lookAgain(page), lookAgainMs);
+  });
+}
+
+// Loads the page as a person would, shows what has changed, and asks for a stream once more.
+async function lookAgain(page) {
+  try {
+    const answer = await fetch(location.href);
+    const loaded = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const now = loaded.querySelector('main[data-phase]');
+    if (now) {
+      show(page, {
+        phase: now.dataset.phase,
+        title: loaded.title,
+        said: loaded.querySelector('.announced').textContent,
+        progress: now.querySelector('.progress')?.innerHTML ?? '',
+        main: now.innerHTML,
+      });
+    }
+  } catch {
+    // Without a connection the page goes on showing what it knows.
+  }
+  if (page.dataset.phase !== 'over') follow(page);
+}
+
+function show(page, state) {
+  const announced = document.querySelector('.announced');
+  if (state.phase === page.dataset.phase) {
+    const progress = page.querySelector('.progress');
+    if (progress && progress.innerHTML !== state.progress) progress.innerHTML = state.progress;
+  } else {
+    page.dataset.phase = state.phase;
+    page.innerHTML = state.main;
+    showTimeLeft();
+  }
+  document.title = state.title;
+  if (announced.textContent !== state.said) announced.textContent = state.said;
 }
 
 function showTimeLeft() {

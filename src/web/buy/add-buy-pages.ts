@@ -57,9 +57,9 @@ export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
     scope.addHook('preClose', async () => streams.close());
     // People read pages, not problems in JSON.
     scope.setErrorHandler((error, request, reply) => {
-      const { status } = toProblem(error);
+      const { status, extras } = toProblem(error);
       if (status >= 500) logger.error({ err: error, requestId: request.id }, 'a page failed');
-      return send(reply.code(status), troublePage(context(), undefined));
+      return send(reply.code(status).headers(extras.headers ?? {}), troublePage(context(), undefined));
     });
 
     scope.get('/buy', async (request, reply) => {
@@ -78,7 +78,7 @@ export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
         (signal) => follower.follow(link.id, signal),
         (now) => viewOf(now, token),
       );
-      return streams.send(route, (await route.handle({})) as never, request, reply);
+      return streams.send(route, (await route.handle({})) as never, request, reply, link.id);
     });
 
     scope.get<{ Params: { name: string } }>('/buy/card/:name', async (request, reply) => {
