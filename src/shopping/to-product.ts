@@ -6,6 +6,7 @@ import type { Candidate, Product } from './product.ts';
 const longestTitle = 200;
 const longestBrand = 80;
 const longestId = 200;
+const longestLink = 2_000;
 
 /** Query parameters that only say how somebody came to a page. */
 const tracking = /^(?:utm_\w+|_pos|_psq|_ss|_sid|_v|_fid|_ga|_gl|fbclid|gclid|srsltid|mc_[ce]id|ref)$/;
@@ -46,12 +47,14 @@ function cleanLink(
   text: unknown,
   { outgoing, origin }: Pick<CleaningParts, 'outgoing' | 'origin'>,
 ): string | undefined {
-  if (typeof text !== 'string' || text.length > 2_000 || parseUrl(text, origin) === undefined) return undefined;
+  if (typeof text !== 'string' || text.length > longestLink || parseUrl(text, origin) === undefined) return undefined;
   const url = new URL(text, origin);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return undefined;
   if (url.username !== '' || url.password !== '') return undefined;
   if (url.protocol === 'http:' && outgoing.explainRefusal(url.href) !== undefined) url.protocol = 'https:';
   for (const name of [...url.searchParams.keys()]) if (tracking.test(name)) url.searchParams.delete(name);
   url.hash = '';
+  // What is written with other letters grows when it is encoded.
+  if (url.href.length > longestLink) return undefined;
   return outgoing.explainRefusal(url.href) === undefined ? url.href : undefined;
 }
