@@ -64,7 +64,7 @@ const search = defineCall({
     previewUrl: 'https://pay.example.com/shopping/preview/8fKq0ZtR7nXv2bLmW9cYsD1e',
   },
   refuse: ({ outgoing }, { website }) => void websiteOrRefuse(website, outgoing),
-  run: (parts, { q: query, website }) => searchShop(parts, { website, query }),
+  run: (parts, { q: query, website }) => searchShop(parts, { website, query, searcher: undefined }),
 });
 
 const lookup = defineCall({

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { refuseBeyondCap } from '../daily-caps/count-today.ts';
+import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { defineStream } from '../http/define-stream.ts';
 import { shoppingErrors } from './errors.ts';
@@ -40,6 +42,7 @@ const errors = [
   shoppingErrors.merchant_unreachable,
   shoppingErrors.merchant_too_slow,
   shoppingErrors.merchant_unsupported,
+  dailyCapErrors.daily_cap_reached,
 ];
 
 function searchRoute(parts: ShoppingParts): Route {
@@ -63,8 +66,8 @@ function searchRoute(parts: ShoppingParts): Route {
       },
       errors,
     },
-    async ({ body }) => {
-      return ok(await searchShop(parts, body));
+    async ({ body, caller }) => {
+      return ok(await searchShop(parts, { ...body, searcher: caller }));
     },
   );
 }
@@ -90,8 +93,9 @@ function streamRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Rou
       },
       errors,
     },
-    async ({ query: { q, website: text } }) => {
+    async ({ query: { q, website: text }, caller }) => {
       const site = websiteOrRefuse(text, outgoing);
+      if (caller !== undefined) await refuseBeyondCap(db, caller, 'searches');
       return async function* (signal) {
         const products: Product[] = [];
         for await (const one of merchants.search(site, q, signal)) {
@@ -100,7 +104,7 @@ function streamRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Rou
           if (products.length === mostShown) break;
         }
         if (signal.aborted) return;
-        const token = await createPreview(db, { website: site.name, query: q, products });
+        const token = await createPreview(db, { website: site.name, query: q, products, searcher: caller });
         yield {
           event: 'done',
           data: { count: products.length, previewUrl: previewAddress(publicUrl(), token) },

@@ -83,7 +83,7 @@ export function useWebhooks(): WebhookWorld {
       await fund(ledger, [{ id }], 1_000_000_000n);
       const events = ['payment.sent'];
       const webhook = await db.transaction((tx) =>
-        createWebhook(tx, secrets, { accountId: id, keyId, url, events, secret }),
+        createWebhook(tx, secrets, { caller: { accountId: id, keyId, tier: 'free' }, url, events, secret }),
       );
       return { id, webhookId: webhook.id };
     },
