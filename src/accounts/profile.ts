@@ -132,7 +132,7 @@ export async function updateProfile(
   });
 }
 
-/** How many addresses are other ones now. Taking one away is not among them: nobody may be kept from that. */
+/** How many addresses are other ones now. Clearing one is not counted: a thief who has used up the cap must not keep the owner from it. */
 function addressesSet(before: Addresses, after: Addresses): number {
   return [
     after.address !== null && after.address !== before.address,

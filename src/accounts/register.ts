@@ -162,8 +162,8 @@ async function signIn(
 }
 
 /**
- * Each leaves a key and an entry for ever. Counted for each network by itself, so that whoever else knows the password cannot keep the
- * owner from signing in elsewhere.
+ * Each sign-in leaves a key and an entry in the audit log for ever. Networks are counted one by one, so that a thief who knows the password
+ * cannot keep the owner from signing in elsewhere.
  */
 async function countSignIn(tx: Transaction, logger: Logger, { id, tier }: Credentials, ip: string): Promise<void> {
   if (tier === 'enterprise') return;

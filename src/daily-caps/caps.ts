@@ -8,16 +8,16 @@
 export const dailyCaps = {
   invoices: { most: 1_000, named: 'invoices' },
   /** Deliveries to webhooks that new invoices may cause, at both sides: each webhook multiplies what is kept. */
-  invoiceDeliveries: { most: 5_000, named: 'deliveries of invoice events to webhooks' },
+  invoiceDeliveries: { most: 3_000, named: 'deliveries of invoice events to webhooks' },
   fundingLinks: { most: 500, named: 'funding links' },
   keys: { most: 500, named: 'API keys' },
-  /** For each network that signs in, so that nobody elsewhere keeps the owner out. Once a minute is 1,440. */
+  /** For each network, so that a thief elsewhere cannot keep the owner out. Once a minute is 1,440. */
   signIns: { most: 2_000, named: 'sign-ins' },
   /** Of an account, from all networks together. Beyond these a wrong password is refused as always, and not written down. */
   failedSignIns: { most: 1_000, named: 'failed sign-ins' },
   webhooks: { most: 200, named: 'webhooks' },
   webhookTests: { most: 500, named: 'test events' },
-  webhookRetries: { most: 5_000, named: 'repeated deliveries' },
+  webhookRetries: { most: 1_000, named: 'repeated deliveries' },
   /** Each keeps a page of up to 24 KB for a day. GET /nano/search is paid for, and not counted. */
   searches: { most: 2_000, named: 'searches' },
   /** Saved addresses, the allow-list and the tier. */

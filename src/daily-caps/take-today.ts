@@ -12,7 +12,7 @@ interface Taking {
 
 /**
  * Takes places of today's limit, in the caller's commit and over all instances, and answers how many are taken now. Undefined when so
- * many are not left, and then none is taken. Whoever takes of the same scope waits for the commit.
+ * many are not left, and then none is taken. A second transaction on the same scope waits for the commit.
  *
  * The table has its name from what was counted first.
  */

@@ -7,14 +7,14 @@ const job = defineJob({ name: 'forget-funding-links', payload: z.unknown(), maxA
 
 const keptDays = 90;
 
-/** So many at a time that none of the deletions holds anybody up. */
+/** Small enough that no deletion holds its locks for long. */
 const chunk = 5_000;
 
 export function forgetLinksSchedule(db: Queryable): Schedule {
   return { at: '29 * * * *', handler: handleJob(job, () => forgetLinks(db)) };
 }
 
-/** Links that led to nothing. One that a deposit has completed stays, and so does one that a card company has told of. */
+/** Deletes links that were never paid. A link stays when a deposit has completed it, or when a card company has reported a payment. */
 export async function forgetLinks(db: Queryable): Promise<void> {
   for (;;) {
     const { rowCount } = await db.query(

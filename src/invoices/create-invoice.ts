@@ -57,7 +57,7 @@ export async function createInvoice(
   return invoice;
 }
 
-/** Making and cancelling it costs nothing, and each webhook of either side is told of both. That it was paid was paid for. */
+/** Creating and cancelling an invoice costs nothing, and each webhook of either side receives both events. `invoice.paid` is paid for. */
 async function countDeliveries(tx: Transaction, caller: Caller, { senderId, recipientId }: Invoice): Promise<void> {
   const told = await countListeners(tx, {
     accountIds: recipientId === null ? [senderId] : [senderId, recipientId],

@@ -1,6 +1,6 @@
 import { onlyRow, type Queryable, type Transaction } from '../db/database.ts';
 
-/** A type of event, and how many are told of each. */
+/** A type of event, and how many webhooks receive it. */
 export interface Subscription {
   readonly type: string;
   readonly listeners: number;
@@ -28,7 +28,7 @@ export async function setSubscriptions(
   );
 }
 
-/** To how many these events of these accounts go. */
+/** How many deliveries these events of these accounts would be, one of each type. */
 export async function countListeners(
   db: Queryable,
   { accountIds, types }: { readonly accountIds: readonly bigint[]; readonly types: readonly string[] },

@@ -7,7 +7,7 @@ const job = defineJob({ name: 'forget-messages', payload: z.unknown(), maxAttemp
 
 const keptDays = 30;
 
-/** So many at a time that none of the deletions holds anybody up. */
+/** Small enough that no deletion holds its locks for long. */
 const chunk = 5_000;
 
 /** Once a day, because it reads the whole table when there is nothing to forget. */

@@ -7,7 +7,7 @@ export function safeLink(text: string | undefined): string | undefined {
   const url = text === undefined || text.length > longest ? undefined : parseUrl(text);
   if (url === undefined) return undefined;
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return undefined;
-  // What is written with other letters grows when it is encoded.
+  // Percent-encoding can make a link nine times as long.
   if (url.href.length > longest) return undefined;
   return url.username === '' && url.password === '' ? url.href : undefined;
 }

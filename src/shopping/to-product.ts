@@ -54,7 +54,7 @@ function cleanLink(
   if (url.protocol === 'http:' && outgoing.explainRefusal(url.href) !== undefined) url.protocol = 'https:';
   for (const name of [...url.searchParams.keys()]) if (tracking.test(name)) url.searchParams.delete(name);
   url.hash = '';
-  // What is written with other letters grows when it is encoded.
+  // Percent-encoding can make a link nine times as long.
   if (url.href.length > longestLink) return undefined;
   return outgoing.explainRefusal(url.href) === undefined ? url.href : undefined;
 }

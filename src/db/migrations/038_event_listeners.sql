@@ -1,4 +1,4 @@
--- To how many webhooks an event of this type goes, so that what an invoice causes can be counted before it is made.
+-- How many active webhooks of the account receive this type of event, so that the deliveries of an invoice can be counted before it is made.
 -- serves_from: 35
 ALTER TABLE ledger.event_subscriptions ADD COLUMN listeners integer NOT NULL DEFAULT 1 CHECK (listeners > 0);
 UPDATE ledger.event_subscriptions s SET listeners = w.listeners
