@@ -1,4 +1,5 @@
 import { onlyRow, type Queryable, type Transaction } from '../db/database.ts';
+import { deleteInChunks } from '../db/delete-in-chunks.ts';
 
 const today = "(now() AT TIME ZONE 'UTC')::date";
 
@@ -47,5 +48,5 @@ export async function secondsLeftToday(db: Queryable): Promise<number> {
 
 /** Yesterday stays: a transaction that began before midnight may still look at it. */
 export async function forgetOldDays(db: Queryable): Promise<void> {
-  await db.query(`DELETE FROM message_counts WHERE day < ${today} - 1`);
+  await deleteInChunks(db, { table: 'message_counts', where: `day < ${today} - 1` });
 }

@@ -1,5 +1,6 @@
 import { countToday } from '../daily-caps/count-today.ts';
 import type { Database, Queryable } from '../db/database.ts';
+import { deleteInChunks } from '../db/delete-in-chunks.ts';
 import type { Caller } from '../http/define-route.ts';
 import { randomBase62 } from '../ids.ts';
 import type { Product } from './product.ts';
@@ -62,5 +63,6 @@ export async function findPreview(db: Queryable, token: string): Promise<Preview
 
 /** Those that nobody can open any more. */
 export async function forgetPreviews(db: Queryable): Promise<void> {
-  await db.query('DELETE FROM shopping_previews WHERE expires_at <= now()');
+  // Each row may hold 25 KB, most of it out of line.
+  await deleteInChunks(db, { table: 'shopping_previews', where: 'expires_at <= now()', atOnce: 1_000 });
 }
