@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { type CappedKind, dailyCaps } from '../../src/daily-caps/caps.ts';
 import { forgetOldDays } from '../../src/daily-caps/take-today.ts';
 import { onlyRow } from '../../src/db/database.ts';
@@ -6,7 +6,7 @@ import { forgetLinks } from '../../src/funding/forget-links.ts';
 import { forgetMessages } from '../../src/messages/forget-messages.ts';
 import type { Reply, TestAccount } from '../support/client.ts';
 import { startTestShop } from '../support/merchant.ts';
-import { useService } from '../support/service.ts';
+import { startService, useService } from '../support/service.ts';
 
 const shop = await startTestShop();
 const service = useService({ env: { ALLOW_PRIVATE_HOSTS: shop.website } });
@@ -191,7 +191,8 @@ describe.each(capped)('$kind ($table)', ({ kind, write, takesKeys, ...rows }) =>
     expect(await countOf(scope)).toBe(dailyCaps[kind].most);
   });
 
-  test.runIf(takesKeys !== false)('cost nothing when they are sent again with their Idempotency-Key', async () => {
+  if (takesKeys === false) return;
+  test('cost nothing when they are sent again with their Idempotency-Key', async () => {
     const ada = await service.client.register();
     const scope = await leave(ada, kind, 1);
     const headers = { 'idempotency-key': 'the same' };
@@ -205,6 +206,20 @@ describe.each(capped)('$kind ($table)', ({ kind, write, takesKeys, ...rows }) =>
     await aDayPasses(scope);
     expect(await write(ada, 8, tomorrow)).toSatisfy(wrote);
   });
+});
+
+test('two instances at the last place: one of them writes', async () => {
+  const other = await startService(service.database, { roles: { serve: true, work: false } });
+  onTestFinished(() => other.stop());
+  const ada = await service.client.register();
+  const scope = await leave(ada, 'invoices', 1);
+  const invoice = { toEmail: 'payer@example.com', amount: 1, currency: 'USDC', description: 'Rent' };
+  const replies = await Promise.all(
+    [service, other, service, other].map(({ client }) => client.post('/invoices', invoice, ada.key)),
+  );
+  expect(replies.map(({ status }) => status).toSorted()).toEqual([201, 429, 429, 429]);
+  expect(await rowsOf(ada, { table: 'invoices', owner: 'from_account_id' })).toBe(1);
+  expect(await countOf(scope)).toBe(dailyCaps.invoices.most);
 });
 
 describe('what takes something back', () => {
