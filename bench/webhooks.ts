@@ -93,7 +93,7 @@ async function register(db: Database, accountId: bigint, url: string): Promise<v
   const secret = 'whsec_c2VjcmV0IHNlY3JldCBzZWNyZXQ=';
   const keyId = `key_${accountId}`;
   await db.transaction((tx) =>
-    createWebhook(tx, createSecrets(benchSecret), { accountId, keyId, url, events, secret }),
+    createWebhook(tx, createSecrets(benchSecret), { caller: { accountId, keyId, tier: 'free' }, url, events, secret }),
   );
 }
 

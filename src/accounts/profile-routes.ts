@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { countToday } from '../daily-caps/count-today.ts';
+import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { accountErrors } from './errors.ts';
@@ -83,10 +85,15 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         }),
         examples: { body: { phone: '+1 (415) 555-0123' } },
         returns: { 200: { description: 'The account as it is now', schema: profile, example: exampleProfile } },
-        errors: [accountErrors.phone_taken, accountErrors.email_not_verified, accountErrors.too_many_attempts],
+        errors: [
+          accountErrors.phone_taken,
+          accountErrors.email_not_verified,
+          accountErrors.too_many_attempts,
+          dailyCapErrors.daily_cap_reached,
+        ],
       },
-      async ({ caller: { accountId, keyId }, body, ip }) =>
-        ok(await updateProfile(parts, { accountId, by: { keyId, address: ip } }, body)),
+      async ({ caller, body, ip }) =>
+        ok(await updateProfile(parts, { caller, by: { keyId: caller.keyId, address: ip } }, body)),
     ),
     defineRoute(
       {
@@ -107,12 +114,15 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
             example: { tier: 'pro', rateLimit: '300 requests per minute', message: 'You are on the pro tier now.' },
           },
         },
-        errors: [httpErrors.forbidden],
+        errors: [httpErrors.forbidden, dailyCapErrors.daily_cap_reached],
       },
       async ({ caller, body: { tier }, ip }) => {
         if (tier === 'enterprise') throw httpErrors.forbidden('The enterprise tier is arranged with the operator.');
         const { accountId, keyId } = caller;
-        await changes.everywhere(accountId, (tx) => setTier(tx, { accountId, tier, by: { keyId, address: ip } }));
+        await changes.everywhere(accountId, async (tx) => {
+          const changed = await setTier(tx, { accountId, tier, by: { keyId, address: ip } });
+          if (changed) await countToday(tx, caller, 'settings');
+        });
         const message = `You are on the ${tier} tier now.`;
         return ok({ tier, rateLimit: describeLimit(rateLimits, tier), message });
       },

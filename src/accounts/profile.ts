@@ -1,5 +1,7 @@
 import { type AuditActor, recordAudit } from '../audit/record.ts';
+import { countToday } from '../daily-caps/count-today.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
+import type { Caller } from '../http/define-route.ts';
 import { requireLiveKey } from '../http/require-live-key.ts';
 import type { Secrets } from '../secrets.ts';
 import { tellOwner } from './tell-owner.ts';
@@ -67,7 +69,7 @@ interface ProfileParts {
 
 /** Whose profile is changed, and who does it. */
 interface Changer {
-  readonly accountId: bigint;
+  readonly caller: Caller;
   readonly by: AuditActor & { readonly address: string; readonly keyId: string };
 }
 
@@ -78,9 +80,10 @@ interface Addresses {
 
 export async function updateProfile(
   { db, secrets, verification }: ProfileParts,
-  { accountId, by }: Changer,
+  { caller, by }: Changer,
   change: ProfileChange,
 ): Promise<Profile> {
+  const { accountId } = caller;
   return db.transaction(async (tx) => {
     // An address that a revoked key has set would go on being paid.
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
@@ -112,8 +115,9 @@ export async function updateProfile(
         ],
       ),
     );
+    await countToday(tx, caller, 'settings', addressesSet(before, { address, shipping }));
     if (address !== before.address)
-      await tellOfAddress(tx, secrets, { accountId, by }, { before: before.address, address });
+      await tellOfAddress(tx, secrets, { caller, by }, { before: before.address, address });
     // Somebody else's would be sent what its owner buys. Where that is stays with the account alone.
     if (shipping !== before.shipping) await recordAudit(tx, { accountId, action: 'shipping_address.changed', by });
     if (change.phone === null) {
@@ -128,11 +132,19 @@ export async function updateProfile(
   });
 }
 
+/** How many addresses are other ones now. Clearing one is not counted: a thief who has used up the cap must not keep the owner from it. */
+function addressesSet(before: Addresses, after: Addresses): number {
+  return [
+    after.address !== null && after.address !== before.address,
+    after.shipping !== null && after.shipping !== before.shipping,
+  ].filter(Boolean).length;
+}
+
 /** Where money goes that names no address: whoever changes it for somebody else would be paid in their place. */
 async function tellOfAddress(
   tx: Transaction,
   secrets: Secrets,
-  { accountId, by }: Changer,
+  { caller: { accountId }, by }: Changer,
   { before, address }: { readonly before: string | null; readonly address: string | null },
 ): Promise<void> {
   const details = { from: before, to: address };

@@ -1,7 +1,11 @@
 import { recordAudit } from '../audit/record.ts';
+import { dailyCaps } from '../daily-caps/caps.ts';
+import { capReached } from '../daily-caps/count-today.ts';
+import { secondsLeftToday } from '../daily-caps/take-today.ts';
 import { type Database, type Transaction, violates } from '../db/database.ts';
 import { OutcomeUnknown } from '../db/outcome-unknown.ts';
 import { networksOf } from '../http/client-address.ts';
+import type { Caller } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import type { Logger } from '../logger.ts';
 import { countMessage } from '../messages/daily-caps.ts';
@@ -104,7 +108,7 @@ async function countRegistration({ db, logger, registrationsPerNetwork }: Regist
     countMessage(tx, logger, limits, { kind: 'registrations', ip, target: '' }),
   );
   if (over === undefined) return;
-  const untilMidnight = Math.ceil((86_400_000 - (Date.now() % 86_400_000)) / 1_000);
+  const untilMidnight = await secondsLeftToday(db);
   throw accountErrors.too_many_registrations(undefined, { headers: { 'Retry-After': String(untilMidnight) } });
 }
 
@@ -112,6 +116,7 @@ interface Credentials {
   readonly id: bigint;
   readonly handle: string;
   readonly email: string;
+  readonly tier: Caller['tier'];
   readonly password_hash: string;
   readonly wallet_id: string;
   readonly address: string;
@@ -119,7 +124,7 @@ interface Credentials {
 
 async function findCredentials(db: Database, email: string): Promise<Credentials | undefined> {
   const { rows } = await db.query<Credentials>(
-    `SELECT a.id, a.handle, a.email, a.password_hash, w.id AS wallet_id, w.address
+    `SELECT a.id, a.handle, a.email, a.tier, a.password_hash, w.id AS wallet_id, w.address
        FROM accounts a JOIN wallets w ON w.account_id = a.id AND w.chain = 'MATIC' AND w.retired_at IS NULL
       WHERE a.email = $1`,
     [email],
@@ -128,7 +133,7 @@ async function findCredentials(db: Database, email: string): Promise<Credentials
 }
 
 async function signIn(
-  { db, secrets, throttle, noteFailure, idleMs }: RegisterParts,
+  { db, secrets, throttle, noteFailure, idleMs, logger }: RegisterParts,
   account: Credentials,
   { password, ip }: Registration,
 ): Promise<Registered> {
@@ -139,6 +144,7 @@ async function signIn(
   }
   const key = await db.transaction(async (tx) => {
     await refuseStale(tx, account);
+    await countSignIn(tx, logger, account, ip);
     const issued = await issueKey(tx, secrets, { accountId: account.id, name: 'Sign-in' });
     await tellOfSignIn(tx, secrets, { accountId: account.id, ip, last4: issued.last4 });
     const by = { keyId: issued.id, address: ip };
@@ -153,6 +159,17 @@ async function signIn(
     depositAddress: account.address,
     isNewAccount: false,
   };
+}
+
+/**
+ * Each sign-in leaves a key and an entry in the audit log for ever. Networks are counted one by one, so that a thief who knows the password
+ * cannot keep the owner from signing in elsewhere.
+ */
+async function countSignIn(tx: Transaction, logger: Logger, { id, tier }: Credentials, ip: string): Promise<void> {
+  if (tier === 'enterprise') return;
+  const limits = { perNetwork: dailyCaps.signIns.most, perTarget: 0, perCountry: 0, inAll: 0 };
+  const over = await countMessage(tx, logger, limits, { kind: `signIns:${id}`, ip, target: '' });
+  if (over !== undefined) throw await capReached(tx, 'signIns');
 }
 
 /**

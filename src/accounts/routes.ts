@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
 import { untrusted } from '../http/untrusted.ts';
 import { accountErrors } from './errors.ts';
@@ -49,6 +50,7 @@ function registrationRoutes({ register }: AccountParts): Route[] {
     accountErrors.password_too_common,
     accountErrors.too_many_attempts,
     accountErrors.too_many_registrations,
+    dailyCapErrors.daily_cap_reached,
   ];
   return [
     defineRoute(

@@ -7,6 +7,7 @@ import { limitOfTier } from '../http/rate-limits.ts';
 
 export const tier = z.enum(['free', 'pro', 'enterprise'], { error: 'must be free, pro or enterprise' });
 
+/** Answers whether it was another one until now; else there is nothing to write down. */
 export async function setTier(
   tx: Transaction,
   {
@@ -14,9 +15,14 @@ export async function setTier(
     tier: wanted,
     by,
   }: { readonly accountId: bigint; readonly tier: Caller['tier']; readonly by: AuditActor },
-): Promise<void> {
-  await tx.query('UPDATE accounts SET tier = $2 WHERE id = $1', [accountId, wanted]);
+): Promise<boolean> {
+  const { rowCount } = await tx.query('UPDATE accounts SET tier = $2 WHERE id = $1 AND tier <> $2', [
+    accountId,
+    wanted,
+  ]);
+  if (rowCount === 0) return false;
   await recordAudit(tx, { accountId, action: 'tier.changed', by, details: { tier: wanted } });
+  return true;
 }
 
 export function describeLimit(limits: RateLimitConfig, of: Caller['tier']): string {

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { type ChainId, chains } from '../chains/chains.ts';
+import { countToday } from '../daily-caps/count-today.ts';
+import { dailyCapErrors } from '../daily-caps/errors.ts';
 import type { Transaction } from '../db/database.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { Problem } from '../http/problem.ts';
@@ -157,12 +159,13 @@ function walletRoute(parts: BridgeRouteParts): Route {
       examples: { body: { blockchain: 'BASE' } },
       idempotent: true,
       returns: { 200: { description: 'Your wallet there', schema: wallet, example: exampleWallet } },
-      errors: [bridgeErrors.chain_not_available, transferErrors.account_frozen],
+      errors: [bridgeErrors.chain_not_available, transferErrors.account_frozen, dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, body, idempotency }) => {
       reachable(networks, body.blockchain);
       const opened = await orUnavailable(openUserWallet(parts, caller.accountId, body.blockchain));
       return once({ caller, idempotency }, async (tx) => {
+        if (idempotency !== undefined) await countToday(tx, caller, 'walletRequests');
         const kept = await keepHere(tx, caller.accountId, body.blockchain);
         if (kept.length > 0) await keepOrRefuse(tx, ledger, kept);
         return ok(describe(opened.wallet));

@@ -1,5 +1,7 @@
 import type { ChainId } from '../chains/chains.ts';
+import { countToday } from '../daily-caps/count-today.ts';
 import type { Transaction } from '../db/database.ts';
+import type { Caller } from '../http/define-route.ts';
 import { newId } from '../ids.ts';
 import type { Amount } from '../money/amount.ts';
 import type { Secrets } from '../secrets.ts';
@@ -8,7 +10,7 @@ import { newToken } from './tokens.ts';
 const lifetimeMinutes = 20;
 
 export interface NewLink {
-  readonly accountId: bigint;
+  readonly caller: Pick<Caller, 'accountId' | 'tier'>;
   readonly chain: ChainId;
   readonly amount: Amount;
 }
@@ -17,13 +19,14 @@ export interface NewLink {
 export async function createLink(
   tx: Transaction,
   secrets: Secrets,
-  { accountId, chain, amount }: NewLink,
+  { caller, chain, amount }: NewLink,
 ): Promise<string> {
+  await countToday(tx, caller, 'fundingLinks');
   const id = newId('fnd');
   await tx.query(
     `INSERT INTO funding_links (id, account_id, chain, asset, atomic, token_hash, expires_at)
      VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp() + make_interval(mins => $7))`,
-    [id, accountId, chain, amount.asset, amount.atomic, newToken(secrets, id).hash, lifetimeMinutes],
+    [id, caller.accountId, chain, amount.asset, amount.atomic, newToken(secrets, id).hash, lifetimeMinutes],
   );
   return id;
 }

@@ -3,6 +3,7 @@ import { defineSettings, wholeNumber } from '../settings.ts';
 import { addCardNotices } from './card-notices.ts';
 import { completeLinks } from './complete-links.ts';
 import { fundingEvents } from './events.ts';
+import { forgetLinksSchedule } from './forget-links.ts';
 import { startLooking } from './look-at-chains.ts';
 import { fundingRoutes } from './routes.ts';
 import { linkPicture } from './states.ts';
@@ -31,6 +32,7 @@ export const funding: Feature<FundingSettings> = {
   onDeposits: completeLinks,
   routes: ({ db, once, secrets, networks, provider, onRamps, publicUrl }, { maximum }) =>
     fundingRoutes({ db, once, secrets, networks, provider, onRamps, publicUrl, maximum }),
+  schedules: ({ db }) => [forgetLinksSchedule(db)],
   pages: (app, { db, onRamps, logger }) => addCardNotices(app, { db, onRamps, logger }),
   loops: ({ db, networks, logger }) => startLooking({ db, networks }, logger),
 };

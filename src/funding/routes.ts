@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { chains } from '../chains/chains.ts';
+import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { amountOrRefuse, currency } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
@@ -43,7 +44,7 @@ function createRoute(parts: FundingParts): Route {
       examples: { body: { amount: 25, currency: 'USDC' } },
       idempotent: true,
       returns: { 200: { description: 'The link', schema: newLinkAnswer, example: exampleNewLink } },
-      errors: [fundingErrors.currency_not_receivable, httpErrors.unavailable],
+      errors: [fundingErrors.currency_not_receivable, dailyCapErrors.daily_cap_reached, httpErrors.unavailable],
     },
     async ({ caller, body, idempotency }) => {
       const { accountId } = caller;
@@ -54,7 +55,7 @@ function createRoute(parts: FundingParts): Route {
       await orUnavailable(openUserWallet(parts, accountId, chain));
       // Only the id is kept under the Idempotency-Key, and the secret part is made from it again.
       const kept = await once({ caller, idempotency }, async (tx) =>
-        ok({ id: await createLink(tx, secrets, { accountId, chain, amount }) }),
+        ok({ id: await createLink(tx, secrets, { caller, chain, amount }) }),
       );
       const link = await findLink(db, kept.body.id, accountId);
       const url = `${publicUrl()}/buy?token=${await tokenOf(db, secrets, link.id)}`;

@@ -1,3 +1,4 @@
+import { forgetCountsSchedule } from '../daily-caps/forget-counts.ts';
 import type { Feature } from '../feature.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
 import { expireIdempotencyKeys } from './expire-idempotency-keys.ts';
@@ -37,5 +38,5 @@ export const service: Feature<ServiceSettings> = {
         ? []
         : ['LONG_ANSWERS_PER_ACCOUNT is unsafe: one account could keep all others from their statements'],
   }),
-  schedules: ({ db }) => [expireIdempotencyKeys(db)],
+  schedules: ({ db }) => [expireIdempotencyKeys(db), forgetCountsSchedule(db)],
 };

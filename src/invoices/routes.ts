@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { email, handle, visibleText } from '../accounts/fields.ts';
+import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { amountNumber, amountOrRefuse, currency } from '../http/amount-field.ts';
 import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
@@ -60,7 +61,7 @@ function createRoute(parts: InvoiceParts): Route {
       },
       idempotent: true,
       returns: { 201: { description: 'The invoice', schema: invoiceAnswer, example: exampleInvoice } },
-      errors: [transferErrors.recipient_not_found, invoiceErrors.self_invoice],
+      errors: [transferErrors.recipient_not_found, invoiceErrors.self_invoice, dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, body, idempotency }) => {
       const to = recipientOrRefuse(body);

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { type AuditActor, recordAudit } from '../audit/record.ts';
+import { countToday } from '../daily-caps/count-today.ts';
+import { dailyCapErrors } from '../daily-caps/errors.ts';
 import type { Database } from '../db/database.ts';
 import { type Caller, created, defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
@@ -85,6 +87,7 @@ function registerRoute({ db, once, secrets, outgoing }: MerchantParts): Route {
         merchantErrors.orders_url_refused,
         merchantErrors.too_many_domains,
         merchantErrors.merchant_not_found,
+        dailyCapErrors.daily_cap_reached,
       ],
     },
     async ({ caller, body, idempotency, ip }) => {
@@ -94,6 +97,7 @@ function registerRoute({ db, once, secrets, outgoing }: MerchantParts): Route {
       // Only the domain is kept under the Idempotency-Key: an answer with a secret never is.
       const kept = await once({ caller, idempotency }, async (tx) => {
         await requireLiveKey(tx, caller);
+        await countToday(tx, caller, 'domains');
         await registerDomain(tx, secrets, { accountId, domain, ordersUrl: body.ordersUrl });
         await recordAudit(tx, { accountId, action: 'merchant.changed', by: actor(caller, ip), details: { domain } });
         return created({ domain });
@@ -130,7 +134,12 @@ function verifyRoute({ db, once, ledger, outgoing, lookForProof }: MerchantParts
           },
         },
       },
-      errors: [merchantErrors.domain_not_proved, merchantErrors.domain_taken, merchantErrors.merchant_not_found],
+      errors: [
+        merchantErrors.domain_not_proved,
+        merchantErrors.domain_taken,
+        merchantErrors.merchant_not_found,
+        dailyCapErrors.daily_cap_reached,
+      ],
     },
     async ({ caller, params: { domain }, idempotency, ip }) => {
       const { accountId, handle } = caller;
@@ -138,6 +147,7 @@ function verifyRoute({ db, once, ledger, outgoing, lookForProof }: MerchantParts
       return once({ caller, idempotency }, async (tx) => {
         // The site may have taken long to answer.
         await requireLiveKey(tx, caller);
+        await countToday(tx, caller, 'domains');
         const { merchant, redeemed } = await proveDomain(tx, ledger, { accountId, ...proved });
         if (proved.token !== null) {
           const details = { domain: proved.domain };
@@ -217,7 +227,7 @@ function changeRoute({ once, outgoing }: MerchantParts): Route {
       }),
       examples: { ...examples, body: { ordersUrl: exampleMerchant.ordersUrl } },
       returns: { 200: { description: 'The domain', schema: merchantAnswer, example: exampleProved } },
-      errors: [merchantErrors.orders_url_refused, merchantErrors.merchant_not_found],
+      errors: [merchantErrors.orders_url_refused, merchantErrors.merchant_not_found, dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, params: { domain }, body, ip }) => {
       const { accountId, handle } = caller;
@@ -226,6 +236,7 @@ function changeRoute({ once, outgoing }: MerchantParts): Route {
       return once({ caller, idempotency: undefined }, async (tx) => {
         // Orders would go on being sent to where a revoked key has led them.
         await requireLiveKey(tx, caller);
+        await countToday(tx, caller, 'domains');
         await setOrdersUrl(tx, { accountId, domain: name, ordersUrl: body.ordersUrl });
         const details = { domain: name, ordersHost: body.ordersUrl === null ? null : new URL(body.ordersUrl).host };
         await recordAudit(tx, { accountId, action: 'merchant.changed', by: actor(caller, ip), details });

@@ -1,3 +1,4 @@
+import { takeToday } from '../daily-caps/take-today.ts';
 import type { Transaction } from '../db/database.ts';
 import { networksOf } from '../http/client-address.ts';
 import type { Logger } from '../logger.ts';
@@ -48,12 +49,11 @@ export async function countMessage(
   await tx.query('SAVEPOINT before_counting');
   for (const { what, of, limit } of counted) {
     if (of === undefined || limit === 0) continue;
-    const count = await take(tx, `${kind}:${what}:${of}`, limit);
+    const count = await takeToday(tx, { scope: `${kind}:${what}:${of}`, limit });
     if (count === undefined) {
       await tx.query('ROLLBACK TO SAVEPOINT before_counting');
       return what;
     }
-    if (what === 'all' && count === 1) await forgetOldDays(tx);
     if (count === limit && what !== 'network' && what !== 'target') {
       logger.warn({ kind, limit, ...(country !== undefined && what === 'country' && { country }) }, lastOne(what));
     }
@@ -65,19 +65,4 @@ export async function countMessage(
 function lastOne(what: 'country' | 'all'): string {
   const where = what === 'all' ? '' : ' to this country';
   return `this was the last message of its kind${where} for today: raise the limit, or see who asks for so many`;
-}
-
-async function take(tx: Transaction, scope: string, limit: number): Promise<number | undefined> {
-  const { rows } = await tx.query<{ count: number }>(
-    `INSERT INTO message_counts AS c (day, scope, count) VALUES ((now() AT TIME ZONE 'UTC')::date, $1, 1)
-     ON CONFLICT (day, scope) DO UPDATE SET count = c.count + 1 WHERE c.count < $2
-     RETURNING count`,
-    [scope, limit],
-  );
-  return rows[0]?.count;
-}
-
-/** The first message of a day takes away what was counted before the day before. */
-async function forgetOldDays(tx: Transaction): Promise<void> {
-  await tx.query("DELETE FROM message_counts WHERE day < (now() AT TIME ZONE 'UTC')::date - 1");
 }

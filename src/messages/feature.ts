@@ -1,4 +1,5 @@
 import type { Feature } from '../feature.ts';
+import { forgetMessagesSchedule } from './forget-messages.ts';
 import { sendMessageHandler } from './outbox.ts';
 
 export const messages: Feature = {
@@ -7,4 +8,5 @@ export const messages: Feature = {
   jobs: ({ mode, db, secrets, notifier }) => [
     sendMessageHandler({ db, secrets, notifier, keepText: mode === 'sandbox' }),
   ],
+  schedules: ({ db }) => [forgetMessagesSchedule(db)],
 };

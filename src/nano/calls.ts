@@ -65,7 +65,7 @@ const search = defineCall({
     previewUrl: 'https://pay.example.com/shopping/preview/8fKq0ZtR7nXv2bLmW9cYsD1e',
   },
   refuse: ({ outgoing }, { website }) => void websiteOrRefuse(website, outgoing),
-  run: (parts, { q: query, website }, holder) => searchShop(parts, { website, query, holder }),
+  run: (parts, { q: query, website }, holder) => searchShop(parts, { website, query, holder, searcher: undefined }),
 });
 
 const lookup = defineCall({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { shippingAddress, visibleText } from '../accounts/fields.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
+import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { amountNumber, amountOrRefuse, currency } from '../http/amount-field.ts';
 import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
@@ -118,6 +119,7 @@ export function buyRoute(parts: BuyRouteParts): Route {
         merchant_too_slow,
         merchant_unsupported,
         transferErrors.insufficient_balance,
+        dailyCapErrors.daily_cap_reached,
         transferErrors.account_frozen,
       ],
     },
@@ -179,8 +181,9 @@ async function place(parts: BuyRouteParts, { caller, idempotency, prepared, notD
       notDuplicateOf,
       publicUrl: parts.publicUrl(),
     });
-    if (prepared.continueUrl !== undefined) {
-      return { status: 200, body: { orderId: await recordHandedOver(tx, prepared, prepared.continueUrl) } };
+    const { continueUrl } = prepared;
+    if (continueUrl !== undefined) {
+      return { status: 200, body: { orderId: await recordHandedOver(tx, caller, { ...prepared, continueUrl }) } };
     }
     const { id, outcome } = await openOrder(tx, { ledger, secrets, keyId, validSeconds, voidSeconds }, prepared);
     requirePosted(outcome, 'a new order');

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { countToday } from '../daily-caps/count-today.ts';
 import type { Transaction } from '../db/database.ts';
+import type { Caller } from '../http/define-route.ts';
 import { newId } from '../ids.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Outcome } from '../ledger/posting.ts';
@@ -67,7 +69,12 @@ export async function openOrder(
 }
 
 /** The shop wants to see the buyer before anything is paid: nothing is set aside, and the order says where to go. */
-export async function recordHandedOver(tx: Transaction, order: NewOrder, continueUrl: string): Promise<string> {
+export async function recordHandedOver(
+  tx: Transaction,
+  caller: Caller,
+  { continueUrl, ...order }: NewOrder & { readonly continueUrl: string },
+): Promise<string> {
+  await countToday(tx, caller, 'handedOverOrders');
   const id = newId('ord');
   const ended = { status: 'needs_buyer', transferId: null, validSeconds: 0, voidSeconds: 0 } as const;
   await insertOrder(tx, id, { ...order, ...ended, continueUrl });

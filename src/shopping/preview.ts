@@ -1,4 +1,7 @@
-import type { Queryable } from '../db/database.ts';
+import { countToday } from '../daily-caps/count-today.ts';
+import type { Database, Queryable } from '../db/database.ts';
+import { deleteInChunks } from '../db/delete-in-chunks.ts';
+import type { Caller } from '../http/define-route.ts';
 import { randomBase62 } from '../ids.ts';
 import type { Product } from './product.ts';
 
@@ -17,11 +20,16 @@ export type PreviewProduct = Pick<Product, 'title' | 'brand' | 'url' | 'picture'
   readonly price: string;
 };
 
+export interface NewPreview {
+  readonly website: string;
+  readonly query: string;
+  readonly products: readonly Product[];
+  /** Whose searches it is counted among; undefined when the search was paid for. */
+  readonly searcher: Caller | undefined;
+}
+
 /** Keeps what was found, and answers the token of its page. */
-export async function createPreview(
-  db: Queryable,
-  { website, query, products }: { website: string; query: string; products: readonly Product[] },
-): Promise<string> {
+export async function createPreview(db: Database, { website, query, products, searcher }: NewPreview): Promise<string> {
   const token = randomBase62(tokenLength);
   const shown = products.map(
     ({ title, brand, price, url, picture, available }): PreviewProduct => ({
@@ -33,11 +41,14 @@ export async function createPreview(
       available,
     }),
   );
-  await db.query(
-    `INSERT INTO shopping_previews (token, website, query, products, expires_at)
-     VALUES ($1, $2, $3, $4, now() + make_interval(hours => $5))`,
-    [token, website, query, JSON.stringify(shown), keptHours],
-  );
+  await db.transaction(async (tx) => {
+    await tx.query(
+      `INSERT INTO shopping_previews (token, website, query, products, expires_at)
+       VALUES ($1, $2, $3, $4, now() + make_interval(hours => $5))`,
+      [token, website, query, JSON.stringify(shown), keptHours],
+    );
+    if (searcher !== undefined) await countToday(tx, searcher, 'searches');
+  });
   return token;
 }
 
@@ -52,5 +63,6 @@ export async function findPreview(db: Queryable, token: string): Promise<Preview
 
 /** Those that nobody can open any more. */
 export async function forgetPreviews(db: Queryable): Promise<void> {
-  await db.query('DELETE FROM shopping_previews WHERE expires_at <= now()');
+  // Each row may hold 25 KB, most of it out of line.
+  await deleteInChunks(db, { table: 'shopping_previews', where: 'expires_at <= now()', atOnce: 1_000 });
 }

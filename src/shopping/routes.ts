@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { refuseBeyondCap } from '../daily-caps/count-today.ts';
+import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { defineStream } from '../http/define-stream.ts';
 import { holderOf } from '../http/holder.ts';
@@ -41,6 +43,7 @@ const errors = [
   shoppingErrors.merchant_unreachable,
   shoppingErrors.merchant_too_slow,
   shoppingErrors.merchant_unsupported,
+  dailyCapErrors.daily_cap_reached,
 ];
 
 function searchRoute(parts: ShoppingParts): Route {
@@ -65,7 +68,7 @@ function searchRoute(parts: ShoppingParts): Route {
       errors,
     },
     async ({ body, caller, ip }) => {
-      return ok(await searchShop(parts, { ...body, holder: holderOf({ caller, ip }) }));
+      return ok(await searchShop(parts, { ...body, holder: holderOf({ caller, ip }), searcher: caller }));
     },
   );
 }
@@ -93,6 +96,7 @@ function streamRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Rou
     },
     async ({ query: { q, website: text }, caller, ip }) => {
       const site = websiteOrRefuse(text, outgoing);
+      if (caller !== undefined) await refuseBeyondCap(db, caller, 'searches');
       const holder = holderOf({ caller, ip });
       // Before the stream begins a refusal still has its status.
       merchants.refuseWithoutRoom(holder);
@@ -104,7 +108,7 @@ function streamRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Rou
           if (products.length === mostShown) break;
         }
         if (signal.aborted) return;
-        const token = await createPreview(db, { website: site.name, query: q, products });
+        const token = await createPreview(db, { website: site.name, query: q, products, searcher: caller });
         yield {
           event: 'done',
           data: { count: products.length, previewUrl: previewAddress(publicUrl(), token) },

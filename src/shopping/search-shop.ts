@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { visibleText } from '../accounts/fields.ts';
+import { refuseBeyondCap } from '../daily-caps/count-today.ts';
 import type { Database } from '../db/database.ts';
+import type { Caller } from '../http/define-route.ts';
 import type { RequestHolder } from '../http/holder.ts';
 import { untrusted } from '../http/untrusted.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
@@ -32,16 +34,25 @@ export const shownProduct = z.object({
 });
 export const foundProducts = z.object({ products: z.array(shownProduct), previewUrl });
 
+export interface Wanted {
+  readonly website: string;
+  readonly query: string;
+  readonly holder: RequestHolder;
+  /** Whose searches of today it is counted among; undefined when it is paid for. */
+  readonly searcher: Caller | undefined;
+}
+
 /** What a shop has for these words, the best first, and a page that shows it. */
 export async function searchShop(
   { db, outgoing, merchants, publicUrl }: SearchParts,
-  { website, query, holder }: { readonly website: string; readonly query: string; readonly holder: RequestHolder },
+  { website, query, holder, searcher }: Wanted,
 ): Promise<z.input<typeof foundProducts>> {
   const site = websiteOrRefuse(website, outgoing);
+  if (searcher !== undefined) await refuseBeyondCap(db, searcher, 'searches');
   const found: Product[] = [];
   for await (const one of merchants.of(holder).search(site, query, new AbortController().signal)) found.push(one);
   const products = rankProducts(query, found).slice(0, mostShown);
-  const token = await createPreview(db, { website: site.name, query, products });
+  const token = await createPreview(db, { website: site.name, query, products, searcher });
   return { products: products.map(describeProduct), previewUrl: previewAddress(publicUrl(), token) };
 }
 

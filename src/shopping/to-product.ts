@@ -2,6 +2,8 @@ import type { Outgoing } from '../outgoing/outgoing.ts';
 import { parseUrl } from '../parse-url.ts';
 import type { Candidate, Product } from './product.ts';
 
+const longestLink = 2_000;
+
 /** Query parameters that only say how somebody came to a page. */
 const tracking = /^(?:utm_\w+|_pos|_psq|_ss|_sid|_v|_fid|_ga|_gl|fbclid|gclid|srsltid|mc_[ce]id|ref)$/;
 
@@ -39,5 +41,7 @@ function cleanLink(text: string, { outgoing, origin }: Pick<LinkingParts, 'outgo
   if (url.protocol === 'http:' && outgoing.explainRefusal(url.href) !== undefined) url.protocol = 'https:';
   for (const name of [...url.searchParams.keys()]) if (tracking.test(name)) url.searchParams.delete(name);
   url.hash = '';
+  // Percent-encoding can make a link nine times as long.
+  if (url.href.length > longestLink) return undefined;
   return outgoing.explainRefusal(url.href) === undefined ? url.href : undefined;
 }

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { type ChainId, chainIds, chains, homeChain } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
+import { countToday } from '../daily-caps/count-today.ts';
+import { dailyCapErrors } from '../daily-caps/errors.ts';
 import type { Database } from '../db/database.ts';
 import { holding } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
@@ -48,10 +50,14 @@ function walletRoute(parts: WalletParts): Route {
           example: { walletId: 'wal_01kp3v2m8rfk2s6y0e6v9q4w1x', existing: true },
         },
       },
+      errors: [dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, idempotency }) => {
       const { wallet, existing } = await openWallet(parts, caller.accountId, homeChain);
-      return parts.once({ caller, idempotency }, async () => ok({ walletId: wallet.id, existing }));
+      return parts.once({ caller, idempotency }, async (tx) => {
+        if (idempotency !== undefined) await countToday(tx, caller, 'walletRequests');
+        return ok({ walletId: wallet.id, existing });
+      });
     },
   );
 }

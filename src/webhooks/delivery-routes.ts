@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { dailyCapErrors } from '../daily-caps/errors.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import type { Once } from '../http/idempotency.ts';
@@ -165,12 +166,15 @@ function retryRoute(once: Once): Route {
           },
         },
       },
-      errors: [webhookErrors.delivery_not_found, webhookErrors.delivery_pending, webhookErrors.webhook_inactive],
+      errors: [
+        webhookErrors.delivery_not_found,
+        webhookErrors.delivery_pending,
+        webhookErrors.webhook_inactive,
+        dailyCapErrors.daily_cap_reached,
+      ],
     },
     async ({ caller, params, idempotency }) =>
-      once({ caller, idempotency }, async (tx) =>
-        ok(describeDelivery(await retryDelivery(tx, caller.accountId, params.id))),
-      ),
+      once({ caller, idempotency }, async (tx) => ok(describeDelivery(await retryDelivery(tx, caller, params.id)))),
   );
 }
 

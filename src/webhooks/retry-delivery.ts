@@ -1,4 +1,6 @@
+import { countToday } from '../daily-caps/count-today.ts';
 import type { Transaction } from '../db/database.ts';
+import type { Caller } from '../http/define-route.ts';
 import { newId } from '../ids.ts';
 import { type DeliveryRow, deliveryColumns } from './delivery.ts';
 import { webhookErrors } from './errors.ts';
@@ -7,7 +9,8 @@ import { testEvent } from './test-event.ts';
 import { findWebhook, type WebhookStatus } from './webhook.ts';
 
 /** Replays what has ended, well or badly, as if it were new: the same event, and all its retries again. */
-export async function retryDelivery(tx: Transaction, accountId: bigint, id: string): Promise<DeliveryRow> {
+export async function retryDelivery(tx: Transaction, caller: Caller, id: string): Promise<DeliveryRow> {
+  const { accountId } = caller;
   const { rows: found } = await tx.query<{ status: string; webhook_status: WebhookStatus | null }>(
     `SELECT d.status, (SELECT w.status FROM webhooks w WHERE w.id = d.webhook_id) AS webhook_status
        FROM webhook_deliveries d WHERE d.account_id = $1 AND d.id = $2 FOR UPDATE`,
@@ -17,6 +20,7 @@ export async function retryDelivery(tx: Transaction, accountId: bigint, id: stri
   if (delivery === undefined) throw webhookErrors.delivery_not_found();
   if (delivery.webhook_status !== 'active') throw webhookErrors.webhook_inactive();
   if (delivery.status === 'pending') throw webhookErrors.delivery_pending();
+  await countToday(tx, caller, 'webhookRetries');
   const { rows } = await tx.query<DeliveryRow>(
     `UPDATE webhook_deliveries SET status = 'pending', due_at = now(), attempts_before = attempts, finished_at = NULL
       WHERE account_id = $1 AND id = $2 RETURNING ${deliveryColumns}`,
@@ -26,9 +30,11 @@ export async function retryDelivery(tx: Transaction, accountId: bigint, id: stri
 }
 
 /** An event that tells nothing, to try out a receiver. */
-export async function sendTestEvent(tx: Transaction, accountId: bigint, webhookId: string): Promise<DeliveryRow> {
+export async function sendTestEvent(tx: Transaction, caller: Caller, webhookId: string): Promise<DeliveryRow> {
+  const { accountId } = caller;
   const webhook = await findWebhook(tx, accountId, webhookId);
   if (webhook.status !== 'active') throw webhookErrors.webhook_inactive();
+  await countToday(tx, caller, 'webhookTests');
   const eventId = newId('evt');
   const createdAt = new Date();
   const body = bodyOf({ id: eventId, type: testEvent, createdAt, data: { webhookId, events: webhook.events } });

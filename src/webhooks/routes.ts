@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { recordAudit } from '../audit/record.ts';
+import { dailyCapErrors } from '../daily-caps/errors.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import type { EventType } from '../event-types.ts';
 import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
@@ -84,14 +85,14 @@ function createRoute({ once, secrets, outgoing, events: types }: WebhookParts): 
       },
       idempotent: true,
       returns: { 201: { description: 'The webhook', schema: webhook, example } },
-      errors: [webhookErrors.webhook_url_refused, webhookErrors.too_many_webhooks],
+      errors: [webhookErrors.webhook_url_refused, webhookErrors.too_many_webhooks, dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, body: { url, events, secret }, idempotency, ip }) => {
       const refusal = outgoing.explainRefusal(url);
       if (refusal !== undefined) throw webhookErrors.webhook_url_refused(refusal);
       return once({ caller, idempotency }, async (tx) => {
         const { accountId, keyId } = caller;
-        const made = await createWebhook(tx, secrets, { accountId, keyId, url, events, secret });
+        const made = await createWebhook(tx, secrets, { caller, url, events, secret });
         // Without its query, which may hold a secret.
         const details = { webhook: made.id, host: new URL(url).host };
         await recordAudit(tx, { accountId, action: 'webhook.created', by: { keyId, address: ip }, details });
@@ -195,12 +196,10 @@ function testRoute(once: Once): Route {
           },
         },
       },
-      errors: [webhookErrors.webhook_not_found, webhookErrors.webhook_inactive],
+      errors: [webhookErrors.webhook_not_found, webhookErrors.webhook_inactive, dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, params, idempotency }) =>
-      once({ caller, idempotency }, async (tx) =>
-        ok(describeDelivery(await sendTestEvent(tx, caller.accountId, params.id))),
-      ),
+      once({ caller, idempotency }, async (tx) => ok(describeDelivery(await sendTestEvent(tx, caller, params.id)))),
   );
 }
 

@@ -1,7 +1,9 @@
+import { countToday } from '../daily-caps/count-today.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
+import type { Caller } from '../http/define-route.ts';
 import { requireLiveKey } from '../http/require-live-key.ts';
 import { newId } from '../ids.ts';
-import { setSubscriptions } from '../ledger/event-subscriptions.ts';
+import { type Subscription, setSubscriptions } from '../ledger/event-subscriptions.ts';
 import type { Secrets } from '../secrets.ts';
 import { webhookErrors } from './errors.ts';
 
@@ -23,26 +25,28 @@ export const selectWebhook =
 const mostPerAccount = 20;
 
 export interface NewWebhook {
-  readonly accountId: bigint;
+  /** By whose key it is made. */
+  readonly caller: Pick<Caller, 'accountId' | 'keyId' | 'tier'>;
   readonly url: string;
   readonly events: readonly string[];
   readonly secret: string | undefined;
-  /** The API key that makes it. */
-  readonly keyId: string;
 }
 
 /** From this commit on its events are recorded. */
 export async function createWebhook(
   tx: Transaction,
   secrets: Secrets,
-  { accountId, keyId, url, events, secret }: NewWebhook,
+  { caller, url, events, secret }: NewWebhook,
 ): Promise<WebhookRow> {
-  await requireLiveKey(tx, { accountId, keyId });
+  const { accountId, keyId } = caller;
+  await requireLiveKey(tx, caller);
   const { rows: present } = await tx.query(
     `SELECT FROM webhooks WHERE account_id = $1 AND status <> 'deleted' LIMIT ${mostPerAccount}`,
     [accountId],
   );
   if (present.length >= mostPerAccount) throw webhookErrors.too_many_webhooks();
+  // Those that are deleted stay for 30 days.
+  await countToday(tx, caller, 'webhooks');
   const id = newId('whk');
   await tx.query(
     'INSERT INTO webhooks (id, account_id, key_id, url, events, sealed_secret) VALUES ($1, $2, $3, $4, $5, $6)',
@@ -102,13 +106,10 @@ async function holdWebhooks(tx: Transaction, accountId: bigint): Promise<void> {
 }
 
 async function subscribe(tx: Transaction, accountId: bigint): Promise<void> {
-  const { rows } = await tx.query<{ type: string }>(
-    "SELECT DISTINCT unnest(events) AS type FROM webhooks WHERE account_id = $1 AND status = 'active' ORDER BY 1",
+  const { rows } = await tx.query<Subscription>(
+    `SELECT type, count(*)::integer AS listeners FROM webhooks, unnest(events) type
+      WHERE account_id = $1 AND status = 'active' GROUP BY type ORDER BY type`,
     [accountId],
   );
-  await setSubscriptions(
-    tx,
-    accountId,
-    rows.map(({ type }) => type),
-  );
+  await setSubscriptions(tx, accountId, rows);
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { withdrawalAddress } from '../accounts/fields.ts';
+import { dailyCapErrors } from '../daily-caps/errors.ts';
 import type { Database } from '../db/database.ts';
 import { type Caller, defineRoute, ok, type Route } from '../http/define-route.ts';
 import type { Secrets } from '../secrets.ts';
@@ -83,7 +84,7 @@ function addRoute(parts: AllowListParts): Route {
       body: z.strictObject({ address: withdrawalAddress }),
       examples: { body: { address: exampleAllowed.address } },
       returns: { 200: { description: 'It is on the list', schema: allowedAddress, example: exampleAllowed } },
-      errors: [withdrawalErrors.too_many_withdrawal_addresses],
+      errors: [withdrawalErrors.too_many_withdrawal_addresses, dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, body, ip }) => ok(describe(await addAddress(parts, ownerOf(caller, ip), body.address))),
   );
@@ -133,6 +134,7 @@ function switchRoute(parts: AllowListParts): Route {
       body: z.strictObject({ enabled: z.boolean() }),
       examples: { body: { enabled: true } },
       returns: { 200: { description: 'The list as it is now', schema: allowList, example: exampleList } },
+      errors: [dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, body, ip }) => {
       const owner = ownerOf(caller, ip);
@@ -141,8 +143,8 @@ function switchRoute(parts: AllowListParts): Route {
   );
 }
 
-function ownerOf({ accountId, keyId }: Caller, ip: string): Owner {
-  return { accountId, by: { keyId, address: ip } };
+function ownerOf({ accountId, keyId, tier }: Caller, ip: string): Owner {
+  return { accountId, tier, by: { keyId, address: ip } };
 }
 
 function describeList({ isOn, offFrom, addresses }: AllowList): z.input<typeof allowList> {

@@ -1,7 +1,9 @@
 import { getAddress, type Hex } from 'viem';
 import { tellOwner } from '../accounts/tell-owner.ts';
 import { type AuditActor, recordAudit } from '../audit/record.ts';
+import { countToday } from '../daily-caps/count-today.ts';
 import { type Database, onlyRow, type Transaction } from '../db/database.ts';
+import type { Caller } from '../http/define-route.ts';
 import { requireLiveKey } from '../http/require-live-key.ts';
 import type { Secrets } from '../secrets.ts';
 import { type AddressRow, type AllowedAddress, type AllowList, readAllowList, toAddress } from './allow-list.ts';
@@ -17,6 +19,7 @@ export interface AllowListParts {
 /** Whose list is changed, and who does it. */
 export interface Owner {
   readonly accountId: bigint;
+  readonly tier: Caller['tier'];
   readonly by: AuditActor & { readonly keyId: string };
 }
 
@@ -26,10 +29,11 @@ const mostAddresses = 100;
 /** It can be used after the delay, always. One that is there already keeps the time that it has. */
 export async function addAddress(
   { db, secrets, delayHours }: AllowListParts,
-  { accountId, by }: Owner,
+  owner: Owner,
   address: Hex,
 ): Promise<AllowedAddress> {
-  return change(db, { accountId, by }, async (tx) => {
+  const { accountId, by } = owner;
+  return change(db, owner, async (tx) => {
     const known = await findAddress(tx, accountId, address);
     if (known !== undefined) return known;
     const { count } = onlyRow(
@@ -39,6 +43,7 @@ export async function addAddress(
       ),
     );
     if (count >= mostAddresses) throw withdrawalErrors.too_many_withdrawal_addresses();
+    await countToday(tx, owner, 'settings');
     const added = toAddress(
       onlyRow(
         await tx.query<AddressRow>(
@@ -101,11 +106,9 @@ export async function switchOn({ db, secrets }: AllowListParts, { accountId, by 
 }
 
 /** Off after the delay. Asked for again meanwhile, it does not take longer. */
-export async function switchOff(
-  { db, secrets, delayHours }: AllowListParts,
-  { accountId, by }: Owner,
-): Promise<AllowList> {
-  return change(db, { accountId, by }, async (tx) => {
+export async function switchOff({ db, secrets, delayHours }: AllowListParts, owner: Owner): Promise<AllowList> {
+  const { accountId, by } = owner;
+  return change(db, owner, async (tx) => {
     const { rows } = await tx.query<{ off_from: Date }>(
       `UPDATE withdrawal_allow_lists SET off_from = clock_timestamp() + make_interval(hours => $2)
         WHERE account_id = $1 AND off_from IS NULL RETURNING off_from`,
@@ -113,6 +116,7 @@ export async function switchOff(
     );
     const offFrom = rows[0]?.off_from.toISOString();
     if (offFrom !== undefined) {
+      await countToday(tx, owner, 'settings');
       await recordAudit(tx, { accountId, action: 'allow_list.ending', by, details: { offFrom } });
       await tellOwner(tx, secrets, accountId, {
         subject: 'Your allow-list will be switched off',
@@ -126,7 +130,7 @@ export async function switchOff(
 /** Under the lock that whoever sends money of this account takes too, and by nobody whose key has ended meanwhile. */
 function change<Result>(
   db: Database,
-  { accountId, by }: Owner,
+  { accountId, by }: Pick<Owner, 'accountId' | 'by'>,
   work: (tx: Transaction) => Promise<Result>,
 ): Promise<Result> {
   return db.transaction(async (tx) => {

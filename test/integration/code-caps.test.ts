@@ -150,15 +150,6 @@ describe('codes by mail', () => {
     await again();
     expect(await messagesTo(second.email)).toBe(1);
   });
-
-  test('counts of days gone by do not stay', async () => {
-    await forget();
-    await db.query("INSERT INTO message_counts VALUES (current_date - 5, 'mails:all:', 7), (current_date - 5, 'x', 1)");
-    const process = startProcess({ sms: { ...none, inAll: 10 } });
-    expect(await text(process, '+14155550401')).toBe('sent');
-    const { rows } = await db.query('SELECT scope FROM message_counts');
-    expect(rows).toEqual([{ scope: 'sms:all:' }]);
-  });
 });
 
 describe('tokens for a new password', () => {

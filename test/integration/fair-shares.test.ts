@@ -74,7 +74,7 @@ describe('pictures', () => {
       } as Product;
     });
     const { db } = service.database;
-    return createPreview(db, { website: shop.website, query: name, products });
+    return createPreview(db, { website: shop.website, query: name, products, searcher: undefined });
   }
 
   function look(token: string, address: string): Promise<Response>[] {

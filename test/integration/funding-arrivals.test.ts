@@ -41,7 +41,9 @@ beforeEach(async () => {
 });
 
 const ask = (atomic: bigint, { id } = user) =>
-  db.transaction((tx) => createLink(tx, secrets, { accountId: id, chain, amount: amountOf('USDC', atomic) }));
+  db.transaction((tx) =>
+    createLink(tx, secrets, { caller: { accountId: id, tier: 'free' }, chain, amount: amountOf('USDC', atomic) }),
+  );
 const pay = (atomic: bigint) => payer.sendToken({ asset: 'USDC', to: user.address, atomic });
 const statusOf = async (id: string) => (await findLink(db, id, user.id)).status;
 const lookNow = async () => look(db, chains.network(chain), await listOpenLinks(db, chain));

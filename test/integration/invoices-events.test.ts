@@ -23,7 +23,13 @@ async function callerWith(atomic: bigint) {
   const [owner] = await createOwners(db, 1);
   if (owner === undefined) throw new Error('nobody was created');
   if (atomic > 0n) await fund(ledger, [owner], atomic);
-  await db.transaction((tx) => setSubscriptions(tx, owner.id, everything));
+  await db.transaction((tx) =>
+    setSubscriptions(
+      tx,
+      owner.id,
+      everything.map((type) => ({ type, listeners: 1 })),
+    ),
+  );
   const { rows } = await db.query<{ handle: string; email: string }>(
     'SELECT handle, email FROM accounts WHERE id = $1',
     [owner.id],

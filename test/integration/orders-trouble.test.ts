@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { dailyCaps } from '../../src/daily-caps/caps.ts';
 import { useOrders } from '../support/orders.ts';
 import { complete, describeSession, refuse, startUcpMerchant, totalsOf } from '../support/ucp-merchant.ts';
 import { until } from '../support/until.ts';
@@ -227,6 +228,27 @@ describe('a shop that wants to see the buyer', () => {
       status: 'needs_buyer',
       continueUrl: continue_url,
     });
+  });
+
+  test('so many times a day and no more, for no money is set aside', async () => {
+    shop.hooks.update = (session) => {
+      Object.assign(session, { status: 'requires_escalation', continue_url });
+      return { status: 200, body: describeSession(session) };
+    };
+    const { rows: accounts } = await world.db.query<{ id: bigint }>('SELECT id FROM accounts');
+    for (const { id } of accounts) {
+      await world.db.query(
+        `INSERT INTO message_counts VALUES ((now() AT TIME ZONE 'UTC')::date, $1, $2)
+         ON CONFLICT (day, scope) DO UPDATE SET count = $2`,
+        [`handedOverOrders:account:${id}`, dailyCaps.handedOverOrders.most],
+      );
+    }
+    const orders = async () => (await world.db.query('SELECT FROM orders')).rowCount;
+    const before = await orders();
+    const { result, paid } = await moved(() => buy());
+    expect([result.status, result.body.code, paid]).toEqual([429, 'daily_cap_reached', 0]);
+    expect(await orders()).toBe(before);
+    await world.db.query("DELETE FROM message_counts WHERE scope LIKE 'handedOverOrders:%'");
   });
 
   test('at the end: all the money is back', async () => {

@@ -62,7 +62,8 @@ export function useWebhooks(): WebhookWorld {
 
   const addWebhook: WebhookWorld['addWebhook'] = async ({ id: accountId, keyId }, { url }, secret) => {
     const events = ['payment.sent'];
-    const webhook = await db.transaction((tx) => createWebhook(tx, secrets, { accountId, keyId, url, events, secret }));
+    const caller = { accountId, keyId, tier: 'free' } as const;
+    const webhook = await db.transaction((tx) => createWebhook(tx, secrets, { caller, url, events, secret }));
     return webhook.id;
   };
 

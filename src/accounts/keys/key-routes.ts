@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { dailyCapErrors } from '../../daily-caps/errors.ts';
 import { created, defineRoute, ok, type Route, type Scope, scopes } from '../../http/define-route.ts';
 import { page, pageQuery, toPage } from '../../http/paging.ts';
 import { accountErrors } from '../errors.ts';
@@ -139,7 +140,7 @@ function makeRoute({ db, secrets, clock, idleMs }: AccountParts): Route {
           },
         },
       },
-      errors: [accountErrors.key_outlives_maker],
+      errors: [accountErrors.key_outlives_maker, dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, body, ip }) => {
       const wish = {

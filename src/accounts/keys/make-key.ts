@@ -1,5 +1,6 @@
 import { recordAudit } from '../../audit/record.ts';
 import type { Clock } from '../../clock.ts';
+import { countToday } from '../../daily-caps/count-today.ts';
 import { onlyRow, type Transaction } from '../../db/database.ts';
 import type { Caller, Scope } from '../../http/define-route.ts';
 import { httpErrors } from '../../http/errors.ts';
@@ -37,6 +38,7 @@ export async function makeKey(tx: Transaction, { secrets, clock }: MakeKeyParts,
   if (missing !== undefined) throw scopeRequired(missing);
   const expiresAt = expiryWithin(maker.expiresAt, wish.expiresAt, clock);
 
+  await countToday(tx, caller, 'keys');
   const key = await issueKey(tx, secrets, { accountId, name, scopes, expiresAt });
   const details = { key: key.id, name, scopes, expiresAt: expiresAt?.toISOString() ?? null };
   await recordAudit(tx, { accountId, action: 'key.created', by: { keyId, address: ip }, details });

@@ -1,4 +1,6 @@
 import { type AuditActor, recordAudit } from '../../audit/record.ts';
+import { dailyCaps } from '../../daily-caps/caps.ts';
+import { takeToday } from '../../daily-caps/take-today.ts';
 import type { Database } from '../../db/database.ts';
 import { networksOf } from '../../http/client-address.ts';
 import type { RateLimiter } from '../../rate-limit/limiter.ts';
@@ -11,13 +13,20 @@ export type NoteFailure = (failure: {
   readonly by: AuditActor & { readonly address: string };
 }) => Promise<void>;
 
-/** So many of one network and no more: strangers do not bury in their failures what an owner should see. */
+/**
+ * So many of one network in an hour, and of all on a day: strangers neither bury in their failures what an owner should see nor fill
+ * the disk.
+ */
 export function createNoteFailure({ db, limiter }: { db: Database; limiter: RateLimiter }): NoteFailure {
   return async ({ accountId, by }) => {
     const { nearest, wider = nearest } = networksOf(by.address);
     const { allowed, remaining } = await limiter.take(`failures-noted:${accountId}:${wider}`, written);
     if (!allowed) return;
     const details = remaining === 0 ? { more: 'Further ones from there are not written down for an hour.' } : {};
-    await recordAudit(db, { accountId, action: 'sign_in.failed', by, details });
+    await db.transaction(async (tx) => {
+      const scope = `failedSignIns:account:${accountId}`;
+      if ((await takeToday(tx, { scope, limit: dailyCaps.failedSignIns.most })) === undefined) return;
+      await recordAudit(tx, { accountId, action: 'sign_in.failed', by, details });
+    });
   };
 }

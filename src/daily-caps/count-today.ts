@@ -1,0 +1,37 @@
+import type { Queryable, Transaction } from '../db/database.ts';
+import type { Caller } from '../http/define-route.ts';
+import type { Problem } from '../http/problem.ts';
+import { type CappedKind, dailyCaps } from './caps.ts';
+import { dailyCapErrors } from './errors.ts';
+import { secondsLeftToday, takenToday, takeToday } from './take-today.ts';
+
+type Writer = Pick<Caller, 'accountId' | 'tier'>;
+
+/**
+ * Counts what an account writes without paying for it, in the commit that writes it, and throws the refusal beyond the cap of the
+ * day. What is rolled back is not counted, nor is the replay of an Idempotency-Key. The operator answers for enterprise accounts.
+ */
+export async function countToday(tx: Transaction, writer: Writer, kind: CappedKind, places = 1): Promise<void> {
+  if (writer.tier === 'enterprise' || places === 0) return;
+  const taken = await takeToday(tx, { scope: scopeOf(writer, kind), limit: dailyCaps[kind].most, places });
+  if (taken === undefined) throw await capReached(tx, kind);
+}
+
+/** Before something slow is begun whose end would only be refused. The commit has the last word. */
+export async function refuseBeyondCap(db: Queryable, writer: Writer, kind: CappedKind): Promise<void> {
+  if (writer.tier === 'enterprise') return;
+  if ((await takenToday(db, scopeOf(writer, kind))) >= dailyCaps[kind].most) throw await capReached(db, kind);
+}
+
+export async function capReached(db: Queryable, kind: CappedKind): Promise<Problem> {
+  const { most, named } = dailyCaps[kind];
+  const seconds = await secondsLeftToday(db);
+  return dailyCapErrors.daily_cap_reached(
+    `There is a cap of ${most} ${named} a day for each account, and today (UTC) it is reached. Try again in ${seconds} seconds, or ask the operator for an enterprise account.`,
+    { headers: { 'Retry-After': String(seconds) } },
+  );
+}
+
+function scopeOf({ accountId }: Writer, kind: CappedKind): string {
+  return `${kind}:account:${accountId}`;
+}
