@@ -1,7 +1,7 @@
 // Puts the built service into a few files: a process that starts spends more than half of its time looking for a thousand.
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
-import { build } from 'esbuild';
+import { build, stop } from 'esbuild';
 
 /** They are hundreds of small files each, and nothing in them asks where it stands. */
 const takenIn = /^(?:viem|ox|abitype|@noble|@scure|zod|isows)(?:\/|$)/;
@@ -36,4 +36,6 @@ export async function bundle({ entry, outdir }) {
     logLevel: 'error',
     plugins: [inPlace(outdir)],
   });
+  // Its helper process would stay for as long as the service runs.
+  await stop();
 }

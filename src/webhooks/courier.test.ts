@@ -130,6 +130,36 @@ it('holds only a part of what one account has waiting, and plans as much as it c
   expect(most((id) => id === 'quick')).toBe(4);
 });
 
+it('has room for all that it planned, in whatever order it is claimed, and for no more', async () => {
+  const { courier, returned, give, finish, settle, running, room } = open();
+  const ids = ['x', 'y', 'z'].flatMap((account) => Array.from({ length: 20 }, (_, index) => `${account}/${index}`));
+  for (const id of ids) {
+    await give(id, 1);
+    await finish(id, 10_000);
+  }
+  const webhooks = ids.map(webhook);
+  const planned = courier.plan(webhooks);
+  const count = planned.reduce((sum, { most }) => sum + most, 0);
+  const claimed = planned.flatMap(({ webhookId, most }) => claim(webhookId, most)).reverse();
+  courier.take(new Map(webhooks.map((one) => [one.id, one])), claimed, new Set());
+  await settle();
+  expect(returned).toEqual([]);
+  expect(ids.map(room).some((most) => most > 0)).toBe(false);
+  const begun = ids.reduce((sum, id) => sum + running(id), 0);
+  for (const id of ids) void finish(id, 10_000);
+  expect(begun + (await courier.stop(1_000)).length).toBe(count);
+});
+
+it('keeps no room for what was planned and not claimed', async () => {
+  const { courier, room } = open();
+  const webhooks = Array.from({ length: 1_000 }, (_, index) => webhook(`quick${index}`));
+  const planned = () => courier.plan(webhooks).reduce((sum, { most }) => sum + most, 0);
+  const first = planned();
+  expect(planned()).toBe(first);
+  courier.take(new Map(), [], new Set());
+  expect(room('quick')).toBe(4);
+});
+
 it('gives back what it could not begin in time', async () => {
   const { clock, returned, give, finish, running } = open();
   await give('a', 6);

@@ -42,8 +42,8 @@ interface Desk {
   standing: Standing;
   readonly queue: { readonly delivery: Claimed; readonly beginBy: number; readonly held: Place }[];
   underWay: number;
-  /** Where there was room for what is being claimed; its lane may be another one by the time it is here. */
-  plannedIn: Lane;
+  /** Kept for what is being claimed: its lane may be another one by the time it is here, and others may have taken the room. */
+  planned: Place[];
   /** Whether more may be waiting in the database. */
   more: boolean;
 }
@@ -57,6 +57,8 @@ export function createCourier(options: CourierOptions): Courier {
   const desks = new Map<string, Desk>();
   /** Those with a queue, in the order in which they get the next free slot. */
   const waiting = new Set<Desk>();
+  /** Those for which deliveries are being claimed. */
+  const planning = new Set<Desk>();
   const slots = placesOf('requests', laneSlots);
   const holding = placesOf('deliveries', mostHeld);
   let underWay = 0;
@@ -68,10 +70,11 @@ export function createCourier(options: CourierOptions): Courier {
     const known = desks.get(webhook.id);
     if (known !== undefined) return known;
     if (desks.size >= mostRemembered) {
-      for (const [id, { underWay: busy, queue }] of desks) if (busy === 0 && queue.length === 0) desks.delete(id);
+      for (const [id, { underWay: busy, queue, planned }] of desks) {
+        if (busy === 0 && queue.length === 0 && planned.length === 0) desks.delete(id);
+      }
     }
-    const { lane } = newcomer;
-    const desk: Desk = { webhook, standing: newcomer, queue: [], underWay: 0, plannedIn: lane, more: false };
+    const desk: Desk = { webhook, standing: newcomer, queue: [], underWay: 0, planned: [], more: false };
     desks.set(webhook.id, desk);
     return desk;
   }
@@ -131,11 +134,16 @@ export function createCourier(options: CourierOptions): Courier {
     if (left === 0) serveSoon();
   }
 
+  /** What was planned and not claimed is free again. */
+  function dropPlans(): void {
+    for (const desk of planning) for (const place of desk.planned.splice(0)) place.leave();
+    planning.clear();
+  }
+
   return {
     plan(webhooks) {
-      // Each plan sees the places of those before it. They are taken for good by the deliveries that are really claimed.
-      const kept: Place[] = [];
-      const plans = webhooks.flatMap((webhook) => {
+      dropPlans();
+      return webhooks.flatMap((webhook) => {
         const desk = deskOf(webhook);
         const { lane, window } = desk.standing;
         const wanted = slots[lane].isFull ? 0 : window - desk.underWay - desk.queue.length;
@@ -144,12 +152,10 @@ export function createCourier(options: CourierOptions): Courier {
           desk.more = true;
           return [];
         }
-        kept.push(...room);
-        desk.plannedIn = lane;
+        desk.planned = room;
+        planning.add(desk);
         return [{ webhookId: webhook.id, most: room.length }];
       });
-      for (const place of kept) place.leave();
-      return plans;
     },
     take(webhooks, deliveries, full) {
       const beginBy = clock.now() + options.patienceMs;
@@ -158,9 +164,15 @@ export function createCourier(options: CourierOptions): Courier {
         if (webhook === undefined) continue;
         const desk = deskOf(webhook);
         desk.more = full.has(webhook.id);
-        desk.queue.push({ delivery, beginBy, held: holding[desk.plannedIn].enter(holderOf(webhook)) });
+        const held = desk.planned.pop() ?? enterMany(holding[desk.standing.lane], holderOf(webhook), 1)[0];
+        if (held === undefined) {
+          options.onReturn(delivery);
+          continue;
+        }
+        desk.queue.push({ delivery, beginBy, held });
         waiting.add(desk);
       }
+      dropPlans();
       serveSoon();
     },
     async stop(graceMs) {
