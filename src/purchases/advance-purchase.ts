@@ -9,7 +9,7 @@ import { signPayment } from './sign-payment.ts';
 export function purchaseHandler(parts: PurchaseParts): SagaHandler {
   return handleSaga(purchaseSaga, (id) => findPurchase(parts.db, id), {
     held: (purchase) => signPayment(parts, purchase),
-    signed: (purchase) => sendPayment(parts, purchase),
+    signed: async (purchase) => (await sendPayment(parts, purchase)).step,
     sending: (purchase) => sendAgain(parts, purchase),
     settling: (purchase) => settlePurchase(parts, purchase),
   });

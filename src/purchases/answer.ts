@@ -23,7 +23,12 @@ const sellerAnswer = z.object({
   encoding: z
     .enum(['utf8', 'base64'])
     .meta({ description: 'How `body` is written: text as it is, other bytes in base64.' }),
-  truncated: z.boolean().meta({ description: 'Whether the body was longer than 1 MiB: then this is its beginning.' }),
+  truncated: z
+    .boolean()
+    .meta({
+      description:
+        'Whether this is only the beginning of the body: it was longer than 1 MiB, or less of it was kept for the same request again.',
+    }),
 });
 
 const saidReceipt = receipt
@@ -162,11 +167,15 @@ export function describeFree(answer: SellerAnswer): PayAnswer {
 }
 
 /**
- * What whoever asked for it is told, from what never changes any more, so that it is the same however often it is asked for. A
+ * What the caller is told, from what never changes any more: the same however often it is asked for, as far as it is kept. A
  * seller that was given the payment and did not deliver is a problem, with everything that is known of it.
  */
-export async function answerOf(db: Queryable, purchase: Purchase, publicUrl: string): Promise<PayAnswer | Problem> {
-  const sent = await findAnswer(db, purchase);
+export async function answerOf(
+  db: Queryable,
+  purchase: Purchase,
+  { publicUrl, whole }: { readonly publicUrl: string; readonly whole?: SellerAnswer | undefined },
+): Promise<PayAnswer | Problem> {
+  const sent = whole === undefined ? await findAnswer(db, purchase) : describeAnswer(whole);
   const money = { paid: toJsonNumber(takenFor(purchase)), payment: describePayment(purchase, publicUrl) };
   if (sent === null) return purchaseErrors.seller_silent(undefined, { members: money });
   if (sent.status === 402) return purchaseErrors.payment_refused(undefined, { members: { answer: sent, ...money } });

@@ -122,7 +122,7 @@ async function keepFree({ db }: BuyParts, { caller, idempotency }: Buying, answe
   if (idempotency !== undefined) {
     const { accountId } = caller;
     await db.transaction(async (tx) => {
-      const body = describeFree(await shortenToKeep(tx, accountId, answer, 'free'));
+      const body = describeFree(await shortenToKeep(tx, accountId, answer));
       await keepAnswer(tx, { accountId, ...idempotency }, { status: 200, body });
     });
   }
@@ -152,11 +152,12 @@ async function acceptOffer(parts: BuyParts, asked: SellerAnswer, maximum: Amount
 
 /** Signs and sends, as the saga would. If somebody else is at it already, his answer is waited for. */
 async function pay(parts: BuyParts, id: string): Promise<PayAnswer> {
+  let whole: SellerAnswer | undefined;
   for (;;) {
     const purchase = await look(parts, id);
     if (purchase.status === 'held') await signOrGiveBack(parts, purchase);
-    else if (purchase.status === 'signed') await sendPayment(parts, purchase);
-    else return awaitAnswer(parts, id);
+    else if (purchase.status === 'signed') whole = (await sendPayment(parts, purchase)).answer;
+    else return awaitAnswer(parts, id, whole);
   }
 }
 
@@ -173,13 +174,13 @@ async function signOrGiveBack(parts: BuyParts, purchase: Purchase): Promise<void
 
 const lookEveryMs = 100;
 
-/** Until the seller was dealt with. Whoever has waited long enough asks again later. */
-async function awaitAnswer(parts: BuyParts, id: string): Promise<PayAnswer> {
+/** Until the seller was dealt with. Whoever has waited long enough asks again later. What came here is answered whole, however much of it is kept. */
+async function awaitAnswer(parts: BuyParts, id: string, whole?: SellerAnswer): Promise<PayAnswer> {
   const until = Date.now() + parts.timeoutMs;
   for (;;) {
     const purchase = await look(parts, id);
     if (isAnswered(purchase)) {
-      const answer = await answerOf(parts.db, purchase, parts.publicUrl());
+      const answer = await answerOf(parts.db, purchase, { publicUrl: parts.publicUrl(), whole });
       if (answer instanceof Problem) throw answer;
       return answer;
     }

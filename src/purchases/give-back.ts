@@ -7,6 +7,7 @@ import { postSurely } from '../ledger/post-surely.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { add } from '../money/amount.ts';
 import { lockSending } from '../withdrawals/apply-brakes.ts';
+import { cutReturned } from './keep-answer.ts';
 import { describeUrl } from './open-purchase.ts';
 import type { PurchaseParts } from './parts.ts';
 import { type Purchase, payStep } from './purchase.ts';
@@ -48,6 +49,7 @@ export async function giveBackLapsed(parts: PurchaseParts, purchase: Purchase): 
     );
     if (rowCount === 0) return;
     await settleStep(tx, payStep(id), { state: 'failed', reason, gasCost: 0n });
+    await cutReturned(tx, id);
     await postSurely(tx, ledger, await comesBack(tx, purchase, reason));
   });
 }

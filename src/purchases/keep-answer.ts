@@ -1,36 +1,60 @@
 import { onlyRow, type Queryable, type Transaction } from '../db/database.ts';
 import type { SellerAnswer } from './ask-seller.ts';
 
-/** What of an answer is kept in any case, of one that was paid for, and at most of one that was not. */
-const usualBytes = 16 * 1_024;
+/** Of one answer, without anything having been paid for it, or besides what its price pays for. */
+const freeBytes = 16 * 1_024;
 
-/** Of all answers for an account on a day, by whether they were paid for. */
+/** For each millionth of a USDC that it cost: an answer of a tenth of a cent is kept whole. */
+const bytesPerAtomic = 1_024;
+
+/** Of all answers for an account on a day. */
 const mostBytes = { paid: 64 * 1_024 * 1_024, free: 1_024 * 1_024 } as const;
 
+const mostHeaderBytes = 2_048;
+
 /**
- * An answer as it is kept for whoever asks again: of a free one no more than 16 KiB, and none beyond 1 MiB a day. What was paid for is kept
- * whole up to 64 MiB a day, and 16 KiB of each beyond that. What is cut says so.
+ * An answer as it is kept for the same request again; the first one gets all of it. A KiB for each millionth of a USDC that was paid, up to
+ * 64 MiB a day, and 16 KiB besides, up to 1 MiB a day. Many headers are not kept, except what the body is. What is cut says so.
  */
 export async function shortenToKeep(
   tx: Transaction,
   accountId: bigint,
   answer: SellerAnswer,
-  kind: keyof typeof mostBytes,
+  paidAtomic = 0n,
 ): Promise<SellerAnswer> {
+  let headers = sizeOf(answer.headers) <= mostHeaderBytes ? answer.headers : typeAlone(answer.headers);
   const { length } = answer.body;
-  const used = await usedToday(tx, accountId, kind);
-  const room = Math.max(0, mostBytes[kind] - used);
-  const allowed = kind === 'paid' ? Math.max(room, usualBytes) : Math.min(room, usualBytes);
-  const kept = length <= allowed ? answer.body : answer.body.subarray(0, endOfCharacter(answer.body, allowed));
-  await tx.query(
-    'UPDATE kept_bytes SET bytes = bytes + $3 WHERE account_id = $1 AND kind = $2 AND day = current_date',
-    [accountId, kind, kept.length],
-  );
-  return kept.length === length ? answer : { ...answer, body: kept, truncated: true };
+  const paid = await takeBytes(tx, {
+    accountId,
+    kind: 'paid',
+    wanted: Math.min(length, Number(paidAtomic) * bytesPerAtomic),
+  });
+  const rest = Math.min(length - paid, freeBytes) + sizeOf(headers);
+  const free = await takeBytes(tx, { accountId, kind: 'free', wanted: rest });
+  const room = paid + Math.max(0, free - sizeOf(headers));
+  if (free < sizeOf(headers)) headers = typeAlone(headers);
+  if (room >= length) return { ...answer, headers };
+  return { ...answer, headers, body: answer.body.subarray(0, endOfCharacter(answer.body, room)), truncated: true };
 }
 
-/** Others of the same account wait for the commit. */
-async function usedToday(tx: Transaction, accountId: bigint, kind: string): Promise<number> {
+/** What is not paid for after all takes no more room than what was free. */
+export async function cutReturned(tx: Transaction, purchaseId: string): Promise<void> {
+  await tx.query(
+    `UPDATE purchase_answers SET body = substring(body FOR $2), truncated = true
+      WHERE purchase_id = $1 AND octet_length(body) > $2`,
+    [purchaseId, freeBytes],
+  );
+}
+
+interface Taking {
+  readonly accountId: bigint;
+  readonly kind: keyof typeof mostBytes;
+  readonly wanted: number;
+}
+
+/** As many of these bytes as are left of the day. Others of the same account wait for the commit. */
+async function takeBytes(tx: Transaction, { accountId, kind, wanted }: Taking): Promise<number> {
+  if (wanted <= 0) return 0;
   await tx.query(
     'INSERT INTO kept_bytes (account_id, day, kind) VALUES ($1, current_date, $2) ON CONFLICT DO NOTHING',
     [accountId, kind],
@@ -41,7 +65,21 @@ async function usedToday(tx: Transaction, accountId: bigint, kind: string): Prom
       [accountId, kind],
     ),
   );
-  return Number(bytes);
+  const taken = Math.max(0, Math.min(wanted, mostBytes[kind] - Number(bytes)));
+  await tx.query(
+    'UPDATE kept_bytes SET bytes = bytes + $3 WHERE account_id = $1 AND kind = $2 AND day = current_date',
+    [accountId, kind, taken],
+  );
+  return taken;
+}
+
+function typeAlone(headers: SellerAnswer['headers']): SellerAnswer['headers'] {
+  const type = headers['content-type'];
+  return typeof type === 'string' && type.length <= 200 ? { 'content-type': type } : {};
+}
+
+function sizeOf(headers: SellerAnswer['headers']): number {
+  return JSON.stringify(headers).length;
 }
 
 /** So that text stays text: a character that would be cut is left out. */

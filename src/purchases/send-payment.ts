@@ -18,11 +18,17 @@ import { isTooLate, type Purchase, payStep, type SellerTrouble } from './purchas
 import { laneOf, purchaseSaga } from './saga.ts';
 import { authorizationOf } from './sign-payment.ts';
 
+/** What came of it, and the seller's answer as it came, if this process has asked. */
+interface Sent {
+  readonly step: SagaStep;
+  readonly answer?: SellerAnswer | undefined;
+}
+
 /** Signed: the seller is asked with the payment. That it is was written down before, so one process does, once. */
-export async function sendPayment(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
+export async function sendPayment(parts: PurchaseParts, purchase: Purchase): Promise<Sent> {
   const { db } = parts;
   const { id } = purchase;
-  if (isTooLate(purchase)) return giveBackLate(parts, purchase);
+  if (isTooLate(purchase)) return { step: await giveBackLate(parts, purchase) };
   const isOurs = await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE purchases SET status = 'sending', asks = 1, asked_at = clock_timestamp(), updated_at = now()
@@ -32,8 +38,7 @@ export async function sendPayment(parts: PurchaseParts, purchase: Purchase): Pro
     if (rowCount === 1) await noteShown(tx, payStep(id));
     return rowCount === 1;
   });
-  if (isOurs) await ask(parts, purchase, 1);
-  return 'go_on';
+  return { step: 'go_on', answer: isOurs ? await ask(parts, purchase, 1) : undefined };
 }
 
 /** How much longer than the seller's time whoever asks may take to write the answer down. */
@@ -79,7 +84,7 @@ function hasPaymentId(extensions: unknown): boolean {
   return typeof extensions === 'object' && extensions !== null && paymentIdExtension in extensions;
 }
 
-async function ask(parts: PurchaseParts, purchase: Purchase, time: number): Promise<void> {
+async function ask(parts: PurchaseParts, purchase: Purchase, time: number): Promise<SellerAnswer | undefined> {
   const { outgoing, timeoutMs, checkpoint = noCheckpoint } = parts;
   checkpoint('purchase.sending');
   const request = await openRequest(parts, purchase);
@@ -91,8 +96,9 @@ async function ask(parts: PurchaseParts, purchase: Purchase, time: number): Prom
       return { trouble: error.code === 'timeout' ? ('timeout' as const) : ('unreachable' as const) };
     },
   );
-  await writeDown(parts, purchase, time, came);
+  const isKept = await writeDown(parts, purchase, time, came);
   checkpoint('purchase.answered');
+  return isKept && 'answer' in came ? came.answer : undefined;
 }
 
 async function openRequest({ db, secrets }: PurchaseParts, { id }: Purchase): Promise<SellerRequest> {
@@ -142,10 +148,11 @@ function withPaymentId(extensions: unknown, id: string): unknown {
 type Came = { readonly answer: SellerAnswer } | { readonly trouble: SellerTrouble };
 
 /** What came back, or that nothing did, unless somebody else has asked since. From here on only the chain is waited for. */
-async function writeDown(parts: PurchaseParts, { id, accountId }: Purchase, time: number, came: Came): Promise<void> {
+async function writeDown(parts: PurchaseParts, purchase: Purchase, time: number, came: Came): Promise<boolean> {
   const { db } = parts;
+  const { id, accountId, amount } = purchase;
   const answer = 'answer' in came ? came.answer : undefined;
-  await db.transaction(async (tx) => {
+  return db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE purchases SET status = 'settling', seller_status = $3, seller_trouble = $4, receipt = $5, updated_at = now()
         WHERE id = $1 AND status = 'sending' AND asks = $2`,
@@ -157,9 +164,9 @@ async function writeDown(parts: PurchaseParts, { id, accountId }: Purchase, time
         (answer && JSON.stringify(readReceipt(answer))) ?? null,
       ],
     );
-    if (rowCount === 0) return;
+    if (rowCount === 0) return false;
     if (answer !== undefined) {
-      const { headers, body, truncated } = await shortenToKeep(tx, accountId, answer, 'paid');
+      const { headers, body, truncated } = await shortenToKeep(tx, accountId, answer, amount.atomic);
       await tx.query('INSERT INTO purchase_answers (purchase_id, headers, body, truncated) VALUES ($1, $2, $3, $4)', [
         id,
         JSON.stringify(headers),
@@ -169,6 +176,7 @@ async function writeDown(parts: PurchaseParts, { id, accountId }: Purchase, time
     }
     await tx.query('DELETE FROM purchase_requests WHERE purchase_id = $1', [id]);
     await wakeSaga(tx, { saga: purchaseSaga.name, id, lane: laneOf('settling') });
+    return true;
   });
 }
 

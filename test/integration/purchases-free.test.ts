@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { forgetAnswers } from '../../src/purchases/forget-answers.ts';
-import { startSeller } from '../support/seller.ts';
+import { demand, startSeller, termsOf } from '../support/seller.ts';
 import { useService } from '../support/service.ts';
 
 /** What a stranger could have us do with an endpoint that is for paying, and pays nothing. */
@@ -83,6 +83,20 @@ describe('what is free', () => {
     expect((await db.query('SELECT FROM kept_bytes')).rows).toEqual([]);
   });
 
+  test('keeps few headers, and counts them', async () => {
+    const key = await newAccount(1);
+    const many = Object.fromEntries(Array.from({ length: 14 }, (_, index) => [`x-header-${index}`, 'h'.repeat(1_000)]));
+    seller.answer = (_asked, response) => void response.writeHead(200, { 'content-type': 'text/plain', ...many }).end();
+    const before = await keptBytes();
+    for (let call = 0; call < 20; call++) {
+      const reply = await pay(key, {}, { 'Idempotency-Key': `headers-${call}` });
+      expect(reply.body.headers['x-header-13']).toBe('h'.repeat(1_000));
+    }
+    expect((await keptBytes()) - before).toBeLessThan(20 * 1_000);
+    const again = await pay(key, {}, { 'Idempotency-Key': 'headers-0' });
+    expect(again.body.headers).toEqual({ 'content-type': 'text/plain' });
+  });
+
   test('is answered a hundred and twenty times in an hour, and then nobody is asked any more', async () => {
     const key = await newAccount(1);
     seller.answer = (_asked, response) => void response.end('free');
@@ -97,5 +111,41 @@ describe('what is free', () => {
     expect(refused).toMatchObject({ status: 429, body: { code: 'too_many_free_answers' } });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(3_000);
     expect(seller.asked).toEqual([]);
+  });
+});
+
+describe('an answer that was paid for', () => {
+  const long = 'y'.repeat(600_000);
+  const sells = (amount: string) => {
+    seller.answer = ({ payment }, response) =>
+      payment === undefined ? demand(response, termsOf(seller, { amount })) : void response.end(long);
+  };
+  const kept = async () =>
+    (
+      await db.query<{ length: number }>(
+        'SELECT octet_length(body) AS length FROM purchase_answers ORDER BY kept_at DESC LIMIT 1',
+      )
+    ).rows[0]?.length;
+
+  test.each([
+    ['whole, when it cost a tenth of a cent', '1000', 600_000],
+    ['as much as it paid for and 16 KiB, when it cost a hundredth of that', '10', 10 * 1_024 + 16_384],
+  ])('is answered whole at first, and kept %s', async (_what, amount, length) => {
+    const key = await newAccount(1);
+    sells(amount);
+    const headers = { 'Idempotency-Key': `paid-${amount}` };
+    expect((await pay(key, {}, headers)).body).toMatchObject({ body: long, truncated: false });
+    expect(await kept()).toBe(length);
+    const again = await pay(key, {}, headers);
+    expect(again.body).toMatchObject({ body: long.slice(0, length), truncated: length < long.length });
+  });
+
+  test('is answered whole also when the day has no room left, and then not kept', async () => {
+    const key = await newAccount(1);
+    sells('1000');
+    await pay(key);
+    await db.query('UPDATE kept_bytes SET bytes = 64 * 1024 * 1024');
+    expect((await pay(key)).body).toMatchObject({ body: long, truncated: false });
+    expect(await kept()).toBe(0);
   });
 });
