@@ -32,7 +32,9 @@ export async function productOrRefuse(
   }: { readonly website: Website; readonly wanted: WantedProduct; readonly platform?: string },
 ): Promise<OrderedProduct> {
   const found: Product[] = [];
-  const search = merchants.search(website, wanted.title.slice(0, 200), new AbortController().signal, platform);
+  const search = merchants.search(website, wanted.title.slice(0, 200), new AbortController().signal, {
+    onlyBy: platform,
+  });
   for await (const product of search) found.push(product);
   return choose(found, wanted);
 }

@@ -62,16 +62,31 @@ describe('others', () => {
   });
 });
 
-it('those whose purpose has taken least are done first, and those of one purpose in turn', async () => {
-  const parser = createParser({ program, logger: createLogger('silent'), mostMs: 60_000, processes: 1 });
-  const first = parser.run(echo, 'first');
-  const [much, little] = [{ leftMs: 9_000 }, { leftMs: 5_000 }];
-  const done: unknown[] = [];
-  const run = (what: string, allowance?: { leftMs: number }) =>
-    parser.run(echo, what, allowance && { allowance }).then((output) => done.push(output));
-  await Promise.all([run('little', little), run('much', much), run('an order'), run('another order'), first]);
-  expect(done).toEqual(['an order', 'another order', 'much', 'little']);
-  await parser.close();
+describe('holders', () => {
+  it('that have used least lately are served first, and orders before them', async () => {
+    const parser = createParser({ program, logger: createLogger('silent'), mostMs: 300, processes: 1 });
+    expect(await kindOf(parser.run(task('forever'), undefined, { holder: 'greedy' }))).toBe('too_slow');
+    const first = parser.run(echo, 'first');
+    const done: unknown[] = [];
+    const run = (what: string, holder?: string) =>
+      parser.run(echo, what, { holder }).then((output) => done.push(output));
+    await Promise.all([run('greedy', 'greedy'), run('ada', 'ada'), run('an order'), run('another order'), first]);
+    expect(done).toEqual(['an order', 'another order', 'ada', 'greedy']);
+    await parser.close();
+  });
+
+  it('leave a process to others, however much each of them asks for', async () => {
+    const parser = createParser({ program, logger: createLogger('silent'), mostMs: 500 });
+    const greedy = ['one', 'two', 'three'].flatMap((holder) =>
+      Array.from({ length: 3 }, () => kindOf(parser.run(task('forever'), undefined, { holder }))),
+    );
+    // By then two of them have used much.
+    await Promise.race(greedy);
+    for (let count = 0; count < 20; count++) expect(await parser.run(echo, count, { holder: 'ada' })).toBe(count);
+    await parser.close();
+    const kinds = await Promise.all(greedy);
+    expect(kinds.filter((kind) => kind === 'too_slow').length).toBeLessThan(9);
+  });
 });
 
 describe('limits', () => {

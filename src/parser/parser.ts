@@ -3,6 +3,7 @@ import { monotonicClock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { Question, Reply } from './serve-tasks.ts';
 import type { Task } from './task.ts';
+import { createUsage } from './usage.ts';
 
 /** Reads what strangers send, in processes of their own: whatever it is made of, this one goes on meanwhile. */
 export interface Parser {
@@ -17,6 +18,8 @@ interface RunLimits {
   readonly allowance?: Allowance;
   /** For when the output is of no use any more. */
   readonly signal?: AbortSignal;
+  /** Whom it is done for. What is done for nobody in particular, such as an order, comes first. */
+  readonly holder?: string | undefined;
 }
 
 export interface Allowance {
@@ -56,10 +59,13 @@ const usual = { processes: 2, mostMs: 2_000, mostMegabytes: 128 } as const;
 /** Starting Node and loading a few files: on a busy machine that takes a while. */
 const readyWithinMs = 30_000;
 const mostWaiting = 1_000;
+/** A holder that has used more than this lately shares one process with all others like it. */
+const muchMs = 300;
 
 interface Job {
   readonly question: Question;
   readonly allowance: Allowance | undefined;
+  readonly holder: string | undefined;
   settle(result: { readonly output: unknown } | { readonly trouble: ParserTrouble }): void;
   isOver: boolean;
 }
@@ -80,6 +86,7 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
   const { processes, mostMs, mostMegabytes } = { ...usual, ...given };
   const readers = new Set<Reader>();
   const waiting: Job[] = [];
+  const usage = createUsage(monotonicClock);
   let closed = false;
 
   function start(job: Job): void {
@@ -141,8 +148,10 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
     const { job } = reader;
     clearTimeout(reader.timer);
     reader.job = undefined;
-    if (job?.allowance !== undefined && reader.isReady) {
-      job.allowance.leftMs -= monotonicClock.now() - reader.begunAt;
+    if (job !== undefined && reader.isReady) {
+      const took = monotonicClock.now() - reader.begunAt;
+      if (job.allowance !== undefined) job.allowance.leftMs -= took;
+      if (job.holder !== undefined) usage.add(job.holder, took);
     }
     return job;
   }
@@ -157,20 +166,35 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
   function goOn(): void {
     if (closed) return;
     for (const reader of readers) {
-      if (waiting.length === 0) return;
       if (!reader.isReady || reader.job !== undefined) continue;
-      reader.job = takeNext(waiting);
+      reader.job = takeNext();
+      if (reader.job === undefined) return;
       ask(reader);
     }
     while (readers.size < processes) {
-      const job = takeNext(waiting);
+      const job = takeNext();
       if (job === undefined) return;
       start(job);
     }
   }
 
+  /** The holder that has used least lately comes first, one task at a time; those that have used much share one process. */
+  function takeNext(): Job | undefined {
+    const busy = [...readers].flatMap(({ job }) => job?.holder ?? []);
+    const isCrowded = processes > 1 && busy.some((holder) => usage.of(holder) > muchMs);
+    let next: { readonly place: number; readonly used: number } | undefined;
+    for (const [place, { holder }] of waiting.entries()) {
+      const used = holder === undefined ? -1 : usage.of(holder);
+      if (next !== undefined && used >= next.used) continue;
+      if (holder !== undefined && processes > 1 && busy.includes(holder)) continue;
+      if (isCrowded && used > muchMs) continue;
+      next = { place, used };
+    }
+    return next && waiting.splice(next.place, 1)[0];
+  }
+
   return {
-    async run<Input, Output>(task: Task<Input, Output>, input: Input, { allowance, signal }: RunLimits = {}) {
+    async run<Input, Output>(task: Task<Input, Output>, input: Input, { allowance, signal, holder }: RunLimits = {}) {
       if (closed || signal?.aborted === true) throw new ParserError('given_up');
       if (waiting.length >= mostWaiting) throw new ParserError('busy');
       return new Promise<Output>((resolve, reject) => {
@@ -182,6 +206,7 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
         const job: Job = {
           question: { name: task.name, input },
           allowance,
+          holder,
           isOver: false,
           settle(result) {
             if (job.isOver) return;
@@ -205,16 +230,6 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
       await Promise.all(exits);
     },
   };
-}
-
-/** The one whose purpose has taken least so far: a site that takes long waits behind all others. */
-function takeNext(waiting: Job[]): Job | undefined {
-  const left = ({ allowance }: Job) => allowance?.leftMs ?? Number.POSITIVE_INFINITY;
-  const next = waiting.reduce((best, job, place) => {
-    const soFar = waiting[best];
-    return soFar !== undefined && left(job) > left(soFar) ? place : best;
-  }, 0);
-  return waiting.splice(next, 1)[0];
 }
 
 /** While it works, the service waits for it. */

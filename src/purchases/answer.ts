@@ -23,12 +23,10 @@ const sellerAnswer = z.object({
   encoding: z
     .enum(['utf8', 'base64'])
     .meta({ description: 'How `body` is written: text as it is, other bytes in base64.' }),
-  truncated: z
-    .boolean()
-    .meta({
-      description:
-        'Whether this is only the beginning of the body: it was longer than 1 MiB, or less of it was kept for the same request again.',
-    }),
+  truncated: z.boolean().meta({
+    description:
+      'Whether this is only the beginning of the body: it was longer than 1 MiB, or less of it was kept for the same request again.',
+  }),
 });
 
 const saidReceipt = receipt

@@ -16,10 +16,10 @@ export function limitSearch(merchants: MerchantSearch): SharedSearch {
   const places = createPlaces(limits);
   return {
     of: (holder) => ({
-      async *search(...asked) {
+      async *search(website, query, signal, how = {}) {
         const place = places.enter(holder);
         try {
-          yield* merchants.search(...asked);
+          yield* merchants.search(website, query, signal, { ...how, holder: holder.caller });
         } finally {
           place.leave();
         }

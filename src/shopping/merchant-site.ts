@@ -44,6 +44,8 @@ export interface MerchantAnswer {
 export interface SiteParts {
   readonly outgoing: Outgoing;
   readonly parser: Parser;
+  /** Whom it is read for: readers take turns. */
+  readonly holder?: string | undefined;
   readonly robots: RobotsBook;
   readonly agent: ShoppingAgent;
 }
@@ -59,7 +61,7 @@ const redirects = new Set([301, 302, 303, 307, 308]);
 
 /** Looks at the robots.txt first: without it nothing else may be read. */
 export async function openSite(
-  { outgoing, parser, robots, agent }: SiteParts,
+  { outgoing, parser, holder, robots, agent }: SiteParts,
   website: Website,
   signal: AbortSignal,
 ): Promise<MerchantSite> {
@@ -68,7 +70,7 @@ export async function openSite(
 
   async function read<Input, Output>(task: Task<Input, Output>, input: Input): Promise<Output> {
     try {
-      return await parser.run(task, input, { allowance, signal });
+      return await parser.run(task, input, { allowance, signal, holder });
     } catch (error) {
       throw toTrouble(error);
     }

@@ -19,7 +19,13 @@ export interface MerchantSearch {
    * Gives products as they are found. Throws a problem when the site could not be searched. Whoever stops reading, or gives
    * the signal, ends all work for it. Whoever is going to order asks in one way only, the one whose names the shop knows.
    */
-  search(website: Website, query: string, signal: AbortSignal, onlyBy?: string): AsyncGenerator<Product>;
+  search(website: Website, query: string, signal: AbortSignal, how?: HowToSearch): AsyncGenerator<Product>;
+}
+
+export interface HowToSearch {
+  readonly onlyBy?: string | undefined;
+  /** Whom it is for. */
+  readonly holder?: string | undefined;
 }
 
 export interface MerchantSearchParts {
@@ -58,9 +64,9 @@ export function createMerchantSearch({
     website: Website,
     query: string,
     signal: AbortSignal,
-    onlyBy: string | undefined,
+    { onlyBy, holder }: HowToSearch,
   ): AsyncGenerator<Product> {
-    const site = await openSite({ outgoing, parser, robots, agent: agent() }, website, signal);
+    const site = await openSite({ outgoing, parser, holder, robots, agent: agent() }, website, signal);
     const { origin, name: siteName } = site;
     const known = onlyBy === undefined ? kinds.get(website.name) : platforms.find(({ name }) => name === onlyBy);
     // What the site was an hour ago it mostly still is. If not, it is asked in every other way.
@@ -90,7 +96,8 @@ export function createMerchantSearch({
   }
 
   return {
-    async *search(website, query, signal, onlyBy) {
+    async *search(website, query, signal, how = {}) {
+      const { onlyBy } = how;
       const kept = onlyBy === undefined ? answers.get(answerKey(website, query)) : undefined;
       if (kept !== undefined) {
         yield* kept;
@@ -107,7 +114,7 @@ export function createMerchantSearch({
       let given = 0;
       try {
         signal.throwIfAborted();
-        for await (const product of searchNow(website, query, over.signal, onlyBy)) {
+        for await (const product of searchNow(website, query, over.signal, how)) {
           given++;
           yield product;
         }

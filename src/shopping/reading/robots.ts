@@ -36,7 +36,7 @@ function parseRobots(text: string, agent: string): readonly RobotsRule[] {
   const forAll: RobotsRule[] = [];
   let named = false;
   let heading = false;
-  let reads: RobotsRule[][] = [];
+  let reads = new Set<RobotsRule[]>();
   for (const line of text.replace(/^\ufeff/, '').split(/\r\n|\r|\n/)) {
     const content = line.split('#', 1)[0] ?? '';
     const colon = content.indexOf(':');
@@ -44,13 +44,13 @@ function parseRobots(text: string, agent: string): readonly RobotsRule[] {
     const field = content.slice(0, colon).trim().toLowerCase();
     const value = content.slice(colon + 1).trim();
     if (field === 'user-agent') {
-      if (!heading) reads = [];
+      if (!heading) reads = new Set();
       heading = true;
       const token = /^(?:[A-Za-z_-]+|\*)/.exec(value)?.[0]?.toLowerCase();
       if (token === agent.toLowerCase()) {
         named = true;
-        reads.push(forUs);
-      } else if (token === '*') reads.push(forAll);
+        reads.add(forUs);
+      } else if (token === '*') reads.add(forAll);
     } else if (field === 'allow' || field === 'disallow') {
       heading = false;
       // An empty pattern matches nothing.
