@@ -7,8 +7,6 @@
  */
 export const dailyCaps = {
   invoices: { most: 1_000, named: 'invoices' },
-  /** Deliveries to webhooks that new invoices may cause, at both sides: each webhook multiplies what is kept. */
-  invoiceDeliveries: { most: 3_000, named: 'deliveries of invoice events to webhooks' },
   fundingLinks: { most: 500, named: 'funding links' },
   keys: { most: 500, named: 'API keys' },
   /** For each network, so that a thief elsewhere cannot keep the owner out. Once a minute is 1,440. */

@@ -4,7 +4,6 @@ import type { Queryable, Transaction } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { newId, randomBase62 } from '../ids.ts';
-import { countListeners } from '../ledger/event-subscriptions.ts';
 import type { Amount } from '../money/amount.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { recordInvoiceEvent } from './answer.ts';
@@ -52,18 +51,8 @@ export async function createInvoice(
     ],
   );
   const invoice = await findInvoice(tx, id, caller.accountId);
-  await countDeliveries(tx, caller, invoice);
   await recordInvoiceEvent(tx, parts, 'invoice.created', invoice);
   return invoice;
-}
-
-/** Creating and cancelling an invoice costs nothing, and each webhook of either side receives both events. `invoice.paid` is paid for. */
-async function countDeliveries(tx: Transaction, caller: Caller, { senderId, recipientId }: Invoice): Promise<void> {
-  const told = await countListeners(tx, {
-    accountIds: recipientId === null ? [senderId] : [senderId, recipientId],
-    types: ['invoice.created', 'invoice.cancelled'],
-  });
-  await countToday(tx, caller, 'invoiceDeliveries', told);
 }
 
 /** One's own email counts before it is verified too: afterwards one would have asked oneself. */

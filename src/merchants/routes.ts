@@ -236,7 +236,8 @@ function changeRoute({ once, outgoing }: MerchantParts): Route {
       return once({ caller, idempotency: undefined }, async (tx) => {
         // Orders would go on being sent to where a revoked key has led them.
         await requireLiveKey(tx, caller);
-        await countToday(tx, caller, 'domains');
+        // Taking it back is always possible, also after a thief has used up the cap.
+        if (body.ordersUrl !== null) await countToday(tx, caller, 'domains');
         await setOrdersUrl(tx, { accountId, domain: name, ordersUrl: body.ordersUrl });
         const details = { domain: name, ordersHost: body.ordersUrl === null ? null : new URL(body.ordersUrl).host };
         await recordAudit(tx, { accountId, action: 'merchant.changed', by: actor(caller, ip), details });

@@ -38,6 +38,8 @@ export interface Offer {
 
 /** More than this nobody reads. */
 const mostOffers = 50;
+/** What is accepted is kept for ever. In a header there is no room for more. */
+const longestOffer = 16_384;
 
 /** What the 402 asks for: the second version is in a header, the first in the body. Undefined when it is neither. */
 export async function readDemand(
@@ -52,7 +54,10 @@ export async function readDemand(
 function toDemand(said: unknown, version: X402Version): Demand | undefined {
   if (!isRecord(said) || said['x402Version'] !== version || !Array.isArray(said['accepts'])) return undefined;
   const { accepts, resource, extensions } = said;
-  const offers = (accepts as unknown[]).slice(0, mostOffers).filter(isRecord);
+  const offers = (accepts as unknown[])
+    .slice(0, mostOffers)
+    .filter(isRecord)
+    .filter((offer) => JSON.stringify(offer).length <= longestOffer);
   return {
     version,
     offers,

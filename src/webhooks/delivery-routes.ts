@@ -63,7 +63,8 @@ function listRoute(db: Queryable): Route {
       path: '/webhooks/deliveries',
       tag: 'Webhooks',
       summary: 'The delivery log',
-      description: 'What was sent to your webhooks, or is about to be. Kept for 30 days.',
+      description:
+        'What was sent to your webhooks, or is about to be. Kept for 30 days, and no more than the newest 20,000.',
       auth: 'key',
       scope: 'read',
       query: pageQuery.extend({

@@ -3,7 +3,7 @@ import type { Queryable, Transaction } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
 import { requireLiveKey } from '../http/require-live-key.ts';
 import { newId } from '../ids.ts';
-import { type Subscription, setSubscriptions } from '../ledger/event-subscriptions.ts';
+import { setSubscriptions } from '../ledger/event-subscriptions.ts';
 import type { Secrets } from '../secrets.ts';
 import { webhookErrors } from './errors.ts';
 
@@ -106,10 +106,13 @@ async function holdWebhooks(tx: Transaction, accountId: bigint): Promise<void> {
 }
 
 async function subscribe(tx: Transaction, accountId: bigint): Promise<void> {
-  const { rows } = await tx.query<Subscription>(
-    `SELECT type, count(*)::integer AS listeners FROM webhooks, unnest(events) type
-      WHERE account_id = $1 AND status = 'active' GROUP BY type ORDER BY type`,
+  const { rows } = await tx.query<{ type: string }>(
+    "SELECT DISTINCT unnest(events) AS type FROM webhooks WHERE account_id = $1 AND status = 'active' ORDER BY 1",
     [accountId],
   );
-  await setSubscriptions(tx, accountId, rows);
+  await setSubscriptions(
+    tx,
+    accountId,
+    rows.map(({ type }) => type),
+  );
 }

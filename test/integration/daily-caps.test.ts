@@ -223,19 +223,21 @@ test('two instances at the last place: one of them writes', async () => {
 });
 
 describe('what takes something back', () => {
-  test('is never refused: keys, webhooks, addresses and the allow-list', async () => {
+  test('is never refused: keys, webhooks, domains, addresses and the allow-list', async () => {
     const ada = await service.client.register();
     const { client } = service;
+    await client.post('/shopping/merchants', { website: 'back.example.com' }, ada.key);
     const key = await client.post('/account/keys', { name: 'Agent' }, ada.key);
     const webhook = await client.post('/webhooks', { url: 'https://example.com/', events: ['payment.sent'] }, ada.key);
     await client.post('/account/withdrawal-addresses', { address: address(9) }, ada.key);
     await client.patch('/account', { withdrawalAddress: address(9), shippingAddress: '1 Main Street' }, ada.key);
     await client.request('PUT', '/account/withdrawal-addresses/allow-list', { key: ada.key, body: { enabled: true } });
     await client.request('PUT', '/account/withdrawal-addresses/allow-list', { key: ada.key, body: { enabled: false } });
-    for (const kind of ['keys', 'webhooks', 'settings'] as const) await leave(ada, kind, 0);
+    for (const kind of ['keys', 'webhooks', 'domains', 'settings'] as const) await leave(ada, kind, 0);
     for (const [method, path, body] of [
       ['DELETE', `/account/keys/${key.body.id}`, undefined],
       ['DELETE', `/webhooks/${webhook.body.id}`, undefined],
+      ['PATCH', '/shopping/merchants/back.example.com', { ordersUrl: null }],
       ['DELETE', `/account/withdrawal-addresses/${address(9)}`, undefined],
       ['PATCH', '/account', { withdrawalAddress: null, shippingAddress: null }],
       ['PUT', '/account/withdrawal-addresses/allow-list', { enabled: true }],
@@ -294,21 +296,6 @@ describe('webhooks', () => {
     await db().query("UPDATE webhook_deliveries SET status = 'failed', finished_at = now() WHERE id = $1", [body.id]);
     await leave(ada, 'webhookRetries', 0);
     expectRefused(await service.client.post(`/webhooks/deliveries/${body.id}/retry`, undefined, ada.key));
-  });
-
-  test('of both sides count when somebody is sent an invoice, for its sender', async () => {
-    const [{ ada }, { ada: bob }] = [await withWebhook(), await withWebhook()];
-    // Two types at each side.
-    const scope = await leave(ada, 'invoiceDeliveries', 4);
-    const invoice = { toHandle: bob.handle, amount: 1, currency: 'USDC', description: 'Rent' };
-    const replies = await Promise.all([1, 2].map(() => service.client.post('/invoices', invoice, ada.key)));
-    expect(replies.map(({ status }) => status).toSorted()).toEqual([201, 429]);
-    expect(await countOf(scope)).toBe(dailyCaps.invoiceDeliveries.most);
-    // To somebody without webhooks as many as before, less those of one's own.
-    const own = await leave(ada, 'invoiceDeliveries', 2);
-    const carl = await service.client.register();
-    expect((await service.client.post('/invoices', { ...invoice, toHandle: carl.handle }, ada.key)).status).toBe(201);
-    expect(await countOf(own)).toBe(dailyCaps.invoiceDeliveries.most);
   });
 });
 

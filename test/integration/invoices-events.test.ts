@@ -23,13 +23,7 @@ async function callerWith(atomic: bigint) {
   const [owner] = await createOwners(db, 1);
   if (owner === undefined) throw new Error('nobody was created');
   if (atomic > 0n) await fund(ledger, [owner], atomic);
-  await db.transaction((tx) =>
-    setSubscriptions(
-      tx,
-      owner.id,
-      everything.map((type) => ({ type, listeners: 1 })),
-    ),
-  );
+  await db.transaction((tx) => setSubscriptions(tx, owner.id, everything));
   const { rows } = await db.query<{ handle: string; email: string }>(
     'SELECT handle, email FROM accounts WHERE id = $1',
     [owner.id],

@@ -219,6 +219,32 @@ describe('the log', () => {
   });
 });
 
+describe('the log of one account', () => {
+  it('holds its newest 20,000, and everything that still waits', async () => {
+    const { db } = world;
+    const { id, webhookId } = await world.addPayer(receiver);
+    await db.query(
+      `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_id, event, body, status, created_at, finished_at, due_at)
+       SELECT 'dlv_' || lpad(n::text, 6, '0'), $1, $2, 'evt', 'payment.sent', '{}',
+              CASE n WHEN 1 THEN 'pending' ELSE 'delivered' END, now(), CASE n WHEN 1 THEN NULL ELSE now() END, now() + interval '1 day'
+         FROM generate_series(1, 20010) n`,
+      [id, webhookId],
+    );
+    await db.query(
+      "INSERT INTO webhook_attempts (delivery_id, number, attempted_at, duration_ms) SELECT 'dlv_00000' || n, 1, now(), 1 FROM generate_series(1, 9) n",
+    );
+    await forgetDeliveries(db, systemClock);
+    const left = await db.query<{ count: number; oldest: string }>(
+      'SELECT count(*)::integer AS count, min(id) AS oldest FROM webhook_deliveries WHERE webhook_id = $1',
+      [webhookId],
+    );
+    expect(left.rows).toEqual([{ count: 20_001, oldest: 'dlv_000001' }]);
+    const attempts = await db.query("SELECT delivery_id FROM webhook_attempts WHERE delivery_id LIKE 'dlv_00000%'");
+    expect(attempts.rows).toEqual([{ delivery_id: 'dlv_000001' }]);
+    await db.query('DELETE FROM webhook_deliveries WHERE webhook_id = $1', [webhookId]);
+  });
+});
+
 describe('a process that ends in the middle', () => {
   it('has its deliveries made again by another, and each is marked once', async () => {
     other.answer = answerWith(200);
