@@ -1,7 +1,11 @@
+import { existsSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parserProgram, useParser } from '../../test/support/parser.ts';
-import { createLogger } from '../logger.ts';
+import { until } from '../../test/support/until.ts';
+import { createLogger, type Logger } from '../logger.ts';
 import { createParser, type ParserError } from './parser.ts';
 import { type Task, taskOf } from './task.ts';
 
@@ -120,9 +124,36 @@ describe('limits', () => {
   });
 });
 
-it('a program that is not there fails what was asked of it', async () => {
-  const parser = createParser({ program: new URL('./nowhere.js', parserProgram), logger: createLogger('silent') });
+it('a task whose process is killed is done by another one', async () => {
+  const begun = join(mkdtempSync(join(tmpdir(), 'paywright-test-')), 'begun');
+  const parser = createParser({ program, logger: createLogger('silent'), mostMs: 60_000, processes: 1 });
+  const pid = await parser.run(processOf, undefined);
+  const waiting = parser.run(taskOf<(file: string) => number>('wait'), begun);
+  await until('it to be begun', async () => existsSync(begun));
+  process.kill(pid, 'SIGKILL');
+  expect(await waiting).not.toBe(pid);
+  await parser.close();
+});
+
+it('so many bytes may wait, and no more', async () => {
+  const parser = createParser({ program, logger: createLogger('silent'), mostMs: 60_000, processes: 1 });
+  const endless = kindOf(parser.run(task('forever'), undefined));
+  const kinds = Array.from({ length: 17 }, () => kindOf(parser.run(echo, { bytes: Buffer.alloc(4_000_000) })));
+  expect(await Promise.race(kinds)).toBe('busy');
+  await parser.close();
+  expect((await Promise.all(kinds)).filter((kind) => kind === 'given_up')).toHaveLength(16);
+  expect(await endless).toBe('given_up');
+});
+
+it('a program that is not there fails what was asked of it, and the log says so', async () => {
+  const lines: unknown[] = [];
+  const logger = { error: (fields: unknown) => lines.push(fields) } as unknown as Logger;
+  const parser = createParser({ program: new URL('./nowhere.js', parserProgram), logger });
   expect(await kindOf(parser.run(echo, 1))).toBe('failed');
+  expect(lines).toEqual([
+    { code: 1, signal: null, task: 'echo' },
+    { code: 1, signal: null, task: 'echo' },
+  ]);
   await parser.close();
   expect(await kindOf(parser.run(echo, 1))).toBe('given_up');
 });

@@ -59,6 +59,7 @@ const usual = { processes: 2, mostMs: 2_000, mostMegabytes: 128 } as const;
 /** Starting Node and loading a few files: on a busy machine that takes a while. */
 const readyWithinMs = 30_000;
 const mostWaiting = 1_000;
+const mostWaitingBytes = 64_000_000;
 /** A holder that has used more than this lately shares one process with all others like it. */
 const muchMs = 300;
 
@@ -66,6 +67,9 @@ interface Job {
   readonly question: Question;
   readonly allowance: Allowance | undefined;
   readonly holder: string | undefined;
+  readonly bytes: number;
+  /** Whether it was begun by a process that ended through no fault of the input, as far as we know. */
+  wasTried: boolean;
   settle(result: { readonly output: unknown } | { readonly trouble: ParserTrouble }): void;
   isOver: boolean;
 }
@@ -105,8 +109,23 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
       logger.error({ err, task: reader.job?.question.name }, 'a process of the parser failed');
       end(reader, 'failed');
     });
-    // Out of memory, it aborts.
-    child.on('exit', (_code, signal) => end(reader, signal === 'SIGABRT' ? 'too_large' : 'failed'));
+    child.on('exit', (code, signal) => {
+      if (!readers.has(reader)) return;
+      // Out of memory, it aborts.
+      if (signal === 'SIGABRT') return end(reader, 'too_large');
+      logger.error({ code, signal, task: reader.job?.question.name }, 'a process of the parser ended by itself');
+      tryAgain(reader);
+      end(reader, 'failed');
+    });
+  }
+
+  /** Once, by another process: this one may have been killed for lack of memory that others use. */
+  function tryAgain(reader: Reader): void {
+    const { job } = reader;
+    if (job === undefined || job.wasTried || job.isOver) return;
+    job.wasTried = true;
+    reader.job = undefined;
+    waiting.unshift(job);
   }
 
   function hear(reader: Reader, reply: Reply): void {
@@ -196,7 +215,9 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
   return {
     async run<Input, Output>(task: Task<Input, Output>, input: Input, { allowance, signal, holder }: RunLimits = {}) {
       if (closed || signal?.aborted === true) throw new ParserError('given_up');
-      if (waiting.length >= mostWaiting) throw new ParserError('busy');
+      const bytes = sizeOf(input);
+      const held = waiting.reduce((sum, job) => sum + job.bytes, bytes);
+      if (waiting.length >= mostWaiting || held > mostWaitingBytes) throw new ParserError('busy');
       return new Promise<Output>((resolve, reject) => {
         const giveUp = () => {
           const place = waiting.indexOf(job);
@@ -207,6 +228,8 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
           question: { name: task.name, input },
           allowance,
           holder,
+          bytes,
+          wasTried: false,
           isOver: false,
           settle(result) {
             if (job.isOver) return;
@@ -230,6 +253,12 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
       await Promise.all(exits);
     },
   };
+}
+
+/** What an answer that waits to be read keeps in memory. */
+function sizeOf(input: unknown): number {
+  const { bytes } = (input ?? {}) as { readonly bytes?: unknown };
+  return bytes instanceof Uint8Array ? bytes.length : 0;
 }
 
 /** While it works, the service waits for it. */

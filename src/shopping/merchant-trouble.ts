@@ -39,10 +39,12 @@ export function toTrouble(error: unknown): MerchantTrouble {
   throw error;
 }
 
-/** That we are busy is not the site's fault; everything else is. */
+/** That we are busy, or that our own process ended, is not the site's fault; everything else is. */
 function unreadable({ kind }: ParserError): MerchantTrouble {
   if (kind === 'given_up') return new MerchantTrouble('given_up', 'The search was given up.');
   if (kind === 'busy') return new MerchantTrouble('too_slow', 'Too many pages are being read. Try again in a moment.');
+  if (kind === 'failed')
+    return new MerchantTrouble('unreachable', 'The site could not be read. Try again in a moment.');
   return new MerchantTrouble('not_offered', 'A page of the site cannot be read within reason.');
 }
 

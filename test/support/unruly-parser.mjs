@@ -1,9 +1,16 @@
 // A process of the parser whose tasks do what a hostile page might make them do.
+import { existsSync, writeFileSync } from 'node:fs';
 import { serveTasks } from '../../dist/parser/serve-tasks.js';
 
 serveTasks({
   echo: (input) => input,
   processOf: () => process.pid,
+  // The first one that does it never ends.
+  wait(file) {
+    if (existsSync(file)) return process.pid;
+    writeFileSync(file, '');
+    for (;;);
+  },
   secrets: () => [{ ...process.env }, process.argv],
   forever() {
     for (;;);

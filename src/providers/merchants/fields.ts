@@ -13,12 +13,13 @@ export function listOf(value: unknown, most = 100): readonly unknown[] {
   return Array.isArray(value) ? value.slice(0, most) : [value];
 }
 
-/** Nothing that is shown, sent or compared is longer. */
+/** Nothing that is shown, sent or compared is longer; the rest is not even looked at. */
 const longestText = 4_000;
 
 /** Text, or a number where text was meant. What neither an address nor the database can hold is no text. */
-export function textOf(value: unknown, longest = longestText): string | undefined {
+export function textOf(value: unknown): string | undefined {
   if (typeof value === 'number' && Number.isFinite(value)) return String(value);
-  if (typeof value !== 'string' || value.length > longest || value.trim() === '') return undefined;
-  return value.isWellFormed() && !value.includes('\0') ? value : undefined;
+  if (typeof value !== 'string') return undefined;
+  const text = value.length > longestText ? value.slice(0, longestText).replace(/[\ud800-\udbff]$/, '') : value;
+  return text.trim() !== '' && text.isWellFormed() && !text.includes('\0') ? text : undefined;
 }

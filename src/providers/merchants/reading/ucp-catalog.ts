@@ -23,7 +23,8 @@ function readToolResult(answer: AnswerBytes): unknown {
   if (error !== undefined || isError === true) return undefined;
   if (structuredContent !== undefined) return structuredContent;
   const [first] = listOf(content).map(fieldsOf);
-  return parseJson(textOf(first?.['text'], Number.POSITIVE_INFINITY) ?? '');
+  const text = first?.['text'];
+  return typeof text === 'string' ? parseJson(text) : undefined;
 }
 
 /** The reply itself, or the event of a stream that holds it. */

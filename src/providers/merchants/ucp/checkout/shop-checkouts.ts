@@ -33,9 +33,9 @@ export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
   });
   const freshened = createBriefMemory<true>({ clock: parts.clock, keepMs: keepProfileMs, room: 10_000 });
 
-  function open(website: Website): Promise<MerchantSite> {
+  function open(website: Website, holder?: string): Promise<MerchantSite> {
     const { outgoing, parser, robots, agent } = parts;
-    return openSite({ outgoing, parser, robots, agent: agent() }, website, AbortSignal.timeout(findWithinMs));
+    return openSite({ outgoing, parser, holder, robots, agent: agent() }, website, AbortSignal.timeout(findWithinMs));
   }
 
   async function findNow(website: Website): Promise<CheckoutPlace | undefined> {
@@ -70,7 +70,8 @@ export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
       if (known !== undefined && (freshness === 'may be remembered' || freshened.get(origin) !== undefined))
         return known;
       if (known !== undefined) freshened.set(origin, true);
-      const site = await open(website);
+      // A stranger may name any site here: none of them is read before what was asked for with money.
+      const site = await open(website, 'keys of sites');
       const profile = await readProfile(site, `${site.origin}/.well-known/ucp`);
       const found = [...listOf(profile['keys']), ...listOf(profile['signing_keys'])];
       keys.set(origin, found);
