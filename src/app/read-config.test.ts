@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { accounts } from '../accounts/feature.ts';
 import { chains } from '../chains/chains.ts';
@@ -13,7 +14,7 @@ const live = {
   PAYWRIGHT_MODE: 'live',
   DATABASE_URL: 'postgres://paywright:hunter2@db.internal/paywright?sslmode=verify-full',
   PUBLIC_URL: 'https://pay.example.com/',
-  PAYWRIGHT_SECRET: 'kT4vQ9xLm2WzR7pYc8HsD3fJb6NgA5eU',
+  PAYWRIGHT_SECRET: randomBytes(32).toString('base64'),
   DENY_LIST_FILE: 'none',
   SMTP_URL: 'smtps://user:hunter2@mail.internal',
   MAIL_FROM: 'Paywright <pay@example.com>',
@@ -23,7 +24,7 @@ const live = {
   RPC_URLS_MATIC: 'https://polygon.example.com, https://other.example.com',
 };
 
-const machine = { isRoot: false, readFile: () => 'kT4vQ9xLm2WzR7pYc8HsD3fJb6NgA5eU\n' };
+const machine = { isRoot: false, readFile: () => `${randomBytes(32).toString('base64')}\n` };
 const readLive = (env: Given, on: Partial<typeof machine> = {}) =>
   readConfig({ ...live, ...env }, features, { ...machine, ...on });
 
