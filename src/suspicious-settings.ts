@@ -11,8 +11,11 @@ export function suspiciousSettings(given: Given, variables: z.ZodRawShape): read
 function openToAll(given: Given): string[] {
   return ['DATABASE_URL', 'MIGRATION_DATABASE_URL'].flatMap((name) => {
     const url = parseUrl(given[name] ?? '');
-    if (url === undefined || url.password !== '' || url.host === '' || url.host.startsWith('%2F')) return [];
-    if (['password', 'sslcert', 'host'].some((key) => url.searchParams.has(key))) return [];
+    if (url === undefined) return [];
+    // As the driver does, a host among the options comes before the one in its place.
+    const host = url.searchParams.get('host') || decodeURIComponent(url.hostname);
+    if (host === '' || host.startsWith('/')) return [];
+    if (url.password !== '' || ['password', 'sslcert'].some((key) => url.searchParams.get(key))) return [];
     if (given['PGPASSWORD'] !== undefined || given['PGPASSFILE'] !== undefined) return [];
     return [`${name} has no password: whoever reaches the database would be let in`];
   });
@@ -23,22 +26,48 @@ function misspelt(names: readonly string[], known: readonly string[]): string[] 
   const ours = new Set(known);
   return names.flatMap((name) => {
     if (ours.has(name)) return [];
-    const meant = nearest(name, known);
+    const meant = otherNames[name.toUpperCase()] ?? nearest(name, known);
+    if (meant === undefined && name.startsWith('RPC_URLS_'))
+      return [`${name} is not a setting: there is no such chain here`];
     return meant === undefined ? [] : [`${name} is not a setting. Did you mean ${meant}?`];
   });
 }
+
+/** What others call the same thing, and slips in names that are too short to be compared: one letter away are many honest ones. */
+const otherNames: Readonly<Record<string, string>> = {
+  RPC_URLS_POL: 'RPC_URLS_MATIC',
+  RPC_URLS_POLYGON: 'RPC_URLS_MATIC',
+  RPC_URLS_ETHEREUM: 'RPC_URLS_ETH',
+  RPC_URLS_ARBITRUM: 'RPC_URLS_ARB',
+  RPC_URLS_AVALANCHE: 'RPC_URLS_AVAX',
+  RPC_URLS_OPTIMISM: 'RPC_URLS_OP',
+  TRUST_PROXY: 'TRUSTED_PROXIES',
+  TRUST_PROXIES: 'TRUSTED_PROXIES',
+  TRUSTED_PROXY: 'TRUSTED_PROXIES',
+  PROT: 'PORT',
+  PORRT: 'PORT',
+  HOSTT: 'HOST',
+  HSOT: 'HOST',
+};
 
 /** One letter in six may be wrong. */
 const lettersPerMistake = 6;
 
 function nearest(name: string, known: readonly string[]): string | undefined {
-  const most = Math.floor(name.length / lettersPerMistake);
+  const most = mostMistakes(name);
   const near = known
     .filter((one) => Math.abs(one.length - name.length) <= most)
     .map((one) => ({ one, distance: distanceBetween(name.toUpperCase(), one) }))
     .filter(({ distance }) => distance <= most)
     .sort((a, b) => a.distance - b.distance);
   return near[0]?.one;
+}
+
+/** Chains have short names: two letters away, or one of three, is another chain and not a slip. */
+function mostMistakes(name: string): number {
+  const chain = /^RPC_URLS_(.*)/.exec(name)?.[1];
+  if (chain === undefined) return Math.floor(name.length / lettersPerMistake);
+  return chain.length < 4 ? 0 : 1;
 }
 
 /** How many letters have to be changed, added, removed or swapped with their neighbour. */
@@ -64,14 +93,28 @@ function distanceBetween(one: string, other: string): number {
 
 const manyTimes = 1_000;
 
+/** What live mode takes where the schema has no number of its own, because the sandbox takes another. */
+const usualInLive: Readonly<Record<string, number>> = {
+  REGISTRATIONS_PER_DAY_PER_NETWORK: 200,
+  RATE_LIMIT_ADDRESS_PER_MINUTE: 6_000,
+  DEPOSIT_ONE_NODE_LIMIT: 1_000,
+  NANO_SETTLE_SECONDS: 60,
+};
+
 /** A limit that is a thousand times the usual one is none. */
 function enormous(given: Given, variables: z.ZodRawShape): string[] {
   return Object.keys(given).flatMap((name) => {
     const variable = variables[name];
     if (variable === undefined || !('safeParse' in variable)) return [];
-    const usual = (variable as z.ZodType).safeParse(undefined).data;
-    const chosen = (variable as z.ZodType).safeParse(given[name]).data;
-    if (typeof usual !== 'number' || typeof chosen !== 'number' || usual <= 0 || chosen < manyTimes * usual) return [];
+    const read = (text: string | undefined) => toNumber((variable as z.ZodType).safeParse(text).data);
+    const [usual, chosen] = [usualInLive[name] ?? read(undefined), read(given[name])];
+    if (usual === undefined || chosen === undefined || usual <= 0 || chosen < manyTimes * usual) return [];
     return [`${name} is ${Math.floor(chosen / usual)} times the usual ${usual}: as good as no limit`];
   });
+}
+
+/** Amounts are in millionths of a dollar. */
+function toNumber(value: unknown): number | undefined {
+  if (typeof value === 'bigint') return Number(value) / 1_000_000;
+  return typeof value === 'number' ? value : undefined;
 }

@@ -36,7 +36,7 @@ export function unsafeGround(env: Ground, given: Given, machine: Machine): reado
     ...unsafePlaces(env),
     ...unsafeAddress(env),
     ...unsafeToken(env),
-    ...unsafeSecret(env, machine),
+    ...unsafeSecret(env, given, machine),
     ...unsafeDoors(env, given, machine),
   ];
 }
@@ -74,12 +74,15 @@ function unsafePlaces({ DATABASE_URL, MIGRATION_DATABASE_URL, REDIS_URL, PUBLIC_
   return problems;
 }
 
+/** Names that no public server of names knows. */
+const insideNames = /\.(?:localhost|localdomain|local|internal|intranet|home\.arpa|home|lan|corp)$/;
+
 /** It stands in links and in what is signed, and the whole world reads it. */
 function unsafeAddress({ PUBLIC_URL }: Ground): string[] {
   const address = parseUrl(PUBLIC_URL ?? '');
   if (address === undefined) return [];
-  const host = address.hostname.replace(/^\[(.*)\]$/, '$1');
-  const isInside = isLoopback(host) || (isIP(host) !== 0 ? !isPublicAddress(host) : !host.includes('.'));
+  const host = address.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
+  const isInside = isIP(host) !== 0 ? !isPublicAddress(host) : !host.includes('.') || insideNames.test(host);
   return [
     ...(address.username !== '' || address.password !== ''
       ? ['PUBLIC_URL is unsafe: it must not hold a password']
@@ -88,33 +91,64 @@ function unsafeAddress({ PUBLIC_URL }: Ground): string[] {
   ];
 }
 
+/** On Polygon. Each is worth something else than a euro. */
+const otherTokens = {
+  USDC: chains[homeChain].tokens.USDC,
+  'USDC.e': '0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174',
+  USDT: '0xc2132D05D31c914a87C6611C10748AEb04B58e8F',
+  DAI: '0x8f3Cf7ad23Cd3CaDbD9735AFf958023239c6A063',
+  WETH: '0x7ceB23fD6bC0adD59E62ac25578270cFf1b9f619',
+  WBTC: '0x1BFD67037B42Cf73acF2047067bd4F2C47D9BfD6',
+  WPOL: '0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270',
+};
+
 function unsafeToken({ EURC_ADDRESS_MATIC: address }: Ground): string[] {
   if (address === undefined) return [];
   if (BigInt(address) === 0n) return ['EURC_ADDRESS_MATIC is unsafe: there is no contract at the zero address'];
-  const isUsdc = BigInt(address) === BigInt(chains[homeChain].tokens.USDC);
-  return isUsdc ? ['EURC_ADDRESS_MATIC is unsafe: it is the address of USDC'] : [];
+  const other = Object.entries(otherTokens).find(([, token]) => BigInt(token) === BigInt(address))?.[0];
+  return other === undefined ? [] : [`EURC_ADDRESS_MATIC is unsafe: it is the address of ${other}`];
 }
 
-function unsafeSecret(env: Ground, machine: Machine): string[] {
+function unsafeSecret(env: Ground, given: Given, machine: Machine): string[] {
   if (env.PAYWRIGHT_SECRET === undefined && env.PAYWRIGHT_SECRET_FILE === undefined) {
     return ['PAYWRIGHT_SECRET is missing: it protects API keys and the wallet seed (or PAYWRIGHT_SECRET_FILE)'];
   }
   // The one that goes may be a bad one, which may be why it goes.
   return [
-    ...sharedSecret(env),
+    ...sharedSecret(env, given, machine),
     ...guessableSetting('PAYWRIGHT_SECRET', env.PAYWRIGHT_SECRET, env.PAYWRIGHT_SECRET_FILE, machine),
     ...guessableSetting('PAYWRIGHT_SECRET_NEXT', env.PAYWRIGHT_SECRET_NEXT, env.PAYWRIGHT_SECRET_NEXT_FILE, machine),
   ];
 }
 
-/** Whoever may read the configuration of a database would have it. */
-function sharedSecret({ PAYWRIGHT_SECRET: secret, ...env }: Ground): string[] {
-  return (['DATABASE_URL', 'MIGRATION_DATABASE_URL', 'REDIS_URL'] as const).flatMap((name) => {
-    const password = parseUrl(env[name] ?? '')?.password ?? '';
-    return password !== '' && [password, decodeText(password)].includes(secret ?? '')
-      ? [`PAYWRIGHT_SECRET is unsafe: it is the password of ${name}`]
-      : [];
+/** Everybody who can read the configuration of a database would have the secret. */
+function sharedSecret(env: Ground, given: Given, machine: Machine): string[] {
+  const passwords = [
+    ...(['DATABASE_URL', 'MIGRATION_DATABASE_URL', 'REDIS_URL'] as const).map((from) => {
+      const url = parseUrl(env[from] ?? '');
+      const written = url?.password ?? '';
+      return { from, values: [written, decodeText(written), ...(url?.searchParams.getAll('password') ?? [])] };
+    }),
+    { from: 'PGPASSWORD', values: [given['PGPASSWORD'] ?? ''] },
+  ];
+  return (['PAYWRIGHT_SECRET', 'PAYWRIGHT_SECRET_NEXT'] as const).flatMap((name) => {
+    const { setting, secret } = readSecret(env, name, machine);
+    return passwords
+      .filter(({ values }) => secret !== '' && values.some((value) => value.trim() === secret))
+      .map(({ from }) => `${setting} is unsafe: it is the password of ${from}`);
   });
+}
+
+/** Empty where it is not given or cannot be read, which is refused elsewhere. */
+function readSecret(env: Ground, name: 'PAYWRIGHT_SECRET' | 'PAYWRIGHT_SECRET_NEXT', { readFile }: Machine) {
+  const file = env[`${name}_FILE`];
+  const given = env[name];
+  if (given !== undefined || file === undefined) return { setting: name, secret: given?.trim() ?? '' };
+  try {
+    return { setting: `${name}_FILE`, secret: readFile(file).trim() };
+  } catch {
+    return { setting: `${name}_FILE`, secret: '' };
+  }
 }
 
 function decodeText(text: string): string {
@@ -158,7 +192,8 @@ function unsafeDoors(env: Ground, given: Given, { isRoot }: Machine): string[] {
   if (given['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
     problems.push('NODE_TLS_REJECT_UNAUTHORIZED=0 is unsafe: certificates would not be checked');
   }
-  const options = /--(?:inspect|insecure-http-parser)[a-z-]*/.exec(given['NODE_OPTIONS'] ?? '')?.[0];
+  // Node reads an underscore in the name of an option as a dash.
+  const options = /--(?:inspect|insecure[-_]http[-_]parser)[a-z_-]*/.exec(given['NODE_OPTIONS'] ?? '')?.[0];
   if (options !== undefined) problems.push(`NODE_OPTIONS is unsafe: ${options} opens the process to others`);
   if (isRoot) problems.push('The user is unsafe: run it as one of its own, not as root');
   return problems;

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { accounts } from '../accounts/feature.ts';
 import { chains } from '../chains/chains.ts';
@@ -13,7 +14,7 @@ const live = {
   PAYWRIGHT_MODE: 'live',
   DATABASE_URL: 'postgres://paywright:hunter2@db.internal/paywright?sslmode=verify-full',
   PUBLIC_URL: 'https://pay.example.com/',
-  PAYWRIGHT_SECRET: 'kT4vQ9xLm2WzR7pYc8HsD3fJb6NgA5eU',
+  PAYWRIGHT_SECRET: randomBytes(32).toString('base64'),
   DENY_LIST_FILE: 'none',
   SMTP_URL: 'smtps://user:hunter2@mail.internal',
   MAIL_FROM: 'Paywright <pay@example.com>',
@@ -23,7 +24,7 @@ const live = {
   RPC_URLS_MATIC: 'https://polygon.example.com, https://other.example.com',
 };
 
-const machine = { isRoot: false, readFile: () => 'kT4vQ9xLm2WzR7pYc8HsD3fJb6NgA5eU\n' };
+const machine = { isRoot: false, readFile: () => `${randomBytes(32).toString('base64')}\n` };
 const readLive = (env: Given, on: Partial<typeof machine> = {}) =>
   readConfig({ ...live, ...env }, features, { ...machine, ...on });
 
@@ -171,9 +172,29 @@ describe('live mode', () => {
     [{ PUBLIC_URL: 'https://10.0.0.7' }, 'PUBLIC_URL is unsafe: nobody outside of your network'],
     [{ PUBLIC_URL: 'https://[::1]:8402' }, 'PUBLIC_URL is unsafe: nobody outside'],
     [{ PUBLIC_URL: 'https://payments' }, 'PUBLIC_URL is unsafe: nobody outside'],
+    ...[
+      'localhost.',
+      'pay.localhost',
+      'pay.',
+      '10.0.0.5.',
+      'pay.local',
+      'pay.internal',
+      'pay.home.arpa',
+      'PAY.LAN',
+    ].map((host) => [{ PUBLIC_URL: `https://${host}` }, 'PUBLIC_URL is unsafe: nobody outside'] as const),
+    [
+      { EURC_ADDRESS_MATIC: '0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174' },
+      'EURC_ADDRESS_MATIC is unsafe: it is the address of USDC.e',
+    ],
+    [
+      { EURC_ADDRESS_MATIC: '0x8f3cf7ad23cd3cadbd9735aff958023239c6a063' },
+      'EURC_ADDRESS_MATIC is unsafe: it is the address of DAI',
+    ],
     [{ EURC_ADDRESS_MATIC: `0x${'0'.repeat(40)}` }, 'EURC_ADDRESS_MATIC is unsafe: there is no contract'],
     [{ EURC_ADDRESS_MATIC: chains.MATIC.tokens.USDC.toLowerCase() }, 'EURC_ADDRESS_MATIC is unsafe: it is the address'],
     [{ NODE_OPTIONS: '--max-old-space-size=4096 --inspect=0.0.0.0' }, 'NODE_OPTIONS is unsafe: --inspect opens'],
+    [{ NODE_OPTIONS: '--insecure_http_parser' }, 'NODE_OPTIONS is unsafe: --insecure_http_parser opens'],
+    [{ NODE_OPTIONS: '--inspect_brk=0.0.0.0:9229' }, 'NODE_OPTIONS is unsafe: --inspect_brk opens'],
     [{ NODE_OPTIONS: '--insecure-http-parser' }, 'NODE_OPTIONS is unsafe: --insecure-http-parser opens'],
     [{ TRUSTED_PROXIES: '104.0.0.0/7' }, 'TRUSTED_PROXIES is unsafe'],
     [
@@ -256,6 +277,100 @@ describe('live mode', () => {
     }
     expect(readLive({ DATABASE_URL: 'postgres://paywright@127.0.0.1/d', PGPASSWORD: 'p' }).warnings).toEqual([]);
     expect(readConfig({ PUBLC_URL: 'https://pay.example.com' }).warnings).toEqual([]);
+  });
+
+  test('the secret is not the password of a database, however either is given', () => {
+    const shared = String(live.PAYWRIGHT_SECRET);
+    const encoded = encodeURIComponent(shared);
+    const inUrl = { DATABASE_URL: `postgres://p:${encoded}@127.0.0.1/p` };
+    const inQuery = { DATABASE_URL: `postgres://p@127.0.0.1/p?password=${encoded}` };
+    const inEnvironment = { DATABASE_URL: 'postgres://p@127.0.0.1/p', PGPASSWORD: shared };
+    const another = randomBytes(32).toString('base64');
+    const holders = {
+      PAYWRIGHT_SECRET: {},
+      PAYWRIGHT_SECRET_FILE: { PAYWRIGHT_SECRET: '', PAYWRIGHT_SECRET_FILE: '/run/secret' },
+      PAYWRIGHT_SECRET_NEXT: { PAYWRIGHT_SECRET: another, PAYWRIGHT_SECRET_NEXT: shared },
+      PAYWRIGHT_SECRET_NEXT_FILE: { PAYWRIGHT_SECRET: another, PAYWRIGHT_SECRET_NEXT_FILE: '/run/secret' },
+    };
+    for (const [name, holder] of Object.entries(holders)) {
+      for (const place of [inUrl, inQuery, inEnvironment]) {
+        const from = 'PGPASSWORD' in place ? 'PGPASSWORD' : 'DATABASE_URL';
+        expect(() => readLive({ ...holder, ...place }, { readFile: () => `${shared}\n` })).toThrow(
+          `\n  - ${name} is unsafe: it is the password of ${from}`,
+        );
+      }
+      expect(readLive(holder, { readFile: () => `${shared}\n` }).mode).toBe('live');
+    }
+  });
+
+  test('tells of limits that are none, also of amounts and of those that depend on the mode', () => {
+    const warningsOf = (env: Given) => readLive(env).warnings;
+    expect(warningsOf({ REGISTRATIONS_PER_DAY_PER_NETWORK: '1000000000' })).toEqual([
+      'REGISTRATIONS_PER_DAY_PER_NETWORK is 5000000 times the usual 200: as good as no limit',
+    ]);
+    expect(warningsOf({ NANO_CREDIT_PER_PAYER: '1000000' })).toEqual([
+      'NANO_CREDIT_PER_PAYER is 1000000 times the usual 1: as good as no limit',
+    ]);
+    expect(warningsOf({ REGISTRATIONS_PER_DAY_PER_NETWORK: '5000', NANO_CREDIT_PER_PAYER: '50' })).toEqual([]);
+    expect(warningsOf({ RATE_LIMIT_ADDRESS_PER_MINUTE: '1000000', DEPOSIT_ONE_NODE_LIMIT: '100000' })).toEqual([]);
+  });
+
+  test('tells of a database without a password, however its address is written', () => {
+    const isOpen = (env: Given) =>
+      readLive(env).warnings.some((line) => line.startsWith('DATABASE_URL has no password'));
+    for (const url of [
+      'postgres:///p?host=db.internal&user=p&sslmode=verify-full',
+      'postgres://p@x/p?host=db.internal&sslmode=verify-full',
+      'postgres://p:@db.internal/p?sslmode=verify-full&password=',
+    ]) {
+      expect(isOpen({ DATABASE_URL: url }), url).toBe(true);
+      expect(isOpen({ DATABASE_URL: url, PGPASSWORD: 'p' }), url).toBe(false);
+      expect(isOpen({ DATABASE_URL: url, PGPASSFILE: '/run/pgpass' }), url).toBe(false);
+    }
+    for (const url of [
+      'postgres:///p?host=/var/run/postgresql',
+      'postgres:///p?host=db.internal&password=p&sslmode=verify-full',
+    ]) {
+      expect(isOpen({ DATABASE_URL: url }), url).toBe(false);
+    }
+  });
+
+  test.each([
+    ['RPC_URLS_POL', 'RPC_URLS_MATIC'],
+    ['RPC_URLS_POLYGON', 'RPC_URLS_MATIC'],
+    ['RPC_URLS_OPTIMISM', 'RPC_URLS_OP'],
+    ['RPC_URLS_MATI', 'RPC_URLS_MATIC'],
+    ['RPC_URL_MATIC', 'RPC_URLS_MATIC'],
+    ['TRUST_PROXY', 'TRUSTED_PROXIES'],
+    ['TRUSTED_PROXY', 'TRUSTED_PROXIES'],
+    ['PROT', 'PORT'],
+    ['HOSTT', 'HOST'],
+  ])('%s was to be %s', (name, meant) => {
+    expect(readLive({ [name]: 'x' }).warnings).toEqual([`${name} is not a setting. Did you mean ${meant}?`]);
+  });
+
+  test.each(['RPC_URLS_BNB', 'RPC_URLS_BSC', 'RPC_URLS_SOL', 'RPC_URLS_ETC', 'RPC_URLS_BERA'])(
+    'has no chain for %s, and suggests none',
+    (name) => {
+      expect(readLive({ [name]: 'x' }).warnings).toEqual([`${name} is not a setting: there is no such chain here`]);
+    },
+  );
+
+  test.each([
+    'HOSTS',
+    'HOSTNAME',
+    'HOME',
+    'PATH',
+    'PWD',
+    'TERM',
+    'LANG',
+    'POST',
+    'PORTS',
+    'PORT_HTTP',
+    'PAYWRIGHT_PORT',
+    'DATABASE_PRIVATE_URL',
+  ])('%s belongs to others', (name) => {
+    expect(readLive({ [name]: 'x' }).warnings).toEqual([]);
   });
 
   test('does not run as root', () => {
