@@ -114,6 +114,39 @@ describe('what is free', () => {
   });
 });
 
+describe('a call that is paid for', () => {
+  const asksAfter = (ms: number) => {
+    seller.answer = ({ path, payment }, response) => {
+      if (path.startsWith('/down')) response.writeHead(503).end('down');
+      else if (payment === undefined) setTimeout(() => demand(response, termsOf(seller, { amount: '1' })), ms);
+      else response.end('goods');
+    };
+  };
+  const down = seller.url.replace('/paid', '/down');
+
+  test('takes no place of what is free, however many are under way', async () => {
+    const key = await newAccount(5);
+    asksAfter(2_000);
+    const replies = await Promise.all(Array.from({ length: 150 }, () => pay(key)));
+    expect(replies.filter(({ status }) => status === 429)).toEqual([]);
+  });
+
+  test('is not refused because a seller was away, and a seller that is away is not asked without end', async () => {
+    const key = await newAccount(5);
+    asksAfter(0);
+    for (let round = 0; round < 15; round++) {
+      const replies = await Promise.all(Array.from({ length: 10 }, () => pay(key, { url: down })));
+      expect(replies.map(({ body }) => body.status)).toEqual(Array.from({ length: 10 }, () => 503));
+      if (round === 12) expect((await pay(key)).body).toMatchObject({ status: 200, body: 'goods' });
+    }
+    seller.asked.length = 0;
+    const refused = await pay(key, { url: down });
+    expect(refused).toMatchObject({ status: 429, body: { code: 'too_many_failed_calls' } });
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(600);
+    expect(seller.asked).toEqual([]);
+  });
+});
+
 describe('an answer that was paid for', () => {
   const long = 'y'.repeat(600_000);
   const sells = (amount: string) => {
