@@ -47,6 +47,9 @@ test.each([
   'X-Real-IP',
   'CF-Connecting-IP',
   'X-Original-URL',
+  'X-HTTP-Method-Override',
+  'Remote-User',
+  'Proxy',
 ])('%s is not the caller’s to set', async (name) => {
   seller.asked.length = 0;
   expect(await pay(rich, { headers: { [name]: 'somebody else' } })).toMatchObject({
@@ -55,6 +58,18 @@ test.each([
   });
   expect(seller.asked).toEqual([]);
 });
+
+test.each(['X_Forwarded_For', 'X-Forwarded_For', 'User_Agent', 'x.real.ip'])(
+  '%s is no name of a header',
+  async (name) => {
+    seller.asked.length = 0;
+    expect(await pay(rich, { headers: { [name]: 'somebody else' } })).toMatchObject({
+      status: 400,
+      body: { code: 'invalid_request', errors: [{ path: `headers.${name}` }] },
+    });
+    expect(seller.asked).toEqual([]);
+  },
+);
 
 describe('what is free', () => {
   test('is answered whole, and again in short under the same key', async () => {
