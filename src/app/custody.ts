@@ -95,19 +95,20 @@ async function chooseProvider(parts: CustodyParts, networks: Networks) {
 const livePollMs = 4_000;
 
 async function liveChains({ rpcUrls, eurcOnPolygon }: Config): Promise<ReadonlyMap<ChainId, NetworkSettings>> {
-  const witness = await lookUpWitnesses([...rpcUrls.values()].flat());
-  return new Map(
-    Array.from(rpcUrls, ([id, urls]) => [
+  const settings = Array.from(
+    rpcUrls,
+    async ([id, urls]): Promise<[ChainId, NetworkSettings]> => [
       id,
       {
         urls,
-        witness,
+        witness: await lookUpWitnesses(urls),
         confirmations: chains[id].confirmations,
         pollMs: livePollMs,
         ...(id === homeChain && eurcOnPolygon && { tokens: [{ asset: 'EURC', address: eurcOnPolygon }] }),
       },
-    ]),
+    ],
   );
+  return new Map(await Promise.all(settings));
 }
 
 export interface CommandOptions {

@@ -5,7 +5,7 @@ import { type ChainId, chainIds, chains, homeChain } from './chains.ts';
 import { coinTokens } from './coins.ts';
 import { discreetHttp } from './discreet-transport.ts';
 import { type FeeCeiling, usualCeiling } from './fee-ceiling.ts';
-import { witnessOf } from './witness.ts';
+import { joinWitnesses, type Witness } from './witness.ts';
 
 export interface Token {
   readonly asset: Asset;
@@ -14,7 +14,7 @@ export interface Token {
 
 /** One of the addresses that a chain is reached at, and asked alone: nobody answers in its place. */
 export interface ChainNode {
-  /** Who answers there, as `witnessOf` finds it: nodes of one host are one witness, because whoever runs it runs them all. */
+  /** Who answers there, as `joinWitnesses` finds it: nodes of one host are one witness, because whoever runs it runs them all. */
   readonly host: string;
   readonly client: PublicClient;
 }
@@ -24,6 +24,7 @@ export interface Network {
   readonly id: ChainId;
   /** Asks the first node that answers. */
   readonly client: PublicClient;
+  /** Those that count as witnesses. */
   readonly nodes: readonly ChainNode[];
   /** The same chain in the same way, but of another host first. Only where there is more than one. */
   readonly reviewer?: PublicClient | undefined;
@@ -59,7 +60,7 @@ export interface NetworkSettings {
   /** Only where no block comes by itself: mines one if its time has come and there is none yet. */
   readonly letTimePass?: (client: PublicClient, until: bigint) => Promise<void>;
   /** Who answers at each of them, where more is known than their names say. */
-  readonly witness?: (url: string) => string;
+  readonly witness?: Witness;
   /** Instead of the usual way to ask a node. */
   readonly transport?: (url: string, timeoutMs: number) => Transport;
   /** Only where the chain tells of its blocks. */
@@ -79,8 +80,13 @@ export function createNetworks(settings: ReadonlyMap<ChainId, NetworkSettings>):
 }
 
 function createNetwork(id: ChainId, settings: NetworkSettings): Network {
-  const { urls, confirmations, pollMs, tokens = [], feeCeiling = usualCeiling(id), letTimePass, onBlock } = settings;
-  const { transport = discreetHttp, witness = witnessOf } = settings;
+  const { confirmations, pollMs, tokens = [], feeCeiling = usualCeiling(id), letTimePass, onBlock } = settings;
+  const { transport = discreetHttp, witness = joinWitnesses(settings.urls.map((url) => ({ url, addresses: [] }))) } =
+    settings;
+  const known = settings.urls.filter((url) => witness(url) !== undefined);
+  const unknown = settings.urls.filter((url) => witness(url) === undefined);
+  // A node that may be any of the others is asked last, so that none of them reviews itself.
+  const urls = [...known, ...unknown];
   const { name, chainId, native, tokens: own } = chains[id];
   const chain = defineChain({
     id: chainId,
@@ -102,15 +108,18 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
   const review = reviewOrder(urls, witness);
   const listed = (addresses: Readonly<Record<string, `0x${string}`>>): Token[] =>
     Object.entries(addresses).map(([asset, address]) => ({ asset: asset as Asset, address }));
-  const known = listed(own).filter(({ asset }) => !tokens.some((token) => token.asset === asset));
+  const usual = listed(own).filter(({ asset }) => !tokens.some((token) => token.asset === asset));
   return {
     id,
     client,
-    nodes: urls.map((url) => ({ host: witness(url), client: connect(transport(url, requestTimeoutMs)) })),
+    nodes: (known.length === 0 ? unknown : known).map((url) => ({
+      host: witness(url) ?? 'unknown',
+      client: connect(transport(url, requestTimeoutMs)),
+    })),
     reviewer: review && inOrder(review),
     confirmations,
     pollMs,
-    tokens: [...known, ...tokens, ...(id === homeChain ? listed(coinTokens) : [])],
+    tokens: [...usual, ...tokens, ...(id === homeChain ? listed(coinTokens) : [])],
     feeCeiling,
     letTimePass: async (until) => letTimePass?.(client, until),
     onBlock,
@@ -118,13 +127,10 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
 }
 
 /** Nodes of other hosts than the first one's, from the last on; then the others. Undefined when one host runs them all. */
-function reviewOrder(
-  urls: readonly string[],
-  witness: NonNullable<NetworkSettings['witness']>,
-): readonly string[] | undefined {
+function reviewOrder(urls: readonly string[], witness: Witness): readonly string[] | undefined {
   const [first] = urls;
   if (first === undefined) return undefined;
-  const isOther = (url: string) => witness(url) !== witness(first);
+  const isOther = (url: string) => witness(url) !== undefined && witness(url) !== witness(first);
   if (!urls.some(isOther)) return undefined;
   return [...urls.filter(isOther).toReversed(), ...urls.filter((url) => !isOther(url))];
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { parse } from 'secure-json-parse';
+import { isTooDeep, mostLevels } from '../json-depth.ts';
 import { httpErrors } from './errors.ts';
 
 /** Only such a text is worth a second look: the names that must not appear, or an escape that could spell them. */
@@ -12,7 +13,7 @@ const suspiciousEscape = /\\u(?:0000|[dD][89a-fA-F])/;
 export function parseJsonBody(bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
   const text = decode(bytes);
-  refuseDeep(text);
+  if (isTooDeep(text)) throw httpErrors.invalid_request(`The body is nested deeper than ${mostLevels} levels.`);
   const value = parseText(text);
   if (suspiciousEscape.test(text)) refuseUnstorable(value);
   return value;
@@ -21,29 +22,6 @@ export function parseJsonBody(bytes: Buffer): unknown {
 function decode(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw httpErrors.invalid_request('The body is not valid UTF-8.');
   return bytes.toString('utf8');
-}
-
-/** Deeper than anybody means anything. What goes through it calls itself once for each level, and has only so much room. */
-const mostLevels = 100;
-
-const [quote, backslash] = [0x22, 0x5c];
-const opening: ReadonlySet<number> = new Set([0x5b, 0x7b]);
-const closing: ReadonlySet<number> = new Set([0x5d, 0x7d]);
-
-function refuseDeep(text: string): void {
-  if (text.length <= mostLevels) return;
-  let levels = 0;
-  let isText = false;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (isText && code === backslash) at++;
-    else if (code === quote) isText = !isText;
-    else if (isText) continue;
-    else if (closing.has(code)) levels--;
-    else if (opening.has(code) && ++levels > mostLevels) {
-      throw httpErrors.invalid_request(`The body is nested deeper than ${mostLevels} levels.`);
-    }
-  }
 }
 
 function parseText(text: string): unknown {

@@ -15,9 +15,10 @@ import { listHouseWallets } from '../wallets/house-wallets.ts';
 import { refuseSilent } from '../wallets/refuse-silent.ts';
 import type { Screening } from '../withdrawals/screening.ts';
 import { answerOf, describeFree, type PayAnswer } from './answer.ts';
-import { askSeller, type SellerAnswer, type SellerRequest } from './ask-seller.ts';
+import { askSeller, type SellerAnswer } from './ask-seller.ts';
 import { callOwn, type OwnCallParts } from './call-own.ts';
 import { chooseOffer, describeOffers, type Offer, readDemand } from './choose-offer.ts';
+import { createFreeCalls } from './count-free.ts';
 import { purchaseErrors } from './errors.ts';
 import { giveBackUnshown } from './give-back.ts';
 import { shortenToKeep } from './keep-answer.ts';
@@ -53,10 +54,8 @@ export async function buy(parts: BuyParts, buying: Buying): Promise<Bought> {
   if (earlier !== undefined) return { answer: earlier, replayed: true };
   if (isOwnUrl(buying.request.url, parts.publicUrl())) return { answer: await callOwn(parts, buying), replayed: false };
   await refuseUnfunded(parts, buying);
-  const forgive = await countCall(parts, buying.caller);
-  const asked = await askPrice(parts, buying.request);
+  const asked = await askPrice(parts, buying);
   if (asked.status !== 402) return { answer: await keepFree(parts, buying, asked), replayed: false };
-  await forgive();
   const offer = await acceptOffer(parts, asked, buying.maximum);
   const id = await openPurchase(parts, { ...buying, offer });
   if (id === undefined) return buy(parts, buying);
@@ -81,14 +80,20 @@ async function findEarlier(
   return awaitAnswer(parts, purchase.id);
 }
 
-/** Nothing is paid yet, and the seller knows nothing of who asks. */
-async function askPrice(parts: BuyParts, request: SellerRequest): Promise<SellerAnswer> {
+/** Nothing is paid yet, and the seller knows nothing of who asks. What is not going to be paid for either is counted. */
+async function askPrice(parts: BuyParts, { caller, request }: Buying): Promise<SellerAnswer> {
   const refusal = parts.outgoing.explainRefusal(request.url);
   if (refusal !== undefined) throw purchaseErrors.seller_url_refused(refusal);
+  const freeCalls = createFreeCalls(parts.limiter, caller.accountId, request.url);
+  await freeCalls.refuseFull();
   try {
-    return await askSeller(parts.outgoing, request, parts);
+    const answer = await askSeller(parts.outgoing, request, parts);
+    if (answer.status >= 500) await freeCalls.countFailure();
+    else if (answer.status !== 402) await freeCalls.countFree();
+    return answer;
   } catch (error) {
     if (!(error instanceof OutgoingError)) throw error;
+    await freeCalls.countFailure();
     const { code, message } = error;
     if (code === 'refused') throw purchaseErrors.seller_url_refused(message);
     if (code === 'timeout') throw purchaseErrors.seller_timeout(`${message} Nothing was paid.`);
@@ -104,17 +109,6 @@ async function refuseUnfunded({ db }: BuyParts, { caller, maximum }: Buying): Pr
       'The balance is less than maxAmount. Nothing was asked of the seller, and nothing was paid.',
     );
   }
-}
-
-/** So many answers in an hour may have cost an account nothing. What does cost something is taken out of the count again. */
-const freePerHour = 120;
-
-async function countCall({ limiter }: BuyParts, { accountId }: Buying['caller']): Promise<() => Promise<void>> {
-  const decision = await limiter.take(`free-calls:${accountId}`, { limit: freePerHour, windowMs: 3_600_000 });
-  if (decision.allowed) return async () => decision.giveBack();
-  throw purchaseErrors.too_many_free_answers(undefined, {
-    headers: { 'Retry-After': String(Math.max(1, Math.ceil(decision.resetMs / 1_000))) },
-  });
 }
 
 /** What was free is answered again too, in short. Whoever was faster under the same key has had an answer of his own. */

@@ -58,7 +58,13 @@ export const purchaseErrors = defineErrors({
     status: 429,
     title: 'Too many free answers',
     detail:
-      'This is for endpoints that cost something. Too many answers within an hour have cost nothing; Retry-After says how many seconds to wait.',
+      'This is for endpoints that cost something. Too many answers within an hour have cost nothing. Nothing was paid; Retry-After says how many seconds to wait.',
+  },
+  too_many_failed_calls: {
+    status: 429,
+    title: 'Too many failed calls',
+    detail:
+      'Too many calls to this seller within ten minutes, or to all sellers within an hour, got no answer or a server error. Nothing was paid; Retry-After says how many seconds to wait.',
   },
   payment_not_made: {
     status: 503,

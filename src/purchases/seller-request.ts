@@ -4,42 +4,10 @@ import type { Caller, IdempotencyClaim } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import type { Amount } from '../money/amount.ts';
 import { amountFromNumber } from '../money/parse-amount.ts';
-import { headerNames } from '../x402/header.ts';
 import { methods, type SellerRequest } from './ask-seller.ts';
+import { isForSellers } from './seller-headers.ts';
 
 const limits = { headers: 30, nameChars: 100, allChars: 8_192 } as const;
-
-/** What is ours to say, or is between the seller and us alone. */
-const notTheCallers = new Set<string>([
-  'host',
-  'connection',
-  'keep-alive',
-  'upgrade',
-  'expect',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'content-length',
-  'accept-encoding',
-  'http2-settings',
-  headerNames[1].payment,
-  headerNames[2].payment,
-  // Who asks are we, and nobody on whose behalf: a seller that believes these would be led to believe the caller.
-  'user-agent',
-  'cookie',
-  'cookie2',
-  'forwarded',
-  'via',
-  'x-real-ip',
-  'x-client-ip',
-  'x-cluster-client-ip',
-  'client-ip',
-  'true-client-ip',
-  'cf-connecting-ip',
-  'fastly-client-ip',
-]);
-
-const notTheCallersEither = /^(?:proxy-|x-forwarded-|x-original-|x-envoy-)/;
 
 export const payBody = z.strictObject({
   url: z.string().max(2_048).meta({ description: 'The paid endpoint, with its query.' }),
@@ -54,7 +22,7 @@ export const payBody = z.strictObject({
     .record(z.string(), z.string())
     .default({})
     .meta({
-      description: `For the seller, at most ${limits.headers}. Nothing of your request to us is passed on by itself. User-Agent is ours, and cookies and headers of proxies are refused.`,
+      description: `For the seller, at most ${limits.headers}. Nothing of your request to us is passed on by itself. Allowed are the usual ones about content (Accept, Content-Type, Range, If-None-Match, …), Authorization, keys and versions (names that end in -Key, -Token or -Version), and names that begin with X- and say nothing of addresses, proxies, users or methods.`,
     }),
   maxAmount: amountNumber.meta({
     description: 'The most that may be paid, in USDC. If the seller asks for more, nothing is paid.',
@@ -101,10 +69,11 @@ function checkHeaders(given: Readonly<Record<string, string>>): Record<string, s
   for (const [written, value] of headers) {
     const name = written.toLowerCase();
     const path = `headers.${written}`.slice(0, 120);
-    if (name.length > limits.nameChars || !/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name)) {
-      throw refused(path, 'must be the name of a header');
+    // Many servers read `_` and the like as `-`, so that one name could be said in the clothes of another.
+    if (name.length > limits.nameChars || !/^[0-9a-z]+(?:-[0-9a-z]+)*$/.test(name)) {
+      throw refused(path, 'must be the name of a header, of letters, digits and single dashes');
     }
-    if (notTheCallers.has(name) || notTheCallersEither.test(name)) throw refused(path, 'is not yours to set');
+    if (!isForSellers(name)) throw refused(path, 'is not yours to set');
     if (!/^[\t\x20-\x7e]*$/.test(value)) throw refused(path, 'must be one line of printable ASCII characters');
     if (Object.hasOwn(checked, name)) throw refused(path, 'must be given once');
     chars += name.length + value.length;

@@ -26,6 +26,18 @@ test('what is given back can be taken again', () => {
   expect(take(1).allowed).toBe(true);
 });
 
+test('looking takes no place', () => {
+  const clock = { time: 0 };
+  const limiter = createMemoryLimiter({ now: () => clock.time });
+  const policy = { limit: 1, windowMs: 1_000 };
+  expect(limiter.peek('bucket', policy)).toEqual({ allowed: true, remaining: 1, resetMs: 0 });
+  expect(limiter.take('bucket', policy)).toMatchObject({ allowed: true });
+  clock.time = 400;
+  expect(limiter.peek('bucket', policy)).toEqual({ allowed: false, remaining: 0, resetMs: 600 });
+  clock.time = 1_000;
+  expect(limiter.peek('bucket', policy)).toMatchObject({ allowed: true, remaining: 1 });
+});
+
 test('in whatever window one looks, no more than the limit passed, and nobody was refused without cause', () => {
   const gaps = fc.array(fc.nat({ max: 400 }), { maxLength: 300 });
   fc.assert(

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { RateLimitDecision, RateLimiter, RateLimitPolicy } from './limiter.ts';
+import type { RateLimitDecision, RateLimiter, RateLimitOutlook, RateLimitPolicy } from './limiter.ts';
 
 const sweepEveryMs = 60_000;
 
@@ -60,23 +60,36 @@ export function createMemoryLimiter(clock: Clock): RateLimiter {
     return fresh;
   }
 
+  function outlookOf(log: PassLog, { limit, windowMs }: RateLimitPolicy, now: number) {
+    return {
+      remaining: Math.max(0, limit - log.size),
+      // Never more than a window: the clock has fractions, and adding and taking away may leave a grain over.
+      resetMs: log.size === 0 ? 0 : Math.min(windowMs, log.oldest + windowMs - now),
+    };
+  }
+
   return {
-    take(bucket: string, { limit, windowMs }: RateLimitPolicy): RateLimitDecision {
+    take(bucket: string, policy: RateLimitPolicy): RateLimitDecision {
       const now = clock.now();
       const log = logFor(bucket);
-      log.windowMs = windowMs;
-      log.dropUntil(now - windowMs);
-      const allowed = log.size < limit;
+      log.windowMs = policy.windowMs;
+      log.dropUntil(now - policy.windowMs);
+      const allowed = log.size < policy.limit;
       if (allowed) log.push(now);
       return {
         allowed,
-        remaining: Math.max(0, limit - log.size),
-        // Never more than a window: the clock has fractions, and adding and taking away may leave a grain over.
-        resetMs: log.size === 0 ? 0 : Math.min(windowMs, log.oldest + windowMs - now),
+        ...outlookOf(log, policy, now),
         giveBack: () => {
           if (allowed) log.dropNewest();
         },
       };
+    },
+    peek(bucket: string, policy: RateLimitPolicy): RateLimitOutlook {
+      const now = clock.now();
+      // A bucket that is only looked at is not remembered.
+      const log = logs.get(bucket) ?? new PassLog();
+      log.dropUntil(now - policy.windowMs);
+      return { allowed: log.size < policy.limit, ...outlookOf(log, policy, now) };
     },
     async close() {
       clearInterval(sweeper);

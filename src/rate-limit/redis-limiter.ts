@@ -2,12 +2,13 @@ import { Redis } from 'ioredis';
 import { monotonicClock } from '../clock.ts';
 import { randomBase62 } from '../ids.ts';
 import type { Logger } from '../logger.ts';
-import type { RateLimitDecision, RateLimiter, RateLimitPolicy } from './limiter.ts';
+import type { RateLimitDecision, RateLimiter, RateLimitOutlook, RateLimitPolicy } from './limiter.ts';
 import { createMemoryLimiter } from './memory-limiter.ts';
 
 /**
  * One sorted set per bucket, scored by the time of Redis itself in microseconds, so that instances with clocks of their
  * own agree. Checking and counting are one script, so no two requests can take the same last place.
+ * Without a name for the place it only looks.
  */
 const takeScript = `
   local time = redis.call('TIME')
@@ -17,12 +18,15 @@ const takeScript = `
   local size = redis.call('ZCARD', KEYS[1])
   local allowed = 0
   if size < tonumber(ARGV[1]) then
-    redis.call('ZADD', KEYS[1], now, ARGV[3])
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
     allowed = 1
-    size = size + 1
+    if ARGV[3] ~= '' then
+      redis.call('ZADD', KEYS[1], now, ARGV[3])
+      redis.call('PEXPIRE', KEYS[1], ARGV[2])
+      size = size + 1
+    end
   end
   local oldest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+  if not oldest[2] then return { allowed, size, 0 } end
   return { allowed, size, math.ceil((oldest[2] + window - now) / 1000) }
 `;
 
@@ -66,26 +70,35 @@ export function createRedisLimiter(url: string, logger: Logger): RateLimiter {
     away = false;
   }
 
+  const keyOf = (bucket: string) => `paywright:limit:${bucket}`;
+
+  /** Undefined while Redis is away. */
+  async function ask(bucket: string, policy: RateLimitPolicy, member: string): Promise<RateLimitOutlook | undefined> {
+    if (away && performance.now() < askAgainAt) return undefined;
+    try {
+      const [allowed, size, resetMs] = await redis.takePlace(keyOf(bucket), policy.limit, policy.windowMs, member);
+      noteAnswer();
+      return { allowed: allowed === 1, remaining: Math.max(0, policy.limit - size), resetMs };
+    } catch (error) {
+      noteAway(error);
+      return undefined;
+    }
+  }
+
   return {
     async take(bucket: string, policy: RateLimitPolicy): Promise<RateLimitDecision> {
-      const key = `paywright:limit:${bucket}`;
       const member = randomBase62(12);
-      if (away && performance.now() < askAgainAt) return standIn.take(bucket, policy);
-      try {
-        const [allowed, size, resetMs] = await redis.takePlace(key, policy.limit, policy.windowMs, member);
-        noteAnswer();
-        return {
-          allowed: allowed === 1,
-          remaining: Math.max(0, policy.limit - size),
-          resetMs,
-          giveBack: async () => {
-            await redis.zrem(key, member).catch(() => {});
-          },
-        };
-      } catch (error) {
-        noteAway(error);
-        return standIn.take(bucket, policy);
-      }
+      const outlook = await ask(bucket, policy, member);
+      if (outlook === undefined) return standIn.take(bucket, policy);
+      return {
+        ...outlook,
+        giveBack: async () => {
+          await redis.zrem(keyOf(bucket), member).catch(() => {});
+        },
+      };
+    },
+    async peek(bucket: string, policy: RateLimitPolicy): Promise<RateLimitOutlook> {
+      return (await ask(bucket, policy, '')) ?? standIn.peek(bucket, policy);
     },
     get isAlone() {
       return away;

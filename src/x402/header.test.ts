@@ -2,10 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { decodeHeader, encodeHeader } from './header.ts';
 import { chainOfNetwork, networkName } from './networks.ts';
 
+const nested = (levels: number) => Buffer.from(`${'['.repeat(levels)}${']'.repeat(levels)}`).toString('base64');
+
 describe('a header', () => {
   it('holds what was put into it, in any script', () => {
     const content = { x402Version: 2, error: 'zu wenig Gültiges — 足りない' };
     expect(decodeHeader(encodeHeader(content))).toEqual(content);
+  });
+
+  it('may be nested a hundred levels deep', () => {
+    expect(decodeHeader(nested(100))).toBeDefined();
   });
 
   it.each([
@@ -15,6 +21,8 @@ describe('a header', () => {
     ['JSON cut off', encodeHeader({ x402Version: 2 }).slice(0, 12)],
     ['no UTF-8', Buffer.from([0x22, 0xff, 0x22]).toString('base64')],
     ['a prototype', Buffer.from('{"__proto__":{"scheme":"exact"}}').toString('base64')],
+    ['too many levels', nested(101)],
+    ['as many levels as fit', nested(6_000)],
   ])('of %s says nothing', (_, text) => {
     expect(decodeHeader(text)).toBeUndefined();
   });

@@ -47,6 +47,9 @@ test.each([
   'X-Real-IP',
   'CF-Connecting-IP',
   'X-Original-URL',
+  'X-HTTP-Method-Override',
+  'Remote-User',
+  'Proxy',
 ])('%s is not the caller’s to set', async (name) => {
   seller.asked.length = 0;
   expect(await pay(rich, { headers: { [name]: 'somebody else' } })).toMatchObject({
@@ -55,6 +58,18 @@ test.each([
   });
   expect(seller.asked).toEqual([]);
 });
+
+test.each(['X_Forwarded_For', 'X-Forwarded_For', 'User_Agent', 'x.real.ip'])(
+  '%s is no name of a header',
+  async (name) => {
+    seller.asked.length = 0;
+    expect(await pay(rich, { headers: { [name]: 'somebody else' } })).toMatchObject({
+      status: 400,
+      body: { code: 'invalid_request', errors: [{ path: `headers.${name}` }] },
+    });
+    expect(seller.asked).toEqual([]);
+  },
+);
 
 describe('what is free', () => {
   test('is answered whole, and again in short under the same key', async () => {
@@ -110,6 +125,39 @@ describe('what is free', () => {
     const refused = await pay(key);
     expect(refused).toMatchObject({ status: 429, body: { code: 'too_many_free_answers' } });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(3_000);
+    expect(seller.asked).toEqual([]);
+  });
+});
+
+describe('a call that is paid for', () => {
+  const asksAfter = (ms: number) => {
+    seller.answer = ({ path, payment }, response) => {
+      if (path.startsWith('/down')) response.writeHead(503).end('down');
+      else if (payment === undefined) setTimeout(() => demand(response, termsOf(seller, { amount: '1' })), ms);
+      else response.end('goods');
+    };
+  };
+  const down = seller.url.replace('/paid', '/down');
+
+  test('takes no place of what is free, however many are under way', async () => {
+    const key = await newAccount(5);
+    asksAfter(2_000);
+    const replies = await Promise.all(Array.from({ length: 150 }, () => pay(key)));
+    expect(replies.filter(({ status }) => status === 429)).toEqual([]);
+  });
+
+  test('is not refused because a seller was away, and a seller that is away is not asked without end', async () => {
+    const key = await newAccount(5);
+    asksAfter(0);
+    for (let round = 0; round < 15; round++) {
+      const replies = await Promise.all(Array.from({ length: 10 }, () => pay(key, { url: down })));
+      expect(replies.map(({ body }) => body.status)).toEqual(Array.from({ length: 10 }, () => 503));
+      if (round === 12) expect((await pay(key)).body).toMatchObject({ status: 200, body: 'goods' });
+    }
+    seller.asked.length = 0;
+    const refused = await pay(key, { url: down });
+    expect(refused).toMatchObject({ status: 429, body: { code: 'too_many_failed_calls' } });
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(600);
     expect(seller.asked).toEqual([]);
   });
 });

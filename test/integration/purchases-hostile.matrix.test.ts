@@ -81,6 +81,16 @@ describe('before anything is paid, a seller that', () => {
       { code: 'terms_unreadable' },
     ],
     [
+      'nests its terms deeper than anybody reads',
+      (_asked, response) => {
+        const deep = `${'['.repeat(5_000)}${']'.repeat(5_000)}`;
+        const terms = JSON.stringify({ ...termsOf(seller), extensions: '@' }).replace('"@"', deep);
+        response.writeHead(402, { 'payment-required': Buffer.from(terms).toString('base64') }).end('{}');
+      },
+      502,
+      { code: 'terms_unreadable' },
+    ],
+    [
       'leads somewhere else',
       (_asked, response) => void response.writeHead(302, { location: 'http://169.254.169.254/latest/' }).end(),
       200,

@@ -1,0 +1,22 @@
+/** Deeper than anybody means anything. What goes through it calls itself once for each level, and has only so much room. */
+export const mostLevels = 100;
+
+const [quote, backslash] = [0x22, 0x5c];
+const opening: ReadonlySet<number> = new Set([0x5b, 0x7b]);
+const closing: ReadonlySet<number> = new Set([0x5d, 0x7d]);
+
+/** Whether JSON is nested deeper than `mostLevels`. It is asked before the text is parsed, so the text need not be JSON. */
+export function isTooDeep(text: string): boolean {
+  if (text.length <= mostLevels) return false;
+  let levels = 0;
+  let isText = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (isText && code === backslash) at++;
+    else if (code === quote) isText = !isText;
+    else if (isText) continue;
+    else if (closing.has(code)) levels--;
+    else if (opening.has(code) && ++levels > mostLevels) return true;
+  }
+  return false;
+}
