@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { RateLimitConfig } from '../config.ts';
 import type { RateLimitDecision, RateLimiter } from '../rate-limit/limiter.ts';
-import { networksOf } from './client-address.ts';
+import { busyNetworks, networksOf } from './client-address.ts';
 import type { Caller } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 
@@ -48,14 +48,11 @@ export function limitsOfTrials(limits: RateLimitConfig, ip: string): readonly Li
   }));
 }
 
-/** How many of its addresses a network may be as busy as, when it comes to pages. */
-const busyAddresses = 4;
-
 /** What requests for pages are counted under, likewise. */
 export function limitsOfPages({ pages }: RateLimitConfig, ip: string): readonly Limited[] {
   const { nearest, wider } = networksOf(ip);
   const own = { bucket: `pages:${nearest}`, limit: pages };
-  return wider === undefined ? [own] : [own, { bucket: `pages:${wider}`, limit: busyAddresses * pages }];
+  return wider === undefined ? [own] : [own, { bucket: `pages:${wider}`, limit: busyNetworks * pages }];
 }
 
 /** Many accounts of one address count together, up to a ceiling that is far above what one of them may. */
