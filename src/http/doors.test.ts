@@ -85,6 +85,16 @@ test('what others tell us counts only when it is wrong, and is then not verified
   expect(await ask('/api/notices?is=good', { ip: '192.0.2.2' })).toBe(200);
 });
 
+test('anonymous calls of an address leave room for notices, and bad notices for calls', async () => {
+  const { ask } = open();
+  for (let time = 0; time < 5; time++) await ask('/api/nothing');
+  expect(await ask('/api/nothing')).toBe(429);
+  expect(await ask('/api/notices?is=good')).toBe(200);
+  for (let time = 0; time < 5; time++) await ask('/api/notices', { ip: '192.0.2.2' });
+  expect(await ask('/api/notices?is=good', { ip: '192.0.2.2' })).toBe(429);
+  expect(await ask('/api/nothing', { ip: '192.0.2.2' })).toBe(404);
+});
+
 test('a load balancer may ask all the time, and what only looks like its question counts', async () => {
   const { ask } = open();
   for (let time = 0; time < 20; time++) expect(await ask('/health?now')).toBe(200);

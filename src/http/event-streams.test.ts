@@ -50,7 +50,11 @@ async function serve(tell: (signal: AbortSignal) => AsyncIterable<Tick>, before?
     publicUrl: () => 'http://pay.example',
     routes: [streamOf(tell, before)],
     authenticate: () => undefined,
-    limiter: { take: () => ({ allowed: true, remaining: 1, resetMs: 1, giveBack: () => {} }), close: async () => {} },
+    limiter: {
+      take: () => ({ allowed: true, remaining: 1, resetMs: 1, giveBack: () => {} }),
+      peek: () => ({ allowed: true, remaining: 1, resetMs: 1 }),
+      close: async () => {},
+    },
     secrets: createSecrets('s'.repeat(32)),
     logger: createLogger('silent'),
   });

@@ -68,7 +68,11 @@ async function serve(route: Route, given: Partial<LongAnswerLimits> = {}): Promi
     publicUrl: () => 'http://pay.example',
     routes: [route],
     authenticate: (token) => ({ accountId: BigInt(token), keyId: '', handle: '', tier: 'free', scopes, bucket: token }),
-    limiter: { take: () => ({ allowed: true, remaining: 1, resetMs: 1, giveBack: () => {} }), close: async () => {} },
+    limiter: {
+      take: () => ({ allowed: true, remaining: 1, resetMs: 1, giveBack: () => {} }),
+      peek: () => ({ allowed: true, remaining: 1, resetMs: 1 }),
+      close: async () => {},
+    },
     secrets: createSecrets('s'.repeat(32)),
     logger: createLogger('silent'),
     longAnswerLimits: { ...limits, ...given },

@@ -37,6 +37,11 @@ export function limitsOfAddress(limits: RateLimitConfig, ip: string): readonly L
   return wider === undefined ? [own] : [own, { bucket: `ip:${wider}`, limit: limits.network }];
 }
 
+/** What notices of others that turn out to be bad are counted under. Anonymous calls of the same address leave them their room. */
+export function limitsOfNotices(limits: RateLimitConfig, ip: string): readonly Limited[] {
+  return limitsOfAddress(limits, ip).map(({ bucket, limit }) => ({ bucket: `notices:${bucket}`, limit }));
+}
+
 /** How many signatures are verified for an address, for each request that it has without a key. */
 const trialsPerRequest = 20;
 
@@ -101,6 +106,14 @@ function takeAll(
   };
   const counted = take(limiter, each);
   return counted instanceof Promise ? counted.then(goOn) : goOn(counted);
+}
+
+/** Throws the 429 when one of the limits is used up. It counts nothing. */
+export async function refuseWithoutRoom(limiter: RateLimiter, limited: readonly Limited[]): Promise<void> {
+  for (const { bucket, limit } of limited.filter((each) => each.limit > 0)) {
+    const room = await limiter.peek(bucket, { limit, windowMs: limitWindowMs });
+    if (!room.allowed) throw tooManyRequests(limit, room.resetMs);
+  }
 }
 
 function tightestOf(taken: readonly Counted[]): Counted | undefined {

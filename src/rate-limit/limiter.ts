@@ -4,11 +4,14 @@ export interface RateLimitPolicy {
   readonly windowMs: number;
 }
 
-export interface RateLimitDecision {
+export interface RateLimitRoom {
   readonly allowed: boolean;
   readonly remaining: number;
   /** Until the oldest counted request leaves the window: the earliest moment at which there is more room. */
   readonly resetMs: number;
+}
+
+export interface RateLimitDecision extends RateLimitRoom {
   /** Takes this request out of the count again, as if it had not been made. */
   giveBack(): void | Promise<void>;
 }
@@ -19,6 +22,8 @@ export interface RateLimitDecision {
  */
 export interface RateLimiter {
   take(bucket: string, policy: RateLimitPolicy): RateLimitDecision | Promise<RateLimitDecision>;
+  /** Whether there is room for one more. It takes nothing, so any number of requests may look at the last place at once. */
+  peek(bucket: string, policy: RateLimitPolicy): RateLimitRoom | Promise<RateLimitRoom>;
   /** Whether the count that is shared with other processes is out of reach, and this one counts by itself. */
   readonly isAlone?: boolean;
   close(): Promise<void>;

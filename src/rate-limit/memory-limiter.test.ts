@@ -26,6 +26,21 @@ test('what is given back can be taken again', () => {
   expect(take(1).allowed).toBe(true);
 });
 
+test('a look takes nothing, and sees what was taken', () => {
+  const clock = { time: 0 };
+  const limiter = createMemoryLimiter({ now: () => clock.time });
+  const policy = { limit: 2, windowMs: 1_000 };
+  for (let time = 0; time < 5; time++) {
+    expect(limiter.peek('bucket', policy)).toEqual({ allowed: true, remaining: 2, resetMs: 0 });
+  }
+  void limiter.take('bucket', policy);
+  void limiter.take('bucket', policy);
+  clock.time = 400;
+  expect(limiter.peek('bucket', policy)).toEqual({ allowed: false, remaining: 0, resetMs: 600 });
+  clock.time = 1_000;
+  expect(limiter.peek('bucket', policy)).toMatchObject({ allowed: true });
+});
+
 test('in whatever window one looks, no more than the limit passed, and nobody was refused without cause', () => {
   const gaps = fc.array(fc.nat({ max: 400 }), { maxLength: 300 });
   fc.assert(

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { RateLimitDecision, RateLimiter, RateLimitPolicy } from './limiter.ts';
+import type { RateLimitDecision, RateLimiter, RateLimitPolicy, RateLimitRoom } from './limiter.ts';
 
 const sweepEveryMs = 60_000;
 
@@ -60,8 +60,17 @@ export function createMemoryLimiter(clock: Clock): RateLimiter {
     return fresh;
   }
 
+  function roomOf(log: PassLog, { limit, windowMs }: RateLimitPolicy, now: number): Omit<RateLimitRoom, 'allowed'> {
+    return {
+      remaining: Math.max(0, limit - log.size),
+      // Never more than a window: the clock has fractions, and adding and taking away may leave a grain over.
+      resetMs: log.size === 0 ? 0 : Math.min(windowMs, log.oldest + windowMs - now),
+    };
+  }
+
   return {
-    take(bucket: string, { limit, windowMs }: RateLimitPolicy): RateLimitDecision {
+    take(bucket: string, policy: RateLimitPolicy): RateLimitDecision {
+      const { limit, windowMs } = policy;
       const now = clock.now();
       const log = logFor(bucket);
       log.windowMs = windowMs;
@@ -70,13 +79,18 @@ export function createMemoryLimiter(clock: Clock): RateLimiter {
       if (allowed) log.push(now);
       return {
         allowed,
-        remaining: Math.max(0, limit - log.size),
-        // Never more than a window: the clock has fractions, and adding and taking away may leave a grain over.
-        resetMs: log.size === 0 ? 0 : Math.min(windowMs, log.oldest + windowMs - now),
+        ...roomOf(log, policy, now),
         giveBack: () => {
           if (allowed) log.dropNewest();
         },
       };
+    },
+    peek(bucket: string, policy: RateLimitPolicy): RateLimitRoom {
+      const now = clock.now();
+      // A bucket that nothing was taken of is not made for a look.
+      const log = logs.get(bucket) ?? new PassLog();
+      log.dropUntil(now - policy.windowMs);
+      return { allowed: log.size < policy.limit, ...roomOf(log, policy, now) };
     },
     async close() {
       clearInterval(sweeper);

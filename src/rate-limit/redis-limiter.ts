@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { monotonicClock } from '../clock.ts';
 import { randomBase62 } from '../ids.ts';
 import type { Logger } from '../logger.ts';
-import type { RateLimitDecision, RateLimiter, RateLimitPolicy } from './limiter.ts';
+import type { RateLimitDecision, RateLimiter, RateLimitPolicy, RateLimitRoom } from './limiter.ts';
 import { createMemoryLimiter } from './memory-limiter.ts';
 
 /**
@@ -26,6 +26,17 @@ const takeScript = `
   return { allowed, size, math.ceil((oldest[2] + window - now) / 1000) }
 `;
 
+const peekScript = `
+  local time = redis.call('TIME')
+  local now = time[1] * 1000000 + time[2]
+  local window = ARGV[1] * 1000
+  local after = '(' .. string.format('%.0f', now - window)
+  local size = redis.call('ZCOUNT', KEYS[1], after, '+inf')
+  if size == 0 then return { 0, 0 } end
+  local oldest = redis.call('ZRANGEBYSCORE', KEYS[1], after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  return { size, math.ceil((oldest[2] + window - now) / 1000) }
+`;
+
 /** A Redis that hangs costs the first request its time-out, and not every one after it. */
 const pauseMs = 1_000;
 
@@ -41,12 +52,14 @@ const options = {
 
 interface ScriptedRedis extends Redis {
   takePlace(bucket: string, limit: number, windowMs: number, member: string): Promise<[number, number, number]>;
+  peekPlaces(bucket: string, windowMs: number): Promise<[number, number]>;
 }
 
 /** Shared by every instance. While Redis is away each instance limits in process, and says so once per outage. */
 export function createRedisLimiter(url: string, logger: Logger): RateLimiter {
   const redis = new Redis(url, options) as ScriptedRedis;
   redis.defineCommand('takePlace', { numberOfKeys: 1, lua: takeScript });
+  redis.defineCommand('peekPlaces', { numberOfKeys: 1, lua: peekScript });
   const standIn = createMemoryLimiter(monotonicClock);
   let away = false;
   let askAgainAt = 0;
@@ -66,27 +79,47 @@ export function createRedisLimiter(url: string, logger: Logger): RateLimiter {
     away = false;
   }
 
+  /** While Redis is away, and whenever it does not answer, this process counts by itself. */
+  async function ask<T>(question: () => Promise<T>, alone: () => T | Promise<T>): Promise<T> {
+    if (away && performance.now() < askAgainAt) return alone();
+    try {
+      const answer = await question();
+      noteAnswer();
+      return answer;
+    } catch (error) {
+      noteAway(error);
+      return alone();
+    }
+  }
+
+  const keyOf = (bucket: string) => `paywright:limit:${bucket}`;
+
   return {
-    async take(bucket: string, policy: RateLimitPolicy): Promise<RateLimitDecision> {
-      const key = `paywright:limit:${bucket}`;
-      const member = randomBase62(12);
-      if (away && performance.now() < askAgainAt) return standIn.take(bucket, policy);
-      try {
-        const [allowed, size, resetMs] = await redis.takePlace(key, policy.limit, policy.windowMs, member);
-        noteAnswer();
-        return {
-          allowed: allowed === 1,
-          remaining: Math.max(0, policy.limit - size),
-          resetMs,
-          giveBack: async () => {
-            await redis.zrem(key, member).catch(() => {});
-          },
-        };
-      } catch (error) {
-        noteAway(error);
-        return standIn.take(bucket, policy);
-      }
-    },
+    take: (bucket: string, policy: RateLimitPolicy): Promise<RateLimitDecision> =>
+      ask(
+        async () => {
+          const key = keyOf(bucket);
+          const member = randomBase62(12);
+          const [allowed, size, resetMs] = await redis.takePlace(key, policy.limit, policy.windowMs, member);
+          return {
+            allowed: allowed === 1,
+            remaining: Math.max(0, policy.limit - size),
+            resetMs,
+            giveBack: async () => {
+              await redis.zrem(key, member).catch(() => {});
+            },
+          };
+        },
+        () => standIn.take(bucket, policy),
+      ),
+    peek: (bucket: string, policy: RateLimitPolicy): Promise<RateLimitRoom> =>
+      ask(
+        async () => {
+          const [size, resetMs] = await redis.peekPlaces(keyOf(bucket), policy.windowMs);
+          return { allowed: size < policy.limit, remaining: Math.max(0, policy.limit - size), resetMs };
+        },
+        () => standIn.peek(bucket, policy),
+      ),
     get isAlone() {
       return away;
     },

@@ -23,7 +23,11 @@ const app = createServer({
   publicUrl: () => 'http://pay.example',
   routes: balanceRoutes(db),
   authenticate: (token) => ({ accountId: BigInt(token), keyId: '', handle: '', tier: 'free', scopes, bucket: token }),
-  limiter: { take: () => ({ allowed: true, remaining: 1, resetMs: 1, giveBack: () => {} }), close: async () => {} },
+  limiter: {
+    take: () => ({ allowed: true, remaining: 1, resetMs: 1, giveBack: () => {} }),
+    peek: () => ({ allowed: true, remaining: 1, resetMs: 1 }),
+    close: async () => {},
+  },
   secrets: createSecrets('s'.repeat(32)),
   logger,
 });
