@@ -11,7 +11,7 @@ import { countMessage } from '../messages/daily-caps.ts';
 import type { Secrets } from '../secrets.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import type { NewWallet, WalletProvider } from '../wallets/provider.ts';
-import { countRegistration, refuseRegistrationBeyondCap } from './count-registration.ts';
+import { type CountedRegistration, countRegistration, refuseRegistrationBeyondCap } from './count-registration.ts';
 import { accountErrors } from './errors.ts';
 import { insertAccount } from './insert-account.ts';
 import { type IssuedKey, issueKey } from './keys/issue-key.ts';
@@ -28,8 +28,8 @@ export interface Registration {
   readonly password: string;
   readonly name: string | undefined;
   readonly ip: string;
-  /** Whether the request came with a key, and so was not counted against its address. */
-  readonly withKey: boolean;
+  /** Whose key the request came with, if any: then it was not counted against its address. */
+  readonly caller: Pick<Caller, 'tier'> | undefined;
 }
 
 export interface Registered {
@@ -69,7 +69,7 @@ export function createRegister(parts: RegisterParts): (registration: Registratio
   const { db, passwords, wallets } = parts;
 
   return async (registration) => {
-    if (registration.withKey) await parts.throttle.admitRegistration(registration.ip);
+    if (registration.caller !== undefined) await parts.throttle.admitRegistration(registration.ip);
     const known = await findCredentials(db, registration.email);
     if (known !== undefined) return signIn(parts, known, registration);
 
@@ -82,7 +82,7 @@ export function createRegister(parts: RegisterParts): (registration: Registratio
     // Only here: a password that was taken once goes on to open its account.
     if (isTooCommon(registration.password, { email: registration.email, name }))
       throw accountErrors.password_too_common();
-    await refuseRegistrationBeyondCap(db, { ip: registration.ip, perNetwork: parts.registrationsPerNetwork });
+    await refuseRegistrationBeyondCap(db, countedAs(parts, registration));
     const passwordHash = await passwords.hash(registration.password, networksOf(registration.ip).nearest);
     const wallet = await orUnavailable(wallets.createWallet({ chain: 'MATIC' }));
     const created = await createAccount(parts, { ...registration, name, passwordHash, wallet }).catch(async (error) => {
@@ -98,6 +98,11 @@ export function createRegister(parts: RegisterParts): (registration: Registratio
     if (winner === undefined) throw new Error('an email was taken and free again');
     return signIn(parts, winner, registration);
   };
+}
+
+/** The operator answers for enterprise accounts: what they register has no cap. */
+function countedAs({ registrationsPerNetwork }: RegisterParts, { ip, caller }: Registration): CountedRegistration {
+  return { ip, perNetwork: caller?.tier === 'enterprise' ? 0 : registrationsPerNetwork };
 }
 
 interface Credentials {
@@ -190,7 +195,7 @@ async function createAccount(parts: RegisterParts, account: NewAccount): Promise
       const by = { keyId: key.id, address: account.ip };
       await recordAudit(tx, { accountId: id, action: 'account.registered', by });
       // Last, because others may wait for what these count.
-      await countRegistration(tx, { ip: account.ip, perNetwork: parts.registrationsPerNetwork });
+      await countRegistration(tx, countedAs(parts, account));
       await verification.beginIfPossible(tx, { accountId: id, kind: 'email', target: account.email, ip: account.ip });
       return {
         ...answerKey(key, idleMs),

@@ -180,6 +180,15 @@ test('all keys of an address count together, up to a ceiling of their own, and t
   expect(await ask('/api/nothing', { key: 'one', ip: '192.0.2.2' })).toBe(404);
 });
 
+test('the keys of a /48 count together as well, up to four times the ceiling', async () => {
+  const { ask } = open('127.0.0.1', ['one'], { address: 3 });
+  const statuses: number[] = [];
+  for (let net = 0; net < 14; net++)
+    statuses.push(await ask('/api/nothing', { key: 'one', ip: `2001:db8:1:${net}::1` }));
+  expect(statuses).toEqual([...Array(12).fill(404), 429, 429]);
+  expect(await ask('/api/nothing', { key: 'one', ip: '2001:db8:2::1' })).toBe(404);
+});
+
 test('pages have a limit of their own, and whether the process lives has none', async () => {
   const { ask } = open();
   const statuses = [];

@@ -68,7 +68,11 @@ export function limitsOfCaller(
 ): readonly Limited[] {
   const own = { bucket, limit: limitOfTier(limits, tier) };
   if (limits.address === 0 || tier === 'enterprise') return [own];
-  return [own, { bucket: `keyed:${networksOf(address()).nearest}`, limit: limits.address }];
+  const { nearest, wider } = networksOf(address());
+  const near = { bucket: `keyed:${nearest}`, limit: limits.address };
+  return wider === undefined
+    ? [own, near]
+    : [own, near, { bucket: `keyed:${wider}`, limit: busyNetworks * limits.address }];
 }
 
 /**

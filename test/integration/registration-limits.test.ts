@@ -77,8 +77,8 @@ describe('by itself', () => {
         },
       },
     });
-  const go = (own: ReturnType<typeof instance>, email: string, ip: string) =>
-    own({ email, password: 'correct horse', name: 'Ada', ip, withKey: false }).then(
+  const go = (own: ReturnType<typeof instance>, email: string, ip: string, tier?: 'pro' | 'enterprise') =>
+    own({ email, password: 'correct horse', name: 'Ada', ip, caller: tier && { tier } }).then(
       () => 'made',
       (error: { code?: string }) => error.code,
     );
@@ -92,6 +92,16 @@ describe('by itself', () => {
     const { made } = wallets;
     expect(await go(own, 'late@example.com', '203.0.113.30')).toBe('too_many_registrations');
     expect(wallets.made, 'nothing is made for who is refused').toBe(made);
+  });
+
+  test('what an enterprise key registers has no cap, and counts for nobody else', async () => {
+    const own = instance();
+    for (let time = 0; time < 5; time++) {
+      expect(await go(own, `grand-${time}@example.com`, '203.0.113.50', 'enterprise')).toBe('made');
+    }
+    for (let time = 0; time < 3; time++)
+      expect(await go(own, `pro-${time}@example.com`, '203.0.113.50', 'pro')).toBe('made');
+    expect(await go(own, 'pro-3@example.com', '203.0.113.50', 'pro')).toBe('too_many_registrations');
   });
 
   test('the cap holds over instances, and wallets that were made for nothing go back', async () => {
