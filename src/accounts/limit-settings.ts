@@ -27,7 +27,7 @@ export const limitNames = Object.keys(limitVariables) as (keyof Limits)[];
 
 export const limitReadme = [
   '| `SIGN_IN_LONGEST_DELAY_SECONDS` | `6` | to what the wait grows after wrong passwords from one network for one account; the right one is always taken |',
-  '| `REGISTRATIONS_PER_DAY_PER_NETWORK` | live `200`, sandbox none | new accounts on a day (UTC) from one address network; four times as many per /48 of IPv6 |',
+  '| `REGISTRATIONS_PER_DAY_PER_NETWORK` | live `200`, sandbox none | new accounts on a day (UTC) from one address network; four times as many per /48 of IPv6. What an enterprise key registers does not count |',
   '| `SMS_PER_DAY`, `SMS_PER_DAY_PER_COUNTRY`, `SMS_PER_DAY_PER_NUMBER`, `SMS_PER_DAY_PER_NETWORK` | `1000`, `200`, `5`, `10` | codes by SMS on a day (UTC): in all, to one country, to one number, asked for from one address network. The log warns when the first two are used up. `0` is no limit, in the sandbox only |',
   '| `MAILS_PER_DAY`, `MAILS_PER_DAY_PER_MAILBOX`, `MAILS_PER_DAY_PER_NETWORK` | `20000`, `10`, `100` | codes by mail, likewise. Registration works beyond them; its code is sent when it is asked for again |',
   '| `PASSWORD_RESETS_PER_DAY`, `PASSWORD_RESETS_PER_DAY_PER_NETWORK` | `5000`, `20` | tokens for new passwords, likewise |',

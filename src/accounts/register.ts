@@ -1,7 +1,6 @@
 import { recordAudit } from '../audit/record.ts';
 import { dailyCaps } from '../daily-caps/caps.ts';
 import { capReached } from '../daily-caps/count-today.ts';
-import { secondsLeftToday } from '../daily-caps/take-today.ts';
 import { type Database, type Transaction, violates } from '../db/database.ts';
 import { OutcomeUnknown } from '../db/outcome-unknown.ts';
 import { networksOf } from '../http/client-address.ts';
@@ -12,6 +11,7 @@ import { countMessage } from '../messages/daily-caps.ts';
 import type { Secrets } from '../secrets.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import type { NewWallet, WalletProvider } from '../wallets/provider.ts';
+import { type CountedRegistration, countRegistration, refuseRegistrationBeyondCap } from './count-registration.ts';
 import { accountErrors } from './errors.ts';
 import { insertAccount } from './insert-account.ts';
 import { type IssuedKey, issueKey } from './keys/issue-key.ts';
@@ -28,8 +28,8 @@ export interface Registration {
   readonly password: string;
   readonly name: string | undefined;
   readonly ip: string;
-  /** Whether the request came with a key, and so was not counted against its address. */
-  readonly withKey: boolean;
+  /** Whose key the request came with, if any: then it was not counted against its address. */
+  readonly caller: Pick<Caller, 'tier'> | undefined;
 }
 
 export interface Registered {
@@ -69,7 +69,7 @@ export function createRegister(parts: RegisterParts): (registration: Registratio
   const { db, passwords, wallets } = parts;
 
   return async (registration) => {
-    if (registration.withKey) await parts.throttle.admitRegistration(registration.ip);
+    if (registration.caller !== undefined) await parts.throttle.admitRegistration(registration.ip);
     const known = await findCredentials(db, registration.email);
     if (known !== undefined) return signIn(parts, known, registration);
 
@@ -82,7 +82,7 @@ export function createRegister(parts: RegisterParts): (registration: Registratio
     // Only here: a password that was taken once goes on to open its account.
     if (isTooCommon(registration.password, { email: registration.email, name }))
       throw accountErrors.password_too_common();
-    await countRegistration(parts, registration.ip);
+    await refuseRegistrationBeyondCap(db, countedAs(parts, registration));
     const passwordHash = await passwords.hash(registration.password, networksOf(registration.ip).nearest);
     const wallet = await orUnavailable(wallets.createWallet({ chain: 'MATIC' }));
     const created = await createAccount(parts, { ...registration, name, passwordHash, wallet }).catch(async (error) => {
@@ -100,16 +100,9 @@ export function createRegister(parts: RegisterParts): (registration: Registratio
   };
 }
 
-/** Before anything is made, which takes time and a wallet. */
-async function countRegistration({ db, logger, registrationsPerNetwork }: RegisterParts, ip: string): Promise<void> {
-  if (registrationsPerNetwork === 0) return;
-  const limits = { perNetwork: registrationsPerNetwork, perTarget: 0, perCountry: 0, inAll: 0 };
-  const over = await db.transaction((tx) =>
-    countMessage(tx, logger, limits, { kind: 'registrations', ip, target: '' }),
-  );
-  if (over === undefined) return;
-  const untilMidnight = await secondsLeftToday(db);
-  throw accountErrors.too_many_registrations(undefined, { headers: { 'Retry-After': String(untilMidnight) } });
+/** The operator answers for enterprise accounts: what they register has no cap. */
+function countedAs({ registrationsPerNetwork }: RegisterParts, { ip, caller }: Registration): CountedRegistration {
+  return { ip, perNetwork: caller?.tier === 'enterprise' ? 0 : registrationsPerNetwork };
 }
 
 interface Credentials {
@@ -201,7 +194,8 @@ async function createAccount(parts: RegisterParts, account: NewAccount): Promise
       const key = await issueKey(tx, secrets, { accountId: id, name: 'Registration' });
       const by = { keyId: key.id, address: account.ip };
       await recordAudit(tx, { accountId: id, action: 'account.registered', by });
-      // Last, because others may wait for what it counts.
+      // Last, because others may wait for what these count.
+      await countRegistration(tx, countedAs(parts, account));
       await verification.beginIfPossible(tx, { accountId: id, kind: 'email', target: account.email, ip: account.ip });
       return {
         ...answerKey(key, idleMs),

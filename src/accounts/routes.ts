@@ -103,7 +103,7 @@ function registrationRoutes({ register }: AccountParts): Route[] {
         errors,
       },
       async ({ body, ip, caller }) => {
-        const account = await register({ ...body, name: body.name, ip, withKey: caller !== undefined });
+        const account = await register({ ...body, name: body.name, ip, caller });
         const { apiKey, keyExpiresAt: ends, handle: agentHandle } = account;
         if (!account.isNewAccount) return ok({ apiKey, keyExpiresAt: ends, agentHandle, isNewAccount: false });
         const { walletId: circleWalletId, depositAddress } = account;
@@ -142,7 +142,7 @@ function registrationRoutes({ register }: AccountParts): Route[] {
           handle,
           email,
           isNewAccount,
-        } = await register({ ...body, name: body.name, ip, withKey: caller !== undefined });
+        } = await register({ ...body, name: body.name, ip, caller });
         const answer = { apiKey, keyExpiresAt: ends, circleWalletId, handle, email };
         return isNewAccount ? created(answer) : ok(answer);
       },

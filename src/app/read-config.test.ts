@@ -131,7 +131,7 @@ describe('live mode', () => {
     }
   });
 
-  test.each([
+  test.each<[Record<string, string>, string]>([
     [{ TRUSTED_PROXIES: '10.0.0.0/8,0.0.0.0/0' }, 'TRUSTED_PROXIES is unsafe: with ranges that wide'],
     [{ TRUSTED_PROXIES: '0.0.0.0/1,128.0.0.0/1' }, 'TRUSTED_PROXIES is unsafe'],
     [{ RATE_LIMIT_FREE_PER_MINUTE: '0' }, 'RATE_LIMIT_FREE_PER_MINUTE is unsafe: 0 would be no limit'],
@@ -181,7 +181,10 @@ describe('live mode', () => {
       'pay.internal',
       'pay.home.arpa',
       'PAY.LAN',
-    ].map((host) => [{ PUBLIC_URL: `https://${host}` }, 'PUBLIC_URL is unsafe: nobody outside'] as const),
+    ].map(
+      (host) =>
+        [{ PUBLIC_URL: `https://${host}` }, 'PUBLIC_URL is unsafe: nobody outside'] as [Record<string, string>, string],
+    ),
     [
       { EURC_ADDRESS_MATIC: '0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174' },
       'EURC_ADDRESS_MATIC is unsafe: it is the address of USDC.e',

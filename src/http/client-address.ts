@@ -37,6 +37,9 @@ export interface AddressNetworks {
   readonly wider: string | undefined;
 }
 
+/** How many of its /64 a /48 may be as busy as, in limits that have no figure of their own for it. */
+export const busyNetworks = 4;
+
 export function networksOf(address: string): AddressNetworks {
   const plain = plainAddress(address);
   if (!isIPv6(plain)) return { nearest: plain, wider: undefined };

@@ -85,6 +85,16 @@ test('what others tell us counts only when it is wrong, and is then not verified
   expect(await ask('/api/notices?is=good', { ip: '192.0.2.2' })).toBe(200);
 });
 
+test('anonymous calls of an address leave room for notices, and bad notices for calls', async () => {
+  const { ask } = open();
+  for (let time = 0; time < 5; time++) await ask('/api/nothing');
+  expect(await ask('/api/nothing')).toBe(429);
+  expect(await ask('/api/notices?is=good')).toBe(200);
+  for (let time = 0; time < 5; time++) await ask('/api/notices', { ip: '192.0.2.2' });
+  expect(await ask('/api/notices?is=good', { ip: '192.0.2.2' })).toBe(429);
+  expect(await ask('/api/nothing', { ip: '192.0.2.2' })).toBe(404);
+});
+
 test('a load balancer may ask all the time, and what only looks like its question counts', async () => {
   const { ask } = open();
   for (let time = 0; time < 20; time++) expect(await ask('/health?now')).toBe(200);
@@ -168,6 +178,15 @@ test('all keys of an address count together, up to a ceiling of their own, and t
   expect(statuses.slice(8)).toEqual([429, 429]);
   expect(await ask('/api/nothing', { key: 'grand' })).toBe(404);
   expect(await ask('/api/nothing', { key: 'one', ip: '192.0.2.2' })).toBe(404);
+});
+
+test('the keys of a /48 count together as well, up to four times the ceiling', async () => {
+  const { ask } = open('127.0.0.1', ['one'], { address: 3 });
+  const statuses: number[] = [];
+  for (let net = 0; net < 14; net++)
+    statuses.push(await ask('/api/nothing', { key: 'one', ip: `2001:db8:1:${net}::1` }));
+  expect(statuses).toEqual([...Array(12).fill(404), 429, 429]);
+  expect(await ask('/api/nothing', { key: 'one', ip: '2001:db8:2::1' })).toBe(404);
 });
 
 test('pages have a limit of their own, and whether the process lives has none', async () => {

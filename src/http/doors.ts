@@ -13,8 +13,10 @@ import {
   type Limited,
   limitsOfAddress,
   limitsOfCaller,
+  limitsOfNotices,
   limitsOfPages,
   limitsOfTrials,
+  refuseWithoutRoom,
 } from './rate-limits.ts';
 
 /** Whoever comes with a bearer token. */
@@ -96,13 +98,16 @@ export function createApiDoor({ config, authenticate, limiter }: DoorOptions): o
 export const countsFailures = { config: { countsFailures: true } } as const;
 
 /** Everything else does, except what the API counts and what a load balancer asks all the time. */
-export function createPageDoor(options: DoorOptions): onRequestHookHandler {
-  const { config, limiter } = options;
-  return (request, reply, done) => {
+export function createPageDoor({ config, limiter }: DoorOptions): onRequestHookHandler {
+  return (request, _reply, done) => {
     if (isCountedByFailures(request)) {
       whenSettled(
-        () => refuseWithoutRoom(options, request, reply),
-        done,
+        () => refuseWithoutRoom(limiter, limitsOfNotices(config.rateLimits, addressOf(request))),
+        (error) => {
+          // What is refused here was not looked at, and so is no failure to be counted.
+          request.isCounted = true;
+          done(error);
+        },
         () => done(),
       );
       return;
@@ -121,13 +126,6 @@ export function createPageDoor(options: DoorOptions): onRequestHookHandler {
       },
     );
   };
-}
-
-/** Counts nothing, and refuses whoever has been wrong too often. */
-async function refuseWithoutRoom(options: DoorOptions, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const giveBack = await countLate(options, request, reply).address();
-  await giveBack();
-  request.isCounted = false;
 }
 
 /** For a request that was not counted at the door; any other has been counted already. */
@@ -153,7 +151,8 @@ export function countLate(
     payer: async (payer, limit) => void (await count([{ bucket: `payer:${payer.toLowerCase()}`, limit }])),
     shop: async (domain, limit) => void (await count([{ bucket: `shop:${domain}`, limit }])),
     address: async () => {
-      const counted = await count(limitsOfAddress(config.rateLimits, addressOf(request)));
+      const limitsOf = isCountedByFailures(request) ? limitsOfNotices : limitsOfAddress;
+      const counted = await count(limitsOf(config.rateLimits, addressOf(request)));
       return async () => counted?.decision.giveBack();
     },
   };

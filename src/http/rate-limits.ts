@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { RateLimitConfig } from '../config.ts';
 import type { RateLimitDecision, RateLimiter } from '../rate-limit/limiter.ts';
-import { networksOf } from './client-address.ts';
+import { busyNetworks, networksOf } from './client-address.ts';
 import type { Caller } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 
@@ -37,6 +37,11 @@ export function limitsOfAddress(limits: RateLimitConfig, ip: string): readonly L
   return wider === undefined ? [own] : [own, { bucket: `ip:${wider}`, limit: limits.network }];
 }
 
+/** What notices of others that turn out to be bad are counted under. Anonymous calls of the same address leave them their room. */
+export function limitsOfNotices(limits: RateLimitConfig, ip: string): readonly Limited[] {
+  return limitsOfAddress(limits, ip).map(({ bucket, limit }) => ({ bucket: `notices:${bucket}`, limit }));
+}
+
 /** How many signatures are verified for an address, for each request that it has without a key. */
 const trialsPerRequest = 20;
 
@@ -48,14 +53,11 @@ export function limitsOfTrials(limits: RateLimitConfig, ip: string): readonly Li
   }));
 }
 
-/** How many of its addresses a network may be as busy as, when it comes to pages. */
-const busyAddresses = 4;
-
 /** What requests for pages are counted under, likewise. */
 export function limitsOfPages({ pages }: RateLimitConfig, ip: string): readonly Limited[] {
   const { nearest, wider } = networksOf(ip);
   const own = { bucket: `pages:${nearest}`, limit: pages };
-  return wider === undefined ? [own] : [own, { bucket: `pages:${wider}`, limit: busyAddresses * pages }];
+  return wider === undefined ? [own] : [own, { bucket: `pages:${wider}`, limit: busyNetworks * pages }];
 }
 
 /** Many accounts of one address count together, up to a ceiling that is far above what one of them may. */
@@ -66,7 +68,11 @@ export function limitsOfCaller(
 ): readonly Limited[] {
   const own = { bucket, limit: limitOfTier(limits, tier) };
   if (limits.address === 0 || tier === 'enterprise') return [own];
-  return [own, { bucket: `keyed:${networksOf(address()).nearest}`, limit: limits.address }];
+  const { nearest, wider } = networksOf(address());
+  const near = { bucket: `keyed:${nearest}`, limit: limits.address };
+  return wider === undefined
+    ? [own, near]
+    : [own, near, { bucket: `keyed:${wider}`, limit: busyNetworks * limits.address }];
 }
 
 /**
@@ -104,6 +110,14 @@ function takeAll(
   };
   const counted = take(limiter, each);
   return counted instanceof Promise ? counted.then(goOn) : goOn(counted);
+}
+
+/** Throws the 429 when one of the limits is used up. It counts nothing. */
+export async function refuseWithoutRoom(limiter: RateLimiter, limited: readonly Limited[]): Promise<void> {
+  for (const { bucket, limit } of limited.filter((each) => each.limit > 0)) {
+    const room = await limiter.peek(bucket, { limit, windowMs: limitWindowMs });
+    if (!room.allowed) throw tooManyRequests(limit, room.resetMs);
+  }
 }
 
 function tightestOf(taken: readonly Counted[]): Counted | undefined {

@@ -1,6 +1,6 @@
 import { takeToday } from '../daily-caps/take-today.ts';
 import type { Transaction } from '../db/database.ts';
-import { networksOf } from '../http/client-address.ts';
+import { busyNetworks, networksOf } from '../http/client-address.ts';
 import type { Logger } from '../logger.ts';
 
 /** How many messages of a kind go out on a day (UTC); 0 is without a limit. */
@@ -24,9 +24,6 @@ export interface Posted {
   readonly country?: string | undefined;
 }
 
-/** How many addresses of a /48 may be as busy as one may. */
-const busyAddresses = 4;
-
 /**
  * Counts a message in the caller's commit, over all instances. Undefined when it may go; otherwise the first limit that it is over,
  * and then it is counted nowhere. Call it late in a transaction: whoever sends to the same country waits for the commit.
@@ -41,7 +38,7 @@ export async function countMessage(
   // Always in this order, so that nobody waits for who waits for him.
   const counted = [
     { what: 'network', of: nearest, limit: limits.perNetwork },
-    { what: 'network', of: wider, limit: busyAddresses * limits.perNetwork },
+    { what: 'network', of: wider, limit: busyNetworks * limits.perNetwork },
     { what: 'target', of: target, limit: limits.perTarget },
     { what: 'country', of: country, limit: limits.perCountry },
     { what: 'all', of: '', limit: limits.inAll },

@@ -53,13 +53,13 @@ export async function domainsOf(
       maxAgeMs,
       requires: ['ucp-agent', ...(received.headers['idempotency-key'] === undefined ? [] : ['idempotency-key'])],
     });
-  let verdict = judge(await keysOf(parts, website, 'only remembered'));
+  let verdict = await judge(await keysOf(parts, website, 'only remembered'));
   if (!verdict.ok && verdict.code === 'key_not_found') {
     forgiveAddress = await count.address();
-    verdict = judge(await keysOf(parts, website, 'may be remembered'));
+    verdict = await judge(await keysOf(parts, website, 'may be remembered'));
   }
   if (!verdict.ok && verdict.code === 'key_not_found') {
-    verdict = judge(await keysOf(parts, website, 'looked up again'));
+    verdict = await judge(await keysOf(parts, website, 'looked up again'));
   }
   if (!verdict.ok) throw refused(verdict);
   await forgive();

@@ -1,4 +1,7 @@
 import { createPublicKey, verify } from 'node:crypto';
+import { promisify } from 'node:util';
+
+const verifyInPool = promisify(verify);
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -24,14 +27,17 @@ export function algorithmOf(jwk: Fields): Algorithm | undefined {
   return algorithm;
 }
 
-/** Whether the signature is that of the text by this key. A key that cannot be read has signed nothing. */
-export function isSignedBy(jwk: Fields, text: string, signature: Uint8Array): boolean {
+/**
+ * Whether the signature is that of the text by this key. A key that cannot be read has signed nothing. The thread pool verifies,
+ * because strangers decide how often it is done, and the event loop must not wait for it.
+ */
+export async function isSignedBy(jwk: Fields, text: string, signature: Uint8Array): Promise<boolean> {
   const algorithm = algorithmOf(jwk);
   if (algorithm === undefined || signature.length !== algorithm.signatureBytes) return false;
   try {
     const { kty, crv, x, y } = jwk as Readonly<Record<string, string>>;
     const key = createPublicKey({ key: { kty, crv, x, y } as Record<string, string>, format: 'jwk' });
-    return verify(algorithm.hash, Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }, signature);
+    return await verifyInPool(algorithm.hash, Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }, signature);
   } catch {
     return false;
   }

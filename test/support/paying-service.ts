@@ -60,7 +60,7 @@ export async function startPayingService({ shopUrl }: PayingServiceOptions) {
     const shop = (await (await fetch(`${shopUrl()}/.well-known/ucp`)).json()) as { keys: unknown[] };
     const body = Buffer.concat(chunks);
     const { method = '', headers } = request;
-    const verified = verifyRequest(
+    const verified = await verifyRequest(
       { method, target: request.url, headers, body },
       {
         keys: shop.keys,

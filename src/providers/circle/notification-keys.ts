@@ -1,10 +1,14 @@
 import { type Clock, monotonicClock } from '../../clock.ts';
+import { createMemoryLimiter } from '../../rate-limit/memory-limiter.ts';
 import { ProviderError } from '../../wallets/provider.ts';
 import type { NotificationKey } from './notification-key.ts';
 
 export interface NotificationKeys {
-  /** Undefined when Circle has no such key. Refuses when strangers have named so many that we stopped asking for a while. */
-  find(id: string): Promise<NotificationKey | undefined>;
+  /**
+   * Undefined when Circle has no such key. Refuses when the network that names it has named so many that we stopped asking on its
+   * behalf for a while.
+   */
+  find(id: string, network: string): Promise<NotificationKey | undefined>;
 }
 
 export interface NotificationKeysOptions {
@@ -15,22 +19,26 @@ export interface NotificationKeysOptions {
 /** Circle has one key, and another one now and then. */
 const keysKept = 16;
 
-/** Anybody can name a key that we do not know: asking Circle for each would use up the requests that we need ourselves. */
-const questionsPerMinute = 6;
+/**
+ * Anybody can name a key that we do not know: asking Circle for each would use up the requests that we need ourselves. Each network
+ * has its own few questions, so that invented keys from elsewhere do not keep the real one from being fetched.
+ */
+const questionsOfNetwork = { limit: 6, windowMs: 60_000 };
+const questionsInAll = { limit: 120, windowMs: 60_000 };
 
 /** The keys that Circle signs notifications with. A key never changes under its id. */
 export function createNotificationKeys({ fetch, clock = monotonicClock }: NotificationKeysOptions): NotificationKeys {
   const keys = new Map<string, NotificationKey>();
   const underWay = new Map<string, Promise<NotificationKey | undefined>>();
-  let asked: number[] = [];
+  const asked = createMemoryLimiter(clock);
 
-  async function ask(id: string): Promise<NotificationKey | undefined> {
-    const now = clock.now();
-    asked = asked.filter((at) => now - at < 60_000);
-    if (asked.length >= questionsPerMinute) {
+  async function ask(id: string, network: string): Promise<NotificationKey | undefined> {
+    const mayAsk =
+      (await asked.take(`network:${network}`, questionsOfNetwork)).allowed &&
+      (await asked.take('all', questionsInAll)).allowed;
+    if (!mayAsk) {
       throw new ProviderError('Too many unknown keys were named.', { retryable: true, code: 'provider_busy' });
     }
-    asked.push(now);
     const key = await fetch(id);
     if (key === undefined) return undefined;
     keys.set(id, key);
@@ -39,10 +47,10 @@ export function createNotificationKeys({ fetch, clock = monotonicClock }: Notifi
   }
 
   return {
-    async find(id) {
+    async find(id, network) {
       const known = keys.get(id);
       if (known !== undefined) return known;
-      const question = underWay.get(id) ?? ask(id).finally(() => underWay.delete(id));
+      const question = underWay.get(id) ?? ask(id, network).finally(() => underWay.delete(id));
       underWay.set(id, question);
       return question;
     },

@@ -3,7 +3,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Clock } from '../../clock.ts';
 import type { Database, Transaction } from '../../db/database.ts';
-import { countsFailures } from '../../http/doors.ts';
+import { networksOf } from '../../http/client-address.ts';
+import { addressOf, countsFailures } from '../../http/doors.ts';
 import { httpErrors } from '../../http/errors.ts';
 import { parseJsonBody } from '../../http/parse-body.ts';
 import { defineErrors } from '../../http/problem.ts';
@@ -82,11 +83,13 @@ export function addCircleNotifications(app: FastifyInstance, { db, provider, onT
   });
 }
 
-async function checkSignature(keys: NotificationKeys, { headers }: FastifyRequest, bytes: Buffer): Promise<void> {
+async function checkSignature(keys: NotificationKeys, request: FastifyRequest, bytes: Buffer): Promise<void> {
+  const { headers } = request;
   const keyId = z.guid().safeParse(headers['x-circle-key-id']);
   const signature = z.base64().min(8).max(200).safeParse(headers['x-circle-signature']);
   if (!keyId.success || !signature.success || bytes.length === 0) throw notificationErrors.invalid_signature();
-  const key = await keys.find(keyId.data.toLowerCase()).catch((error: unknown) => {
+  const { nearest, wider = nearest } = networksOf(addressOf(request));
+  const key = await keys.find(keyId.data.toLowerCase(), wider).catch((error: unknown) => {
     if (!(error instanceof ProviderError)) throw error;
     // Circle sends it again.
     throw httpErrors.unavailable(undefined, { headers: { 'Retry-After': '30' } });

@@ -38,11 +38,11 @@ export async function checkSignedAgent(
       { keys, authorities, now: clock.now(), maxAgeMs, requires: ['ucp-agent', 'idempotency-key'] },
     );
   let profile = await profiles.read(url, version);
-  let verified = verify(profile);
+  let verified = await verify(profile);
   if (!verified.ok && verified.code === 'key_not_found') {
     // The agent may have taken a new key since we last looked.
     profile = await profiles.readAgain(url, version);
-    verified = verify(profile);
+    verified = await verify(profile);
   }
   if (!verified.ok) throw protocolError(verified.code, `The signature does not pass: ${verified.detail}.`);
   requireCapabilities(profile, version);
