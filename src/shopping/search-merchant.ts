@@ -22,7 +22,7 @@ export interface MerchantSearch {
   search(website: Website, query: string, signal: AbortSignal, how?: HowToSearch): AsyncGenerator<Product>;
 }
 
-export interface HowToSearch {
+interface HowToSearch {
   readonly onlyBy?: string | undefined;
   /** Whom it is for. */
   readonly holder?: string | undefined;

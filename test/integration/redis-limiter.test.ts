@@ -11,7 +11,7 @@ test('looking takes no place in Redis', { tags: ['redis'] }, async () => {
   await expect
     .poll(async () => (await limiter.take('other', policy)) && limiter.isAlone, { timeout: 10_000 })
     .toBe(false);
-  const looks = await Promise.all(Array.from({ length: 50 }, () => limiter.peek('bucket', policy)));
+  const looks = await Promise.all(Array.from({ length: 50 }, async () => limiter.peek('bucket', policy)));
   expect(looks).toEqual(looks.map(() => ({ allowed: true, remaining: 1, resetMs: 0 })));
   expect(await limiter.take('bucket', policy)).toMatchObject({ allowed: true, remaining: 0 });
   const full = await limiter.peek('bucket', policy);
