@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { monotonicClock } from '../clock.ts';
 import type { Database } from '../db/database.ts';
 import { countsFailures } from '../http/doors.ts';
 import { httpErrors } from '../http/errors.ts';
 import { defineErrors } from '../http/problem.ts';
 import type { Logger } from '../logger.ts';
+import { createSometimes } from '../sometimes.ts';
 import { noteCardUpdate } from './note-card-update.ts';
 import { type CardUpdate, InvalidSignature, type OnRamp } from './on-ramp.ts';
 
@@ -39,8 +41,13 @@ export function addCardNotices(app: FastifyInstance, { db, onRamps, logger }: Ca
 
     for (const { name, readNotice } of onRamps) {
       if (readNotice === undefined) continue;
+      const sometimes = createSometimes(monotonicClock);
+      const tellRefusal = (why: string) =>
+        sometimes((times) =>
+          logger.warn({ provider: name, why, times }, 'a notice that no card company has signed was refused'),
+        );
       scope.post(noticePath(name), { bodyLimit: bodyLimitBytes, ...countsFailures }, async (request, reply) => {
-        const update = readOrRefuse(readNotice, request, logger.child({ provider: name, requestId: request.id }));
+        const update = readOrRefuse(readNotice, request, tellRefusal);
         if (update !== undefined) await note(update, name, request.id);
         return reply.send({ received: true });
       });
@@ -73,13 +80,13 @@ export function addCardNotices(app: FastifyInstance, { db, onRamps, logger }: Ca
 function readOrRefuse(
   readNotice: NonNullable<OnRamp['readNotice']>,
   { body, headers }: FastifyRequest,
-  logger: Logger,
+  tellRefusal: (why: string) => void,
 ): CardUpdate | undefined {
   try {
     return readNotice({ bytes: Buffer.isBuffer(body) ? body : Buffer.alloc(0), headers });
   } catch (error) {
     if (!(error instanceof InvalidSignature)) throw error;
-    logger.warn({ why: error.message }, 'a notice that no card company has signed was refused');
+    tellRefusal(error.message);
     throw noticeErrors.invalid_signature();
   }
 }

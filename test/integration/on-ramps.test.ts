@@ -211,13 +211,16 @@ describe.each(Object.entries(companies))('a notice of %s', (name, { notice, sign
       [body, { ...good, [header]: value.replace(/[^=]{64}$/, '') }],
       [body, { ...good, [header]: value.replace(/^t=\d+/, `t=${Math.floor(Date.now() / 1_000) + 9}`) }],
     ];
-    const before = logged('was refused').length;
+    const refusals = () => logged('that no card company has signed was refused').length;
+    const before = refusals();
     for (const [content, headers] of forged) {
       const reply = await tell(name, content, headers);
       expect([reply.status, ((await reply.json()) as { code: string }).code]).toEqual([401, 'invalid_signature']);
     }
     expect(await card(link)).toBeNull();
-    expect(logged('that no card company has signed was refused')).toHaveLength(before + forged.length);
+    // The first at once, and the others by their number, once a minute.
+    expect(refusals()).toBeGreaterThan(0);
+    expect(refusals() - before).toBeLessThan(forged.length);
   });
 
   test('that is replayed later is refused, and one that is told twice changes nothing', async () => {

@@ -59,7 +59,8 @@ test('what is bought stands in the shop’s list', async () => {
 
 for (const [word, count] of [
   ['a dozen', 12],
-  ['a hundred', 100],
+  // As many as one address may have under way.
+  ['sixty', 60],
 ] as const) {
   const isRepresentative = count === 12;
   test(

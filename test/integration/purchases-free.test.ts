@@ -130,25 +130,30 @@ describe('what is free', () => {
 });
 
 describe('a call that is paid for', () => {
-  const asksAfter = (ms: number) => {
-    seller.answer = ({ path, payment }, response) => {
-      if (path.startsWith('/down')) response.writeHead(503).end('down');
-      else if (payment === undefined) setTimeout(() => demand(response, termsOf(seller, { amount: '1' })), ms);
-      else response.end('goods');
-    };
-  };
   const down = seller.url.replace('/paid', '/down');
 
   test('takes no place of what is free, however many are under way', async () => {
     const key = await newAccount(5);
-    asksAfter(2_000);
-    const replies = await Promise.all(Array.from({ length: 150 }, () => pay(key)));
-    expect(replies.filter(({ status }) => status === 429)).toEqual([]);
+    seller.answer = (_asked, response) => void response.end('free');
+    for (let round = 0; round < 17; round++) await Promise.all(Array.from({ length: 7 }, () => pay(key)));
+    // One place is left, and six are under way before any of them hears its price.
+    const waiting: (() => void)[] = [];
+    seller.answer = ({ payment }, response) => {
+      if (payment !== undefined) return void response.end('goods');
+      waiting.push(() => demand(response, termsOf(seller, { amount: '1' })));
+      if (waiting.length === 6) for (const answer of waiting) answer();
+    };
+    const replies = await Promise.all(Array.from({ length: 6 }, () => pay(key)));
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
   });
 
   test('is not refused because a seller was away, and a seller that is away is not asked without end', async () => {
     const key = await newAccount(5);
-    asksAfter(0);
+    seller.answer = ({ path, payment }, response) => {
+      if (path.startsWith('/down')) response.writeHead(503).end('down');
+      else if (payment === undefined) demand(response, termsOf(seller, { amount: '1' }));
+      else response.end('goods');
+    };
     for (let round = 0; round < 15; round++) {
       const replies = await Promise.all(Array.from({ length: 10 }, () => pay(key, { url: down })));
       expect(replies.map(({ body }) => body.status)).toEqual(Array.from({ length: 10 }, () => 503));
