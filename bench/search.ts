@@ -23,8 +23,9 @@ export interface SearchFigures {
   readonly openAtShop: number;
 }
 
-const slowSearches = 1_000;
-const atOnce = 200;
+const slowSearches = 400;
+/** As many as one address may have under way. */
+const atOnce = 60;
 const hostileSearches = 100;
 
 export async function measureSearch(
