@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { forgetAnswers } from '../../src/purchases/forget-answers.ts';
-import { demand, startSeller, termsOf } from '../support/seller.ts';
+import { cutReturned } from '../../src/purchases/keep-answer.ts';
+import { demand, firstTermsOf, startSeller, termsOf } from '../support/seller.ts';
 import { useService } from '../support/service.ts';
 
 /** What a stranger could have us do with an endpoint that is for paying, and pays nothing. */
@@ -201,4 +202,32 @@ describe('an answer that was paid for', () => {
     expect((await pay(key)).body).toMatchObject({ body: long, truncated: false });
     expect(await kept()).toBe(0);
   });
+});
+
+test('terms beyond 16 KiB, which would be kept for ever, are not accepted', async () => {
+  const key = await newAccount(1);
+  const purchases = async () => (await db.query('SELECT FROM purchases')).rowCount;
+  const before = await purchases();
+  const extra = { name: 'USD Coin', version: '2', more: 'm'.repeat(20_000) };
+  seller.answer = (_asked, response) => demand(response, firstTermsOf(seller, { extra }));
+  expect(await pay(key)).toMatchObject({ body: { code: 'terms_unpayable' } });
+  expect(await purchases()).toBe(before);
+});
+
+test('what is kept of an answer is cut when its payment comes back', async () => {
+  const key = await newAccount(1);
+  seller.answer = ({ payment }, response) =>
+    payment === undefined
+      ? demand(response, termsOf(seller, { amount: '1000' }))
+      : void response.end('z'.repeat(50_000));
+  const { id } = (await pay(key)).body.payment;
+  const kept = async () =>
+    (
+      await db.query('SELECT octet_length(body) AS length, truncated FROM purchase_answers WHERE purchase_id = $1', [
+        id,
+      ])
+    ).rows;
+  expect(await kept()).toEqual([{ length: 50_000, truncated: false }]);
+  await db.transaction((tx) => cutReturned(tx, id));
+  expect(await kept()).toEqual([{ length: 16_384, truncated: true }]);
 });
