@@ -9,6 +9,20 @@ import type { OrderEvent } from './events.ts';
 import { type Order, shownStatus } from './order.ts';
 import { shownStatuses } from './saga.ts';
 
+/** Which of the product's variants was ordered. */
+export const orderedVariant = z
+  .object({
+    id: untrusted.meta({ description: 'What the shop calls it.' }),
+    title: untrusted,
+    options: z.array(z.object({ name: untrusted, value: untrusted })),
+  })
+  .nullable()
+  .meta({ description: 'Null for a product that is sold in one form only.' });
+
+export function describeOrderedVariant({ product: { itemId, variant } }: Order): z.input<typeof orderedVariant> {
+  return variant === null ? null : { id: itemId, title: variant.title, options: [...variant.options] };
+}
+
 /** An order as its buyer sees it. */
 export const orderRecord = z.object({
   orderId: z.string(),
@@ -17,6 +31,8 @@ export const orderRecord = z.object({
   productTitle: untrusted,
   productBrand: untrusted,
   productUrl: untrusted,
+  variant: orderedVariant,
+  quantity: z.number(),
   amount: z.number().meta({ description: 'What the shop asks for in all, with shipping and tax.' }),
   fee: z.number().meta({ description: '1.49 % of it, on top.' }),
   total: z.number().meta({ description: 'What it costs you: amount and fee.' }),
@@ -50,6 +66,8 @@ export const exampleOrder = {
   productTitle: 'Stoneware Mug, Sea',
   productBrand: 'Alder Pottery',
   productUrl: 'http://demo-shop.example/products/stoneware-mug-sea',
+  variant: null,
+  quantity: 1,
   amount: 24,
   fee: 0.36,
   total: 24.36,
@@ -91,6 +109,8 @@ export function describeOrder(order: Order): OrderRecord {
     productTitle: order.product.title,
     productBrand: order.product.brand,
     productUrl: order.product.url,
+    variant: describeOrderedVariant(order),
+    quantity: order.quantity,
     amount: toJsonNumber(amount),
     fee: toJsonNumber(fee),
     total: toJsonNumber(add(amount, fee)),

@@ -7,13 +7,14 @@ import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from 
 import { httpErrors } from '../http/errors.ts';
 import type { Once } from '../http/idempotency.ts';
 import type { ErrorKind } from '../http/problem.ts';
+import { untrusted } from '../http/untrusted.ts';
 import { findKey } from '../ledger/kept-answers.ts';
 import { shoppingErrors } from '../shopping/errors.ts';
 import { website, websiteOrRefuse } from '../shopping/website-field.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
 import { addressParts } from './address-field.ts';
-import { describeOrder, exampleOrder, statusUrlOf } from './answer.ts';
+import { describeOrder, exampleOrder, orderedVariant, statusUrlOf } from './answer.ts';
 import type { OrderWaits } from './await-order.ts';
 import { type BuyParts, type PreparedOrder, prepareOrder } from './buy.ts';
 import { orderErrors } from './errors.ts';
@@ -34,13 +35,26 @@ export interface BuyRouteParts extends BuyParts {
 
 const body = z.strictObject({
   website,
-  productTitle: visibleText(500).meta({ description: 'As the search has found it.' }),
+  productTitle: visibleText(500).meta({
+    description:
+      'As the search has found it. Case, punctuation and the order of words make no difference while one product fits; the name of a variant may follow, as in "Linen Shirt L".',
+  }),
   productBrand: visibleText(200).optional().meta({ description: 'As the search has found it.' }),
   productUrl: z
     .url()
     .max(2_000)
     .optional()
     .meta({ description: 'Of the search too: only where title and brand fit several.' }),
+  productVariant: visibleText(200).optional().meta({
+    description:
+      'The id or the title of one of the variants that the search lists, or choices that only one variant has, such as "L". Needed where there are several.',
+  }),
+  quantity: z
+    .int({ error: 'must be a whole number' })
+    .min(1, 'must be from 1 to 100')
+    .max(100, 'must be from 1 to 100')
+    .optional()
+    .meta({ description: 'How many of it; 1 when left out.' }),
   amount: amountNumber.meta({
     description:
       'The most that may be charged, with shipping and tax, without our fee. What the shop asks is what is charged.',
@@ -57,18 +71,32 @@ const body = z.strictObject({
     .meta({ description: 'The order that this one is not a repetition of, although it looks like it.' }),
 });
 
-const { orderId, transferId, amount, fee, total } = exampleOrder;
+const { orderId, transferId, productTitle, variant, quantity, amount, fee, total } = exampleOrder;
 const bought = z.object({
   success: z.boolean(),
   orderId: z.string(),
   transferId: z.string(),
+  productTitle: untrusted.meta({ description: 'As the shop has it.' }),
+  variant: orderedVariant,
+  quantity: z.number(),
   amount: z.number().meta({ description: 'What the shop charged in all.' }),
   fee: z.number(),
   total: z.number().meta({ description: 'Amount and fee: what left your balance.' }),
   currency,
   status: z.enum(['completed', 'pending']),
 });
-const example = { success: true, orderId, transferId, amount, fee, total, currency: 'USDC' as const };
+const example = {
+  success: true,
+  orderId,
+  transferId,
+  productTitle,
+  variant,
+  quantity,
+  amount,
+  fee,
+  total,
+  currency: 'USDC' as const,
+};
 
 /** Errors about an order that is there. */
 const ofPlacedOrders: readonly ErrorKind[] = [orderErrors.order_not_found, orderErrors.order_taken];
@@ -134,7 +162,13 @@ export function buyRoute(parts: BuyRouteParts): Route {
             caller,
             ip,
             website: site,
-            product: { title: asked.productTitle, brand: asked.productBrand, url: asked.productUrl },
+            product: {
+              title: asked.productTitle,
+              brand: asked.productBrand,
+              url: asked.productUrl,
+              variant: asked.productVariant,
+            },
+            quantity: asked.quantity ?? 1,
             most,
             asset,
             shippingAddress: asked.shippingAddress,
@@ -210,6 +244,9 @@ function toAnswer(order: Order, publicUrl: string) {
   const answer = {
     orderId: id,
     transferId: order.transferId ?? '',
+    productTitle: record.productTitle,
+    variant: record.variant,
+    quantity: record.quantity,
     amount: charged,
     fee: ours,
     total: all,

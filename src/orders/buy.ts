@@ -13,10 +13,11 @@ import { MerchantTrouble } from '../shopping/merchant-trouble.ts';
 import { refuseByTroubles } from '../shopping/refuse-by-troubles.ts';
 import type { Website } from '../shopping/website.ts';
 import { transferErrors } from '../transfers/errors.ts';
-import type { BegunCheckout, ShopCheckouts } from './checkout.ts';
+import type { BegunCheckout, CheckoutTotal, ShopCheckouts } from './checkout.ts';
+import type { OrderedProduct, WantedProduct } from './choose-product.ts';
 import { currencyPaidBy, toAmount, totalOf } from './currency.ts';
 import { orderErrors } from './errors.ts';
-import { type OrderedProduct, productOrRefuse, type WantedProduct } from './find-product.ts';
+import { productOrRefuse } from './find-product.ts';
 import { type Gate, gateOrRefuse } from './gate.ts';
 import { likenessOf, refuseRepetition } from './likeness.ts';
 import type { NewOrder } from './open-order.ts';
@@ -40,6 +41,7 @@ export interface Purchase {
   readonly ip: string;
   readonly website: Website;
   readonly product: WantedProduct;
+  readonly quantity: number;
   /** The most that may be charged. */
   readonly most: Amount;
   readonly asset: OrderAsset;
@@ -53,7 +55,7 @@ export type PreparedOrder = NewOrder & { readonly continueUrl: string | undefine
 /** Everything that can be found out before money moves, in the order in which it is told. */
 export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise<PreparedOrder> {
   const { db, merchants } = parts;
-  const { caller, website, asset, most } = purchase;
+  const { caller, website, asset, most, quantity } = purchase;
   const gate = await askedOf(gateOrRefuse(parts, website));
   if (gate.merchantId === caller.accountId) throw orderErrors.own_shop();
   const address = await addressOrRefuse(db, caller.accountId, purchase.shippingAddress);
@@ -63,14 +65,14 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
     // What is ordered at a checkout is known by the name that the same shop's catalog has for it.
     ...(gate.kind === 'ucp' && { platform: 'ucp' }),
   });
-  const likeness = likenessOf(website.name, product.itemId, address);
+  const likeness = likenessOf(website.name, { itemId: product.itemId, quantity }, address);
   await refuseRepetition(db, {
     accountId: caller.accountId,
     likeness,
     notDuplicateOf: purchase.notDuplicateOf,
     publicUrl: parts.publicUrl(),
   });
-  const offer = await askedOf(offerOf(parts, gate, { product, address, asset }));
+  const offer = await askedOf(offerOf(parts, gate, { product, quantity, address, asset }));
   refuseUnlessAgreed(offer.total, { asset, most });
   const amount = toAmount(asset, offer.total);
   const fee = orderFee(amount);
@@ -85,6 +87,7 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
     merchantId: gate.merchantId,
     channel: offer.channel,
     product,
+    quantity,
     address,
     likeness,
     asset,
@@ -99,31 +102,38 @@ type Offer = Pick<PreparedOrder, 'channel' | 'total' | 'continueUrl'>;
 
 interface Wanted {
   readonly product: OrderedProduct;
+  readonly quantity: number;
   readonly address: ShippingAddress;
   readonly asset: OrderAsset;
 }
 
 /** What the shop asks for in all: its checkout says so, or where it has none, its price. */
-async function offerOf({ checkouts }: BuyParts, gate: Gate, { product, address, asset }: Wanted): Promise<Offer> {
+async function offerOf(
+  { checkouts }: BuyParts,
+  gate: Gate,
+  { product, quantity, address, asset }: Wanted,
+): Promise<Offer> {
+  const listPrice = totalOf(product.price, quantity);
   if (gate.kind === 'webhook') {
-    return { channel: { kind: 'webhook', url: gate.url }, total: totalOf(product.price), continueUrl: undefined };
+    return { channel: { kind: 'webhook', url: gate.url }, total: listPrice, continueUrl: undefined };
   }
   const begun = await checkouts.begin(gate.place, {
     itemId: product.itemId,
+    quantity,
     address,
     currency: currencyPaidBy[asset],
   });
-  return readOffer(begun, product);
+  return readOffer(begun, listPrice);
 }
 
-function readOffer(begun: BegunCheckout, { price }: OrderedProduct): Offer {
+function readOffer(begun: BegunCheckout, listPrice: CheckoutTotal): Offer {
   switch (begun.state) {
     case 'ready':
       return { channel: { kind: 'ucp', checkout: begun.checkout }, total: begun.total, continueUrl: undefined };
     case 'needs_buyer':
       return {
         channel: { kind: 'ucp', checkout: begun.checkout },
-        total: begun.total ?? totalOf(price),
+        total: begun.total ?? listPrice,
         continueUrl: begun.continueUrl,
       };
     case 'address_incomplete':

@@ -19,6 +19,7 @@ export interface Checkout extends CheckoutPlace {
 
 export interface CheckoutRequest {
   readonly itemId: string;
+  readonly quantity: number;
   readonly address: ShippingAddress;
   /** What the buyer would like to pay in. The shop decides. */
   readonly currency: string;

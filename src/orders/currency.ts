@@ -12,8 +12,8 @@ export function toAmount(asset: OrderAsset, { minor, currency }: CheckoutTotal):
   return amountOf(asset, minor * 10n ** BigInt(decimalsOf[asset] - minorUnitOf(currency)));
 }
 
-/** What a price comes to in the smallest unit of its currency. Nothing where it is finer than that: then nobody can pay it. */
-export function totalOf({ atomic, decimals, currency = '' }: Price): CheckoutTotal {
+/** What so many at this price come to in the smallest unit of its currency. Nothing where the price is finer than that unit: it cannot be paid. */
+export function totalOf({ atomic, decimals, currency = '' }: Price, quantity: number): CheckoutTotal {
   const missing = minorUnitOf(currency) - decimals;
-  return { minor: missing < 0 ? 0n : atomic * 10n ** BigInt(missing), currency };
+  return { minor: missing < 0 ? 0n : atomic * BigInt(quantity) * 10n ** BigInt(missing), currency };
 }

@@ -25,12 +25,13 @@ export const orderErrors = defineErrors({
   product_not_found: {
     status: 404,
     title: 'No such product',
-    detail: 'The shop has no product of this title and brand. Search it, and send title and brand as they are found.',
+    detail:
+      'The shop has no product of this title and brand: `closest` lists what it has. Send title and brand as the search finds them.',
   },
   product_ambiguous: {
     status: 409,
-    title: 'Several products fit',
-    detail: 'The shop has several products of this title and brand. Send productUrl too, as the search has given it.',
+    title: 'Several products or variants fit',
+    detail: 'Several products or variants fit. Send productVariant or productUrl too, as the search has given it.',
   },
   sold_out: { status: 409, title: 'Sold out', detail: 'The shop has none left. Nothing was charged.' },
   price_changed: {

@@ -10,9 +10,15 @@ import { normalizeAddress, type ShippingAddress } from './shipping-address.ts';
 const alikeSeconds = 60;
 
 /** What two purchases have in common that are likely one. */
-export function likenessOf(domain: string, itemId: string, address: ShippingAddress): Buffer {
+export function likenessOf(
+  domain: string,
+  { itemId, quantity }: { readonly itemId: string; readonly quantity: number },
+  address: ShippingAddress,
+): Buffer {
+  // One of something has the likeness that it had before orders knew of quantities.
+  const item = quantity === 1 ? [itemId] : [itemId, quantity];
   return createHash('sha256')
-    .update(JSON.stringify([domain, itemId, normalizeAddress(address)]))
+    .update(JSON.stringify([domain, ...item, normalizeAddress(address)]))
     .digest();
 }
 

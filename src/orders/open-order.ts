@@ -10,8 +10,8 @@ import type { Amount } from '../money/amount.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import type { Secrets } from '../secrets.ts';
 import type { CheckoutTotal } from './checkout.ts';
+import type { OrderedProduct } from './choose-product.ts';
 import { issueCredential, newCredentialToken } from './credential.ts';
-import type { OrderedProduct } from './find-product.ts';
 import { requireSameMerchant } from './gate.ts';
 import type { OrderAsset, OrderChannel } from './order.ts';
 import { held } from './postings.ts';
@@ -25,6 +25,7 @@ export interface NewOrder {
   readonly merchantId: bigint | null;
   readonly channel: OrderChannel;
   readonly product: OrderedProduct;
+  readonly quantity: number;
   readonly address: ShippingAddress;
   readonly likeness: Buffer;
   readonly asset: OrderAsset;
@@ -94,10 +95,10 @@ async function insertOrder(tx: Transaction, id: string, order: OrderToInsert): P
   await tx.query(
     `INSERT INTO orders (id, account_id, domain, channel, checkout, product_title, product_brand, product_url, item_id,
         shipping_address, likeness, asset, amount, fee, transfer_id, ask_key, cancel_key, expires_at, status, continue_url,
-        finished_at, merchant_id, void_at)
+        finished_at, merchant_id, void_at, variant, quantity)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
         clock_timestamp() + make_interval(secs => $18), $19, $20, CASE WHEN $19 = 'placed' THEN NULL ELSE clock_timestamp() END, $21,
-        clock_timestamp() + make_interval(secs => $18) + make_interval(secs => $22))`,
+        clock_timestamp() + make_interval(secs => $18) + make_interval(secs => $22), $23, $24)`,
     [
       id,
       order.accountId,
@@ -121,6 +122,8 @@ async function insertOrder(tx: Transaction, id: string, order: OrderToInsert): P
       order.continueUrl ?? null,
       order.merchantId,
       order.voidSeconds,
+      product.variant && JSON.stringify(product.variant),
+      order.quantity,
     ],
   );
 }

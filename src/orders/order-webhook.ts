@@ -5,6 +5,7 @@ import { ParserError } from '../parser/parser.ts';
 import { taskOf } from '../parser/task.ts';
 import { bytesOf } from '../shopping/merchant-site.ts';
 import { signatureHeaders } from '../signed-requests/sign-message.ts';
+import { describeOrderedVariant } from './answer.ts';
 import type { ShopAnswer } from './checkout.ts';
 import type { Order } from './order.ts';
 import { unsealSecretOf } from './order-secret.ts';
@@ -80,15 +81,22 @@ function toAnswer(said: z.output<typeof answerShape>): ShopAnswer {
   }
 }
 
-function describeToShop({ id, domain, product, asset, amount, shippingAddress, createdAt, expiresAt, voidAt }: Order) {
+function describeToShop(order: Order) {
+  const { id, domain, product, quantity, asset, amount, shippingAddress, createdAt, expiresAt, voidAt } = order;
   return {
     orderId: id,
     website: domain,
     createdAt: createdAt.toISOString(),
     expiresAt: expiresAt.toISOString(),
     voidAt: voidAt?.toISOString() ?? null,
-    product: { id: product.itemId, title: product.title, brand: product.brand, url: product.url },
-    quantity: 1,
+    product: {
+      id: product.itemId,
+      title: product.title,
+      brand: product.brand,
+      url: product.url,
+      variant: describeOrderedVariant(order),
+    },
+    quantity,
     amount: toJsonNumber(amount),
     currency: asset,
     shippingAddress,

@@ -1,6 +1,7 @@
 import type { Queryable } from '../db/database.ts';
 import { type Amount, add, amountOf } from '../money/amount.ts';
 import type { Checkout } from './checkout.ts';
+import type { OrderedProduct } from './choose-product.ts';
 import { orderErrors } from './errors.ts';
 import type { OrderStatus, ShownStatus } from './saga.ts';
 import type { ShippingAddress } from './shipping-address.ts';
@@ -24,7 +25,9 @@ export interface Order {
     readonly brand: string;
     readonly url: string;
     readonly itemId: string;
+    readonly variant: OrderedProduct['variant'];
   };
+  readonly quantity: number;
   readonly shippingAddress: ShippingAddress;
   readonly asset: OrderAsset;
   /** What the shop asks for in all. */
@@ -88,7 +91,7 @@ export async function findOwnOrder(db: Queryable, accountId: bigint, id: string)
 }
 
 export const selectOrder = `SELECT o.id, o.account_id, o.domain, o.merchant_id, o.channel, o.checkout, o.product_title, o.product_brand,
-    o.product_url, o.item_id, o.shipping_address, o.asset, o.amount, o.fee, o.transfer_id, o.ask_key, o.cancel_key,
+    o.product_url, o.item_id, o.variant, o.quantity, o.shipping_address, o.asset, o.amount, o.fee, o.transfer_id, o.ask_key, o.cancel_key,
     o.asked_at IS NOT NULL OR o.restored_at IS NOT NULL AS may_have_been_asked, o.expires_at, o.void_at, o.cancel_requested_at, o.status, o.charged, o.charged_fee, o.merchant_order_id, o.merchant_url, o.continue_url,
     o.error, o.error_code, o.created_at, o.finished_at, f.fulfilled_at, f.tracking_url,
     (SELECT coalesce(sum(r.atomic), 0) FROM order_refunds r WHERE r.order_id = o.id) AS refunded
@@ -105,6 +108,8 @@ export interface OrderRow {
   readonly product_brand: string;
   readonly product_url: string;
   readonly item_id: string;
+  readonly variant: OrderedProduct['variant'];
+  readonly quantity: number;
   readonly shipping_address: ShippingAddress;
   readonly asset: OrderAsset;
   readonly amount: string;
@@ -140,7 +145,14 @@ export function toOrder(row: OrderRow): Order {
     merchantId: row.merchant_id,
     channel:
       row.channel === 'ucp' ? { kind: 'ucp', checkout: row.checkout } : { kind: 'webhook', url: row.checkout.url },
-    product: { title: row.product_title, brand: row.product_brand, url: row.product_url, itemId: row.item_id },
+    product: {
+      title: row.product_title,
+      brand: row.product_brand,
+      url: row.product_url,
+      itemId: row.item_id,
+      variant: row.variant,
+    },
+    quantity: row.quantity,
     shippingAddress: row.shipping_address,
     asset: row.asset,
     amount: money(row.amount),

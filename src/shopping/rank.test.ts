@@ -13,7 +13,8 @@ const product = (title: string, more: Partial<Product> = {}): Product => {
     url: 'https://shop.example/',
     picture: undefined,
     id: undefined,
-    variantId: undefined,
+    variants: [],
+    moreVariants: false,
     available: undefined,
     ...more,
   };

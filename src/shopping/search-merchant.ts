@@ -56,7 +56,11 @@ export function createMerchantSearch({
     keepMs: keepAnswersMs,
     room: 16_000_000,
     weigh: (products) =>
-      products.reduce((sum, { url, picture }) => sum + url.length + (picture?.url.length ?? 0) + 1_000, 500),
+      products.reduce(
+        (sum, { url, picture, variants }) =>
+          sum + url.length + (picture?.url.length ?? 0) + variants.length * 1_000 + 1_000,
+        500,
+      ),
   });
   const kinds = createBriefMemory<MerchantPlatform>({ clock, keepMs: keepPlatformMs, room: 10_000 });
 

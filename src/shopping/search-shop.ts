@@ -25,12 +25,27 @@ export const mostShown = 4;
 
 export const searchWords = visibleText(200).meta({ description: 'What to look for, in a few words.' });
 export const previewUrl = z.string().meta({ description: 'A page with photos of the products, for 24 hours.' });
+export const shownVariant = z.object({
+  id: untrusted,
+  title: untrusted,
+  options: z.array(z.object({ name: untrusted, value: untrusted })),
+  price: untrusted,
+  priceNum: z.number(),
+  available: z.boolean().nullable().meta({ description: 'Null when the shop does not say.' }),
+});
 export const shownProduct = z.object({
   title: untrusted,
   brand: untrusted.meta({ description: 'The name of the shop where the product has none.' }),
   price: untrusted.meta({ description: 'With its currency, as the shop writes it.' }),
   priceNum: z.number(),
   url: untrusted,
+  variants: z
+    .array(shownVariant)
+    .optional()
+    .meta({
+      description: 'What it is sold in, up to 20 of them, if the buyer has to choose: send one as productVariant.',
+    }),
+  moreVariants: z.boolean().optional().meta({ description: 'There are more variants than these.' }),
 });
 export const foundProducts = z.object({ products: z.array(shownProduct), previewUrl });
 

@@ -19,7 +19,8 @@ function clean({ title, url = '' }: Candidate): Product | undefined {
     url,
     picture: undefined,
     id: undefined,
-    variantId: undefined,
+    variants: [],
+    moreVariants: false,
     available: undefined,
   };
 }

@@ -28,7 +28,8 @@ export function toProduct(candidate: Candidate, { outgoing, origin, siteName }: 
     url,
     picture: pictureUrl === undefined ? undefined : { url: pictureUrl, alt: picture?.alt ?? title },
     id: candidate.id,
-    variantId: candidate.variantId,
+    variants: candidate.variants ?? [],
+    moreVariants: candidate.moreVariants ?? false,
     available: candidate.available,
   };
 }

@@ -181,7 +181,7 @@ describe('a product', () => {
       },
     ],
   ])('is offered as %s', async (_how, offers) => {
-    expect(await read(offering(offers, { url: '/p/desk-lamp' }))).toEqual([found()]);
+    expect(await read(offering(offers, { url: '/p/desk-lamp' }))).toMatchObject([found()]);
   });
 
   test('is a group with variants', async () => {
@@ -202,10 +202,95 @@ describe('a product', () => {
         },
       ],
     };
-    expect(await read(group)).toEqual([found()]);
-    expect(await findWhole('desk lamp')).toMatchObject([
-      { id: 'G1', variantId: 'K', picture: { url: `${shop.origin}/k.jpg` } },
+    expect(await read(group)).toEqual([
+      {
+        ...found(),
+        variants: [
+          { id: 'B', title: 'Desk Lamp, brass', options: [], price: '$99.00', priceNum: 99, available: null },
+          { id: 'K', title: 'Desk Lamp, black', options: [], price: '$89.00', priceNum: 89, available: null },
+        ],
+      },
     ]);
+    expect(await findWhole('desk lamp')).toMatchObject([{ id: 'G1', picture: { url: `${shop.origin}/k.jpg` } }]);
+  });
+
+  const size = (name: string, price: number, more: object = {}) => ({
+    '@type': 'Product',
+    name: 'Desk Lamp',
+    sku: `L-${name}`,
+    size: name,
+    offers: { price, priceCurrency: 'USD' },
+    ...more,
+  });
+  const variants = [
+    { id: 'L-S', title: 'Desk Lamp', options: [{ name: 'Size', value: 'S' }], price: { text: '$89.00' } },
+    { id: 'L-L', title: 'Desk Lamp', options: [{ name: 'Size', value: 'L' }], price: { text: '$99.00' } },
+  ];
+
+  test.each([
+    [
+      'a group that they name',
+      () => [{ '@id': '#g', '@type': 'ProductGroup', name: 'Desk Lamp' }, ...inGroup({ isVariantOf: { '@id': '#g' } })],
+    ],
+    ['a group that each describes', () => inGroup({ isVariantOf: { '@type': 'ProductGroup', productGroupID: 'G1' } })],
+    ['the same group by its id', () => inGroup({ inProductGroupWithID: 'G1' })],
+  ])('is one product when its variants belong to %s', async (_how, graph) => {
+    await read({ '@graph': graph() });
+    expect(await findWhole('desk lamp')).toMatchObject([{ title: 'Desk Lamp', variants, moreVariants: false }]);
+  });
+
+  function inGroup(group: object) {
+    return [size('S', 89, group), size('L', 99, group)];
+  }
+
+  test('has a variant for each article that is offered', async () => {
+    const offers = [
+      { sku: 'S', name: 'Small', price: 89, priceCurrency: 'USD' },
+      { itemOffered: { sku: 'L', name: 'Large' }, price: 99, priceCurrency: 'USD', availability: 'SoldOut' },
+      { sku: 'S', price: 95, priceCurrency: 'USD' },
+    ];
+    await read(offering(offers));
+    expect(await findWhole('desk lamp')).toMatchObject([
+      {
+        variants: [
+          { id: 'S', title: 'Small', price: { text: '$89.00' } },
+          { id: 'L', title: 'Large', price: { text: '$99.00' }, available: false },
+        ],
+        moreVariants: false,
+      },
+    ]);
+  });
+
+  test.each([
+    ['a range of prices', { '@type': 'AggregateOffer', lowPrice: 89, highPrice: 120, priceCurrency: 'USD' }, true],
+    [
+      'two prices without a name',
+      [
+        { price: 89, priceCurrency: 'USD' },
+        { price: 99, priceCurrency: 'USD' },
+      ],
+      true,
+    ],
+    [
+      'the same price twice',
+      [
+        { price: 89, priceCurrency: 'USD' },
+        { price: 89, priceCurrency: 'USD' },
+      ],
+      false,
+    ],
+    [
+      'a price in each of two currencies',
+      [
+        { price: 89, priceCurrency: 'USD' },
+        { price: 80, priceCurrency: 'EUR' },
+      ],
+      false,
+    ],
+    ['a range of one price', { '@type': 'AggregateOffer', lowPrice: 89, highPrice: 89, priceCurrency: 'USD' }, false],
+  ])('with %s: whether it may have variants that are not named', async (_what, offers, moreVariants) => {
+    await read(offering(offers));
+    expect(await findWhole('desk lamp')).toMatchObject([{ moreVariants }]);
   });
 
   test('refers to its parts by their ids', async () => {

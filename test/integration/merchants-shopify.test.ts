@@ -41,6 +41,7 @@ test('a product, with the currency of the cart', async () => {
       price: 'CA$24.99',
       priceNum: 24.99,
       url: `${shop.origin}/products/canvas-tote`,
+      moreVariants: true,
     },
   ]);
   expect(Object.fromEntries(shop.asked.find(({ path }) => path === '/search/suggest.json')?.query ?? [])).toEqual({
@@ -116,4 +117,96 @@ test('a product without a vendor has the name of the shop there', async () => {
     '/cart.js': { currency: 'USD' },
   };
   expect(await find('tote')).toMatchObject([{ brand: 'Field & Hand' }]);
+});
+
+const document = (more: object = {}) => ({
+  id: tote.id,
+  title: 'Canvas Tote',
+  options: [
+    { name: 'Size', position: 1 },
+    { name: 'Color', position: 2 },
+  ],
+  variants: [
+    { id: 41, title: 'Large / Blue', options: ['Large', 'Blue'], price: 2999, available: false },
+    { id: 42, title: 'Small / Blue', options: ['Small', 'Blue'], price: 2499, available: true },
+  ],
+  ...more,
+});
+
+test('variants come from the document of the product', async () => {
+  shop.answers = {
+    '/search/suggest.json': suggest([tote]),
+    '/cart.js': { currency: 'USD' },
+    '/products/canvas-tote.js': document(),
+  };
+  expect(await find('tote')).toMatchObject([
+    {
+      price: '$24.99',
+      variants: [
+        {
+          id: '41',
+          title: 'Large / Blue',
+          options: [
+            { name: 'Size', value: 'Large' },
+            { name: 'Color', value: 'Blue' },
+          ],
+          price: '$29.99',
+          priceNum: 29.99,
+          available: false,
+        },
+        { id: '42', title: 'Small / Blue', priceNum: 24.99, available: true },
+      ],
+    },
+  ]);
+});
+
+test('a product without choices has one variant, and none is shown', async () => {
+  const variants = [{ id: 43, title: 'Default Title', options: ['Default Title'], price: 2499, available: true }];
+  shop.answers = {
+    '/search/suggest.json': suggest([tote]),
+    '/cart.js': { currency: 'USD' },
+    '/products/canvas-tote.js': document({ variants }),
+  };
+  expect(await find('tote')).toEqual([
+    {
+      title: 'Canvas Tote',
+      brand: 'Fieldhand',
+      price: '$24.99',
+      priceNum: 24.99,
+      url: `${shop.origin}/products/canvas-tote`,
+    },
+  ]);
+  expect(await findWhole('tote')).toMatchObject([{ variants: [{ id: '43', options: [] }], moreVariants: false }]);
+});
+
+test.each([
+  ['yen in hundredths', '1980', 'JPY', 198_000, '¥1,980'],
+  ['yen in whole', '1980', 'JPY', 1_980, '¥1,980'],
+  ['dinars in thousandths', '24.990', 'KWD', 24_990, 'KWD 24.990'],
+])('prices of variants have the scale of the search: %s', async (_what, price, currency, minor, text) => {
+  shop.answers = {
+    '/search/suggest.json': suggest([{ ...tote, price }]),
+    '/cart.js': { currency },
+    '/products/canvas-tote.js': document({
+      variants: [
+        { id: 1, title: 'S', price: minor },
+        { id: 2, title: 'L', price: minor * 2 },
+      ],
+    }),
+  };
+  expect(await find('tote')).toMatchObject([{ variants: [{ price: text }, {}] }]);
+});
+
+test.each([
+  ['another product', document({ id: 1 })],
+  ['prices that fit no scale', document({ variants: [{ id: 42, title: 'S', price: 1234 }] })],
+  ['no variants', document({ variants: [] })],
+  ['a page', '<html></html>'],
+])('a document with %s names no variants', async (_what, body) => {
+  shop.answers = {
+    '/search/suggest.json': suggest([tote]),
+    '/cart.js': { currency: 'USD' },
+    '/products/canvas-tote.js': body,
+  };
+  expect(await findWhole('tote')).toMatchObject([{ title: 'Canvas Tote', variants: [], moreVariants: true }]);
 });

@@ -64,18 +64,46 @@ const found = {
   price: '$110.00',
   priceNum: 110,
   url: 'https://shop.example/products/wool-runner?variant=42',
+  variants: [
+    {
+      id: 'gid://shopify/ProductVariant/42',
+      title: 'Grey / 8',
+      options: [],
+      price: '$110.00',
+      priceNum: 110,
+      available: true,
+    },
+    {
+      id: 'gid://shopify/ProductVariant/43',
+      title: 'Grey / 9',
+      options: [],
+      price: '$98.00',
+      priceNum: 98,
+      available: null,
+    },
+  ],
 };
 const rpc = (result: unknown) => ({ jsonrpc: '2.0', id: 1, result });
 
 describe('over MCP', () => {
-  test('asks as the protocol wants it, and reads the shown variant', async () => {
+  test('asks as the protocol wants it, and reads the variants', async () => {
     shop.answers = { '/.well-known/ucp': profile(), '/api/ucp/mcp': rpc({ structuredContent: answer([product]) }) };
     expect(await findWhole('wool runner')).toEqual([
       expect.objectContaining({
         title: 'Wool Runner',
         brand: 'Woolworks',
         id: 'gid://shopify/Product/7001',
-        variantId: 'gid://shopify/ProductVariant/42',
+        variants: [
+          {
+            id: 'gid://shopify/ProductVariant/42',
+            title: 'Grey / 8',
+            options: [],
+            price: { atomic: 11000n, decimals: 2, currency: 'USD', text: '$110.00' },
+            available: true,
+          },
+          expect.objectContaining({ id: 'gid://shopify/ProductVariant/43', title: 'Grey / 9', available: undefined }),
+        ],
+        moreVariants: false,
         available: true,
         price: { atomic: 11000n, decimals: 2, currency: 'USD', text: '$110.00' },
         picture: { url: 'https://cdn.example/runner.jpg', alt: 'A grey shoe' },
@@ -224,6 +252,8 @@ test('a product is read leniently, and one without a price not at all', async ()
       ]),
     }),
   };
+  // A variant without an id cannot be ordered.
+  const bare = { brand: 'Bare Shop', moreVariants: true };
   expect(await find('wool')).toEqual([
     {
       title: 'Wool Bare',
@@ -232,8 +262,8 @@ test('a product is read leniently, and one without a price not at all', async ()
       priceNum: 1980,
       url: `${shop.origin}/products/wool%20bare`,
     },
-    { title: 'Wool Range', brand: 'Bare Shop', price: '€5.00', priceNum: 5, url: `${shop.origin}/wool-range` },
-    { title: 'Wool Words', brand: 'Bare Shop', price: '0.12', priceNum: 0.12, url: `${shop.origin}/words` },
+    { ...bare, title: 'Wool Range', price: '€5.00', priceNum: 5, url: `${shop.origin}/wool-range` },
+    { ...bare, title: 'Wool Words', price: '0.12', priceNum: 0.12, url: `${shop.origin}/words` },
   ]);
 });
 
@@ -249,4 +279,46 @@ test('an address of a profile that is none is the shop’s mistake and not ours'
     };
     expect(await find('wool')).toBe('422 merchant_unsupported');
   }
+});
+
+describe('variants', () => {
+  const option = (...labels: readonly string[]) => ({
+    name: 'Size',
+    values: labels.map((label) => ({ id: label, label })),
+  });
+  const size = (label: string, amount = 3000) => ({
+    id: `v-${label}`,
+    title: label,
+    price: { amount, currency: 'USD' },
+    options: [{ name: 'Size', label }],
+  });
+
+  test.each([
+    ['one of three sizes', { options: [option('S', 'M', 'L')], variants: [size('S')] }, true],
+    ['two of three sizes', { options: [option('S', 'M', 'L')], variants: [size('S'), size('M')] }, true],
+    ['all sizes', { options: [option('S', 'M')], variants: [size('S'), size('M')] }, false],
+    ['the only size', { options: [option('S')], variants: [size('S')], price_range: undefined }, false],
+    ['one price of a range', { variants: [size('S')] }, true],
+    ['one without an id', { variants: [size('S'), { title: 'M', price: size('M').price }] }, true],
+  ])('%s: whether there are more than these', async (_what, change, moreVariants) => {
+    shop.answers = {
+      '/.well-known/ucp': profile(),
+      '/api/ucp/mcp': rpc({ structuredContent: answer([{ ...product, ...change }]) }),
+    };
+    expect(await findWhole('wool runner')).toMatchObject([
+      { moreVariants, variants: expect.arrayContaining([expect.objectContaining({ id: 'v-S' })]) },
+    ]);
+  });
+
+  test('of a hundred and more only some are read and shown', async () => {
+    const variants = Array.from({ length: 130 }, (_, index) => size(String(index)));
+    shop.answers = {
+      '/.well-known/ucp': profile(),
+      '/api/ucp/mcp': rpc({ structuredContent: answer([{ ...product, variants }]) }),
+    };
+    const [whole] = await findWhole('wool runner');
+    expect([whole?.variants.length, whole?.moreVariants]).toEqual([100, true]);
+    const [shown] = (await find('wool runner')) as { variants: object[]; moreVariants: boolean }[];
+    expect([shown?.variants.length, shown?.moreVariants]).toEqual([20, true]);
+  });
 });

@@ -50,7 +50,8 @@ test('a product, as the shop writes its prices', async () => {
   const [whole] = await findWhole('pennant');
   expect(whole).toMatchObject({
     id: '34',
-    variantId: '34',
+    variants: [],
+    moreVariants: false,
     available: true,
     picture: { alt: 'WordPress – Pennant & Flag' },
   });
@@ -163,4 +164,68 @@ test.each([
   shop.answers = { [route]: [product({}, prices)] };
   const [found] = (await find('pennant')) as { price: string; priceNum: number }[];
   expect([found?.price, found?.priceNum]).toEqual('price' in prices ? ['$1,105.00', 1105] : ['$11.05', 11.05]);
+});
+
+const variable = (more: object = {}) =>
+  product({
+    has_options: true,
+    type: 'variable',
+    attributes: [
+      {
+        id: 1,
+        name: 'Size',
+        taxonomy: 'pa_size',
+        has_variations: true,
+        terms: [{ id: 5, name: 'Large &amp; long', slug: 'l' }],
+      },
+    ],
+    variations: [
+      { id: 101, attributes: [{ name: 'Size', value: 'l' }] },
+      { id: 102, attributes: [{ name: 'Size', value: 'XS' }] },
+    ],
+    ...more,
+  });
+const variation = (id: number, price: string, more: object = {}) =>
+  product({ id, parent: 34, type: 'variation', ...more }, { price });
+
+/** The search answers the product, and what is asked for its variations. */
+function sells(parent: object, variations: readonly object[] | string) {
+  shop.answers = {
+    [route]: ({ query }, response) => {
+      const answer = query.get('type') === 'variation' ? variations : [parent];
+      const type = typeof answer === 'string' ? 'text/html' : 'application/json';
+      response.writeHead(200, { 'content-type': type }).end(JSON.stringify(answer));
+    },
+  };
+}
+
+test('variants have the names of their choices, and prices of their own', async () => {
+  sells(variable(), [variation(101, '1500'), variation(102, '1105', { is_in_stock: false })]);
+  expect(await find('pennant')).toMatchObject([
+    {
+      price: '$11.05',
+      variants: [
+        { id: '101', title: 'Large & long', options: [{ name: 'Size', value: 'Large & long' }], price: '$15.00' },
+        { id: '102', title: 'XS', price: '$11.05', available: false },
+      ],
+    },
+  ]);
+  const asked = shop.asked.find(({ query }) => query.get('type') === 'variation');
+  expect(asked?.query.get('parent')).toBe('34');
+});
+
+test.each([
+  [
+    'one that is left open',
+    { variations: [{ id: 101, attributes: [{ name: 'Size', value: null }] }] },
+    [variation(101, '1500')],
+  ],
+  ['one that is not answered', {}, [variation(101, '1500')]],
+  ['some choice that is no variation', { variations: [] }, []],
+  ['those that cannot be asked for', {}, '<html>'],
+])('variants that cannot be ordered are not named: %s', async (_what, parent, variations) => {
+  sells(variable(parent), variations);
+  const [found] = await findWhole('pennant');
+  expect(found).toMatchObject({ id: '34', moreVariants: true });
+  expect(found?.variants.map(({ id }) => id)).not.toContain('102');
 });

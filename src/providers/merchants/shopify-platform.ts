@@ -1,9 +1,13 @@
+import { inParallel } from '../../in-parallel.ts';
 import { parseUrl } from '../../parse-url.ts';
 import type { MerchantPlatform } from '../../shopping/merchant-platform.ts';
 import type { MerchantSite } from '../../shopping/merchant-site.ts';
 import { notOffered } from '../../shopping/merchant-trouble.ts';
-import { readCartCurrency, readPageCurrency, readSuggestions } from './tasks.ts';
+import type { Candidate } from '../../shopping/product.ts';
+import { readCartCurrency, readPageCurrency, readShopifyVariants, readSuggestions } from './tasks.ts';
 import { withBrand } from './with-brand.ts';
+
+const documentsAtOnce = 4;
 
 /** Shopify's predictive search, which every shop's own theme uses. */
 export const shopifyPlatform: MerchantPlatform = {
@@ -21,9 +25,20 @@ export const shopifyPlatform: MerchantPlatform = {
     if (found.count === 0) return;
     const currency = await findCurrency(site, found.firstAddress);
     const priced = currency === undefined ? found : await answer.read(readSuggestions, { currency });
-    for (const product of priced?.products ?? []) yield* withBrand(site, query, product);
+    const products = await inParallel(priced?.products ?? [], documentsAtOnce, (one) => withVariants(site, one));
+    for (const product of products) yield* withBrand(site, query, product);
   },
 };
+
+/** The search names no variants; the document of each product does. A product whose document cannot be read can still be shown. */
+async function withVariants(site: MerchantSite, product: Candidate): Promise<Candidate> {
+  const page = product.url === undefined ? undefined : parseUrl(product.url, site.origin);
+  if (page === undefined || !site.isWithin(page)) return product;
+  const url = `${page.origin}${page.pathname.replace(/\/$/, '')}.js`;
+  const answer = await site.get(url, { accept: 'application/json' }).catch(() => undefined);
+  if (answer?.status !== 200) return product;
+  return (await answer.read(readShopifyVariants, { product }).catch(() => undefined)) ?? product;
+}
 
 /**
  * The search tells no currency, and it is not the shop's but the visitor's, by where the request comes from. The cart, asked

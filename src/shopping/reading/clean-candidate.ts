@@ -1,10 +1,15 @@
-import type { Candidate } from '../product.ts';
+import type { Candidate, Variant } from '../product.ts';
 import { cleanText } from './clean-text.ts';
 
 const longestTitle = 200;
 const longestBrand = 80;
 const longestId = 200;
 const longestLink = 2_000;
+const longestOption = 80;
+const mostOptions = 10;
+const mostVariants = 100;
+/** One more than is kept, so that a product with more of them is known as one. */
+export const variantsToRead = mostVariants + 1;
 /** Of one answer. Fewer are shown, and what comes first is the best in the shop's eyes. */
 const mostCandidates = 100;
 
@@ -19,7 +24,7 @@ export function cleanCandidates(candidates: Iterable<Candidate>): Candidate[] {
 }
 
 /** Undefined when there is too little left of it. */
-function cleanCandidate({ title, brand, price, url, picture, id, variantId, available }: Candidate) {
+function cleanCandidate({ title, brand, price, url, picture, id, available, ...product }: Candidate) {
   const titleText = cleanText(title, longestTitle);
   const priceText = cleanText(price?.text, longestBrand);
   if (titleText === undefined || price === undefined || priceText === undefined) return undefined;
@@ -33,10 +38,33 @@ function cleanCandidate({ title, brand, price, url, picture, id, variantId, avai
       picture === undefined || picture.url.length > longestLink
         ? undefined
         : { url: picture.url, alt: cleanText(picture.alt, longestTitle) },
-    id: cleanText(id, longestId),
-    variantId: cleanText(variantId, longestId),
+    id: cleanId(id),
     available,
+    ...cleanVariants(product),
   };
+}
+
+function cleanVariants({ variants = [], moreVariants = false }: Pick<Candidate, 'variants' | 'moreVariants'>) {
+  const cleaned = variants.slice(0, mostVariants).flatMap(cleanVariant);
+  // A variant that cannot be named to the shop cannot be chosen, but the product is sold in that form too.
+  return { variants: cleaned, moreVariants: moreVariants || cleaned.length < variants.length };
+}
+
+function cleanVariant({ id, title, options, price, available }: Variant): Variant[] {
+  const choices = options.slice(0, mostOptions).flatMap((option) => {
+    const [name, value] = [cleanText(option.name, longestOption), cleanText(option.value, longestOption)];
+    return name === undefined || value === undefined ? [] : [{ name, value }];
+  });
+  const titles = [title, choices.map(({ value }) => value).join(' / '), id];
+  const [titleText] = titles.flatMap((text) => cleanText(text, longestTitle) ?? []);
+  const priceText = cleanText(price.text, longestBrand);
+  if (cleanId(id) === undefined || titleText === undefined || priceText === undefined) return [];
+  return [{ id, title: titleText, options: choices, price: { ...price, text: priceText }, available }];
+}
+
+/** An id that had to be changed would name something else. */
+function cleanId(id: string | undefined): string | undefined {
+  return cleanText(id, longestId) === id ? id : undefined;
 }
 
 export function cleanBrand(brand: string | undefined): string | undefined {

@@ -1,7 +1,7 @@
 import type { AnswerBytes } from '../../../parser/task.ts';
 import { priceFromMinor, readCurrency } from '../../../shopping/price.ts';
-import type { Candidate } from '../../../shopping/product.ts';
-import { cleanCandidates } from '../../../shopping/reading/clean-candidate.ts';
+import type { Candidate, ProductOption, Variant } from '../../../shopping/product.ts';
+import { cleanCandidates, variantsToRead } from '../../../shopping/reading/clean-candidate.ts';
 import { parseJson, readJson, readText } from '../../../shopping/reading/read-answer.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
 
@@ -42,15 +42,16 @@ function readRpc(answer: AnswerBytes): unknown {
   return messages.map(parseJson).find((message) => 'result' in fieldsOf(message) || 'error' in fieldsOf(message));
 }
 
-/** The first variant is the one that the shop shows. The protocol has no brand; shops put it where they like. */
+/** The first variant is the one that the shop shows in lists. The protocol has no brand; shops put it where they like. */
 function readProduct(product: Fields): Candidate {
-  const [variant = {}] = listOf(product['variants']).map(fieldsOf);
+  const named = listOf(product['variants'], variantsToRead).map(fieldsOf);
+  const [variant = {}] = named;
+  const variants = named.flatMap(readVariant);
   const metadata = { ...fieldsOf(product['metadata']), ...fieldsOf(variant['metadata']) };
   const amount = priced(variant['price']) ?? priced(fieldsOf(product['price_range'])['min']);
   const [picture] = [...listOf(product['media']), ...listOf(variant['media'])]
     .map(fieldsOf)
     .filter(({ type, url }) => (type === undefined || type === 'image') && textOf(url) !== undefined);
-  const availability = fieldsOf(variant['availability']);
   const handle = textOf(product['handle']);
   return {
     title: textOf(product['title']) ?? '',
@@ -63,9 +64,39 @@ function readProduct(product: Fields): Candidate {
       (handle === undefined ? undefined : `/products/${encodeURIComponent(handle.toWellFormed())}`),
     picture: picture && { url: textOf(picture['url']) ?? '', alt: textOf(picture['alt_text']) },
     id: textOf(product['id']),
-    variantId: textOf(variant['id']),
-    available: typeof availability['available'] === 'boolean' ? availability['available'] : undefined,
+    available: readAvailable(variant),
+    variants,
+    moreVariants: variants.length < named.length || namesFewerThanOffered(product, variants),
   };
+}
+
+function readVariant(variant: Fields): Variant[] {
+  const [id, price] = [textOf(variant['id']), priced(variant['price'])];
+  if (id === undefined || price === undefined) return [];
+  const options = listOf(variant['options']).flatMap(readOption);
+  return [{ id, title: textOf(variant['title']) ?? '', options, price, available: readAvailable(variant) }];
+}
+
+function readOption(option: unknown): ProductOption[] {
+  const { name, label, value } = fieldsOf(option);
+  const [title, choice] = [textOf(name), textOf(label) ?? textOf(value)];
+  return title === undefined || choice === undefined ? [] : [{ name: title, value: choice }];
+}
+
+function readAvailable(variant: Fields): boolean | undefined {
+  const { available } = fieldsOf(variant['availability']);
+  return typeof available === 'boolean' ? available : undefined;
+}
+
+/** Some shops name only the variants that they show: then the product's options or its range of prices tell of others. */
+function namesFewerThanOffered(product: Fields, variants: readonly Variant[]): boolean {
+  const named = new Set(variants.flatMap(({ options }) => options.map(({ value }) => value)));
+  const offered = listOf(product['options']).flatMap((option) => listOf(fieldsOf(option)['values'], variantsToRead));
+  const labels = offered.flatMap((value) => textOf(fieldsOf(value)['label']) ?? []);
+  if (labels.length > 1 && labels.some((label) => !named.has(label))) return true;
+  const { min, max } = fieldsOf(product['price_range']);
+  const dearest = priced(max)?.atomic;
+  return variants.length === 1 && dearest !== undefined && priced(min)?.atomic !== dearest;
 }
 
 function priced(value: unknown) {

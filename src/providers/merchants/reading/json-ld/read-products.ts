@@ -1,9 +1,8 @@
 import { priceFromText, readCurrency } from '../../../../shopping/price.ts';
 import type { Candidate } from '../../../../shopping/product.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
-import { createResolver, hasType, walkJsonLd } from './walk.ts';
-
-type Resolve = (value: unknown) => Fields;
+import { groupVariants, type ReadOffer, readVariants } from './read-variants.ts';
+import { createResolver, hasType, type Resolve, walkJsonLd } from './walk.ts';
 
 /** Of one page. References can name one offer thousands of times over, in a page that is quite short. */
 const mostOffers = 1_000;
@@ -21,18 +20,19 @@ export function readProducts(documents: readonly unknown[], pageCurrency?: strin
   const nodes = walkJsonLd(documents);
   const resolve = createResolver(nodes);
   const reading: Reading = { resolve, pageCurrency: readCurrency(pageCurrency), offersLeft: mostOffers };
-  const groups = nodes.filter((node) => hasType(node, productTypes));
-  // A variant inside its group is told of by the group.
-  const inside = new Set(groups.flatMap((group) => listOf(group['hasVariant']).map(resolve)));
-  return groups.filter((node) => !inside.has(node)).map((node) => readProduct(node, reading));
+  const products = nodes.filter((node) => hasType(node, productTypes));
+  const groups = groupVariants(products, resolve);
+  // A variant is described as a part of its group.
+  const inside = new Set([...groups].flatMap(([group, variants]) => variants.filter((one) => one !== group)));
+  return products.filter((node) => !inside.has(node)).map((node) => readProduct(node, groups.get(node) ?? [], reading));
 }
 
-function readProduct(node: Fields, reading: Reading): Candidate {
+function readProduct(node: Fields, variants: readonly Fields[], reading: Reading): Candidate {
   const { resolve } = reading;
-  const variants = listOf(node['hasVariant']).map(resolve);
-  const priced = [node, ...variants].flatMap((one) => readOffers(one, reading).map((offer) => ({ one, offer })));
-  // What one can have, and of that the cheapest: so shops show their variants themselves.
-  const [best] = priced.sort(
+  const nodes = [...new Set([node, ...variants])];
+  const priced = nodes.flatMap((one) => readOffers(one, reading).map((offer) => ({ one, offer })));
+  // The cheapest that is in stock: so shops show their variants themselves.
+  const [best] = priced.toSorted(
     (a, b) =>
       Number(a.offer.available === false) - Number(b.offer.available === false) ||
       Number(a.offer.value) - Number(b.offer.value),
@@ -44,17 +44,9 @@ function readProduct(node: Fields, reading: Reading): Candidate {
     url: textOf(best?.one['url']) ?? textOf(node['url']) ?? best?.offer.url,
     picture: readPicture(node['image'], resolve) ?? readPicture(best?.one['image'], resolve),
     id: textOf(node['productGroupID']) ?? textOf(node['productID']) ?? textOf(node['sku']) ?? textOf(node['@id']),
-    variantId: textOf(best?.one['sku']) ?? textOf(best?.offer.sku),
     available: best?.offer.available,
+    ...readVariants(variants, priced),
   };
-}
-
-interface ReadOffer {
-  readonly price: ReturnType<typeof priceFromText>;
-  readonly value: number;
-  readonly available: boolean | undefined;
-  readonly url: string | undefined;
-  readonly sku: unknown;
 }
 
 function readOffers(product: Fields, reading: Reading): ReadOffer[] {
@@ -69,8 +61,9 @@ function readOffers(product: Fields, reading: Reading): ReadOffer[] {
       const currency = readCurrency(offer['priceCurrency']) ?? pageCurrency;
       const own = readOffer(offer, { resolve, currency });
       if (own.price !== undefined && inner.length === 0) return [own];
-      const each = inner.map((one) => readOffer(one, { resolve, currency }));
-      return [...each, own].filter(({ price }) => price !== undefined);
+      const each = inner.map((one) => readOffer(one, { resolve, currency })).filter(({ price }) => price !== undefined);
+      // The range of what is offered one by one says nothing more.
+      return each.length > 0 ? each : [own].filter(({ price }) => price !== undefined);
     });
 }
 
@@ -90,12 +83,16 @@ function readOffer(
     specifications.map(({ priceCurrency }) => readCurrency(priceCurrency)).find(Boolean) ??
     currency;
   const price = priceFromText(asked['price'] ?? asked['lowPrice'], code);
+  const high = priceFromText(asked['highPrice'], code);
+  const item = resolve(offer['itemOffered']);
   return {
     price,
     value: price === undefined ? Number.POSITIVE_INFINITY : Number(price.atomic) / 10 ** price.decimals,
     available: readAvailability(offer['availability']),
     url: textOf(offer['url']),
-    sku: offer['sku'],
+    sku: textOf(offer['sku']) ?? textOf(item['sku']),
+    name: textOf(item['name']) ?? textOf(offer['name']),
+    isRange: asked['price'] === undefined && high !== undefined && high.atomic !== price?.atomic,
   };
 }
 

@@ -24,7 +24,9 @@ export function hasType(node: Fields, names: readonly string[]): boolean {
 }
 
 /** What a bare reference means: the node with that id that says more. */
-export function createResolver(nodes: readonly Fields[]): (value: unknown) => Fields {
+export type Resolve = (value: unknown) => Fields;
+
+export function createResolver(nodes: readonly Fields[]): Resolve {
   const byId = new Map<string, Fields>();
   for (const node of nodes) {
     const id = textOf(node['@id']);

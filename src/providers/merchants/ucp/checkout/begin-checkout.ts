@@ -16,10 +16,10 @@ const destinationId = 'dest_1';
 export async function beginCheckout(
   parts: CheckoutParts,
   place: CheckoutPlace,
-  { itemId, address, currency }: CheckoutRequest,
+  { itemId, quantity, address, currency }: CheckoutRequest,
 ): Promise<BegunCheckout> {
   const url = `${place.endpoint}/checkout-sessions`;
-  const lines = [{ item: { id: itemId }, quantity: 1 }];
+  const lines = [{ item: { id: itemId }, quantity }];
   const context = {
     address_country: address.country,
     ...(address.postalCode !== undefined && { postal_code: address.postalCode }),
