@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { createLogger } from '../../src/logger.ts';
-import { catalog } from '../../src/sandbox/shop/catalog.ts';
-import { itemIdOf } from '../../src/sandbox/shop/checkout/shelf.ts';
+import { catalog, variantsOf } from '../../src/sandbox/shop/catalog.ts';
 import { type OpenShopsOptions, openShops } from '../../src/sandbox/shop/open-shops.ts';
 import { createSigningKey } from '../../src/signed-requests/signing-key.ts';
 import { openDemoShop } from '../support/demo-shop.ts';
@@ -18,7 +17,7 @@ import { until } from '../support/until.ts';
 const versions: UcpVersion[] = ['2026-08-25', '2026-04-08'];
 const mug = '101-1';
 /** The one thing with a price in euros. */
-const postcard = itemIdOf(catalog.find(({ currency }) => currency === 'EUR') ?? missing());
+const [{ itemId: postcard } = missing()] = variantsOf(catalog.find(({ currency }) => currency === 'EUR') ?? missing());
 const mugSlug = 'stoneware-mug-sea';
 
 function missing(): never {

@@ -1,5 +1,5 @@
 import { type Html, html, type Part } from '../../web/html.ts';
-import { findInCatalog, type ShopProduct } from './catalog.ts';
+import { findInCatalog, type ShopProduct, variantsOf } from './catalog.ts';
 import { framePage } from './frame-page.ts';
 import type { ShopReply } from './message.ts';
 import { answerOrderPage } from './order-pages.ts';
@@ -68,8 +68,17 @@ function shelf(products: readonly ShopProduct[]): Html {
   return html`<ul class="shelf">${products.map(
     (product) => html`<li><a href="${productPath(product)}">
 <img src="${picturePath(product)}" alt="A drawing of ${product.title}" width="400" height="400" loading="lazy">
-<strong>${product.title}</strong><span class="maker">${product.maker}</span><span class="price">${priceText(product)}</span></a></li>`,
+<strong>${product.title}</strong><span class="maker">${product.maker}</span><span class="price">${product.sizes.length > 0 && 'from '}${priceText(product)}</span></a></li>`,
   )}</ul>`;
+}
+
+/** One price, or that of each size. */
+function priceLine(product: ShopProduct): string {
+  const { currency } = product;
+  if (product.sizes.length === 0) return priceText(product);
+  return variantsOf(product)
+    .map(({ size, cents }) => `${size} ${priceText({ cents, currency })}`)
+    .join(' · ');
 }
 
 function details(product: ShopProduct): Html {
@@ -80,7 +89,7 @@ function details(product: ShopProduct): Html {
   return html`<article class="details">
 <img src="${picturePath(product)}" alt="A drawing of ${product.title}" width="400" height="400">
 <div><p class="maker">${product.maker}</p><h1>${product.title}</h1>
-<p class="price">${priceText(product)}</p>
+<p class="price">${priceLine(product)}</p>
 <p>${product.description}</p>
 <p class="note">${product.inStock ? 'In stock' : 'Sold out for now'} · Tax included · ${shipping}</p></div>
 </article>`;

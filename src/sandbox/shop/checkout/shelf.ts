@@ -1,11 +1,11 @@
-import type { ShopProduct } from '../catalog.ts';
+import { type ShopProduct, variantsOf } from '../catalog.ts';
 import type { SessionLine } from './session.ts';
 import type { BookChange, Books } from './tables.ts';
 
 /** The products as they are now, and how many of each there are. */
 export interface Shelf {
   products(): readonly ShopProduct[];
-  /** By the id that a checkout uses: that of the variant. */
+  /** By the id that a checkout uses: that of the variant, whose title and price it then has. */
   find(itemId: string): ShopProduct | undefined;
   stockOf(slug: string): number;
   /** What to write down when these things leave the shelf; undefined when there are not enough. */
@@ -18,11 +18,11 @@ export interface Shelf {
 /** So many that a sandbox does not run out by itself. */
 const plenty = 1_000_000;
 
-export const itemIdOf = ({ id }: ShopProduct) => `${id}-1`;
-
 export function createShelf(catalog: readonly ShopProduct[], books: Books): Shelf {
   const bySlug = new Map(catalog.map((product) => [product.slug, product]));
-  const byItemId = new Map(catalog.map((product) => [itemIdOf(product), product.slug]));
+  const byItemId = new Map(
+    catalog.flatMap((product) => variantsOf(product).map(({ itemId }) => [itemId, product.slug])),
+  );
 
   function asItIs(product: ShopProduct): ShopProduct {
     const kept = books.get('product', product.slug);
@@ -50,7 +50,9 @@ export function createShelf(catalog: readonly ShopProduct[], books: Books): Shel
     products: () => catalog.map(asItIs),
     find(itemId) {
       const product = bySlug.get(byItemId.get(itemId) ?? '');
-      return product && asItIs(product);
+      const now = product && asItIs(product);
+      const variant = now && variantsOf(now).find((one) => one.itemId === itemId);
+      return variant && { ...now, title: variant.title, cents: variant.cents };
     },
     stockOf,
     take(lines) {

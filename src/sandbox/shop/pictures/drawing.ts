@@ -33,6 +33,7 @@ export type Form =
   | 'ruler'
   | 'tote'
   | 'scarf'
+  | 'shirt'
   | 'umbrella'
   | 'postcard';
 

@@ -187,6 +187,17 @@ export const forms: Readonly<Record<Form, readonly Layer[]>> = {
     of('colour', ellipse(0, -0.38, 0.5, 0.22)),
     of('shade', ellipse(0, -0.42, 0.28, 0.1)),
   ],
+  shirt: [
+    body(
+      together(
+        tapered(0, -0.52, 0.62, 0.36, 0.42, 0.05),
+        stroke(-0.32, -0.4, -0.66, 0.02, 0.12),
+        stroke(0.32, -0.4, 0.66, 0.02, 0.12),
+      ),
+    ),
+    of('shade', ellipse(0, -0.5, 0.16, 0.1)),
+    of('accent', together(...[-0.28, -0.04, 0.2, 0.44].map((y) => circle(0, y, 0.032)))),
+  ],
   umbrella: [
     of('accent', stroke(0, -0.5, 0, 0.56, 0.03)),
     of('accent', without(ring(-0.11, 0.56, 0.11, 0.03), above(0.56))),

@@ -1,4 +1,4 @@
-import type { ShopProduct } from '../catalog.ts';
+import { type ShopProduct, variantsOf } from '../catalog.ts';
 import { picturePath, productPath } from '../product-links.ts';
 import type { Shop } from '../shop.ts';
 
@@ -31,28 +31,44 @@ export function describeResults(products: readonly ShopProduct[], origin: string
 }
 
 export function describeProduct(product: ShopProduct, origin: string): object {
+  const isGroup = product.sizes.length > 0;
   return {
     '@context': 'https://schema.org',
-    '@type': 'Product',
+    '@type': isGroup ? 'ProductGroup' : 'Product',
     name: product.title,
     description: product.description,
-    sku: `DEMO-${product.id}`,
+    [isGroup ? 'productGroupID' : 'sku']: `DEMO-${product.id}`,
     brand: { '@type': 'Brand', name: product.maker },
     image: [`${origin}${picturePath(product)}`],
     url: `${origin}${productPath(product)}`,
-    offers: {
-      '@type': 'Offer',
-      price: (product.cents / 100).toFixed(2),
-      priceCurrency: product.currency,
-      availability: `https://schema.org/${product.inStock ? 'InStock' : 'OutOfStock'}`,
-      url: `${origin}${productPath(product)}`,
-      shippingDetails: {
-        '@type': 'OfferShippingDetails',
-        shippingRate: {
-          '@type': 'MonetaryAmount',
-          value: (product.shippingCents / 100).toFixed(2),
-          currency: product.currency,
-        },
+    ...(isGroup
+      ? {
+          variesBy: ['https://schema.org/size'],
+          hasVariant: variantsOf(product).map(({ itemId, size, title, cents }) => ({
+            '@type': 'Product',
+            sku: `DEMO-${itemId}`,
+            name: title,
+            size,
+            offers: describeOffer({ ...product, cents }, origin),
+          })),
+        }
+      : { offers: describeOffer(product, origin) }),
+  };
+}
+
+function describeOffer(product: ShopProduct, origin: string): object {
+  return {
+    '@type': 'Offer',
+    price: (product.cents / 100).toFixed(2),
+    priceCurrency: product.currency,
+    availability: `https://schema.org/${product.inStock ? 'InStock' : 'OutOfStock'}`,
+    url: `${origin}${productPath(product)}`,
+    shippingDetails: {
+      '@type': 'OfferShippingDetails',
+      shippingRate: {
+        '@type': 'MonetaryAmount',
+        value: (product.shippingCents / 100).toFixed(2),
+        currency: product.currency,
       },
     },
   };

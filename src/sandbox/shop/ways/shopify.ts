@@ -1,4 +1,4 @@
-import { findInCatalog, type ShopProduct } from '../catalog.ts';
+import { findInCatalog, type ShopProduct, variantsOf } from '../catalog.ts';
 import { json, type ShopReply } from '../message.ts';
 import { picturePath, productPath } from '../product-links.ts';
 import type { ShopRequest } from '../shop.ts';
@@ -12,6 +12,8 @@ export function answerShopify({ url, method, shop, origin }: ShopRequest): ShopR
   if (url.pathname === '/cart.js') {
     return json({ token: 'demo', item_count: 0, items: [], total_price: 0, currency });
   }
+  const product = shop.products.find((one) => `${productPath(one)}.js` === url.pathname);
+  if (product !== undefined && product.currency === currency) return json(describeDocument(product));
   if (url.pathname !== '/search/suggest.json') return undefined;
   const query = url.searchParams.get('q') ?? '';
   if (query === '') {
@@ -39,7 +41,7 @@ function describe(
     id: product.id,
     image,
     price,
-    price_max: price,
+    price_max: (Math.max(...variantsOf(product).map(({ cents }) => cents)) / 100).toFixed(2),
     price_min: price,
     tags: [product.category],
     title: product.title,
@@ -48,5 +50,24 @@ function describe(
     variants: [],
     vendor: product.maker,
     featured_image: { alt: `A drawing of ${product.title}`, aspect_ratio: 1, height: 400, url: image, width: 400 },
+  };
+}
+
+/** The document of one product, which names its variants. */
+function describeDocument(product: ShopProduct): object {
+  return {
+    id: product.id,
+    title: product.title,
+    handle: product.slug,
+    vendor: product.maker,
+    available: product.inStock,
+    options: [{ name: product.sizes.length > 0 ? 'Size' : 'Title', position: 1 }],
+    variants: variantsOf(product).map(({ itemId, size = 'Default Title', cents }) => ({
+      id: Number(itemId.replace('-', '')),
+      title: size,
+      options: [size],
+      price: cents,
+      available: product.inStock,
+    })),
   };
 }

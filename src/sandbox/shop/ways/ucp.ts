@@ -1,5 +1,4 @@
-import { findInCatalog, type ShopProduct } from '../catalog.ts';
-import { itemIdOf } from '../checkout/shelf.ts';
+import { findInCatalog, type ShopProduct, variantsOf } from '../catalog.ts';
 import { json, type ShopReply } from '../message.ts';
 import { picturePath, productPath } from '../product-links.ts';
 import type { ShopRequest } from '../shop.ts';
@@ -27,7 +26,9 @@ function search({ shop, origin }: ShopRequest, version: string, asked: unknown):
 }
 
 function describe(product: ShopProduct, origin: string): object {
-  const price = { amount: product.cents, currency: product.currency };
+  const { currency, sizes } = product;
+  const variants = variantsOf(product);
+  const cents = variants.map((variant) => variant.cents);
   const description = { plain: product.description };
   const id = String(product.id);
   return {
@@ -37,17 +38,20 @@ function describe(product: ShopProduct, origin: string): object {
     description,
     url: `${origin}${productPath(product)}`,
     categories: [{ value: product.category, taxonomy: 'merchant' }],
-    price_range: { min: price, max: price },
+    price_range: {
+      min: { amount: Math.min(...cents), currency },
+      max: { amount: Math.max(...cents), currency },
+    },
     media: [{ type: 'image', url: `${origin}${picturePath(product)}`, alt_text: `A drawing of ${product.title}` }],
-    variants: [
-      {
-        id: itemIdOf(product),
-        title: product.title,
-        description,
-        price,
-        availability: { available: product.inStock, status: product.inStock ? 'in_stock' : 'out_of_stock' },
-      },
-    ],
+    ...(sizes.length > 0 && { options: [{ name: 'Size', values: sizes.map(({ label }) => ({ id: label, label })) }] }),
+    variants: variants.map(({ itemId, size, title, cents: amount }) => ({
+      id: itemId,
+      title: size ?? title,
+      description,
+      price: { amount, currency },
+      availability: { available: product.inStock, status: product.inStock ? 'in_stock' : 'out_of_stock' },
+      ...(size !== undefined && { options: [{ name: 'Size', label: size }] }),
+    })),
     metadata: { brand: product.maker },
   };
 }

@@ -1,4 +1,4 @@
-import type { ShopProduct } from '../catalog.ts';
+import { type ShopProduct, type ShopVariant, variantsOf } from '../catalog.ts';
 import { json, type ShopReply } from '../message.ts';
 import { picturePath, productPath } from '../product-links.ts';
 import type { ShopRequest } from '../shop.ts';
@@ -10,6 +10,7 @@ export function answerWooCommerce({ url, method, shop, origin }: ShopRequest): S
   const plain = url.pathname === '/' ? url.searchParams.get('rest_route') : undefined;
   if (method !== 'GET' || (url.pathname !== `/wp-json${route}` && plain !== route)) return undefined;
   const phrase = (url.searchParams.get('search') ?? '').toLowerCase();
+  if (url.searchParams.get('type') === 'variation') return json(describeVariations(shop.products, { url, origin }));
   const perPage = Math.min(100, Math.max(1, Number(url.searchParams.get('per_page') ?? 10) || 10));
   const found = shop.products.filter(({ title }) => title.toLowerCase().includes(phrase)).reverse();
   return json(
@@ -17,6 +18,27 @@ export function answerWooCommerce({ url, method, shop, origin }: ShopRequest): S
     { headers: { 'X-WP-Total': String(found.length), 'X-WP-TotalPages': String(Math.ceil(found.length / perPage)) } },
   );
 }
+
+/** The sizes of these products, each as a product of its own. */
+function describeVariations(
+  products: readonly ShopProduct[],
+  { url, origin }: { readonly url: URL; readonly origin: string },
+): object[] {
+  const parents = new Set((url.searchParams.get('parent') ?? '').split(',').map(Number));
+  return products
+    .filter(({ id, sizes }) => parents.has(id) && sizes.length > 0)
+    .flatMap((product) =>
+      variantsOf(product).map((variant) => ({
+        ...describe({ ...product, cents: variant.cents, sizes: [] }, origin),
+        id: variationId(variant),
+        parent: product.id,
+        type: 'variation',
+        variation: `Size: ${variant.size}`,
+      })),
+    );
+}
+
+const variationId = ({ itemId }: ShopVariant) => Number(itemId.replace('-', ''));
 
 function describe(product: ShopProduct, origin: string): object {
   const euro = product.currency === 'EUR';
@@ -27,7 +49,7 @@ function describe(product: ShopProduct, origin: string): object {
     name: product.title.replaceAll('&', '&amp;'),
     slug: product.slug,
     parent: 0,
-    type: 'simple',
+    type: product.sizes.length > 0 ? 'variable' : 'simple',
     variation: '',
     permalink: `${origin}${productPath(product)}`,
     sku: `DEMO-${product.id}`,
@@ -63,9 +85,30 @@ function describe(product: ShopProduct, origin: string): object {
     categories: [{ id: 1, name: product.category, slug: product.category.toLowerCase(), link: `${origin}/` }],
     tags: [],
     brands: [{ id: 1, name: product.maker.replaceAll('&', '&amp;'), slug: 'maker', link: `${origin}/` }],
-    attributes: [],
-    variations: [],
-    has_options: false,
+    attributes:
+      product.sizes.length === 0
+        ? []
+        : [
+            {
+              id: 1,
+              name: 'Size',
+              taxonomy: 'pa_size',
+              has_variations: true,
+              terms: product.sizes.map(({ label }, index) => ({
+                id: index + 1,
+                name: label,
+                slug: label.toLowerCase(),
+              })),
+            },
+          ],
+    variations:
+      product.sizes.length === 0
+        ? []
+        : variantsOf(product).map((variant) => ({
+            id: variationId(variant),
+            attributes: [{ name: 'Size', value: variant.size?.toLowerCase() }],
+          })),
+    has_options: product.sizes.length > 0,
     is_purchasable: true,
     is_in_stock: product.inStock,
     is_on_backorder: false,
