@@ -38,10 +38,13 @@ type Hook = (session: MerchantSession, call: MerchantCall) => Promise<Reply> | R
 export async function startUcpMerchant({
   version = '2026-08-25',
   listed = true,
+  ships = true,
 }: {
   readonly version?: string;
   /** Whether its profile lists our way of paying. */
   readonly listed?: boolean;
+  /** Whether its checkout takes an address. */
+  readonly ships?: boolean;
 } = {}) {
   const key = createSigningKey();
   const sessions = new Map<string, MerchantSession>();
@@ -154,7 +157,7 @@ export async function startUcpMerchant({
         capabilities: {
           'dev.ucp.shopping.catalog.search': [{ version }],
           'dev.ucp.shopping.checkout': [{ version }],
-          'dev.ucp.shopping.fulfillment': [{ version, extends: 'dev.ucp.shopping.checkout' }],
+          ...(ships && { 'dev.ucp.shopping.fulfillment': [{ version, extends: 'dev.ucp.shopping.checkout' }] }),
         },
         payment_handlers: shop.listed
           ? { 'localhost.paywright': [{ id: 'pw', version: '2026-11-15', config: { business: shop.website } }] }

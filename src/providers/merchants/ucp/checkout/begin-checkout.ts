@@ -3,7 +3,8 @@ import type { BegunCheckout, CheckoutPlace, CheckoutRequest } from '../../../../
 import { MerchantTrouble } from '../../../../shopping/merchant-trouble.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import { type CheckoutParts, callShop } from './call-shop.ts';
-import { missingOfAddress, namesOf, toDestination } from './destination.ts';
+import { missesEmail, missingOfAddress, toBuyer, toDestination } from './destination.ts';
+import { needsAddress } from './needs-address.ts';
 import { readMessages, readRefusal, readSession, type Session } from './read-session.ts';
 
 const timeoutMs = 6_000;
@@ -16,8 +17,10 @@ const destinationId = 'dest_1';
 export async function beginCheckout(
   parts: CheckoutParts,
   place: CheckoutPlace,
-  { itemId, address, currency }: CheckoutRequest,
+  request: CheckoutRequest,
 ): Promise<BegunCheckout> {
+  const { itemId, address, currency } = request;
+  const buyer = toBuyer(request.buyer);
   const url = `${place.endpoint}/checkout-sessions`;
   const lines = [{ item: { id: itemId }, quantity: 1 }];
   const context = {
@@ -25,12 +28,12 @@ export async function beginCheckout(
     ...(address.postalCode !== undefined && { postal_code: address.postalCode }),
     currency,
   };
-  const created = await ask(parts, { method: 'POST', url, body: { line_items: lines, context } });
+  const created = await ask(parts, { method: 'POST', url, body: { line_items: lines, context, buyer } });
   if (!('id' in created)) return created;
   let session = created;
-  if (place.ships && mayGoOn(session)) {
+  if (place.ships && needsAddress(session) && mayGoOn(session)) {
     const change = async (fulfillment: object) => {
-      const body = { line_items: linesOf(session, lines), context, buyer: namesOf(address.name), fulfillment };
+      const body = { line_items: linesOf(session, lines), context, buyer, fulfillment };
       const changed = await ask(parts, { method: 'PUT', url: `${url}/${encodeURIComponent(created.id)}`, body });
       if ('id' in changed && changed.id !== created.id) {
         throw new MerchantTrouble('not_offered', 'The shop answered about another checkout, so nothing was ordered.');
@@ -47,7 +50,7 @@ export async function beginCheckout(
       session = chosen;
     }
   }
-  return conclude(place, session);
+  return conclude(place, session, request);
 
   function destination() {
     return {
@@ -134,13 +137,19 @@ function cheapestOf(options: readonly Fields[]): string | undefined {
   return priced.sort((a, b) => a.amount - b.amount)[0]?.id;
 }
 
-function conclude(place: CheckoutPlace, session: Session): BegunCheckout {
+function conclude(place: CheckoutPlace, session: Session, { buyer }: CheckoutRequest): BegunCheckout {
   const { status, total, continueUrl, messages } = session;
   const checkout = { ...place, id: session.id };
   const handedOver = status === 'requires_escalation' || messages.some(({ isDisclosure }) => isDisclosure);
   if (handedOver && continueUrl !== undefined) return { state: 'needs_buyer', checkout, total, continueUrl };
-  if (status !== 'ready_for_complete' || handedOver) {
-    const missing = missingOfAddress(messages);
+  const missing = missingOfAddress(messages);
+  const isReady = status === 'ready_for_complete' && !handedOver;
+  const refuses = messages.some(({ type }) => type === 'error') && missing.length === 0;
+  if (!place.ships && needsAddress(session) && (isReady || !refuses)) {
+    return { state: 'address_not_taken', continueUrl };
+  }
+  if (!isReady) {
+    if (buyer.email === undefined && missesEmail(messages)) return { state: 'email_needed' };
     return missing.length > 0
       ? { state: 'address_incomplete', missing }
       : { state: 'refused', ...readRefusal(messages) };
