@@ -5,7 +5,7 @@ import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import { type CheckoutParts, callShop } from './call-shop.ts';
 import { missesEmail, missingOfAddress, toBuyer, toDestination } from './destination.ts';
 import { needsAddress } from './needs-address.ts';
-import { readMessages, readRefusal, readSession, type Session } from './read-session.ts';
+import { readRefusal, readRefusalWithout, readSession, type Session } from './read-session.ts';
 
 const timeoutMs = 6_000;
 const destinationId = 'dest_1';
@@ -68,15 +68,18 @@ interface Step {
 }
 
 async function ask(parts: CheckoutParts, step: Step): Promise<Session | Extract<BegunCheckout, { state: 'refused' }>> {
-  const { status, json } = await callShop(parts, { ...step, key: randomUUID(), timeoutMs });
+  const reply = await callShop(parts, { ...step, key: randomUUID(), timeoutMs });
+  const { status, json } = reply;
   const session = status < 300 ? readSession(json) : undefined;
   if (session !== undefined) return session;
   if (status >= 500 || status === 429) {
-    throw new MerchantTrouble('unreachable', 'The shop is busy or in trouble, and could not begin the order.');
+    const said = textOf(fieldsOf(json)['content']);
+    throw new MerchantTrouble(
+      'unreachable',
+      `The shop is busy or in trouble, and could not begin the order.${said === undefined ? '' : ` It says: ${said}`}`,
+    );
   }
-  // Where there is no checkout, whatever it says is why.
-  const messages = readMessages(fieldsOf(json)).map((message) => ({ ...message, type: 'error' }));
-  return { state: 'refused', ...readRefusal(messages) };
+  return { state: 'refused', ...readRefusalWithout(reply) };
 }
 
 function mayGoOn({ status }: Session): boolean {
