@@ -7,7 +7,7 @@ import { findOrder, type Order } from './order.ts';
 import { shopOf } from './order-channel.ts';
 import type { OrderParts } from './parts.ts';
 import { orderSaga } from './saga.ts';
-import { cancelledByBuyer, captureOrder, type Ending, releaseOrder } from './settle-order.ts';
+import { cancelledByBuyer, captureOrder, type Ending, notRedeemed, releaseOrder } from './settle-order.ts';
 
 /** A quarter of the lane's slots. */
 const turnsPerShop = 4;
@@ -48,7 +48,11 @@ async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> 
   checkpoint('order.answered');
   switch (answer.state) {
     case 'accepted':
-      await captureOrder(parts, order, answer);
+      if ((await captureOrder(parts, order, answer, 'of the shop')) === 'not_redeemed') {
+        // It may redeem yet, as long as its time lasts.
+        if (isOver) return takeBack(parts, order, notRedeemed);
+        return waitFor(order, clock.now(), 'the shop to redeem what it is paid with');
+      }
       checkpoint('order.completed');
       return 'rest';
     case 'needs_buyer':
@@ -115,7 +119,7 @@ async function takeBack(parts: OrderParts, order: Order, ending: Ending): Promis
   }
   const answer = await shop.cancel();
   if (answer.state === 'accepted') {
-    await captureOrder(parts, order, answer);
+    await captureOrder(parts, order, answer, 'of the shop');
     return 'rest';
   }
   if (answer.state === 'cancelled' || (order.channel.kind === 'webhook' && answer.state === 'refused')) {

@@ -23,6 +23,7 @@ import { likenessOf, refuseRepetition } from './likeness.ts';
 import type { NewOrder } from './open-order.ts';
 import type { OrderAsset } from './order.ts';
 import { addressOrRefuse, type GivenAddress } from './read-address.ts';
+import { readBuyer } from './read-buyer.ts';
 import type { ShippingAddress } from './shipping-address.ts';
 
 export interface BuyParts {
@@ -72,7 +73,7 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
     notDuplicateOf: purchase.notDuplicateOf,
     publicUrl: parts.publicUrl(),
   });
-  const offer = await askedOf(offerOf(parts, gate, { product, quantity, address, asset }));
+  const offer = await askedOf(offerOf(parts, gate, { product, quantity, address, asset, accountId: caller.accountId }));
   refuseUnlessAgreed(offer.total, { asset, most });
   const amount = toAmount(asset, offer.total);
   const fee = orderFee(amount);
@@ -101,6 +102,7 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
 type Offer = Pick<PreparedOrder, 'channel' | 'total' | 'continueUrl'>;
 
 interface Wanted {
+  readonly accountId: bigint;
   readonly product: OrderedProduct;
   readonly quantity: number;
   readonly address: ShippingAddress;
@@ -108,11 +110,8 @@ interface Wanted {
 }
 
 /** What the shop asks for in all: its checkout says so, or where it has none, its price. */
-async function offerOf(
-  { checkouts }: BuyParts,
-  gate: Gate,
-  { product, quantity, address, asset }: Wanted,
-): Promise<Offer> {
+async function offerOf({ db, checkouts }: BuyParts, gate: Gate, wanted: Wanted): Promise<Offer> {
+  const { accountId, product, quantity, address, asset } = wanted;
   const listPrice = totalOf(product.price, quantity);
   if (gate.kind === 'webhook') {
     return { channel: { kind: 'webhook', url: gate.url }, total: listPrice, continueUrl: undefined };
@@ -120,6 +119,7 @@ async function offerOf(
   const begun = await checkouts.begin(gate.place, {
     itemId: product.itemId,
     quantity,
+    buyer: await readBuyer(db, accountId, address),
     address,
     currency: currencyPaidBy[asset],
   });
@@ -143,6 +143,12 @@ function readOffer(begun: BegunCheckout, listPrice: CheckoutTotal): Offer {
           members: { missing: begun.missing },
         },
       );
+    case 'address_not_taken': {
+      const { continueUrl } = begun;
+      throw orderErrors.address_not_taken(undefined, continueUrl === undefined ? {} : { members: { continueUrl } });
+    }
+    case 'email_needed':
+      throw orderErrors.verified_email_required();
     case 'refused':
       if (begun.why === 'sold_out') throw orderErrors.sold_out(`${begun.reason} Nothing was charged.`);
       if (begun.why === 'address_refused') throw orderErrors.address_refused(`${begun.reason} Nothing was charged.`);

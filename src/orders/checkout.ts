@@ -17,9 +17,19 @@ export interface Checkout extends CheckoutPlace {
   readonly id: string;
 }
 
+/** Who buys, as far as a shop is told. */
+export interface Buyer {
+  readonly name: string;
+  /** Only one that the account has proved to be its own. */
+  readonly email?: string | undefined;
+  /** In E.164. */
+  readonly phone?: string | undefined;
+}
+
 export interface CheckoutRequest {
   readonly itemId: string;
   readonly quantity: number;
+  readonly buyer: Buyer;
   readonly address: ShippingAddress;
   /** What the buyer would like to pay in. The shop decides. */
   readonly currency: string;
@@ -43,6 +53,10 @@ export type BegunCheckout =
     }
   /** The shop needs more of the address than there is. */
   | { readonly state: 'address_incomplete'; readonly missing: readonly string[] }
+  /** The goods have to be sent, and the shop's checkout has no place for an address. */
+  | { readonly state: 'address_not_taken'; readonly continueUrl: string | undefined }
+  /** The shop does not go on without an email, and there is none that it may be told. */
+  | { readonly state: 'email_needed' }
   | { readonly state: 'refused'; readonly why: RefusalKind; readonly reason: string };
 
 export type RefusalKind = 'sold_out' | 'address_refused' | 'refused';

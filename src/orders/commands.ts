@@ -62,7 +62,7 @@ export function addOrderCommands(program: Command, withLedger: WithLedger, say: 
     .action((id: string) =>
       withLedger(async (parts) => {
         const order = await openOrRefuse(parts.db, id);
-        await captureOrder({ ...parts, logger }, order, { state: 'accepted' });
+        await captureOrder({ ...parts, logger }, order, { state: 'accepted' }, 'of the operator');
         say(await outcomeOf(parts.db, id));
       }),
     );

@@ -83,7 +83,7 @@ export interface KnownCredential {
   readonly isVoid: boolean;
   /** The last deadline of its order. */
   readonly voidAt: Date | null;
-  /** Void, past its time, or of an order that is decided. */
+  /** Void, past its time, or of an order that has ended otherwise than paid. */
   readonly isOver: boolean;
   /** Whether the domain has come to another account since the order was opened. */
   readonly changedHands: boolean;
@@ -95,7 +95,8 @@ export async function lockCredential(tx: Transaction, token: string): Promise<Kn
     `SELECT c.order_id AS "orderId", c.domain, c.checkout_id AS "checkoutId", c.minor, c.currency,
             c.redeem_key AS "redeemKey", c.redeemed_at IS NOT NULL AS "isRedeemed",
             c.voided_at IS NOT NULL AS "isVoid", o.void_at AS "voidAt",
-            c.voided_at IS NOT NULL OR c.expires_at <= clock_timestamp() OR o.finished_at IS NOT NULL AS "isOver",
+            c.voided_at IS NOT NULL OR o.status <> 'completed' AND (c.expires_at <= clock_timestamp()
+              OR o.finished_at IS NOT NULL) AS "isOver",
             m.account_id IS DISTINCT FROM coalesce(o.merchant_id, first.account_id) AS "changedHands"
        FROM payment_credentials c JOIN orders o ON o.id = c.order_id
        LEFT JOIN merchants m ON m.domain = o.domain

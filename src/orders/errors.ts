@@ -22,6 +22,18 @@ export const orderErrors = defineErrors({
     title: 'The shop does not send there',
     detail: 'The shop does not deliver to this address. Nothing was charged.',
   },
+  address_not_taken: {
+    status: 422,
+    title: 'The shop cannot be told where to send it',
+    detail:
+      'The shop’s checkout takes no shipping address (its UCP profile does not list dev.ucp.shopping.fulfillment), and it did not say that nothing has to be sent. Nothing was charged. Buy on the shop’s own pages: at `continueUrl` where the shop has named one.',
+  },
+  verified_email_required: {
+    status: 409,
+    title: 'The shop needs the buyer’s email',
+    detail:
+      'A shop is told the email of your account only once it is verified. Verify it (POST /account/email/verify) and buy again. Nothing was charged.',
+  },
   product_not_found: {
     status: 404,
     title: 'No such product',

@@ -18,7 +18,9 @@ export async function productOrRefuse(merchants: MerchantSearch, shopping: Shopp
   if (!fitsAny(found, wanted)) {
     // Shops look for every word in the title of a product. The name of a variant may not be there.
     const shorter = withoutLastWord(wanted.title);
-    if (shorter !== undefined) found.push(...(await searchFor(merchants, shopping, shorter)));
+    const more = shorter === undefined ? [] : await searchFor(merchants, shopping, shorter);
+    const known = new Set(found.map(nameOf));
+    found.push(...more.filter((product) => !known.has(nameOf(product))));
   }
   return chooseProduct(found, wanted);
 }
@@ -29,6 +31,11 @@ async function searchFor(merchants: MerchantSearch, { website, platform }: Shopp
   const search = merchants.search(website, query, new AbortController().signal, { onlyBy: platform });
   for await (const product of search) found.push(product);
   return found;
+}
+
+/** What the shop knows a product by. */
+function nameOf({ id, url }: Product): string {
+  return id ?? url;
 }
 
 function withoutLastWord(title: string): string | undefined {

@@ -95,8 +95,10 @@ Buyers and their agents pay in USDC or EURC from a balance that this service kee
    - 200 \`{"status": "redeemed"}\`: the money is set aside for this checkout. Record the order and answer \`completed\`.
    - 409, 410 or 404: it is not for you, not for this, used, or over. Answer with the message \`payment_failed\`.
    - No answer: ask again with the same Idempotency-Key.
-4. The money is yours as soon as your checkout is \`completed\`, by your answer or by our asking again. If the checkout is canceled,
-   or you never redeem, it goes back to the buyer. A completion that you answer \`complete_in_progress\` is asked for until it is decided.
+4. The money is yours as soon as both are true: you have redeemed the credential, and your checkout is \`completed\`, by your answer or by
+   our asking again. \`completed\` alone does not pay you. We wait for your redemption until \`expires_at\`; without it, the credential is
+   void, we cancel the checkout, and the money goes back to the buyer. So send nothing before your redemption was answered with 200. If the
+   checkout is canceled, the money goes back as well. A completion that you answer \`complete_in_progress\` is asked for until it is decided.
 5. There is a last deadline, \`void_at\` in the answer to your redemption. A checkout that we have not seen as \`completed\` by then is void,
    although you have redeemed: the money goes back to the buyer. So answer before, and send nothing for a checkout that became
    \`completed\` later. To ask whether it is void, redeem again with the same Idempotency-Key: 410 says that it is.

@@ -32,7 +32,7 @@ export function redeemRoute(parts: RedeemParts): Route {
       tag: 'Selling',
       summary: 'Redeem what a buyer pays with',
       description:
-        'For shops, while they complete a checkout. Signed by RFC 9421 with a key of the shop’s own UCP profile (name it with the header `UCP-Agent: profile="…"`), or with the API key of the account that has proved the domain. What is redeemed is set aside for exactly this checkout, and is the shop’s as soon as the checkout is completed. A checkout that is not completed by `void_at` is void: the money goes back to the buyer, and nothing may be sent. A credential is good once; the same Idempotency-Key gets the same answer again. A signed request counts for the shop’s domain (600 a minute, unless the operator has set another limit), and not for the address that it came from.',
+        'For shops, while they complete a checkout. Signed by RFC 9421 with a key of the shop’s own UCP profile (name it with the header `UCP-Agent: profile="…"`), or with the API key of the account that has proved the domain. What is redeemed is set aside for exactly this checkout, and is the shop’s as soon as the checkout is completed. A checkout that is completed and whose credential is never redeemed is not paid: the money goes back when the credential expires. A checkout that is not completed by `void_at` is void: the money goes back to the buyer, and nothing may be sent. A credential is good once; the same Idempotency-Key gets the same answer again. A signed request counts for the shop’s domain (600 a minute, unless the operator has set another limit), and not for the address that it came from.',
       auth: 'none',
       scopeOfKey: 'pay',
       countsThemselves: ['signature'],

@@ -14,17 +14,38 @@ import { findSeller, openSeller } from './seller.ts';
 type SettleParts = Pick<OrderParts, 'db' | 'ledger' | 'logger'>;
 type Accepted = Extract<ShopAnswer, { state: 'accepted' }>;
 
-/** The shop has the order: it is paid, in the commit that says so. Of two processes one does it. */
-export async function captureOrder({ db, ledger }: SettleParts, order: Order, accepted: Accepted): Promise<void> {
+/** What came of paying the shop: it is paid, it has not redeemed what it was given, or somebody else was faster. */
+export type Capture = 'captured' | 'not_redeemed' | 'decided_before';
+
+/**
+ * The shop has the order: it is paid, in the commit that says so. Of two processes one does it. The word of a shop that was given a
+ * credential counts once it has redeemed that: before, anyone who answers in its place could have said so. A backup that was put back
+ * may not know of it.
+ */
+export async function captureOrder(
+  { db, ledger }: SettleParts,
+  order: Order,
+  accepted: Accepted,
+  word: 'of the shop' | 'of the operator',
+): Promise<Capture> {
   const { id } = order;
   const charged = chargedFor(order, accepted.total);
   const claimantId = await openSeller(db, order);
-  await db.transaction(async (tx) => {
+  return db.transaction(async (tx) => {
+    const { rows } = await tx.query<{ counts: boolean }>(
+      `SELECT o.channel <> 'ucp' OR o.restored_at IS NOT NULL OR c.redeemed_at IS NOT NULL AS counts
+         FROM orders o LEFT JOIN payment_credentials c ON c.order_id = o.id
+        WHERE o.id = $1 AND o.status = 'placed' FOR UPDATE OF o`,
+      [id],
+    );
+    const [open] = rows;
+    if (open === undefined) return 'decided_before';
+    if (word === 'of the shop' && !open.counts) return 'not_redeemed';
     const seller = await findSeller(tx, order, claimantId);
-    const { rowCount } = await tx.query(
+    await tx.query(
       `UPDATE orders SET status = 'completed', charged = $2, charged_fee = $3, merchant_order_id = $4, merchant_url = $5,
           seller_id = $6, updated_at = now(), finished_at = now()
-        WHERE id = $1 AND status = 'placed'`,
+        WHERE id = $1`,
       [
         id,
         charged.amount.atomic,
@@ -34,9 +55,9 @@ export async function captureOrder({ db, ledger }: SettleParts, order: Order, ac
         seller.accountId ?? null,
       ],
     );
-    if (rowCount === 0) return;
     await tellOf(tx, id, 'order.completed', seller.accountId);
     await postSurely(tx, ledger, [captured(order, { seller: seller.account, sellerId: seller.accountId, charged })]);
+    return 'captured';
   });
 }
 
@@ -60,6 +81,13 @@ export const cancelledByBuyer = {
   status: 'failed',
   code: 'cancelled',
   reason: 'You cancelled the order.',
+} as const satisfies Ending;
+
+/** The shop has not asked for the money as long as it could. */
+export const notRedeemed = {
+  status: 'failed',
+  code: 'not_redeemed',
+  reason: 'The shop said that it has the order, but did not redeem the payment in time.',
 } as const satisfies Ending;
 
 /** What came of giving the money back: it is back, the shop may have the order, or somebody else was faster. */
@@ -102,7 +130,8 @@ export async function releaseOrder(
       ],
     );
     // A shop that may have taken it must not send anything any more.
-    const shop = certainty === 'after the last deadline' ? (order.merchantId ?? undefined) : undefined;
+    const mayHaveTakenIt = certainty === 'after the last deadline' || failed?.code === notRedeemed.code;
+    const shop = mayHaveTakenIt ? (order.merchantId ?? undefined) : undefined;
     await tellOf(tx, id, 'order.failed', shop);
     await postSurely(tx, ledger, [released(order)]);
     if (failed !== undefined) logger.info({ order: id, shop: order.domain, code: failed.code }, 'an order failed');

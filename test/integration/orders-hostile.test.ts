@@ -76,6 +76,58 @@ test('what a shop says in place of a checkout is shown as text that can be seen'
   expect(detail).toMatch(/^The shop did not take the order: \[31mNot today 😀+… Nothing was charged\.$/u);
 });
 
+describe('why a shop refuses reaches the buyer', () => {
+  const ucp = { version: '2026-08-25', status: 'error' };
+  const unsold = { type: 'error', code: 'item_unavailable', content: 'Gone.', severity: 'unrecoverable' };
+  const forms: readonly [string, number, object, string, string][] = [
+    ['of the protocol', 403, { code: 'profile_not_trusted', content: 'Who are you?' }, 'order_failed', 'Who are you?'],
+    ['of UCP', 200, { ucp, messages: [unsold] }, 'sold_out', 'Gone.'],
+    ['of the protocol, about stock', 409, { code: 'out_of_stock', content: 'None left.' }, 'sold_out', 'None left.'],
+    ['of RFC 9457', 422, { title: 'Bad', detail: 'No kettles on Sundays.' }, 'order_failed', 'No kettles on Sundays.'],
+    ['of RFC 9457 with a title alone', 400, { title: 'Closed today', status: 400 }, 'order_failed', 'Closed today'],
+    ['of WooCommerce', 400, { code: 'x', message: 'We are closed.', data: {} }, 'order_failed', 'We are closed.'],
+    ['of others', 400, { error: { message: 'Not this one.' } }, 'order_failed', 'Not this one.'],
+    ['of OAuth', 401, { error: 'no', error_description: 'Your token is old.' }, 'order_failed', 'Your token is old.'],
+    ['of one word', 400, { error: 'Nonsense' }, 'order_failed', 'Nonsense'],
+    ['without words', 418, { code: 'teapot' }, 'order_failed', 'The shop refused the request (418).'],
+  ];
+  test.each(forms)('in an error %s', async (_form, status, body, code, reason) => {
+    const before = await balance();
+    shop.hooks.create = () => ({ status, body });
+    const early = (await buy()).body;
+    expect([early.code, early.detail]).toEqual([code, expect.stringContaining(reason)]);
+    shop.hooks = { complete: () => ({ status: status === 409 ? 400 : status, body }) };
+    const late = (await buy()).body;
+    expect([late.code, late.detail]).toEqual([code, expect.stringContaining(reason)]);
+    expect(await balance()).toBe(before);
+  });
+
+  test('when it is in trouble as well', async () => {
+    shop.hooks.create = () => ({ status: 503, body: { code: 'unavailable', content: 'The shop is <b>crowded</b>.' } });
+    const { body } = await buy();
+    expect([body.code, body.detail]).toEqual(['merchant_unreachable', expect.stringContaining('The shop is crowded.')]);
+  });
+
+  test.each(['content', 'detail', 'message', 'error_description', 'title'])(
+    'as short text that can be seen, in %s',
+    async (field) => {
+      const text = `\u001b[31m<b>\u202eNot today</b> ${'😀'.repeat(300)}`;
+      shop.hooks.create = () => ({ status: 400, body: { [field]: text } });
+      const { detail } = (await buy()).body;
+      expect(detail).toMatch(/^The shop did not take the order: \[31mNot today 😀+… Nothing was charged\.$/u);
+      expect(Array.from(detail).length).toBeLessThan(260);
+    },
+  );
+
+  test.each([[{ content: { text: 'x' } }], [{ messages: 'no' }], [{ error: ['x'] }], [[]], ['no']])(
+    'and %j says nothing',
+    async (body) => {
+      shop.hooks.create = () => ({ status: 400, body });
+      expect((await buy()).body.detail).toContain('The shop refused the request (400).');
+    },
+  );
+});
+
 describe('a shop that asks for', () => {
   const asksFor = (currency: string, cents: number) => {
     shop.hooks.update = (session) => ready(Object.assign(session, { currency, totals: totalsOf(cents) }));

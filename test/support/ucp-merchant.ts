@@ -12,6 +12,7 @@ export interface MerchantSession {
   status: string;
   currency: string;
   totals: Json[];
+  line_items?: Json[];
   messages: Json[];
   fulfillment?: unknown;
   order?: { id: string; permalink_url: string };
@@ -38,10 +39,13 @@ type Hook = (session: MerchantSession, call: MerchantCall) => Promise<Reply> | R
 export async function startUcpMerchant({
   version = '2026-08-25',
   listed = true,
+  ships = true,
 }: {
   readonly version?: string;
   /** Whether its profile lists our way of paying. */
   readonly listed?: boolean;
+  /** Whether its checkout takes an address. */
+  readonly ships?: boolean;
 } = {}) {
   const key = createSigningKey();
   const sessions = new Map<string, MerchantSession>();
@@ -58,6 +62,8 @@ export async function startUcpMerchant({
     shipping: 0,
     listed,
     title: 'Blue Kettle',
+    /** In what it is sold, if there is a choice. */
+    variants: [] as readonly { readonly id: string; readonly size: string; readonly price: number }[],
     /** By path: what it answers there instead. */
     files: {} as Record<string, Reply | ((call: MerchantCall) => Promise<Reply> | Reply)>,
     hooks: {} as Partial<Record<'create' | 'update' | 'complete' | 'look' | 'cancel', Hook>>,
@@ -90,7 +96,7 @@ export async function startUcpMerchant({
   shop.origin = `http://${shop.website}`;
   const initial = { version: shop.version, price: shop.price, currency: shop.currency, shipping: 0, listed };
   afterEach(() => {
-    Object.assign(shop, initial, { hooks: {}, files: {}, title: 'Blue Kettle' });
+    Object.assign(shop, initial, { hooks: {}, files: {}, title: 'Blue Kettle', variants: [] });
     calls.length = 0;
   });
   afterAll(() => server.close());
@@ -104,17 +110,22 @@ export async function startUcpMerchant({
     const [, id, verb] = /^\/ucp\/checkout-sessions(?:\/([^/]+))?(?:\/(\w+))?$/.exec(call.path) ?? [];
     const name = nameOf(call.method, id, verb);
     if (name === undefined) return { status: 404, body: { code: 'not_found', content: 'nothing here' } };
-    const session = id === undefined ? create() : sessions.get(id);
+    const session = id === undefined ? create(call) : sessions.get(id);
     if (session === undefined) return { status: 404, body: { code: 'not_found', content: 'no such checkout' } };
     return (shop.hooks[name] ?? usual[name])(session, call);
   }
 
-  function create(): MerchantSession {
+  function create({ body }: MerchantCall): MerchantSession {
+    const [line] = (body['line_items'] ?? []) as { item: { id: string }; quantity: number }[];
+    const itemId = line?.item.id ?? '';
+    const quantity = line?.quantity ?? 1;
+    const price = shop.variants.find(({ id }) => id === itemId)?.price ?? shop.price;
     const session = {
       id: `chk_${randomUUID()}`,
       status: 'incomplete',
       currency: shop.currency,
-      totals: totalsOf(shop.price, shop.shipping),
+      totals: totalsOf(price * quantity, shop.shipping),
+      line_items: [{ id: 'li_1', item: { id: itemId, title: shop.title, price }, quantity, totals: [] }],
       messages: [],
     };
     sessions.set(session.id, session);
@@ -154,7 +165,7 @@ export async function startUcpMerchant({
         capabilities: {
           'dev.ucp.shopping.catalog.search': [{ version }],
           'dev.ucp.shopping.checkout': [{ version }],
-          'dev.ucp.shopping.fulfillment': [{ version, extends: 'dev.ucp.shopping.checkout' }],
+          ...(ships && { 'dev.ucp.shopping.fulfillment': [{ version, extends: 'dev.ucp.shopping.checkout' }] }),
         },
         payment_handlers: shop.listed
           ? { 'localhost.paywright': [{ id: 'pw', version: '2026-11-15', config: { business: shop.website } }] }
@@ -175,7 +186,15 @@ export async function startUcpMerchant({
           description: { plain: 'Boils.' },
           url: `${shop.origin}/products/kettle`,
           price_range: { min: price, max: price },
-          variants: [{ id: 'v1', title: shop.title, price, availability: { available: true } }],
+          variants:
+            shop.variants.length === 0
+              ? [{ id: 'v1', title: shop.title, price, availability: { available: true } }]
+              : shop.variants.map(({ id, size, price: amount }) => ({
+                  id,
+                  title: size,
+                  price: { ...price, amount },
+                  options: [{ name: 'Size', label: size }],
+                })),
           metadata: { brand: 'Hob' },
         },
       ],

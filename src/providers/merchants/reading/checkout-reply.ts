@@ -11,13 +11,31 @@ const longestOrderId = 100;
 export function readCheckoutReply(answer: AnswerBytes): Fields | undefined {
   const reply = readSmallJson(answer);
   if (reply === undefined) return undefined;
-  const { content, messages, order, ...rest } = fieldsOf(reply);
+  const fields = fieldsOf(reply);
+  const { messages, order, ...rest } = fields;
   return {
     ...rest,
-    content: cleanText(content, longestMessage),
+    content: readReason(fields),
     messages: listOf(messages, mostMessages)
       .map(fieldsOf)
       .map((message) => ({ ...message, content: cleanText(message['content'], longestMessage) })),
     order: { ...fieldsOf(order), id: cleanText(fieldsOf(order)['id'], longestOrderId) },
   };
+}
+
+/** Why it refuses: UCP's `content`, a problem of RFC 9457, or what others call it. */
+function readReason({
+  content,
+  detail,
+  message,
+  error,
+  error_description: description,
+  title,
+}: Fields): string | undefined {
+  const told = [content, detail, message, description, fieldsOf(error)['message'], title, error];
+  for (const one of told) {
+    const text = cleanText(one, longestMessage);
+    if (text !== undefined) return text;
+  }
+  return undefined;
 }

@@ -3,8 +3,9 @@ import type { BegunCheckout, CheckoutPlace, CheckoutRequest } from '../../../../
 import { MerchantTrouble } from '../../../../shopping/merchant-trouble.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import { type CheckoutParts, callShop } from './call-shop.ts';
-import { missingOfAddress, namesOf, toDestination } from './destination.ts';
-import { readMessages, readRefusal, readSession, type Session } from './read-session.ts';
+import { missesEmail, missingOfAddress, toBuyer, toDestination } from './destination.ts';
+import { needsAddress } from './needs-address.ts';
+import { readRefusal, readRefusalWithout, readSession, type Session } from './read-session.ts';
 
 const timeoutMs = 6_000;
 const destinationId = 'dest_1';
@@ -16,8 +17,10 @@ const destinationId = 'dest_1';
 export async function beginCheckout(
   parts: CheckoutParts,
   place: CheckoutPlace,
-  { itemId, quantity, address, currency }: CheckoutRequest,
+  request: CheckoutRequest,
 ): Promise<BegunCheckout> {
+  const { itemId, quantity, address, currency } = request;
+  const buyer = toBuyer(request.buyer);
   const url = `${place.endpoint}/checkout-sessions`;
   const lines = [{ item: { id: itemId }, quantity }];
   const context = {
@@ -25,12 +28,12 @@ export async function beginCheckout(
     ...(address.postalCode !== undefined && { postal_code: address.postalCode }),
     currency,
   };
-  const created = await ask(parts, { method: 'POST', url, body: { line_items: lines, context } });
+  const created = await ask(parts, { method: 'POST', url, body: { line_items: lines, context, buyer } });
   if (!('id' in created)) return created;
   let session = created;
-  if (place.ships && mayGoOn(session)) {
+  if (place.ships && needsAddress(session) && mayGoOn(session)) {
     const change = async (fulfillment: object) => {
-      const body = { line_items: linesOf(session, lines), context, buyer: namesOf(address.name), fulfillment };
+      const body = { line_items: linesOf(session, lines), context, buyer, fulfillment };
       const changed = await ask(parts, { method: 'PUT', url: `${url}/${encodeURIComponent(created.id)}`, body });
       if ('id' in changed && changed.id !== created.id) {
         throw new MerchantTrouble('not_offered', 'The shop answered about another checkout, so nothing was ordered.');
@@ -47,7 +50,7 @@ export async function beginCheckout(
       session = chosen;
     }
   }
-  return conclude(place, session);
+  return conclude(place, session, request);
 
   function destination() {
     return {
@@ -65,15 +68,18 @@ interface Step {
 }
 
 async function ask(parts: CheckoutParts, step: Step): Promise<Session | Extract<BegunCheckout, { state: 'refused' }>> {
-  const { status, json } = await callShop(parts, { ...step, key: randomUUID(), timeoutMs });
+  const reply = await callShop(parts, { ...step, key: randomUUID(), timeoutMs });
+  const { status, json } = reply;
   const session = status < 300 ? readSession(json) : undefined;
   if (session !== undefined) return session;
   if (status >= 500 || status === 429) {
-    throw new MerchantTrouble('unreachable', 'The shop is busy or in trouble, and could not begin the order.');
+    const said = textOf(fieldsOf(json)['content']);
+    throw new MerchantTrouble(
+      'unreachable',
+      `The shop is busy or in trouble, and could not begin the order.${said === undefined ? '' : ` It says: ${said}`}`,
+    );
   }
-  // Where there is no checkout, whatever it says is why.
-  const messages = readMessages(fieldsOf(json)).map((message) => ({ ...message, type: 'error' }));
-  return { state: 'refused', ...readRefusal(messages) };
+  return { state: 'refused', ...readRefusalWithout(reply) };
 }
 
 function mayGoOn({ status }: Session): boolean {
@@ -134,16 +140,37 @@ function cheapestOf(options: readonly Fields[]): string | undefined {
   return priced.sort((a, b) => a.amount - b.amount)[0]?.id;
 }
 
-function conclude(place: CheckoutPlace, session: Session): BegunCheckout {
+/** A shop may replace a variant, or sell fewer than were asked for. Then the buyer has to decide anew. */
+function isWhatWasAsked({ fields }: Session, { itemId, quantity }: CheckoutRequest): boolean {
+  const lines = listOf(fields['line_items']).map(fieldsOf);
+  const [line] = lines;
+  return lines.length === 1 && textOf(fieldsOf(line?.['item'])['id']) === itemId && line?.['quantity'] === quantity;
+}
+
+function conclude(place: CheckoutPlace, session: Session, request: CheckoutRequest): BegunCheckout {
+  const { buyer } = request;
   const { status, total, continueUrl, messages } = session;
   const checkout = { ...place, id: session.id };
   const handedOver = status === 'requires_escalation' || messages.some(({ isDisclosure }) => isDisclosure);
   if (handedOver && continueUrl !== undefined) return { state: 'needs_buyer', checkout, total, continueUrl };
-  if (status !== 'ready_for_complete' || handedOver) {
-    const missing = missingOfAddress(messages);
+  const missing = missingOfAddress(messages);
+  const isReady = status === 'ready_for_complete' && !handedOver;
+  const refuses = messages.some(({ type }) => type === 'error') && missing.length === 0;
+  if (!place.ships && needsAddress(session) && (isReady || !refuses)) {
+    return { state: 'address_not_taken', continueUrl };
+  }
+  if (!isReady) {
+    if (buyer.email === undefined && missesEmail(messages)) return { state: 'email_needed' };
     return missing.length > 0
       ? { state: 'address_incomplete', missing }
       : { state: 'refused', ...readRefusal(messages) };
+  }
+  if (!isWhatWasAsked(session, request)) {
+    return {
+      state: 'refused',
+      why: 'refused',
+      reason: 'The shop put something else into its checkout, or another quantity.',
+    };
   }
   if (total === undefined) {
     throw new MerchantTrouble('not_offered', 'What the shop asks for does not add up, so nothing was ordered.');

@@ -1,10 +1,20 @@
+import type { Buyer } from '../../../../orders/checkout.ts';
 import type { ShippingAddress } from '../../../../orders/shipping-address.ts';
 import type { ShopMessage } from './read-session.ts';
 
 /** The first word and the rest: shops ask for two names, and people have any number. */
-export function namesOf(name: string) {
+function namesOf(name: string) {
   const [first = '', ...others] = name.split(/\s+/);
   return { first_name: first, ...(others.length > 0 && { last_name: others.join(' ') }) };
+}
+
+/** The buyer in the words of the protocol, which are the same in both versions. */
+export function toBuyer({ name, email, phone }: Buyer) {
+  return {
+    ...namesOf(name),
+    ...(email !== undefined && { email }),
+    ...(phone !== undefined && { phone_number: phone }),
+  };
 }
 
 /** An address in the words of the protocol. */
@@ -43,4 +53,9 @@ export function missingOfAddress(messages: readonly ShopMessage[]): string[] {
       return code === 'address_undeliverable' ? [] : (ours.get(part) ?? []);
     });
   return [...new Set(named)];
+}
+
+/** Whether the shop says that it misses the buyer's email. */
+export function missesEmail(messages: readonly ShopMessage[]): boolean {
+  return messages.some(({ type, path }) => type === 'error' && /\bbuyer\.email$/.test(path));
 }

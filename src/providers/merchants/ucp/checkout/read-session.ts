@@ -61,7 +61,7 @@ function readTotal(fields: Fields): CheckoutTotal | undefined {
   return { minor: BigInt(Number(total.amount)), currency };
 }
 
-export function readMessages(fields: Fields): ShopMessage[] {
+function readMessages(fields: Fields): ShopMessage[] {
   return listOf(fields['messages'])
     .map(fieldsOf)
     .map((message) => ({
@@ -77,11 +77,14 @@ export function readMessages(fields: Fields): ShopMessage[] {
 const soldOut = new Set(['out_of_stock', 'item_unavailable']);
 
 /** Why a shop does not go on, by what it says. */
-export function readRefusal(messages: readonly ShopMessage[]): { readonly why: RefusalKind; readonly reason: string } {
+export function readRefusal(messages: readonly Pick<ShopMessage, 'type' | 'code' | 'content'>[]): {
+  readonly why: RefusalKind;
+  readonly reason: string;
+} {
   const errors = messages.filter(({ type }) => type === 'error');
   const [first] = errors;
   if (first === undefined) return { why: 'refused', reason: 'The shop did not say why.' };
-  const reason = (fallback: string, { content }: ShopMessage = first) => content || fallback;
+  const reason = (fallback: string, { content }: Pick<ShopMessage, 'content'> = first) => content || fallback;
   const unavailable = errors.find(({ code }) => soldOut.has(code));
   if (unavailable !== undefined) return { why: 'sold_out', reason: reason('The shop has none left.', unavailable) };
   const undeliverable = errors.find(({ code }) => code === 'address_undeliverable');
@@ -136,15 +139,26 @@ export function readAnswer(
   }
 }
 
-/** Without a session: a refusal of the protocol, or an outcome without anything to show. */
-function readError({ status, json }: ShopReply, asked: Asked): ShopAnswer {
+/** Why there is no checkout to show: whatever the shop says then is the reason. */
+export function readRefusalWithout({ status, json }: ShopReply): ReturnType<typeof readRefusal> {
   const fields = fieldsOf(json);
-  const messages = readMessages(fields);
-  if (messages.some(({ code }) => code === 'not_found')) return { state: 'gone' };
+  const messages = readMessages(fields).filter(({ code, content }) => code !== '' || content !== '');
+  const own = {
+    code: textOf(fields['code']) ?? '',
+    content: textOf(fields['content']) ?? `The shop refused the request (${status}).`,
+  };
+  return readRefusal(
+    (messages.length > 0 ? messages : [own]).map(({ code, content }) => ({ type: 'error', code, content })),
+  );
+}
+
+/** Without a session: a refusal of the protocol, or an outcome without anything to show. */
+function readError(reply: ShopReply, asked: Asked): ShopAnswer {
+  const { status, json } = reply;
+  const fields = fieldsOf(json);
+  if (readMessages(fields).some(({ code }) => code === 'not_found')) return { state: 'gone' };
   const isError = textOf(fieldsOf(fields['ucp'])['status']) === 'error' || status >= 400;
   if (!isError) return { state: 'unknown', why: 'it answered with something that is no checkout' };
   if (asked !== 'complete') return { state: 'unknown', why: `it answered ${status}` };
-  if (messages.length > 0) return { state: 'refused', ...readRefusal(messages) };
-  const reason = textOf(fields['content']) ?? `The shop refused the request (${status}).`;
-  return { state: 'refused', why: 'refused', reason };
+  return { state: 'refused', ...readRefusalWithout(reply) };
 }
