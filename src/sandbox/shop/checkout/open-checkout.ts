@@ -44,7 +44,7 @@ export interface Checkout {
 }
 
 /** A call of a tool, by an agent that names its profile. What it may do follows from the checkout's id, which nobody guesses. */
-export interface ToolCall extends Omit<CheckoutCall, 'admit'> {
+interface ToolCall extends Omit<CheckoutCall, 'admit'> {
   readonly profile: unknown;
 }
 
