@@ -15,7 +15,7 @@ type SettleParts = Pick<OrderParts, 'db' | 'ledger' | 'logger'>;
 type Accepted = Extract<ShopAnswer, { state: 'accepted' }>;
 
 /** What came of paying the shop: it is paid, it has not redeemed what it was given, or somebody else was faster. */
-export type Capture = 'captured' | 'not_redeemed' | 'decided_before';
+type Capture = 'captured' | 'not_redeemed' | 'decided_before';
 
 /**
  * The shop has the order: it is paid, in the commit that says so. Of two processes one does it. The word of a shop that was given a

@@ -4,6 +4,7 @@ import {
   before,
   checkoutCapability,
   fulfillmentCapability,
+  lookupCapability,
   newest,
   searchCapability,
   type UcpVersion,
@@ -60,6 +61,9 @@ function capabilities({ ways, checkout }: Shop, version: UcpVersion): object {
     ...(ways.includes('ucp') && {
       [searchCapability]: [
         { version, spec: page('specification/catalog/search'), schema: page('schemas/shopping/catalog_search.json') },
+      ],
+      [lookupCapability]: [
+        { version, spec: page('specification/catalog/lookup'), schema: page('schemas/shopping/catalog_lookup.json') },
       ],
     }),
   };

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Logger } from '../../logger.ts';
 import { parseUrl } from '../../parse-url.ts';
+import { answerMcp } from './mcp/answer-mcp.ts';
 import type { ShopReply } from './message.ts';
 import { answerPage, missingPage } from './pages.ts';
 import { drawPicture } from './pictures/draw-picture.ts';
@@ -67,7 +68,8 @@ export async function startShop(shop: Shop, { logger, port = 0 }: StartShopOptio
     if (url.pathname === '/robots.txt') {
       return { status: 200, type: 'text/plain; charset=utf-8', body: 'User-agent: *\nAllow: /\n' };
     }
-    const ordering = (await answerProfile(request)) ?? (await shop.checkout?.answer(request));
+    const ordering =
+      (await answerProfile(request)) ?? (await answerMcp(request)) ?? (await shop.checkout?.answer(request));
     if (ordering !== undefined) return ordering;
     for (const way of shop.ways) {
       const reply = way === 'json-ld' ? undefined : searching[way](request);

@@ -4,6 +4,7 @@ export const before = '2026-04-08';
 export type UcpVersion = typeof newest | typeof before;
 
 export const searchCapability = 'dev.ucp.shopping.catalog.search';
+export const lookupCapability = 'dev.ucp.shopping.catalog.lookup';
 export const checkoutCapability = 'dev.ucp.shopping.checkout';
 export const fulfillmentCapability = 'dev.ucp.shopping.fulfillment';
 

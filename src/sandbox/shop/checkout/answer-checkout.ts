@@ -6,7 +6,7 @@ import { type CheckAgentOptions, checkAgent, checkSignedAgent } from './check-ag
 import { completeSession } from './complete-session.ts';
 import { createSession } from './create-session.ts';
 import type { Desk } from './desk.ts';
-import type { Once } from './once.ts';
+import { fingerprintOf, type KeyedRequest, type Once } from './once.ts';
 import { ShopRefusal } from './refusal-reply.ts';
 import type { Payments } from './settle-payments.ts';
 import { showSession } from './show-session.ts';
@@ -19,27 +19,51 @@ export interface Counter {
   readonly agents: CheckAgentOptions;
 }
 
-type Verb = 'create' | 'show' | 'update' | 'complete' | 'cancel';
+export type Verb = 'create' | 'show' | 'update' | 'complete' | 'cancel';
 
-/** UCP's checkout over REST. Undefined for any other address. */
-export async function answerCheckout(message: ShopMessage, counter: Counter): Promise<ShopReply | undefined> {
-  const call = readCall(message);
-  if (call === undefined) return undefined;
+/** What is asked of a checkout, by whichever door it came. */
+export interface CheckoutCall {
+  readonly version: UcpVersion;
+  readonly verb: Verb;
+  /** Empty when a checkout is created. */
+  readonly sessionId: string;
+  readonly origin: string;
+  readonly body: unknown;
+  readonly request: KeyedRequest;
+  /** Throws unless whoever asks may. */
+  readonly admit: () => Promise<void>;
+}
+
+/** Answers also when it refuses. */
+export async function answerCall(call: CheckoutCall, counter: Counter): Promise<ShopReply> {
   try {
-    return await answer(message, call, counter);
+    return await answer(call, counter);
   } catch (error) {
     if (error instanceof ShopRefusal) return error.reply;
     throw error;
   }
 }
 
-interface Call {
-  readonly version: UcpVersion;
-  readonly verb: Verb;
-  readonly sessionId: string;
+/** The door over REST. Undefined for any other address. */
+export async function answerCheckout(message: ShopMessage, counter: Counter): Promise<ShopReply | undefined> {
+  const call = readCall(message);
+  if (call === undefined) return undefined;
+  const { version, verb } = call;
+  const { method, target, headers, bytes, origin, body } = message;
+  const check = verb === 'show' ? checkAgent : checkSignedAgent;
+  return answerCall(
+    {
+      ...call,
+      origin,
+      body,
+      request: { key: headers['idempotency-key'], fingerprint: fingerprintOf(`${method} ${target}`, bytes) },
+      admit: () => check(message, version, counter.agents),
+    },
+    counter,
+  );
 }
 
-function readCall({ method, url }: ShopMessage): Call | undefined {
+function readCall({ method, url }: ShopMessage): Pick<CheckoutCall, 'version' | 'verb' | 'sessionId'> | undefined {
   const { version, rest } = readUcpPath(url.pathname) ?? {};
   if (version === undefined || rest === undefined) return undefined;
   const [, sessionId = '', action] =
@@ -53,20 +77,16 @@ function readCall({ method, url }: ShopMessage): Call | undefined {
   return method === 'PUT' ? { version, verb: 'update', sessionId } : undefined;
 }
 
-async function answer(message: ShopMessage, call: Call, { desk, payments, once, agents }: Counter): Promise<ShopReply> {
-  const { version, verb } = call;
-  const { origin, body } = message;
+async function answer(call: CheckoutCall, { desk, payments, once }: Counter): Promise<ShopReply> {
+  const { version, verb, origin, request } = call;
   const show = (sessionId: string) => showSession(findSession(desk, { sessionId, version }), desk, { origin });
-  if (verb === 'show') {
-    await checkAgent(message, version, agents);
-    return show(call.sessionId);
-  }
-  await checkSignedAgent(message, version, agents);
+  await call.admit();
+  if (verb === 'show') return show(call.sessionId);
   const verbs: Readonly<Record<Exclude<Verb, 'show'>, (ask: Ask) => Promise<ShopReply>>> = {
     create: (ask) => createSession(desk, ask),
     update: (ask) => updateSession(desk, ask),
     complete: (ask) => completeSession(desk, ask, payments),
     cancel: (ask) => cancelSession(desk, ask),
   };
-  return once.run(message, show, (keep) => verbs[verb]({ ...call, origin, body, keep }));
+  return once.run(request, show, (keep) => verbs[verb]({ ...call, keep }));
 }

@@ -17,12 +17,15 @@ export interface CheckAgentOptions {
 const maxAgeMs = 300_000;
 
 /** Lets in who has a profile, and may speak with us about checkouts. */
-export async function checkAgent(
-  message: ShopMessage,
-  version: UcpVersion,
-  { profiles }: CheckAgentOptions,
-): Promise<void> {
-  requireCapabilities(await profiles.read(profileUrlOf(message), version), version);
+export async function checkAgent(message: ShopMessage, version: UcpVersion, agents: CheckAgentOptions): Promise<void> {
+  await checkProfile(profileUrlOf(message), version, agents);
+}
+
+/** The same where a tool was called, which names the profile among its arguments. */
+export async function checkProfile(url: unknown, version: UcpVersion, { profiles }: CheckAgentOptions): Promise<void> {
+  if (typeof url !== 'string')
+    throw protocolError('invalid_profile_url', 'meta["ucp-agent"].profile must name a profile.');
+  requireCapabilities(await profiles.read(url, version), version);
 }
 
 /** Lets in who has also signed this very request. */

@@ -1,13 +1,20 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../../clock.ts';
-import type { ShopMessage, ShopReply } from '../message.ts';
+import type { ShopReply } from '../message.ts';
 import type { Ask } from './ask.ts';
 import { protocolError } from './refusal-reply.ts';
 import type { Books, KeptAnswer } from './tables.ts';
 
 /** Carries out a request once for each Idempotency-Key, however often it comes. */
 export interface Once {
-  run(message: ShopMessage, tell: TellAgain, act: (keep: Ask['keep']) => Promise<ShopReply>): Promise<ShopReply>;
+  run(request: KeyedRequest, tell: TellAgain, act: (keep: Ask['keep']) => Promise<ShopReply>): Promise<ShopReply>;
+}
+
+/** What was asked, and the key that it was asked under, if it had one. */
+export interface KeyedRequest {
+  readonly key: unknown;
+  /** The same for the same request, and for no other. */
+  readonly fingerprint: string;
 }
 
 /** Tells how a checkout stands, when the answer to a request was lost on the way to the disk. */
@@ -22,12 +29,10 @@ export function createOnce({ books, clock }: { readonly books: Books; readonly c
   const running = new Map<string, Running>();
 
   return {
-    async run(message, tell, act) {
-      const key = message.headers['idempotency-key'];
+    async run({ key, fingerprint }, tell, act) {
       if (typeof key !== 'string' || key.length < 16 || key.length > 255) {
         throw protocolError('invalid_request', 'Idempotency-Key must be a UUID.');
       }
-      const fingerprint = fingerprintOf(message);
       const known: Running | KeptAnswer | undefined = running.get(key) ?? books.get('answer', key);
       if (known !== undefined && known.fingerprint !== fingerprint) {
         throw protocolError('idempotency_conflict', 'This Idempotency-Key was used for another request.');
@@ -51,6 +56,6 @@ function tellAgain({ reply, sessionId }: KeptAnswer, tell: TellAgain): ShopReply
 }
 
 /** Which request it was, byte by byte. */
-function fingerprintOf({ method, target, bytes }: ShopMessage): string {
-  return createHash('sha256').update(`${method} ${target}\n`).update(bytes).digest('base64url');
+export function fingerprintOf(what: string, content: string | Buffer): string {
+  return createHash('sha256').update(`${what}\n`).update(content).digest('base64url');
 }

@@ -11,8 +11,9 @@ import {
 import type { ShopProduct } from '../catalog.ts';
 import type { ShopMessage, ShopReply } from '../message.ts';
 import { createAgentProfiles } from './agent-profiles.ts';
-import { answerCheckout } from './answer-checkout.ts';
+import { answerCall, answerCheckout, type CheckoutCall } from './answer-checkout.ts';
 import { answerSwitches } from './answer-switches.ts';
+import { checkProfile } from './check-agent.ts';
 import { openJournal } from './journal.ts';
 import { createOnce } from './once.ts';
 import { paymentHandlers } from './payment-handlers.ts';
@@ -35,9 +36,16 @@ export interface Checkout {
   publicKey(): Promise<PublicJwk>;
   /** Undefined for an address that is none of its own. */
   answer(message: ShopMessage): Promise<ShopReply | undefined>;
+  /** The same for a request that came as the call of a tool. */
+  call(call: ToolCall): Promise<ShopReply>;
   /** Asks for no money any more, so that nobody waits for an answer. */
   stopAsking(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** A call of a tool, by an agent that names its profile. What it may do follows from the checkout's id, which nobody guesses. */
+interface ToolCall extends Omit<CheckoutCall, 'admit'> {
+  readonly profile: unknown;
 }
 
 export interface CheckoutOptions {
@@ -63,6 +71,7 @@ export async function openCheckout(options: CheckoutOptions): Promise<Checkout> 
   const payments = settlePayments(desk);
   const profiles = createAgentProfiles({ clock, publicUrl });
   const once = createOnce({ books, clock });
+  const counter = () => ({ desk, payments, once, agents: { clock, profiles, authorities: authorities() } });
 
   return {
     switches,
@@ -76,12 +85,10 @@ export async function openCheckout(options: CheckoutOptions): Promise<Checkout> 
     paymentHandlers: () => paymentHandlers(desk),
     publicKey: async () => (await signingKey()).publicJwk,
     async answer(message) {
-      const agents = { clock, profiles, authorities: authorities() };
-      return (
-        (await answerCheckout(message, { desk, payments, once, agents })) ??
-        (await answerSwitches(message, { switches, shelf }))
-      );
+      return (await answerCheckout(message, counter())) ?? (await answerSwitches(message, { switches, shelf }));
     },
+    call: ({ profile, ...call }) =>
+      answerCall({ ...call, admit: () => checkProfile(profile, call.version, counter().agents) }, counter()),
     stopAsking: () => payments.stop(),
     close: () => books.close(),
   };

@@ -5,9 +5,12 @@ import type { Buyer, Destination } from './session.ts';
 
 const text = z.string().max(200);
 const id = z.string().min(1).max(100);
+/** What UCP has, and this shop does not look at. It is named so that agents who go by the tools' schemas send it. */
+const ignored = z.unknown().optional();
 
 const destination = z.object({
   id: id.optional(),
+  type: ignored,
   first_name: text.optional(),
   last_name: text.optional(),
   street_address: text.optional(),
@@ -20,16 +23,19 @@ const destination = z.object({
 });
 
 const method = z.object({
+  id: ignored,
+  line_item_ids: ignored,
   type: z.enum(['shipping', 'pickup']).optional(),
   destinations: z.array(destination).max(10).optional(),
   selected_destination_id: id.nullish(),
   groups: z
-    .array(z.object({ selected_option_id: id.nullish() }))
+    .array(z.object({ id: ignored, selected_option_id: id.nullish() }))
     .max(1)
     .optional(),
 });
 
-const contents = z.object({
+/** What create and update are told. */
+export const contents = z.object({
   line_items: z
     .array(z.object({ id: id.optional(), item: z.object({ id }), quantity: z.int().min(1).max(1_000) }))
     .min(1)
@@ -47,6 +53,9 @@ const contents = z.object({
     })
     .optional(),
   fulfillment: z.object({ methods: z.array(method).max(1).optional() }).optional(),
+  context: ignored,
+  signals: ignored,
+  attribution: ignored,
 });
 
 /** What is to be bought and where it goes, as create and update tell it. */
@@ -70,13 +79,17 @@ export function readContents(body: unknown): Contents {
     })),
     buyer,
     pickup: chosen?.type === 'pickup',
-    destinations: chosen?.destinations?.map((one, index) => ({ ...one, id: one.id ?? `dest_${index + 1}` })),
+    destinations: chosen?.destinations?.map(({ type: _, ...one }, index) => ({
+      ...one,
+      id: one.id ?? `dest_${index + 1}`,
+    })),
     destinationId: chosen?.selected_destination_id ?? undefined,
     optionId: chosen?.groups?.[0]?.selected_option_id ?? undefined,
   };
 }
 
-const payment = z.object({
+/** What complete is told. */
+export const payment = z.object({
   payment: z.object({
     instruments: z
       .array(
@@ -85,12 +98,18 @@ const payment = z.object({
           handler_id: id,
           type: id,
           selected: z.boolean().optional(),
-          credential: z.object({ type: id, token: z.string().min(1).max(1_000).optional() }).optional(),
+          credential: z
+            .object({ type: id, token: z.string().min(1).max(1_000).optional(), expires_at: ignored })
+            .optional(),
+          display: ignored,
+          billing_address: ignored,
         }),
       )
       .min(1)
       .max(10),
   }),
+  signals: ignored,
+  attribution: ignored,
 });
 
 /** The id under which the shop lists the one way to pay. */

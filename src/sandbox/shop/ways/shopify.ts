@@ -16,7 +16,7 @@ export function answerShopify({ url, method, shop, origin }: ShopRequest): ShopR
   if (product !== undefined && product.currency === currency) return json(describeDocument(product));
   if (url.pathname !== '/search/suggest.json') return undefined;
   const query = url.searchParams.get('q') ?? '';
-  if (query === '') {
+  if (query.trim() === '') {
     return json({ status: 422, message: 'Invalid parameter error', description: 'Query is required' }, { status: 422 });
   }
   const products = findInCatalog(shop.products, query)

@@ -2,30 +2,88 @@ import { findInCatalog, type ShopProduct, variantsOf } from '../catalog.ts';
 import { json, type ShopReply } from '../message.ts';
 import { picturePath, productPath } from '../product-links.ts';
 import type { ShopRequest } from '../shop.ts';
-import { fieldsOf, readUcpPath, searchCapability } from '../ucp-versions.ts';
+import { fieldsOf, lookupCapability, readUcpPath, searchCapability, type UcpVersion } from '../ucp-versions.ts';
 
-/** UCP: catalog search over REST and MCP. Undefined for any other address. */
+/** UCP's catalog over REST. Undefined for any other address. */
 export function answerUcp(request: ShopRequest): ShopReply | undefined {
-  const { version, rest } = readUcpPath(request.url.pathname) ?? {};
-  if (request.method !== 'POST' || version === undefined) return undefined;
-  if (rest === '/catalog/search') return json(search(request, version, request.body));
-  if (rest === '/mcp') return answerMcp(request, version);
-  return undefined;
+  const { version, rest = '' } = readUcpPath(request.url.pathname) ?? {};
+  const [, name] = /^\/catalog\/(search|lookup|product)$/.exec(rest) ?? [];
+  if (request.method !== 'POST' || version === undefined || name === undefined) return undefined;
+  return json(readCatalog(name as CatalogVerb, request, version));
 }
 
-function search({ shop, origin }: ShopRequest, version: string, asked: unknown): object {
-  const { query, pagination } = fieldsOf(asked);
+export type CatalogVerb = 'search' | 'lookup' | 'product';
+
+/** What is asked of the catalog, by whichever door it came. */
+export function readCatalog(
+  verb: CatalogVerb,
+  asked: Pick<ShopRequest, 'shop' | 'origin' | 'body'>,
+  version: UcpVersion,
+): object {
+  return { search, lookup, product: findOne }[verb](asked, version);
+}
+
+type Asked = Parameters<typeof readCatalog>[1];
+
+const ucpOf = (version: UcpVersion, capability: string) => ({
+  version,
+  status: 'success',
+  capabilities: { [capability]: [{ version }] },
+});
+
+function search({ shop, origin, body }: Asked, version: UcpVersion): object {
+  const { query, pagination } = fieldsOf(body);
   const limit = Number(fieldsOf(pagination)['limit'] ?? 10);
   const found = findInCatalog(shop.products, typeof query === 'string' ? query : '');
   const shown = found.slice(0, Math.min(50, Math.max(1, Number.isInteger(limit) ? limit : 10)));
   return {
-    ucp: { version, status: 'success', capabilities: { [searchCapability]: [{ version }] } },
+    ucp: ucpOf(version, searchCapability),
     products: shown.map((product) => describe(product, origin)),
     pagination: { has_next_page: shown.length < found.length, total_count: found.length },
   };
 }
 
-function describe(product: ShopProduct, origin: string): object {
+const mostIds = 50;
+
+/** Products and variants by their ids. Each variant says which id has led to it, and what is not there is said so. */
+function lookup({ shop, origin, body }: Asked, version: UcpVersion): object {
+  const { ids } = fieldsOf(body);
+  const wanted = [...new Set((Array.isArray(ids) ? ids : []).slice(0, mostIds).map(String))];
+  const found = shop.products.map((product) => {
+    const { id, variants, ...rest } = describe(product, origin);
+    const named = variants.map((variant, index) => ({
+      ...variant,
+      inputs: wanted.flatMap((input) => {
+        if (input === variant.id) return [{ id: input, match: 'exact' }];
+        return input === id && index === 0 ? [{ id: input, match: 'featured' }] : [];
+      }),
+    }));
+    return { id, ...rest, variants: named.filter(({ inputs }) => inputs.length > 0) };
+  });
+  const products = found.filter(({ variants }) => variants.length > 0);
+  const known = new Set(
+    products.flatMap(({ variants }) => variants.flatMap(({ inputs }) => inputs.map(({ id }) => id))),
+  );
+  const messages = wanted
+    .filter((id) => !known.has(id))
+    .map((id) => ({ type: 'info', code: 'not_found', content: `There is no ${id}.` }));
+  return { ucp: ucpOf(version, lookupCapability), products, ...(messages.length > 0 && { messages }) };
+}
+
+function findOne({ shop, origin, body }: Asked, version: UcpVersion): object {
+  const { id } = fieldsOf(body);
+  const product = shop.products
+    .map((one) => describe(one, origin))
+    .find((one) => one.id === id || one.variants.some((variant) => variant.id === id));
+  if (product !== undefined) return { ucp: ucpOf(version, lookupCapability), product };
+  const content = 'There is no such product.';
+  return {
+    ucp: { version, status: 'error' },
+    messages: [{ type: 'error', code: 'not_found', content, severity: 'unrecoverable' }],
+  };
+}
+
+function describe(product: ShopProduct, origin: string) {
   const { currency, sizes } = product;
   const variants = variantsOf(product);
   const cents = variants.map((variant) => variant.cents);
@@ -54,16 +112,4 @@ function describe(product: ShopProduct, origin: string): object {
     })),
     metadata: { brand: product.maker },
   };
-}
-
-function answerMcp(request: ShopRequest, version: string): ShopReply {
-  const { id = null, method, params } = fieldsOf(request.body);
-  const refuse = (code: number, message: string) => json({ jsonrpc: '2.0', id, error: { code, message } });
-  if (method !== 'tools/call') return refuse(-32_601, 'only tools/call is offered');
-  const { name, arguments: given } = fieldsOf(params);
-  const { catalog, meta } = fieldsOf(given);
-  if (name !== 'search_catalog') return refuse(-32_602, 'only search_catalog is offered');
-  if (typeof fieldsOf(fieldsOf(meta)['ucp-agent'])['profile'] !== 'string')
-    return refuse(-32_001, 'invalid_profile_url');
-  return json({ jsonrpc: '2.0', id, result: { structuredContent: search(request, version, catalog) } });
 }

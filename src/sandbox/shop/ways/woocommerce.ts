@@ -9,10 +9,13 @@ const route = '/wc/store/v1/products';
 export function answerWooCommerce({ url, method, shop, origin }: ShopRequest): ShopReply | undefined {
   const plain = url.pathname === '/' ? url.searchParams.get('rest_route') : undefined;
   if (method !== 'GET' || (url.pathname !== `/wp-json${route}` && plain !== route)) return undefined;
-  const phrase = (url.searchParams.get('search') ?? '').toLowerCase();
   if (url.searchParams.get('type') === 'variation') return json(describeVariations(shop.products, { url, origin }));
+  const phrase = url.searchParams.get('search')?.trim().toLowerCase();
   const perPage = Math.min(100, Math.max(1, Number(url.searchParams.get('per_page') ?? 10) || 10));
-  const found = shop.products.filter(({ title }) => title.toLowerCase().includes(phrase)).reverse();
+  // Whoever does not search is shown everything; whoever searches for nothing finds nothing.
+  const found = shop.products
+    .filter(({ title }) => phrase === undefined || (phrase !== '' && title.toLowerCase().includes(phrase)))
+    .reverse();
   return json(
     found.slice(0, perPage).map((product) => describe(product, origin)),
     { headers: { 'X-WP-Total': String(found.length), 'X-WP-TotalPages': String(Math.ceil(found.length / perPage)) } },

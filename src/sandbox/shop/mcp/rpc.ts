@@ -1,0 +1,19 @@
+import type { Fields } from '../ucp-versions.ts';
+
+export interface RpcRequest {
+  readonly id: string | number;
+  readonly method: string;
+  readonly params: Fields;
+}
+
+/** Ends a request with an error of JSON-RPC. */
+export class RpcError extends Error {
+  readonly code: number;
+  readonly data: object | undefined;
+
+  constructor(code: number, message: string, data?: object) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
