@@ -1,3 +1,5 @@
+import { orRefuse } from '../addresses/or-refuse.ts';
+import { readShippingAddress } from '../addresses/shipping-address.ts';
 import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { countToday } from '../daily-caps/count-today.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
@@ -88,11 +90,15 @@ export async function updateProfile(
     // An address that a revoked key has set would go on being paid.
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
     const before = onlyRow(
-      await tx.query<Addresses>(
-        'SELECT withdrawal_address AS address, shipping_address AS shipping FROM accounts WHERE id = $1',
+      await tx.query<Addresses & { name: string }>(
+        'SELECT name, withdrawal_address AS address, shipping_address AS shipping FROM accounts WHERE id = $1',
         [accountId],
       ),
     );
+    // An address that cannot be read is refused while its owner looks at it, and not when an agent buys.
+    if (change.shippingAddress) {
+      orRefuse(readShippingAddress(change.shippingAddress, { name: change.name ?? before.name }));
+    }
     const {
       phone: current,
       address,

@@ -49,7 +49,10 @@ const body = z.strictObject({
   shippingAddress: z
     .union([shippingAddress, addressParts])
     .optional()
-    .meta({ description: 'For this order alone; the one of your account when left out.' }),
+    .meta({
+      description:
+        'For this order alone; the one of your account when left out. As text on one line or several, or in its parts. Without a name it is for you; text may leave out the country where region and postal code tell it.',
+    }),
   notDuplicateOf: z
     .string()
     .max(64)

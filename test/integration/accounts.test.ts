@@ -191,7 +191,7 @@ describe('the profile', () => {
         name: 'Ada L.',
         phone: '+44 20 7946 0958',
         withdrawalAddress: address.toLowerCase(),
-        shippingAddress: '1 Main St',
+        shippingAddress: '1 Main St\nAustin, TX 78701',
       },
       key,
     );
@@ -201,7 +201,7 @@ describe('the profile', () => {
       phone: '+442079460958',
       phoneVerified: true,
       withdrawalAddress: address,
-      shippingAddress: '1 Main St',
+      shippingAddress: '1 Main St\nAustin, TX 78701',
     });
     const cleared = await service.client.patch(
       '/account',
@@ -210,6 +210,22 @@ describe('the profile', () => {
     );
     expect(cleared.body).toMatchObject({ name: 'Ada L.', phone: null, withdrawalAddress: null, shippingAddress: null });
     expect((await service.client.get('/account', key)).body).toEqual(cleared.body);
+  });
+
+  test('a shipping address that cannot be read is refused as when buying, and nothing is saved', async () => {
+    const { key } = await service.client.register();
+    const home = '1 Main St\nAustin, TX 78701';
+    await service.client.patch('/account', { shippingAddress: home }, key);
+    const { status, body } = await service.client.patch(
+      '/account',
+      { name: 'Grace', shippingAddress: '5 rue de Rivoli, 75001 Paris' },
+      key,
+    );
+    expect([status, body.code, body.missing]).toEqual([400, 'shipping_address_incomplete', ['country']]);
+    expect(body.understood).toMatchObject({ name: 'Grace', city: 'Paris', postalCode: '75001' });
+    expect(body.detail).toContain('Write the country at the end');
+    const after = (await service.client.get('/account', key)).body;
+    expect([after.shippingAddress, after.name]).toEqual([home, 'Ada']);
   });
 
   test.each([
