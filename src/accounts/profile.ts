@@ -6,6 +6,7 @@ import { type Database, onlyRow, type Queryable, type Transaction } from '../db/
 import type { Caller } from '../http/define-route.ts';
 import { requireLiveKey } from '../http/require-live-key.ts';
 import type { Secrets } from '../secrets.ts';
+import { nextSteps } from './next-steps.ts';
 import { tellOwner } from './tell-owner.ts';
 import type { Verification } from './verification.ts';
 
@@ -19,6 +20,8 @@ export interface Profile {
   readonly phone: string | null;
   readonly phoneVerified: boolean;
   readonly pendingPhone: string | null;
+  /** How to verify what is not verified yet. */
+  readonly nextSteps: string[];
   readonly tier: 'free' | 'pro' | 'enterprise';
   readonly frozen: boolean;
   readonly circleWalletId: string;
@@ -28,7 +31,7 @@ export interface Profile {
   readonly createdAt: string;
 }
 
-interface ProfileRow extends Omit<Profile, 'phoneVerified' | 'createdAt'> {
+interface ProfileRow extends Omit<Profile, 'phoneVerified' | 'nextSteps' | 'createdAt'> {
   readonly createdAt: Date;
 }
 
@@ -51,6 +54,7 @@ export async function readProfile(db: Queryable, accountId: bigint): Promise<Pro
     ...row,
     phone: row.phone ?? row.pendingPhone,
     phoneVerified: row.phone !== null,
+    nextSteps: nextSteps(row),
     createdAt: row.createdAt.toISOString(),
   };
 }

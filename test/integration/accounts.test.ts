@@ -21,6 +21,8 @@ describe('registration', () => {
       circleWalletId: expect.stringMatching(/^wal_/),
       depositAddress: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
       isNewAccount: true,
+      emailVerified: true,
+      nextSteps: [],
     });
   });
 
@@ -34,6 +36,8 @@ describe('registration', () => {
       circleWalletId: expect.stringMatching(/^wal_/),
       handle: expect.stringMatching(/^PA-/),
       email,
+      emailVerified: true,
+      nextSteps: [],
     });
     const again = await service.client.post('/agent/register', { email, password });
     expect(again.status).toBe(200);
@@ -50,6 +54,8 @@ describe('registration', () => {
       keyExpiresAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
       agentHandle: first.body.agentHandle,
       isNewAccount: false,
+      emailVerified: true,
+      nextSteps: [],
     });
     expect(second.body.apiKey).not.toBe(first.body.apiKey);
     for (const key of [first.body.apiKey, second.body.apiKey]) {
