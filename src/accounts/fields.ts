@@ -98,4 +98,8 @@ export const shownKey = z
 
 export const exampleKey = 'pa_live_EXAMPLEexampleEXAMPLEexampleEXAMPLEabc';
 
+export const nextSteps = z
+  .array(z.string())
+  .meta({ description: 'How to verify what is not verified yet, for agents and people to read. Empty when all is.' });
+
 export const code = z.string().regex(/^\d{6}$/, 'must be the 6 digits of the code');

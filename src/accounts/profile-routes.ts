@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { addressErrors } from '../addresses/errors.ts';
 import { countToday } from '../daily-caps/count-today.ts';
 import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
@@ -20,12 +21,13 @@ const profile = z.object({
   phone: z.string().nullable().meta({ description: 'E.164.' }),
   phoneVerified: z.boolean().meta({ description: 'Only a verified number finds this account.' }),
   pendingPhone: z.string().nullable().meta({ description: 'A number that waits for its code.' }),
+  nextSteps: field.nextSteps,
   tier: tierField,
   frozen: z.boolean().meta({ description: 'A frozen account can receive but not send.' }),
   circleWalletId: z.string(),
   depositAddress: z.string(),
   withdrawalAddress: z.string().nullable(),
-  shippingAddress: z.string().nullable(),
+  shippingAddress: z.string().nullable().meta({ description: 'As you wrote it.' }),
   createdAt: z.iso.datetime(),
 });
 
@@ -37,6 +39,7 @@ const exampleProfile = {
   phone: '+14155550123',
   phoneVerified: true,
   pendingPhone: null,
+  nextSteps: [],
   tier: 'free' as const,
   frozen: false,
   circleWalletId: exampleWallet,
@@ -74,7 +77,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         tag: 'Accounts',
         summary: 'Change your account',
         description:
-          'Send only what should change; null clears a field. A new phone number is sent a code by SMS, once your email is verified, and stands for you when POST /account/phone/verify has had it. You are told by email when your withdrawalAddress changes.',
+          'Send only what should change; null clears a field. A new phone number is sent a code by SMS, once your email is verified, and stands for you when POST /account/phone/verify has had it. You are told by email when your withdrawalAddress changes. A shippingAddress is text on one line or several; one that lacks a street, a city, a postal code or a country is refused with `shipping_address_incomplete`. Without a name it is for you, and the country may be left out where region and postal code tell it, as in "1600 Amphitheatre Parkway, Mountain View, CA 94043".',
         auth: 'key',
         scope: 'manage',
         body: z.strictObject({
@@ -86,6 +89,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         examples: { body: { phone: '+1 (415) 555-0123' } },
         returns: { 200: { description: 'The account as it is now', schema: profile, example: exampleProfile } },
         errors: [
+          addressErrors.shipping_address_incomplete,
           accountErrors.phone_taken,
           accountErrors.email_not_verified,
           accountErrors.too_many_attempts,

@@ -1,9 +1,12 @@
+import { orRefuse } from '../addresses/or-refuse.ts';
+import { readShippingAddress } from '../addresses/shipping-address.ts';
 import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { countToday } from '../daily-caps/count-today.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
 import { requireLiveKey } from '../http/require-live-key.ts';
 import type { Secrets } from '../secrets.ts';
+import { nextSteps } from './next-steps.ts';
 import { tellOwner } from './tell-owner.ts';
 import type { Verification } from './verification.ts';
 
@@ -17,6 +20,8 @@ export interface Profile {
   readonly phone: string | null;
   readonly phoneVerified: boolean;
   readonly pendingPhone: string | null;
+  /** How to verify what is not verified yet. */
+  readonly nextSteps: string[];
   readonly tier: 'free' | 'pro' | 'enterprise';
   readonly frozen: boolean;
   readonly circleWalletId: string;
@@ -26,7 +31,7 @@ export interface Profile {
   readonly createdAt: string;
 }
 
-interface ProfileRow extends Omit<Profile, 'phoneVerified' | 'createdAt'> {
+interface ProfileRow extends Omit<Profile, 'phoneVerified' | 'nextSteps' | 'createdAt'> {
   readonly createdAt: Date;
 }
 
@@ -49,6 +54,7 @@ export async function readProfile(db: Queryable, accountId: bigint): Promise<Pro
     ...row,
     phone: row.phone ?? row.pendingPhone,
     phoneVerified: row.phone !== null,
+    nextSteps: nextSteps(row),
     createdAt: row.createdAt.toISOString(),
   };
 }
@@ -88,11 +94,15 @@ export async function updateProfile(
     // An address that a revoked key has set would go on being paid.
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
     const before = onlyRow(
-      await tx.query<Addresses>(
-        'SELECT withdrawal_address AS address, shipping_address AS shipping FROM accounts WHERE id = $1',
+      await tx.query<Addresses & { name: string }>(
+        'SELECT name, withdrawal_address AS address, shipping_address AS shipping FROM accounts WHERE id = $1',
         [accountId],
       ),
     );
+    // An address that cannot be read is refused while its owner looks at it, and not when an agent buys.
+    if (change.shippingAddress) {
+      orRefuse(readShippingAddress(change.shippingAddress, { name: change.name ?? before.name }));
+    }
     const {
       phone: current,
       address,

@@ -41,6 +41,7 @@ export interface Registered {
   readonly walletId: string;
   readonly depositAddress: string;
   readonly isNewAccount: boolean;
+  readonly emailVerified: boolean;
 }
 
 export interface RegisterParts {
@@ -111,13 +112,15 @@ interface Credentials {
   readonly email: string;
   readonly tier: Caller['tier'];
   readonly password_hash: string;
+  readonly email_verified: boolean;
   readonly wallet_id: string;
   readonly address: string;
 }
 
 async function findCredentials(db: Database, email: string): Promise<Credentials | undefined> {
   const { rows } = await db.query<Credentials>(
-    `SELECT a.id, a.handle, a.email, a.tier, a.password_hash, w.id AS wallet_id, w.address
+    `SELECT a.id, a.handle, a.email, a.tier, a.password_hash, a.email_verified_at IS NOT NULL AS email_verified,
+            w.id AS wallet_id, w.address
        FROM accounts a JOIN wallets w ON w.account_id = a.id AND w.chain = 'MATIC' AND w.retired_at IS NULL
       WHERE a.email = $1`,
     [email],
@@ -151,6 +154,7 @@ async function signIn(
     walletId: account.wallet_id,
     depositAddress: account.address,
     isNewAccount: false,
+    emailVerified: account.email_verified,
   };
 }
 
@@ -196,7 +200,8 @@ async function createAccount(parts: RegisterParts, account: NewAccount): Promise
       await recordAudit(tx, { accountId: id, action: 'account.registered', by });
       // Last, because others may wait for what these count.
       await countRegistration(tx, countedAs(parts, account));
-      await verification.beginIfPossible(tx, { accountId: id, kind: 'email', target: account.email, ip: account.ip });
+      const contact = { accountId: id, kind: 'email', target: account.email, ip: account.ip } as const;
+      const { isVerified: emailVerified } = await verification.beginIfPossible(tx, contact);
       return {
         ...answerKey(key, idleMs),
         handle,
@@ -204,6 +209,7 @@ async function createAccount(parts: RegisterParts, account: NewAccount): Promise
         walletId,
         depositAddress: address,
         isNewAccount: true,
+        emailVerified,
       };
     });
   } catch (error) {

@@ -3,12 +3,15 @@ import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
 import { untrusted } from '../http/untrusted.ts';
 import { accountErrors } from './errors.ts';
+import { explainNotFound } from './explain-not-found.ts';
 import * as field from './fields.ts';
 import { findAccount } from './find-account.ts';
 import { keyRoutes } from './keys/key-routes.ts';
+import { nextSteps } from './next-steps.ts';
 import type { AccountParts } from './parts.ts';
 import { passwordRoutes } from './passwords/password-routes.ts';
 import { exampleAddress, exampleWallet, profileRoutes } from './profile-routes.ts';
+import type { Registered } from './register.ts';
 
 const { exampleKey, shownKey } = field;
 const keyExpiresAt = z.iso.datetime().nullable().meta({
@@ -20,6 +23,10 @@ const accountHandle = z.string().meta({ description: 'What others pay you by.' }
 const walletId = z.string().meta({ description: 'The custodial wallet that belongs to the account.' });
 const depositTo = z.string().meta({ description: 'A Polygon address for receiving from outside.' });
 
+const emailVerified = z.boolean().meta({ description: 'Only a verified email finds the account.' });
+const verified = { emailVerified: true, nextSteps: [] };
+const unverified = { emailVerified: false, nextSteps: nextSteps({ email: 'ada@example.com', emailVerified: false }) };
+
 const registration = z.strictObject({
   email: field.email,
   password: field.password,
@@ -28,7 +35,7 @@ const registration = z.strictObject({
 const exampleRegistration = { email: 'ada@example.com', password: 'correct horse battery', name: 'Ada' };
 
 const registrationNote =
-  'Signs in when the email has an account already. Every call gives a new key, which is shown this once; earlier keys stay valid until they are revoked. Wrong passwords make the next answers to your network slower; they never keep others out.';
+  'Signs in when the email has an account already. Every call gives a new key, which is shown this once; earlier keys stay valid until they are revoked. Wrong passwords make the next answers to your network slower; they never keep others out. A new account is mailed a code; `nextSteps` says how to verify the email with it, and is empty once nothing is left to verify.';
 
 const byEmailOrHandle = z
   .strictObject({ email: field.email.optional(), handle: field.handle.optional() })
@@ -72,12 +79,15 @@ function registrationRoutes({ register }: AccountParts): Route[] {
               agentHandle: accountHandle,
               isNewAccount: z.literal(false),
               keyExpiresAt,
+              emailVerified,
+              nextSteps: field.nextSteps,
             }),
             example: {
               apiKey: exampleKey,
               agentHandle: 'PA-7K2M9QXA',
               isNewAccount: false,
               keyExpiresAt: exampleEnd,
+              ...verified,
             },
           },
           201: {
@@ -89,6 +99,8 @@ function registrationRoutes({ register }: AccountParts): Route[] {
               depositAddress: depositTo,
               isNewAccount: z.literal(true),
               keyExpiresAt,
+              emailVerified,
+              nextSteps: field.nextSteps,
             }),
             example: {
               apiKey: exampleKey,
@@ -97,6 +109,7 @@ function registrationRoutes({ register }: AccountParts): Route[] {
               depositAddress: exampleAddress,
               isNewAccount: true,
               keyExpiresAt: exampleEnd,
+              ...unverified,
             },
           },
         },
@@ -105,16 +118,10 @@ function registrationRoutes({ register }: AccountParts): Route[] {
       async ({ body, ip, caller }) => {
         const account = await register({ ...body, name: body.name, ip, caller });
         const { apiKey, keyExpiresAt: ends, handle: agentHandle } = account;
-        if (!account.isNewAccount) return ok({ apiKey, keyExpiresAt: ends, agentHandle, isNewAccount: false });
+        const answer = { apiKey, keyExpiresAt: ends, agentHandle, ...proofOf(account) };
+        if (!account.isNewAccount) return ok({ ...answer, isNewAccount: false });
         const { walletId: circleWalletId, depositAddress } = account;
-        return created({
-          apiKey,
-          keyExpiresAt: ends,
-          agentHandle,
-          circleWalletId,
-          depositAddress,
-          isNewAccount: true,
-        });
+        return created({ ...answer, circleWalletId, depositAddress, isNewAccount: true });
       },
     ),
     defineRoute(
@@ -135,16 +142,10 @@ function registrationRoutes({ register }: AccountParts): Route[] {
         errors,
       },
       async ({ body, ip, caller }) => {
-        const {
-          apiKey,
-          keyExpiresAt: ends,
-          walletId: circleWalletId,
-          handle,
-          email,
-          isNewAccount,
-        } = await register({ ...body, name: body.name, ip, caller });
-        const answer = { apiKey, keyExpiresAt: ends, circleWalletId, handle, email };
-        return isNewAccount ? created(answer) : ok(answer);
+        const account = await register({ ...body, name: body.name, ip, caller });
+        const { apiKey, keyExpiresAt: ends, walletId: circleWalletId, handle, email } = account;
+        const answer = { apiKey, keyExpiresAt: ends, circleWalletId, handle, email, ...proofOf(account) };
+        return account.isNewAccount ? created(answer) : ok(answer);
       },
     ),
   ];
@@ -159,6 +160,8 @@ function circleRegistration(description: string) {
       handle: accountHandle,
       email: z.string(),
       keyExpiresAt,
+      emailVerified,
+      nextSteps: field.nextSteps,
     }),
     example: {
       apiKey: exampleKey,
@@ -166,14 +169,20 @@ function circleRegistration(description: string) {
       handle: 'PA-7K2M9QXA',
       email: 'ada@example.com',
       keyExpiresAt: exampleEnd,
+      ...unverified,
     },
   };
 }
 
+function proofOf({ email, emailVerified: isVerified }: Registered) {
+  return { emailVerified: isVerified, nextSteps: nextSteps({ email, emailVerified: isVerified }) };
+}
+
 function lookupRoutes({ db }: AccountParts): Route[] {
   const find = async ({ email, handle }: z.output<typeof byEmailOrHandle>) => {
-    const account = await findAccount(db, email === undefined ? { handle: handle ?? '' } : { email });
-    if (account === undefined) throw accountErrors.account_not_found();
+    const by = email === undefined ? { handle: handle ?? '' } : { email };
+    const account = await findAccount(db, by);
+    if (account === undefined) throw accountErrors.account_not_found(explainNotFound(by));
     return account;
   };
   const description = 'Give either an email or a handle. An email finds its account only once it is verified.';

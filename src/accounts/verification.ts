@@ -33,7 +33,7 @@ export interface Verification {
   /** Sends a code in the caller's commit; in a sandbox that verifies by itself the contact is verified instead. */
   begin(tx: Transaction, wanted: Wanted): Promise<void>;
   /** The same for a new account, which is there whether a code can be sent today or not: it can be asked for later. */
-  beginIfPossible(tx: Transaction, wanted: Wanted): Promise<void>;
+  beginIfPossible(tx: Transaction, wanted: Wanted): Promise<{ readonly isVerified: boolean }>;
   /** Sends a new code for what is waiting to be verified. */
   resend(tx: Transaction, wanted: Wanted<'accountId' | 'kind'>): Promise<void>;
   /** Throws unless the code is right; an attempt counts even when it is wrong. */
@@ -66,10 +66,14 @@ export function createVerification(parts: VerificationParts): Verification {
     await sendCode(tx, wanted, code);
   }
 
-  async function beginIfPossible(tx: Transaction, wanted: Wanted): Promise<void> {
-    if (automatic) return markVerified(tx, wanted);
+  async function beginIfPossible(tx: Transaction, wanted: Wanted): Promise<{ readonly isVerified: boolean }> {
+    if (automatic) {
+      await markVerified(tx, wanted);
+      return { isVerified: true };
+    }
     const code = await keepCode(tx, wanted);
     if ((await refusalOf(tx, parts, wanted)) === undefined) await sendCode(tx, wanted, code);
+    return { isVerified: false };
   }
 
   async function keepCode(tx: Transaction, contact: Contact): Promise<string> {

@@ -60,13 +60,7 @@ interface Arriving extends Payment {
 export async function look(db: Queryable, network: Network, links: readonly OpenLink[]): Promise<void> {
   const arriving = await readArriving(db, network, links);
   const matched = matchArrivals(links, arriving);
-  const taken = new Set(matched.values());
-  for (const link of links) {
-    const own = matched.get(link);
-    // What is enough for another link is that link's; what is enough for none is shown at each.
-    const others = arriving.filter((payment) => !taken.has(payment) && isFor(payment, link));
-    await writeDown(db, link.id, own === undefined ? others : [own, ...others], own);
-  }
+  for (const link of links) await writeDown(db, link.id, matched.get(link));
 }
 
 async function readArriving(db: Queryable, network: Network, links: readonly OpenLink[]): Promise<Arriving[]> {
@@ -139,22 +133,10 @@ async function ownersOf(db: Queryable, chain: ChainId, accountIds: readonly bigi
   return new Map(rows.map(({ account_id, address }) => [getAddress(address).toLowerCase() as Hex, account_id]));
 }
 
-function isFor(payment: Payment, link: { readonly accountId: bigint; readonly asset: Asset }): boolean {
-  return payment.accountId === link.accountId && payment.asset === link.asset;
-}
-
-/** Written only when it is another picture, and never over what was completed meanwhile. */
-async function writeDown(
-  db: Queryable,
-  linkId: string,
-  arriving: readonly Arriving[],
-  own: Arriving | undefined,
-): Promise<void> {
-  const picture = arriving.map(({ txHash, atomic, confirmations }) => ({
-    txHash,
-    atomic: String(atomic),
-    confirmations,
-  }));
+/** Written only when it is another picture, and never over what was completed meanwhile. What is for no link is shown at none. */
+async function writeDown(db: Queryable, linkId: string, own: Arriving | undefined): Promise<void> {
+  const picture =
+    own === undefined ? [] : [{ txHash: own.txHash, atomic: String(own.atomic), confirmations: own.confirmations }];
   await db.query(
     `UPDATE funding_links SET arriving = $2, seen_tx = $3, seen_final = $4
       WHERE id = $1 AND completed_at IS NULL AND (arriving, seen_tx, seen_final) IS DISTINCT FROM ($2::jsonb, $3, $4)`,

@@ -1,5 +1,4 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import type { Secrets } from '../secrets.ts';
@@ -10,10 +9,8 @@ import { hashesOfToken } from './tokens.ts';
 export interface FundingPageView extends Omit<Link, 'accountId'> {
   /** Where to pay. Null when there is no wallet on that chain. */
   readonly address: Hex | null;
-  /** On the chain, and not credited yet. */
+  /** The payment that is going to complete this link: on the chain, and not credited yet. Other money of the account is not shown. */
   readonly arriving: readonly ArrivingView[];
-  /** Credited to the account in this currency since the link was made, and not by another link. */
-  readonly arrived: readonly ArrivedView[];
 }
 
 interface ArrivingView {
@@ -22,26 +19,8 @@ interface ArrivingView {
   readonly confirmations: number;
 }
 
-export interface ArrivedView {
-  readonly amount: Amount;
-  readonly chain: ChainId;
-  /** It waits to be carried to the chain that people spend on. */
-  readonly isHomeBound: boolean;
-  readonly at: Date;
-}
-
-/** Later than this after its end a link tells nothing new. */
-const lateMinutes = 60;
-const mostArrived = 5;
-
-const select = `SELECT ${linkColumns}, l.arriving, w.address,
-    (SELECT coalesce(jsonb_agg(x), '[]') FROM (
-       SELECT o.atomic::text, o.chain, o.home_bound, o.created_at FROM deposits o
-        WHERE o.account_id = l.account_id AND o.asset = l.asset AND o.id IS DISTINCT FROM l.deposit_id
-          AND o.created_at BETWEEN l.created_at AND l.expires_at + make_interval(mins => ${lateMinutes})
-          AND (l.completed_at IS NULL OR o.created_at <= l.completed_at)
-          AND NOT EXISTS (SELECT FROM funding_links f WHERE f.deposit_id = o.id)
-        ORDER BY o.id DESC LIMIT ${mostArrived}) x) AS arrived
+const select = `SELECT ${linkColumns}, w.address,
+    (SELECT coalesce(jsonb_agg(x), '[]') FROM jsonb_array_elements(l.arriving) x WHERE x ->> 'txHash' = l.seen_tx) AS arriving
   FROM ${linkTables} LEFT JOIN wallets w ON w.account_id = l.account_id AND w.chain = l.chain AND w.retired_at IS NULL`;
 
 export async function findFundingPage(
@@ -67,12 +46,6 @@ export async function readFundingPages(
 interface ViewRow extends LinkRow {
   readonly address: Hex | null;
   readonly arriving: readonly { readonly txHash: Hex; readonly atomic: string; readonly confirmations: number }[];
-  readonly arrived: readonly {
-    readonly atomic: string;
-    readonly chain: ChainId;
-    readonly home_bound: boolean;
-    readonly created_at: string;
-  }[];
 }
 
 function toView(row: ViewRow): FundingPageView {
@@ -84,12 +57,6 @@ function toView(row: ViewRow): FundingPageView {
       txHash,
       amount: amountOf(row.asset, BigInt(atomic)),
       confirmations,
-    })),
-    arrived: row.arrived.map(({ atomic, chain, home_bound, created_at }) => ({
-      amount: amountOf(row.asset, BigInt(atomic)),
-      chain,
-      isHomeBound: home_bound,
-      at: new Date(created_at),
     })),
   };
 }

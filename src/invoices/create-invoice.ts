@@ -1,3 +1,4 @@
+import { explainNotFound } from '../accounts/explain-not-found.ts';
 import { findAccount } from '../accounts/find-account.ts';
 import { countToday } from '../daily-caps/count-today.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
@@ -68,6 +69,6 @@ async function refuseSelf(tx: Queryable, caller: Caller, to: InvoiceRecipient): 
 /** A handle must belong to somebody. An email need not, and whether it does is nobody's business. */
 async function ownerOf(tx: Queryable, handle: string): Promise<bigint> {
   const found = await findAccount(tx, { handle });
-  if (found === undefined) throw transferErrors.recipient_not_found();
+  if (found === undefined) throw transferErrors.recipient_not_found(explainNotFound({ handle }));
   return found.id;
 }

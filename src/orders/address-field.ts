@@ -13,10 +13,12 @@ export const addressParts = z
     postalCode: line.optional(),
     city: line.optional(),
     region: line.optional(),
-    country: line.optional().meta({ description: 'A code such as US, or its name in English.' }),
+    country: line.optional().meta({ description: 'A code such as US, or its name.' }),
     phone: line.optional(),
   })
-  .meta({ description: 'Name, street, postal code, city and country are needed.' });
+  .meta({
+    description: 'Street, postal code, city and country are needed. Without a name it is for the owner of the account.',
+  });
 
 /** As an order keeps it. */
 export const addressRecord = z.object({

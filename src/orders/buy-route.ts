@@ -60,10 +60,10 @@ const body = z.strictObject({
       'The most that may be charged, with shipping and tax, without our fee. What the shop asks is what is charged.',
   }),
   paymentMethod: z.enum(['usdc', 'eurc'], { error: 'must be "usdc" or "eurc"' }),
-  shippingAddress: z
-    .union([shippingAddress, addressParts])
-    .optional()
-    .meta({ description: 'For this order alone; the one of your account when left out.' }),
+  shippingAddress: z.union([shippingAddress, addressParts]).optional().meta({
+    description:
+      'For this order alone; the one of your account when left out. As text on one line or several, or in its parts. Without a name it is for you; text may leave out the country where region and postal code tell it.',
+  }),
   notDuplicateOf: z
     .string()
     .max(64)

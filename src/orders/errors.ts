@@ -1,6 +1,7 @@
+import { addressErrors } from '../addresses/errors.ts';
 import { defineErrors } from '../http/problem.ts';
 
-export const orderErrors = defineErrors({
+const ownErrors = defineErrors({
   merchant_not_gated: {
     status: 403,
     title: 'The shop takes no orders from here',
@@ -11,11 +12,6 @@ export const orderErrors = defineErrors({
     status: 400,
     title: 'A shipping address is needed',
     detail: 'Send shippingAddress, or save one with PATCH /account. Nothing was charged.',
-  },
-  shipping_address_incomplete: {
-    status: 400,
-    title: 'The shipping address lacks something',
-    detail: '`missing` names what could not be read from it. Nothing is guessed, and nothing was charged.',
   },
   address_refused: {
     status: 409,
@@ -86,6 +82,9 @@ export const orderErrors = defineErrors({
   },
   order_not_found: { status: 404, title: 'No such order', detail: 'You have no order with this id.' },
 });
+
+/** With what an address may lack. */
+export const orderErrors = { ...addressErrors, ...ownErrors };
 
 export const saleErrors = defineErrors({
   sale_not_found: { status: 404, title: 'No such sale', detail: 'Your shops have no order with this id.' },

@@ -4,7 +4,7 @@ import { holding } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { page, pageQuery } from '../http/paging.ts';
-import { spendableBalances } from '../ledger/balances.ts';
+import { type Balance, balancesOf } from '../ledger/balances.ts';
 import { InvalidCursor } from '../ledger/history.ts';
 import { toDecimalText } from '../money/amount.ts';
 import { listTransfers, transferRecord } from './list-transfers.ts';
@@ -23,21 +23,47 @@ function balanceRoute(db: Queryable): Route {
       path: '/circle/balance',
       tag: 'Transfers',
       summary: 'What you can spend',
+      description:
+        '`USDC` and `EURC` are what you can spend: your balances on Polygon. `other` lists what you hold on other chains (after POST /cross-chain/transfer) and in other assets (after POST /swap/execute), so that the whole of your money is here; it is an empty list when there is nothing else. Move it back the same way, or withdraw it where it is. What is still under way is in neither: see GET /cross-chain/history, GET /swap/history, GET /circle/withdrawals and GET /shopping/orders.',
       auth: 'key',
       scope: 'read',
       returns: {
         200: {
           description: 'Decimal text, in shortest form',
-          schema: z.object({ USDC: z.string(), EURC: z.string() }),
-          example: { USDC: '100.5', EURC: '0' },
+          schema: z.object({
+            USDC: z.string(),
+            EURC: z.string(),
+            other: z
+              .array(z.object({ chain: z.string(), asset: z.string(), amount: z.string() }))
+              .meta({ description: 'Sorted by chain and asset; only what is not zero.' }),
+          }),
+          example: {
+            USDC: '100.5',
+            EURC: '0',
+            other: [
+              { chain: 'BASE', asset: 'USDC', amount: '25' },
+              { chain: 'MATIC', asset: 'ETH', amount: '0.03314' },
+            ],
+          },
         },
       },
     },
     async ({ caller }) => {
-      const { USDC, EURC } = await spendableBalances(db, caller.accountId);
-      return ok({ USDC: toDecimalText(USDC), EURC: toDecimalText(EURC) });
+      const available = (await balancesOf(db, caller.accountId)).filter(({ kind }) => kind === 'available');
+      const spendable = (asset: 'USDC' | 'EURC') => available.find((one) => isSpendable(one) && one.asset === asset);
+      const textOf = (balance: Balance | undefined) => (balance === undefined ? '0' : toDecimalText(balance.balance));
+      const other = available
+        .filter((one) => !isSpendable(one) && one.balance.atomic !== 0n)
+        .map((one) => ({ chain: one.chain, asset: one.asset, amount: textOf(one) }))
+        .sort((a, b) => (`${a.chain} ${a.asset}` < `${b.chain} ${b.asset}` ? -1 : 1));
+      return ok({ USDC: textOf(spendable('USDC')), EURC: textOf(spendable('EURC')), other });
     },
   );
+}
+
+/** By transfers, orders and invoices. */
+function isSpendable({ chain, asset }: Balance): boolean {
+  return chain === 'MATIC' && (asset === 'USDC' || asset === 'EURC');
 }
 
 function historyRoute(db: Queryable): Route {

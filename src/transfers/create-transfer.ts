@@ -1,3 +1,4 @@
+import { explainNotFound } from '../accounts/explain-not-found.ts';
 import type { Queryable } from '../db/database.ts';
 import type { Caller, IdempotencyClaim } from '../http/define-route.ts';
 import { findEarlier } from '../ledger/find-earlier.ts';
@@ -23,12 +24,14 @@ export async function createTransfer(
   { caller, to, amount, description, idempotency: claim }: TransferRequest,
 ): Promise<CompletedTransfer> {
   const idempotency = claim && { accountId: caller.accountId, ...claim };
-  const recipientId = await recipients.find(recipientOrRefuse(to));
+  const recipient = recipientOrRefuse(to);
+  const recipientId = await recipients.find(recipient);
   if (recipientId === undefined || recipientId === caller.accountId) {
     // Sent again, it may have been paid before that email or number came to mean somebody else, or nobody.
     const earlier = idempotency && (await findEarlier(db, idempotency));
     if (earlier !== undefined) return completeOrRefuse(earlier);
-    throw recipientId === undefined ? transferErrors.recipient_not_found() : transferErrors.self_transfer();
+    if (recipientId !== undefined) throw transferErrors.self_transfer();
+    throw transferErrors.recipient_not_found(explainNotFound(recipient));
   }
 
   const outcome = await ledger.post({

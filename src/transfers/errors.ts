@@ -4,7 +4,8 @@ export const transferErrors = defineErrors({
   recipient_not_found: {
     status: 404,
     title: 'Recipient not found',
-    detail: 'Nobody has this handle, verified email or verified phone number.',
+    detail:
+      'No account has this handle, verified email or verified phone number. A recipient verifies an email or a phone number with POST /account/email/verify or /account/phone/verify; a handle always works.',
   },
   insufficient_balance: {
     status: 400,

@@ -21,6 +21,8 @@ describe('registration', () => {
       circleWalletId: expect.stringMatching(/^wal_/),
       depositAddress: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
       isNewAccount: true,
+      emailVerified: true,
+      nextSteps: [],
     });
   });
 
@@ -34,6 +36,8 @@ describe('registration', () => {
       circleWalletId: expect.stringMatching(/^wal_/),
       handle: expect.stringMatching(/^PA-/),
       email,
+      emailVerified: true,
+      nextSteps: [],
     });
     const again = await service.client.post('/agent/register', { email, password });
     expect(again.status).toBe(200);
@@ -50,6 +54,8 @@ describe('registration', () => {
       keyExpiresAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
       agentHandle: first.body.agentHandle,
       isNewAccount: false,
+      emailVerified: true,
+      nextSteps: [],
     });
     expect(second.body.apiKey).not.toBe(first.body.apiKey);
     for (const key of [first.body.apiKey, second.body.apiKey]) {
@@ -191,7 +197,7 @@ describe('the profile', () => {
         name: 'Ada L.',
         phone: '+44 20 7946 0958',
         withdrawalAddress: address.toLowerCase(),
-        shippingAddress: '1 Main St',
+        shippingAddress: '1 Main St\nAustin, TX 78701',
       },
       key,
     );
@@ -201,7 +207,7 @@ describe('the profile', () => {
       phone: '+442079460958',
       phoneVerified: true,
       withdrawalAddress: address,
-      shippingAddress: '1 Main St',
+      shippingAddress: '1 Main St\nAustin, TX 78701',
     });
     const cleared = await service.client.patch(
       '/account',
@@ -210,6 +216,22 @@ describe('the profile', () => {
     );
     expect(cleared.body).toMatchObject({ name: 'Ada L.', phone: null, withdrawalAddress: null, shippingAddress: null });
     expect((await service.client.get('/account', key)).body).toEqual(cleared.body);
+  });
+
+  test('a shipping address that cannot be read is refused as when buying, and nothing is saved', async () => {
+    const { key } = await service.client.register();
+    const home = '1 Main St\nAustin, TX 78701';
+    await service.client.patch('/account', { shippingAddress: home }, key);
+    const { status, body } = await service.client.patch(
+      '/account',
+      { name: 'Grace', shippingAddress: '5 rue de Rivoli, 75001 Paris' },
+      key,
+    );
+    expect([status, body.code, body.missing]).toEqual([400, 'shipping_address_incomplete', ['country']]);
+    expect(body.understood).toMatchObject({ name: 'Grace', city: 'Paris', postalCode: '75001' });
+    expect(body.detail).toContain('Write the country at the end');
+    const after = (await service.client.get('/account', key)).body;
+    expect([after.shippingAddress, after.name]).toEqual([home, 'Ada']);
   });
 
   test.each([

@@ -69,7 +69,7 @@ describe('the audit log', () => {
     await service.client.request('DELETE', `/webhooks/${made.id}`, { key });
     for (const phone of ['+14155550142', null]) await service.client.patch('/account', { phone }, key);
     for (const name of ['Ada', 'Ben'])
-      await service.client.patch('/account', { name, shippingAddress: '1 Dark Alley' }, key);
+      await service.client.patch('/account', { name, shippingAddress: '1 Dark Alley, Austin, TX 78701' }, key);
     const { body } = await service.client.get('/account/audit', key);
     expect(body.entries.map(({ action }: { action: string }) => action)).toEqual(
       expect.arrayContaining(['webhook.created', 'webhook.deleted', 'phone.removed']),

@@ -333,7 +333,11 @@ describe('a deposit on another chain', () => {
       { key },
     );
     expect(paid.status).toBe(200);
-    expect((await get('/circle/balance', key)).body).toEqual({ USDC: '0', EURC: '0' });
+    expect((await get('/circle/balance', key)).body).toEqual({
+      USDC: '0',
+      EURC: '0',
+      other: [{ chain: 'ETH', asset: 'USDC', amount: '2' }],
+    });
   });
 });
 

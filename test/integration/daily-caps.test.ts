@@ -230,7 +230,11 @@ describe('what takes something back', () => {
     const key = await client.post('/account/keys', { name: 'Agent' }, ada.key);
     const webhook = await client.post('/webhooks', { url: 'https://example.com/', events: ['payment.sent'] }, ada.key);
     await client.post('/account/withdrawal-addresses', { address: address(9) }, ada.key);
-    await client.patch('/account', { withdrawalAddress: address(9), shippingAddress: '1 Main Street' }, ada.key);
+    await client.patch(
+      '/account',
+      { withdrawalAddress: address(9), shippingAddress: '1 Main Street, Austin, TX 78701' },
+      ada.key,
+    );
     await client.request('PUT', '/account/withdrawal-addresses/allow-list', { key: ada.key, body: { enabled: true } });
     await client.request('PUT', '/account/withdrawal-addresses/allow-list', { key: ada.key, body: { enabled: false } });
     for (const kind of ['keys', 'webhooks', 'domains', 'settings'] as const) await leave(ada, kind, 0);

@@ -224,7 +224,7 @@ const walks: Record<string, () => Promise<Reply[]>> = {
     const key = await newKey();
     return [
       await service.client.patch('/account', { phone: '+14155550199' }, key),
-      await service.client.patch('/account', { shippingAddress: '1 Main St' }, key),
+      await service.client.patch('/account', { shippingAddress: '1 Main St, Austin, TX 78701' }, key),
       await service.client.patch('/account', { phone: 'x' }, key),
     ];
   },

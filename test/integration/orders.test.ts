@@ -149,6 +149,37 @@ describe('before money moves', () => {
     expect((await buy({}, { key })).status).toBe(200);
     expect((await service.client.get('/account', key)).body.shippingAddress).toBe(home);
   });
+
+  test('an address that names nobody is for the owner of the account', async () => {
+    const { key } = await world.fundedBuyer('100');
+    await service.client.patch(
+      '/account',
+      { name: 'Grace Hopper', shippingAddress: '1 Main St, Austin, TX 78701' },
+      key,
+    );
+    const { body } = await buy({ shippingAddress: undefined }, { key });
+    const { body: order } = await service.client.get(`/shopping/orders/${body.orderId}`, key);
+    expect(order.shippingAddress).toEqual({
+      name: 'Grace Hopper',
+      street: '1 Main St',
+      postalCode: '78701',
+      city: 'Austin',
+      region: 'TX',
+      country: 'US',
+    });
+  });
+
+  test('an address that was saved before addresses were checked is refused when buying', async () => {
+    const { key, handle } = await world.fundedBuyer('100');
+    await world.db.query("UPDATE accounts SET shipping_address = '1 Main St' WHERE handle = $1", [handle]);
+    const { status, body } = await buy({ shippingAddress: undefined }, { key });
+    expect([status, body.code, body.missing]).toEqual([
+      400,
+      'shipping_address_incomplete',
+      ['postalCode', 'city', 'country'],
+    ]);
+    expect((await service.client.get('/account', key)).body.shippingAddress).toBe('1 Main St');
+  });
 });
 
 describe('sent again', () => {

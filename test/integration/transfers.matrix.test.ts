@@ -35,8 +35,8 @@ describe('a transfer', () => {
       recipientAmount: 49.25,
       currency: 'USDC',
     });
-    expect(await balanceOf(ada)).toEqual({ USDC: '50', EURC: '0' });
-    expect(await balanceOf(grace)).toEqual({ USDC: '49.25', EURC: '0' });
+    expect(await balanceOf(ada)).toEqual({ USDC: '50', EURC: '0', other: [] });
+    expect(await balanceOf(grace)).toMatchObject({ USDC: '49.25', EURC: '0' });
   });
 
   test('reaches its recipient by handle, email and phone, in any usual spelling', async () => {
@@ -44,7 +44,7 @@ describe('a transfer', () => {
     await service.client.patch('/account', { phone: '+14155550110' }, grace.key);
     const spellings = [grace.handle.toLowerCase(), grace.email.toUpperCase(), '+1 (415) 555-0110', '+1-415-555-0110'];
     for (const to of spellings) expect([to, (await pay(ada, to, 1)).status]).toEqual([to, 200]);
-    expect(await balanceOf(grace)).toEqual({ USDC: '3.96', EURC: '0' });
+    expect(await balanceOf(grace)).toMatchObject({ USDC: '3.96', EURC: '0' });
   });
 
   test('EURC is apart from USDC', async () => {
@@ -54,7 +54,7 @@ describe('a transfer', () => {
       fee: 0.07,
       recipientAmount: 4.93,
     });
-    expect(await balanceOf(grace)).toEqual({ USDC: '0', EURC: '4.93' });
+    expect(await balanceOf(grace)).toMatchObject({ USDC: '0', EURC: '4.93' });
   });
 
   test('the last atomic unit can be sent, and not one more', async () => {
@@ -65,8 +65,8 @@ describe('a transfer', () => {
       fee: 0,
       recipientAmount: 0.000002,
     });
-    expect(await balanceOf(ada)).toEqual({ USDC: '0', EURC: '0' });
-    expect(await balanceOf(grace)).toEqual({ USDC: '0.000002', EURC: '0' });
+    expect(await balanceOf(ada)).toMatchObject({ USDC: '0', EURC: '0' });
+    expect(await balanceOf(grace)).toMatchObject({ USDC: '0.000002', EURC: '0' });
   });
 
   describe('that is refused', () => {
@@ -81,7 +81,7 @@ describe('a transfer', () => {
       async (amount) => {
         const { status, body } = await pay(ada, grace.handle, amount);
         expect([status, body.code, body.errors[0].path]).toEqual([400, 'invalid_request', 'amount']);
-        expect(await balanceOf(ada)).toEqual({ USDC: '100', EURC: '0' });
+        expect(await balanceOf(ada)).toMatchObject({ USDC: '100', EURC: '0' });
       },
     );
 
@@ -114,7 +114,7 @@ describe('a transfer', () => {
     ])('to %j is %i %s', async (to, status, code) => {
       const reply = await pay(ada, to as string, 1);
       expect([reply.status, reply.body.code]).toEqual([status, code]);
-      expect(await balanceOf(ada)).toEqual({ USDC: '100', EURC: '0' });
+      expect(await balanceOf(ada)).toMatchObject({ USDC: '100', EURC: '0' });
     });
   });
 
@@ -141,7 +141,7 @@ describe('a transfer', () => {
     const { status, body } = await pay(ada, grace.handle, 1);
     expect([status, body.code]).toEqual([403, 'account_frozen']);
     expect((await pay(grace, ada.handle, 1)).status).toBe(200);
-    expect(await balanceOf(ada)).toEqual({ USDC: '10.99', EURC: '0' });
+    expect(await balanceOf(ada)).toMatchObject({ USDC: '10.99', EURC: '0' });
   });
 
   test('a balance is spent once, however many try at the same moment', async () => {
@@ -149,8 +149,8 @@ describe('a transfer', () => {
     const replies = await Promise.all(Array.from({ length: 30 }, () => pay(ada, grace.handle, 1)));
     expect(replies.filter((reply) => reply.status === 200)).toHaveLength(10);
     expect(replies.filter((reply) => reply.body.code === 'insufficient_balance')).toHaveLength(20);
-    expect(await balanceOf(ada)).toEqual({ USDC: '0', EURC: '0' });
-    expect(await balanceOf(grace)).toEqual({ USDC: '9.9', EURC: '0' });
+    expect(await balanceOf(ada)).toMatchObject({ USDC: '0', EURC: '0' });
+    expect(await balanceOf(grace)).toMatchObject({ USDC: '9.9', EURC: '0' });
   });
 
   test('nothing is posted under a key after its revocation was answered', { tags: ['matrix'] }, async () => {
@@ -193,7 +193,7 @@ describe('an Idempotency-Key', () => {
     const replies = await Promise.all(Array.from({ length: 20 }, () => payOnce(ada, grace.handle, 10, 'k')));
     expect(new Set(replies.map((reply) => JSON.stringify([reply.status, reply.body]))).size).toBe(1);
     expect(replies.filter((reply) => reply.headers.get('idempotency-replayed') === 'true')).toHaveLength(19);
-    expect(await balanceOf(ada)).toEqual({ USDC: '90', EURC: '0' });
+    expect(await balanceOf(ada)).toMatchObject({ USDC: '90', EURC: '0' });
   });
 
   test('is refused for another request', async () => {
@@ -223,7 +223,7 @@ describe('an Idempotency-Key', () => {
     await service.client.patch('/account', { phone: '+14155550120' }, ada.key);
     expect((await payOnce(ada, '+14155550120', 1, 'k')).body).toEqual(first.body);
     expect((await payOnce(ada, '+14155550120', 1, 'other')).body.code).toBe('self_transfer');
-    expect(await balanceOf(ada)).toEqual({ USDC: '9', EURC: '0' });
+    expect(await balanceOf(ada)).toMatchObject({ USDC: '9', EURC: '0' });
   });
 
   test('belongs to its account', async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { TestAccount } from '../support/client.ts';
 import { useService } from '../support/service.ts';
@@ -32,6 +33,41 @@ describe('an email', () => {
     );
     expect(verified.body).toMatchObject({ emailVerified: true });
     expect((await lookup()).body.handle).toBe(owner.handle);
+  });
+
+  test('registration, sign-in and the account say how to verify it, until it is verified', async () => {
+    const credentials = { email: `${randomUUID()}@example.com`, password: 'correct horse battery', name: 'Ada' };
+    const enter = async (path: string) => (await service.client.post(path, credentials)).body;
+    const { apiKey, ...registered } = await enter('/agent/register');
+    const [step] = registered.nextSteps;
+    expect([registered.emailVerified, registered.nextSteps.length]).toEqual([false, 1]);
+    expect(step).toContain(`mail to ${credentials.email} to POST /account/email/verify`);
+    for (const path of ['/agent/register', '/circle/register']) {
+      expect(await enter(path)).toMatchObject({ emailVerified: false, nextSteps: [step] });
+    }
+    expect((await service.client.get('/account', apiKey)).body.nextSteps).toEqual([step]);
+    await verifyEmail(service.client, apiKey);
+    expect(await enter('/circle/register')).toMatchObject({ emailVerified: true, nextSteps: [] });
+    const claimed = await service.client.patch('/account', { phone: '+14155550177' }, apiKey);
+    expect(claimed.body.nextSteps).toEqual([expect.stringContaining('+14155550177 to POST /account/phone/verify')]);
+  });
+
+  test('that is not verified is told to a sender as one that nobody has, with what the recipient can do', async () => {
+    const [owner, sender] = [await service.client.register(), await service.client.register()];
+    const pay = async (to: string) =>
+      (await service.client.post('/circle/transfer', { to, amount: 1, currency: 'USDC' }, sender.key)).body;
+    const told = async (to: string) => {
+      const { code, detail } = await pay(to);
+      return { code, detail };
+    };
+    const unverified = await told(owner.email);
+    expect(unverified.code).toBe('recipient_not_found');
+    expect(unverified.detail).toContain(
+      'ask them to verify it with the code from our mail (POST /account/email/verify',
+    );
+    expect(await told(`${randomUUID()}@example.com`)).toEqual(unverified);
+    expect((await told('+14155550199')).detail).toContain('POST /account/phone/verify');
+    expect((await told('PA-ZZZZZZZZ')).detail).toContain('No account has this handle');
   });
 
   test('the message is shown on the console too, once', async () => {

@@ -1,5 +1,4 @@
-import { chains, homeChain } from '../../chains/chains.ts';
-import type { ArrivedView, FundingPageView } from '../../funding/page-view.ts';
+import type { FundingPageView } from '../../funding/page-view.ts';
 import { type Html, html } from '../html.ts';
 import { amountText } from '../words.ts';
 import type { BuyView } from './view.ts';
@@ -62,12 +61,10 @@ export function announcement({ link }: BuyView): string {
   }
 }
 
-/** What the card company says, and payments of another amount: nothing that is somebody's money goes unmentioned. */
-export function remarks(link: FundingPageView): string[] {
-  return [...cardRemark(link), ...arrivingRemarks(link), ...link.arrived.map((one) => arrivedRemark(link, one))];
-}
-
-function cardRemark({ card, status }: FundingPageView): string[] {
+/**
+ * What the card company says. Money of the account that is not this link's goes unmentioned: anyone may have been given the link.
+ */
+export function remarks({ card, status }: FundingPageView): string[] {
   if (card === undefined || (status !== 'open' && status !== 'expired')) return [];
   switch (card.state) {
     case 'pending':
@@ -83,27 +80,4 @@ function cardRemark({ card, status }: FundingPageView): string[] {
           ];
     }
   }
-}
-
-/** On its way, and not enough for this link. */
-function arrivingRemarks({ arriving, amount, status }: FundingPageView): string[] {
-  return arriving
-    .filter((payment) => payment.amount.atomic < amount.atomic)
-    .map(
-      (payment) =>
-        `${amountText(payment.amount)} ${amount.asset} was seen on the chain. It will be added to the balance${status === 'open' ? `, but is less than the ${amountText(amount)} that this link waits for` : ''}.`,
-    );
-}
-
-function arrivedRemark({ amount, status }: FundingPageView, { amount: got, chain, isHomeBound }: ArrivedView): string {
-  const what = `${amountText(got)} ${got.asset}`;
-  if (isHomeBound) {
-    return `${what} arrived on ${chains[chain].name}. It is carried to ${chains[homeChain].name} by itself and can be spent there.`;
-  }
-  const where = chain === homeChain ? 'was added to the balance' : `was added to the balance on ${chains[chain].name}`;
-  if (status === 'expired') return `${what} ${where} all the same.`;
-  if (status === 'open' && got.atomic < amount.atomic) {
-    return `${what} ${where}. This link still waits for a payment of ${amountText(amount)}.`;
-  }
-  return status === 'completed' ? `Besides that, ${what} ${where}.` : `${what} ${where}.`;
 }

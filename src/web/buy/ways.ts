@@ -45,7 +45,7 @@ function byWallet({ link, token }: BuyView): Html {
 </dl>
 <div class="scan">${qrCode(request, `QR code for a wallet: ${exact} ${amount.asset} on ${name}`)}<p>Scan with a wallet, or <a href="${request}">open one on this phone</a></p></div>
 </div>
-<p class="warning"><strong>Only ${amount.asset}, and only on ${name}.</strong> Other coins, also such as USDC.e, are not added. What is sent on another network arrives late, or never. If your exchange takes a fee from what it sends, send that much more.</p>
+<p class="warning"><strong>Only ${amount.asset}, and only on ${name}.</strong> Other coins, also such as USDC.e, are not added. What is sent on another network arrives late, or never. A payment of less than ${exact} ${amount.asset} is added to the balance, but this link goes on waiting: if your exchange takes a fee from what it sends, send that much more.</p>
 </section>`;
 }
 

@@ -1,8 +1,9 @@
 import type { AddressParts } from './address-parts.ts';
 import { findCountry } from './countries.ts';
+import { inferCountry } from './infer-country.ts';
 import { findPostalCode } from './postal-codes.ts';
 import { type Place, takePlace } from './read-place.ts';
-import { readRecipient } from './read-recipient.ts';
+import { joinTitles, type Recipient, readRecipient } from './read-recipient.ts';
 import { isZipOfState, mayBeRegion } from './regions.ts';
 
 /** What `PATCH /account` takes. Nobody's address is longer. */
@@ -17,14 +18,16 @@ const cities: Readonly<Record<string, string>> = {
   VA: 'Vatican City',
 };
 
+export type AddressText = AddressParts & Pick<Recipient, 'unclear'>;
+
 /**
  * Reads an address as people write it: name, street, place and country, in pieces between commas or on lines. It is read
  * from its end, because a country says what its codes look like and a code where the city stands. What is not certain is
  * left out, and then missing: nobody sends a parcel to a guess.
  */
-export function readAddressText(text: string): AddressParts {
+export function readAddressText(text: string): AddressText {
   if (text.length > longestText) return {};
-  const { pieces, phone } = takePhone(splitText(text));
+  const { pieces, phone } = takePhone(joinTitles(splitText(text)));
   const { country, rest, place } = readEnd(pieces);
   const { before, city, region, postalCode } = place ?? takePlaceOfNowhere(rest);
   return {
@@ -37,19 +40,38 @@ export function readAddressText(text: string): AddressParts {
   };
 }
 
+/** What forms put before a part, and what people put around one. */
+const label =
+  /^(?:ship(?:ping)? (?:to|address)|deliver to|address(?: line)?(?: \d)?|to|name|recipient|street|city|town|state|province|region|zip(?: code)?|post(?:al)? ?code|country) ?: ?/i;
+const junk = /^[\s"'“”*•|>–—-]+|[\s"'“”*•|<:!–—-]+$/gu;
+
 function splitText(text: string): string[] {
   return text
     .normalize('NFC')
     .replace(/[\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu, '')
-    .split(/[\n\r\u2028\u2029,;，]/u)
-    .map((piece) => piece.replace(/[\p{Cc}\p{Z}]+/gu, ' ').trim())
-    .filter((piece) => /[\p{L}\p{N}]/u.test(piece));
+    .split(/[\n\r\u2028\u2029,;，、|]/u)
+    .map((piece) =>
+      piece
+        .replace(/[\p{Cc}\p{Z}]+/gu, ' ')
+        .replace(junk, '')
+        .replace(label, '')
+        .trim(),
+    )
+    .filter((piece) => /[\p{L}\p{N}]/u.test(piece) && !/^(?:e-?mail:? ?)?\S+@\S+\.\S+$/i.test(piece));
+}
+
+const phoneLabel = /^(?:tel(?:ephone)?|phone|ph|mobile|mob|cell)\b[.:]* ?/i;
+
+/** A number after a plus or after its label, or one that only an American phone has the form of. */
+function isPhone(piece: string): boolean {
+  const number = piece.replace(phoneLabel, '');
+  if (/^\(?\d{3}\)?[ .-]\d{3}[.-]\d{4}$/.test(number)) return true;
+  return number === piece ? /^\+[\d ()./-]{7,24}$/.test(piece) : /^\+?[\d ()./-]{7,24}$/.test(number);
 }
 
 function takePhone(all: readonly string[]): { pieces: readonly string[]; phone: string | undefined } {
-  const isPhone = (piece: string) => /^(?:(?:tel|phone|mobile|mob)\b[.:]? ?)?\+[\d ()./-]{7,24}$/i.test(piece);
-  const phone = all.find(isPhone);
-  return { pieces: all.filter((piece) => !isPhone(piece)), phone: phone?.slice(phone.indexOf('+')) };
+  const phone = all.find(isPhone)?.replace(phoneLabel, '');
+  return { pieces: all.filter((piece) => !isPhone(piece)), phone };
 }
 
 interface End {
@@ -60,18 +82,30 @@ interface End {
 }
 
 function readEnd(pieces: readonly string[]): End {
+  return readNamed(pieces) ?? readUnnamed(pieces);
+}
+
+/** Where the country is named at the end, and is no state of another. */
+function readNamed(pieces: readonly string[]): End | undefined {
   const last = pieces.at(-1) ?? '';
-  const nowhere = { country: undefined, rest: pieces, place: undefined };
   const alone = findCountry(last);
   if (alone !== undefined) {
     const rest = pieces.slice(0, -1);
     const place = takePlace(rest, alone);
-    return isCertain(last, alone, place) ? { country: alone, rest, place } : { ...nowhere, rest };
+    return isCertain(last, alone, place) ? { country: alone, rest, place } : undefined;
   }
   const country = findCountryBehind(last) ?? findCityAndCountry(last);
-  if (country === undefined) return nowhere;
+  if (country === undefined) return undefined;
   const rest = [...pieces.slice(0, -1), country.rest];
   return { country: country.code, rest, place: takePlace(rest, country.code) };
+}
+
+/** Where region and code may tell the country. */
+function readUnnamed(pieces: readonly string[]): End {
+  const inferred = inferCountry(pieces);
+  if (inferred !== undefined) return { ...inferred, rest: pieces };
+  const isUncertain = findCountry(pieces.at(-1) ?? '') !== undefined;
+  return { country: undefined, rest: isUncertain ? pieces.slice(0, -1) : pieces, place: undefined };
 }
 
 /** "Atlanta, GA" is not in Gabon, and "19801 Wilmington, DE" is not in Germany: only a code of the country's own tells. */

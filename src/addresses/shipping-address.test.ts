@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { countries, findCountry } from './countries.ts';
+import { describeMissing } from './or-refuse.ts';
 import { needsPostalCode } from './postal-codes.ts';
 import { isZipOfState } from './regions.ts';
-import { describeMissing, normalizeAddress, readShippingAddress, type ShippingAddress } from './shipping-address.ts';
+import { normalizeAddress, readShippingAddress, type ShippingAddress } from './shipping-address.ts';
 
 const read = (text: string) => readShippingAddress(text).address;
 const missing = (text: string) => readShippingAddress(text).missing;
@@ -86,7 +87,6 @@ describe('an address as text', () => {
     ['Ada', ['street', 'postalCode', 'city', 'country']],
     ['US', ['name', 'street', 'postalCode', 'city']],
     ['Ada, 1 Main St, 94105 San Francisco', ['country']],
-    ['Ada, 10 Downing St, London SW1A 2AA', ['country']],
     ['Ada, 1 Main St, 94105 San Francisco, Atlantis', ['country']],
     ['Ada, 1 Main St, San Francisco, US', ['postalCode']],
     ['Ada, 1 Main St, 94105, US', ['city']],
@@ -103,12 +103,10 @@ describe('an address as text', () => {
     ['Ada, 1 Main St, San Francisco, CA', ['postalCode', 'country']],
     ['Ada, 1 Peachtree St, Atlanta, GA', ['postalCode', 'country']],
     ['Ada, 1 Peachtree St, Atlanta, Georgia', ['postalCode', 'country']],
-    ['Ada, 1 Main St, Wilmington, DE 19801', ['country']],
     ['Ada, 1 Main St, Wilmington 19801, DE', ['country']],
     ['Ada, 1 Main St, 19801 Wilmington, DE', ['country']],
     ['Ada, 1 Main St, 60601 Chicago, IL', ['country']],
     ['Ada, 1 Main St, 04101 Portland, ME', ['country']],
-    ['Ada, 1 Main St, 94105 San Francisco, CA', ['country']],
     // A number in front of a street is a house, and a street is no city.
     ['Ada, Acme, 10115 Main St, New York, US', ['postalCode']],
     ['Ada, Acme, 10115 Main St, US', ['postalCode', 'city']],
@@ -134,7 +132,13 @@ describe('an address as text', () => {
       `${zip}, Springfield, ${state}`,
       `Springfield, ${state}`,
     ];
-    for (const end of ends) expect(missing(`Ada, 1 Main St, ${end}`), end).toContain('country');
+    for (const end of ends) {
+      const { address, missing: parts } = readShippingAddress(`Ada, 1 Main St, ${end}`);
+      if (address === undefined) expect(parts, end).toContain('country');
+      else expect(address, end).toMatchObject({ country: 'US', region: state, postalCode: zip, city: 'Springfield' });
+    }
+    // Sudan may have such codes too.
+    if (state !== 'SD') expect(read(`Ada, 1 Main St, ${ends[0]}`)?.country).toBe('US');
   });
 
   it('knows every country by its codes and its name', () => {
@@ -182,11 +186,25 @@ describe('an address in its parts', () => {
     expect(readShippingAddress({ ...ada, country: 'Atlantis' }).missing).toEqual(['country']);
   });
 
-  it('is told in one sentence', () => {
-    expect(describeMissing(['country'])).toBe('A country cannot be read from the shipping address.');
-    expect(describeMissing(['name', 'postalCode', 'city'])).toBe(
-      'A name, a postal code, and a city cannot be read from the shipping address.',
+  it('is for the owner of the account when it names nobody', () => {
+    const { name: _, ...nameless } = ada;
+    expect(readShippingAddress(nameless, { name: 'Grace' }).address?.name).toBe('Grace');
+    expect(readShippingAddress(ada, { name: 'Grace' }).address?.name).toBe('Ada');
+  });
+
+  it('says what is missing, what was understood, and what to do', () => {
+    const tell = (text: string) => {
+      const read = readShippingAddress(text, { name: 'Ada' });
+      return read.address === undefined ? describeMissing(read) : '';
+    };
+    const inParts = 'You can also send shippingAddress to POST /shopping/buy as an object with a field for each part.';
+    expect(tell('5 rue de Rivoli, 75001 Paris')).toBe(
+      `A country cannot be read from the shipping address. We understood name "Ada", street "5 rue de Rivoli", postal code "75001", city "Paris". Write the country at the end, such as "US" or "Germany". ${inParts}`,
     );
+    expect(tell('Elm Court, 12 High Street, Oxford OX1 1AA')).toBe(
+      `A name cannot be read from the shipping address. We understood street "12 High Street", further lines "Elm Court", postal code "OX1 1AA", city "Oxford", country "GB". "Elm Court" may be the recipient or a part of the address: put the recipient's name before it. ${inParts}`,
+    );
+    expect(tell('Ada')).toMatch(/^A street, a postal code, a city, and a country cannot be read/);
   });
 });
 

@@ -14,6 +14,9 @@ const codes = `
   THTHA TLTLS TGTGO TKTKL TOTON TTTTO TNTUN TRTUR TMTKM TCTCA TVTUV UGUGA UAUKR AEARE GBGBR USUSA UMUMI UYURY UZUZB VUVUT
   VEVEN VNVNM VGVGB VIVIR WFWLF EHESH YEYEM ZMZMB ZWZWE XKXKX`;
 
+/** People write the country of a parcel in their own language, or in that of the country. */
+const languages = 'de fr es it pt nl da sv nb fi pl cs sk hu ro hr sl et lv lt tr el uk ru ja ko zh'.split(' ');
+
 /** Beside the names that the platform knows: what people write on a parcel. */
 const otherNames: Readonly<Record<string, string>> = {
   AE: 'UAE|Emirates',
@@ -68,7 +71,7 @@ export function fold(text: string): string {
 
 let names: ReadonlyMap<string, string> | undefined;
 
-/** The alpha-2 code of what somebody calls a country: either of its codes, or a name in English. Undefined when it is none. */
+/** The alpha-2 code of what somebody calls a country: either of its codes, or its name in English or another language. Undefined when it is none. */
 export function findCountry(text: string): string | undefined {
   names ??= namesOfCountries();
   return names.get(fold(text));
@@ -86,5 +89,20 @@ function namesOfCountries(): ReadonlyMap<string, string> {
     const plain = given.map((name) => name.replace(/ SAR China$| \(.*\)$/, ''));
     for (const name of [two, three, ...given, ...plain]) if (name !== '') found.set(fold(name), two);
   }
+  addForeignNames(found);
   return found;
+}
+
+/** Names in other languages, but none that is also another country's or as short as a code. */
+function addForeignNames(found: Map<string, string>): void {
+  const foreign = new Map<string, Set<string>>();
+  for (const language of languages) {
+    const names = new Intl.DisplayNames(language, { type: 'region', fallback: 'none' });
+    for (const country of countries) {
+      const name = fold(names.of(country) ?? '');
+      if (name !== '' && !/^[a-z]{1,3}$/.test(name)) foreign.set(name, (foreign.get(name) ?? new Set()).add(country));
+    }
+  }
+  for (const [name, [only = '', ...others]] of foreign)
+    if (others.length === 0 && !found.has(name)) found.set(name, only);
 }

@@ -27,7 +27,7 @@ export function takePlace(pieces: readonly string[], country: string): Place {
 /** The code is in the piece at `index`: in the last one, or in the one before when a region or a city follows. */
 function takeWithCode(pieces: readonly string[], index: number, country: string): Place | undefined {
   const found = findPostalCode(pieces[index] ?? '', country);
-  if (found === undefined || !isPlausible(found, pieces.slice(1, index), country)) return undefined;
+  if (found === undefined || !isPlausible(found, pieces.slice(0, index), country)) return undefined;
   const { code: postalCode, rest, stands } = found;
   const follower = pieces[index + 1];
   if (follower === undefined) return { postalCode, ...readRest(rest, pieces, index, country) };
@@ -54,7 +54,7 @@ function readRest(rest: string, pieces: readonly string[], index: number, countr
       return { city: pieces[index - 2], region: further, before: pieces.slice(0, index - 2) };
     }
     // New York is in New York: without a street before it, a city before it is none.
-    const mayBeCity = rest.length > 3 && !pieces.slice(1, index - 1).some(hasHouseNumber);
+    const mayBeCity = rest.length > 3 && !pieces.slice(0, index - 1).some(hasHouseNumber);
     if (!mayBeCity && isCity(pieces, index - 1, country)) {
       return { region, ...withRegion(pieces[index - 1] ?? '', country), before: pieces.slice(0, index - 1) };
     }
@@ -67,7 +67,7 @@ function withRegion(city: string, country: string): { readonly city: string; rea
   return splitRegion(city, country) ?? { city };
 }
 
-/** The first piece is somebody's name, and what has a number is a street; but Dublin has its districts. */
+/** The first piece is somebody's name or a street, and what has a number is a street; but Dublin has its districts. */
 function isCity(pieces: readonly string[], index: number, country: string): boolean {
   const piece = pieces[index];
   if (piece === undefined || index < 1 || isUnit(piece)) return false;

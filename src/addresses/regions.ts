@@ -72,20 +72,58 @@ export function splitRegion(
   return isOne ? { city, region } : undefined;
 }
 
-/** Codes of states that are codes of countries too, and which ZIP codes such a state has where the country's look like them. */
-const zipsOfStates: Readonly<Record<string, RegExp>> = {
-  DE: /^19[789]/,
-  ID: /^83[2-8]/,
-  IL: /^6[012]\d{3}$/,
-  KY: /^KY4/,
-  LA: /^7(?:0|1[0-4])/,
-  MA: /^0(?:1|2[0-7]|55)/,
-  ME: /^0(?:39|4)/,
-  MN: /^5(?:5|6[0-7])/,
-  NC: /^2[78]/,
-  SD: /^57/,
-  VA: /^2[0-4]/,
+/** How the postal codes of a region begin: from and to. */
+const codesOfRegions: Readonly<Record<string, string>> = {
+  US: `AL 350-369|AK 995-999|AZ 850-865|AR 716-729|CA 900-961|CO 800-816|CT 060-069|DE 197-199|DC 200-200|DC 202-205|FL 320-349|
+    GA 300-319|GA 398-399|HI 967-968|ID 832-838|IL 600-629|IN 460-479|IA 500-528|KS 660-679|KY 400-427|LA 700-714|ME 039-049|
+    MD 206-219|MA 010-027|MA 055-055|MI 480-499|MN 550-567|MS 386-397|MO 630-658|MT 590-599|NE 680-693|NV 889-898|NH 030-038|
+    NJ 070-089|NM 870-884|NY 005-005|NY 100-149|NC 270-289|ND 580-588|OH 430-459|OK 730-732|OK 734-749|OR 970-979|PA 150-196|
+    RI 028-029|SC 290-299|SD 570-577|TN 370-385|TX 733-733|TX 750-799|TX 885-885|UT 840-847|VT 050-054|VT 056-059|VA 201-201|
+    VA 220-246|WA 980-994|WV 247-268|WI 530-549|WY 820-831|PR 006-007|PR 009-009|VI 008-008|GU 969-969|MP 969-969|AS 967-967|
+    AA 340-340|AE 090-099|AP 962-966`,
+  AU: `ACT 020-029|ACT 260-261|ACT 290-292|NSW 100-299|VIC 300-399|VIC 800-899|QLD 400-499|QLD 900-999|SA 500-599|WA 600-699|
+    TAS 700-799|NT 080-099`,
 };
+const shapes: Readonly<Record<string, RegExp>> = { US: /^\d{5}(?:-?\d{4})?$/, AU: /^\d{4}$/ };
+
+const ranges = new Map(
+  Object.entries(codesOfRegions).map(([country, list]) => [
+    country,
+    list.split('|').map((entry) => {
+      const [region = '', from = '', to = ''] = entry.trim().split(/[ -]/);
+      return { region, from, to };
+    }),
+  ]),
+);
+
+/** Whether the region, by its code, has such postal codes. */
+export function isCodeOfRegion(code: string, region: string, country: string): boolean {
+  if (shapes[country]?.test(code) !== true) return false;
+  const start = code.slice(0, 3);
+  return ranges.get(country)?.some((one) => one.region === region && one.from <= start && start <= one.to) === true;
+}
+
+/** States whose ZIP codes may be read as codes of the country that has the state's code: parts of Idaho as Lombok. */
+const sharedCodes: Readonly<Record<string, RegExp>> = { ID: /^83[2356]/, SD: /^57/ };
+/** Israel had five digits until 2013, and those of these places look like the codes of Illinois. */
+const israeli = /^(?:tel[ -]?aviv|jaffa|yafo|or yehuda|herzl|ramat|kfar|kibbutz|moshav)/i;
+const withFiveDigits = new Set(['DE', 'ID', 'IL', 'LA', 'MA', 'ME', 'MN', 'NC', 'SD', 'VA']);
+
+/**
+ * Whether what reads as an American state may be a country as well. "Wilmington, DE 19801" is in Delaware, where "19801
+ * Wilmington, DE" may be in Germany: nobody writes a country before the code without a dash.
+ */
+export function mayBeElsewhere(read: {
+  readonly region: string;
+  readonly postalCode: string;
+  readonly city: string;
+  readonly text: string;
+}): boolean {
+  const { region, postalCode, city, text } = read;
+  if (!new RegExp(`\\b${region}\\b`).test(text) || !withFiveDigits.has(region)) return false;
+  if (!new RegExp(`\\b${region},? ${postalCode}$`).test(text)) return true;
+  return sharedCodes[region]?.test(postalCode) === true || (region === 'IL' && israeli.test(city));
+}
 
 /** Whether what may be a country may as well be a state of another, as CA, DE and Georgia may. */
 export function mayBeRegion(text: string): boolean {
@@ -94,6 +132,8 @@ export function mayBeRegion(text: string): boolean {
   return ['US', 'CA', 'AU'].some((country) => findRegion(text, country) !== undefined);
 }
 
+/** A code of that country which would do as one of the state. The territories are countries and states alike. */
 export function isZipOfState(code: string, state: string): boolean {
-  return zipsOfStates[state]?.test(code) === true;
+  if (['PR', 'VI', 'GU', 'MP', 'AS'].includes(state)) return false;
+  return isCodeOfRegion(code.replace(/[^\d]/g, ''), state, 'US');
 }

@@ -1,0 +1,89 @@
+import type { AddressParts } from './address-parts.ts';
+import { findCountry, fold } from './countries.ts';
+import { needsPostalCode, readPostalCode } from './postal-codes.ts';
+import { type AddressText, readAddressText } from './read-address-text.ts';
+import { findRegion } from './regions.ts';
+
+/** Where a parcel goes: all that a merchant needs. */
+export interface ShippingAddress {
+  readonly name: string;
+  readonly street: string;
+  readonly extra?: string;
+  /** As the country's post writes it; there is none where there are none. */
+  readonly postalCode?: string;
+  readonly city: string;
+  /** The code of a state or province where we know it, else its name. */
+  readonly region?: string;
+  /** ISO 3166-1 alpha-2. */
+  readonly country: string;
+  readonly phone?: string;
+}
+
+const needed = ['name', 'street', 'postalCode', 'city', 'country'] as const;
+export type NeededPart = (typeof needed)[number];
+
+export type ReadAddress =
+  | { readonly address: ShippingAddress; readonly missing?: never }
+  | {
+      readonly missing: readonly NeededPart[];
+      /** The parts that could be read. */
+      readonly understood: AddressParts;
+      /** A first line that may be the recipient or a part of the address. */
+      readonly unclear: string | undefined;
+      readonly address?: never;
+    };
+
+/** Of each part. */
+const longestPart = 200;
+
+/**
+ * Reads an address, as text or in its parts. What cannot be read from it is named, and never guessed. Without a name of its
+ * own it is for the `name` that is given beside it.
+ */
+export function readShippingAddress(given: string | AddressParts, owner: { readonly name?: string } = {}): ReadAddress {
+  const { unclear, ...parts }: AddressText = typeof given === 'string' ? readAddressText(given) : given;
+  const country = findCountry(clean(parts.country) ?? '');
+  const region = clean(parts.region);
+  const read = {
+    name: clean(parts.name) ?? (unclear === undefined ? clean(owner.name) : undefined),
+    street: clean(parts.street),
+    extra: clean(parts.extra),
+    postalCode: readCode(clean(parts.postalCode), country),
+    city: clean(parts.city),
+    region: region === undefined ? undefined : (findRegion(region, country ?? '') ?? region),
+    country,
+    phone: clean(parts.phone),
+  };
+  const missing = needed.filter(
+    (part) => read[part] === undefined && (part !== 'postalCode' || country === undefined || needsPostalCode(country)),
+  );
+  const present = Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined));
+  if (missing.length > 0) return { missing, understood: present, unclear };
+  return { address: present as unknown as ShippingAddress };
+}
+
+/** One line of text that can be seen. Undefined when nothing is left of it, and when there is too much. */
+function clean(text: string | undefined): string | undefined {
+  if (text === undefined || text.length > longestPart) return undefined;
+  const line = text
+    .normalize('NFC')
+    .replace(/[\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu, '')
+    .replace(/[\p{Cc}\p{Z}]+/gu, ' ')
+    .trim();
+  return /[\p{L}\p{N}]/u.test(line) ? line : undefined;
+}
+
+/** Where a parcel does not arrive without a code it must be one of the country's; elsewhere it is taken as it is. */
+function readCode(code: string | undefined, country: string | undefined): string | undefined {
+  if (code === undefined || country === undefined) return code;
+  return readPostalCode(code, country) ?? (needsPostalCode(country) ? undefined : code);
+}
+
+/**
+ * The same text for the same place and person, however it is spelled: by case, accents, blanks and punctuation, in one line
+ * or two. A region says nothing more where there is a postal code, and a phone number is no place.
+ */
+export function normalizeAddress({ name, street, extra, postalCode, city, region, country }: ShippingAddress): string {
+  const where = postalCode === undefined ? `${region ?? ''} ${city}` : `${postalCode} ${city}`;
+  return [name, `${street} ${extra ?? ''}`, where, country].map(fold).join('|');
+}
