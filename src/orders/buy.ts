@@ -1,3 +1,4 @@
+import type { ShippingAddress } from '../addresses/shipping-address.ts';
 import type { Database } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
 import { holderOf } from '../http/holder.ts';
@@ -24,7 +25,6 @@ import type { NewOrder } from './open-order.ts';
 import type { OrderAsset } from './order.ts';
 import { addressOrRefuse, type GivenAddress } from './read-address.ts';
 import { readBuyer } from './read-buyer.ts';
-import type { ShippingAddress } from './shipping-address.ts';
 
 export interface BuyParts {
   readonly db: Database;

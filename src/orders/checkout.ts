@@ -1,5 +1,5 @@
+import type { ShippingAddress } from '../addresses/shipping-address.ts';
 import type { Website } from '../shopping/website.ts';
-import type { ShippingAddress } from './shipping-address.ts';
 
 /** Where a shop takes orders, by its own profile. */
 export interface CheckoutPlace {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
+import { normalizeAddress, type ShippingAddress } from '../addresses/shipping-address.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { lockUntilCommit } from '../db/locks.ts';
 import { statusUrlOf } from './answer.ts';
 import { orderErrors } from './errors.ts';
 import { type OrderRow, selectOrder, shownStatus, toOrder } from './order.ts';
-import { normalizeAddress, type ShippingAddress } from './shipping-address.ts';
 
 /** How long after its end the same purchase is taken for a repetition. While it is open, it always is. */
 const alikeSeconds = 60;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { ShippingAddress } from '../addresses/shipping-address.ts';
 import { countToday } from '../daily-caps/count-today.ts';
 import type { Transaction } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
@@ -16,7 +17,6 @@ import { requireSameMerchant } from './gate.ts';
 import type { OrderAsset, OrderChannel } from './order.ts';
 import { held } from './postings.ts';
 import { orderSaga } from './saga.ts';
-import type { ShippingAddress } from './shipping-address.ts';
 
 export interface NewOrder {
   readonly accountId: bigint;

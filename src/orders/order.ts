@@ -1,10 +1,10 @@
+import type { ShippingAddress } from '../addresses/shipping-address.ts';
 import type { Queryable } from '../db/database.ts';
 import { type Amount, add, amountOf } from '../money/amount.ts';
 import type { Checkout } from './checkout.ts';
 import type { OrderedProduct } from './choose-product.ts';
 import { orderErrors } from './errors.ts';
 import type { OrderStatus, ShownStatus } from './saga.ts';
-import type { ShippingAddress } from './shipping-address.ts';
 
 export type OrderAsset = 'USDC' | 'EURC';
 

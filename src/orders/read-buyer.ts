@@ -1,7 +1,7 @@
 import { readProfile } from '../accounts/profile.ts';
+import type { ShippingAddress } from '../addresses/shipping-address.ts';
 import type { Queryable } from '../db/database.ts';
 import type { Buyer } from './checkout.ts';
-import type { ShippingAddress } from './shipping-address.ts';
 
 /**
  * What a shop is told of the buyer: the name and the phone number of the address, which were given for this order, and the account's

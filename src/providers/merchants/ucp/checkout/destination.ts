@@ -1,5 +1,5 @@
+import type { ShippingAddress } from '../../../../addresses/shipping-address.ts';
 import type { Buyer } from '../../../../orders/checkout.ts';
-import type { ShippingAddress } from '../../../../orders/shipping-address.ts';
 import type { ShopMessage } from './read-session.ts';
 
 /** The first word and the rest: shops ask for two names, and people have any number. */
