@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { email, handle, visibleText } from '../accounts/fields.ts';
 import { dailyCapErrors } from '../daily-caps/errors.ts';
-import { amountNumber, amountOrRefuse, currency } from '../http/amount-field.ts';
+import { amountField, amountOrRefuse, currency } from '../http/amount-field.ts';
 import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { page, pageQuery } from '../http/paging.ts';
@@ -45,7 +45,7 @@ function createRoute(parts: InvoiceParts): Route {
       body: z.strictObject({
         toHandle: handle.optional(),
         toEmail: email.optional(),
-        amount: amountNumber,
+        amount: amountField,
         currency,
         description: visibleText(500).meta({ description: 'What it is for. Shown to both sides and on the page.' }),
         dueAt: moment.optional().meta({ description: 'In the future, with its time zone.' }),

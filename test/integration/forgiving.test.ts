@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { requestDigest } from '../../src/ledger/encode-batch.ts';
+import { useService } from '../support/service.ts';
+
+/** A client may spell a request in several ways, as long as only one thing can be meant. */
+
+const service = useService();
+type User = Awaited<ReturnType<typeof service.client.register>>;
+let ada: User;
+let bob: User;
+
+beforeAll(async () => {
+  [ada, bob] = [await service.client.register(), await service.client.register()];
+  const funded = await service.client.post('/sandbox/fund', { amount: '1000.00' }, ada.key);
+  expect(funded).toMatchObject({ status: 200, body: { amount: 1000, currency: 'USDC' } });
+});
+
+function post(path: string, body: unknown, idempotencyKey?: string) {
+  const headers = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey };
+  return service.client.request('POST', path, { key: ada.key, body, headers });
+}
+
+describe('amounts are numbers or decimal text', () => {
+  test.each([10, '10', '10.00'])('a transfer of %j', async (amount) => {
+    const reply = await post('/agent/transfer', { to: bob.handle, amount, currency: 'USDC' });
+    expect(reply).toMatchObject({ status: 200, body: { amount: 10, fee: 0.15, recipientAmount: 9.85 } });
+  });
+
+  test.each(['.5', '0.5', '0.50'])('a quote of %s', async (amount) => {
+    const reply = await service.client.get(`/agent/transfer/quote?to=${bob.handle}&amount=${amount}`);
+    expect(reply).toMatchObject({ status: 200, body: { amount: 0.5 } });
+  });
+
+  test.each(['5', 5])('an invoice, a link, a withdrawal and the faucet: %j', async (amount) => {
+    const invoice = { toHandle: bob.handle, amount, currency: 'USDC', description: 'Lunch' };
+    expect(await post('/invoices', invoice)).toMatchObject({ status: 201, body: { amount: 5 } });
+    expect(await post('/circle/buy-session', { amount })).toMatchObject({ status: 200, body: { amount: 5 } });
+    const address = '0x90F79bf6EB2c4f870365E785982E1f101E93b906';
+    expect(await post('/circle/withdraw', { amount, address })).toMatchObject({ status: 200, body: { gross: 5 } });
+    const faucet = await post('/sandbox/faucet', { amount, address, chain: 'MATIC', currency: 'USDC' });
+    expect(faucet).toMatchObject({ status: 200, body: { amount: 5 } });
+  });
+
+  test('swaps and bridges take numbers, and answer text', async () => {
+    const quoted = await service.client.get('/swap/quote?from=USDC&to=DAI&amount=.5', ada.key);
+    expect(quoted).toMatchObject({ status: 200, body: { amountIn: '0.5' } });
+    const swapped = await post('/swap/execute', { from: 'USDC', to: 'DAI', amount: 1.5 });
+    expect(swapped).toMatchObject({ status: 200, body: { amountIn: '1.5' } });
+    const bridged = await post('/cross-chain/transfer', { from: 'MATIC', to: 'ARB', amount: 20, maxGasFee: 10 });
+    expect(bridged).toMatchObject({ status: 200, body: { amount: expect.stringMatching(/^\d/) } });
+    const tooDear = await post('/cross-chain/transfer', { from: 'MATIC', to: 'ARB', amount: '20', maxGasFee: '-1' });
+    expect(tooDear).toMatchObject({ status: 400, body: { errors: [{ path: 'maxGasFee' }] } });
+  });
+
+  test.each(['1e3', '1,5', ' ', '0x1', 'Infinity', '-1', 1e-7, '', {}, true])('%j is refused', async (amount) => {
+    const reply = await post('/agent/transfer', { to: bob.handle, amount, currency: 'USDC' });
+    expect(reply).toMatchObject({ status: 400, body: { code: 'invalid_request', errors: [{ path: 'amount' }] } });
+  });
+
+  test('one Idempotency-Key, one amount in three spellings: paid once', async () => {
+    const pay = (amount: unknown) => post('/agent/transfer', { to: bob.handle, amount, currency: 'USDC' }, 'spelling');
+    const first = await pay(7);
+    expect(first.status).toBe(200);
+    for (const amount of ['7', '7.00', '07']) {
+      const again = await pay(amount);
+      expect([again.status, again.body]).toEqual([200, first.body]);
+      expect(again.headers.get('idempotency-replayed')).toBe('true');
+    }
+    expect(await pay('7.01')).toMatchObject({ status: 422, body: { code: 'idempotency_mismatch' } });
+  });
+
+  test('a request from before amounts had one form is still the same request', async () => {
+    const body = { from: 'USDC', to: 'DAI', amount: '1.50' };
+    const first = await post('/swap/execute', body, 'of before');
+    expect(first.status).toBe(200);
+    const before = createHash('sha256')
+      .update(JSON.stringify(['executeSwap', {}, body]))
+      .digest();
+    const { rowCount } = await service.database.db.query(
+      `UPDATE ledger.idempotency_keys SET request_digest = $1::uuid
+        WHERE answer IS NOT NULL AND answer::text LIKE '%' || $2 || '%'`,
+      [requestDigest({ requestHash: before }), first.body.txId],
+    );
+    expect(rowCount).toBe(1);
+    const again = await post('/swap/execute', body, 'of before');
+    expect([again.status, again.body]).toEqual([200, first.body]);
+    expect((await post('/swap/execute', { ...body, amount: '1.51' }, 'of before')).status).toBe(422);
+  });
+});
