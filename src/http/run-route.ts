@@ -11,6 +11,7 @@ import { refuseUnstorableText } from './parse-body.ts';
 import { parseQuery } from './parse-query.ts';
 import { refuseNarrowKey } from './require-scope.ts';
 import { validate } from './validate.ts';
+import { withoutNulls } from './without-nulls.ts';
 
 /** With which requests that may be sent again are recognised. */
 export type RequestHashes = Pick<Secrets, 'hash' | 'hashes'>;
@@ -60,7 +61,8 @@ export async function runRoute(
 }
 
 function readRequest(spec: Route['spec'], request: FastifyRequest, secrets: RequestHashes) {
-  const body = validate('body', spec.body, request.body);
+  const given = spec.method === 'PATCH' ? request.body : withoutNulls(spec.body, request.body);
+  const body = validate('body', spec.body, given);
   return {
     body,
     query: spec.query && validate('query', spec.query, parseQuery(request.url)),

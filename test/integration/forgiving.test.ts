@@ -21,6 +21,45 @@ function post(path: string, body: unknown, idempotencyKey?: string) {
   return service.client.request('POST', path, { key: ada.key, body, headers });
 }
 
+describe('null counts as left out', () => {
+  test('in optional fields and in those with a default', async () => {
+    const transfer = { to: bob.handle, amount: 1, currency: 'USDC', description: null };
+    expect((await post('/agent/transfer', transfer)).status).toBe(200);
+    const invoice = { toHandle: bob.handle, toEmail: null, amount: 1, currency: 'EURC', description: 'x', dueAt: null };
+    expect(await post('/invoices', invoice)).toMatchObject({ status: 201, body: { dueAt: null } });
+    expect(await post('/circle/buy-session', { amount: 5, currency: null })).toMatchObject({
+      status: 200,
+      body: { currency: 'USDC' },
+    });
+  });
+
+  test('in required fields, which are missed', async () => {
+    const reply = await post('/agent/transfer', { to: null, amount: null, currency: null });
+    expect(reply).toMatchObject({ status: 400, body: { detail: 'to is required.' } });
+    expect(reply.body.errors).toEqual(['to', 'amount', 'currency'].map((path) => ({ path, message: 'is required' })));
+  });
+
+  test('where no body is needed', async () => {
+    expect((await post('/circle/wallet', null)).status).toBe(200);
+  });
+
+  test('and under one Idempotency-Key null and left out are one request', async () => {
+    const pay = (more: object) =>
+      post('/agent/transfer', { to: bob.handle, amount: 1, currency: 'USDC', ...more }, 'null and absent');
+    const first = await pay({ description: null });
+    expect(first.status).toBe(200);
+    expect((await pay({})).body).toEqual(first.body);
+    expect((await pay({ description: 'x' })).status).toBe(422);
+  });
+
+  test('but with PATCH it clears a field, and a name cannot be cleared', async () => {
+    const patch = (body: object) => service.client.request('PATCH', '/account', { key: bob.key, body });
+    expect(await patch({ shippingAddress: 'Bob, 1 Main St, 94105 San Francisco, US' })).toMatchObject({ status: 200 });
+    expect(await patch({ shippingAddress: null })).toMatchObject({ status: 200, body: { shippingAddress: null } });
+    expect(await patch({ name: null })).toMatchObject({ status: 400, body: { errors: [{ path: 'name' }] } });
+  });
+});
+
 describe('amounts are numbers or decimal text', () => {
   test.each([10, '10', '10.00'])('a transfer of %j', async (amount) => {
     const reply = await post('/agent/transfer', { to: bob.handle, amount, currency: 'USDC' });
