@@ -127,3 +127,83 @@ describe('amounts are numbers or decimal text', () => {
     expect((await post('/swap/execute', { ...body, amount: '1.51' }, 'of before')).status).toBe(422);
   });
 });
+
+describe('a trailing slash', () => {
+  test.each([
+    ['GET', '/circle/balance/'],
+    ['GET', '/circle/transfers/?limit=1'],
+    ['GET', '/invoices/'],
+    ['GET', '/nano/'],
+  ])('%s %s', async (method, path) => {
+    const reply = await service.client.request(method, path, { key: ada.key });
+    const plain = await service.client.request(method, path.replace(/\/(?=\?|$)/, ''), { key: ada.key });
+    expect([reply.status, reply.body]).toEqual([200, plain.body]);
+  });
+
+  test('is not part of an id, and two of them are another address', async () => {
+    const { body } = await post('/invoices/', { toHandle: bob.handle, amount: 1, currency: 'USDC', description: 'x' });
+    expect((await service.client.get(`/invoices/${body.id}/`, ada.key)).body).toEqual(body);
+    expect((await service.client.request('DELETE', '/webhooks/', { key: ada.key })).status).toBe(405);
+    for (const path of ['/circle/balance//', '/', '//']) {
+      expect((await service.client.get(path, ada.key)).status).toBe(404);
+    }
+  });
+
+  test('a paid call asks for the same price, for the same resource', async () => {
+    const query = `amount=5&currency=USDC&action=transfer`;
+    const [slash, plain] = [
+      await service.client.get(`/nano/quote/?${query}`),
+      await service.client.get(`/nano/quote?${query}`),
+    ];
+    expect([slash.status, slash.body]).toEqual([402, plain.body]);
+  });
+
+  test('needs the same key', async () => {
+    expect((await service.client.get('/circle/balance/')).status).toBe(401);
+  });
+});
+
+describe('a JSON object', () => {
+  const send = (headers: Record<string, string>, body: string) =>
+    fetch(`${service.url}/api/circle/buy-session`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${ada.key}`, ...headers },
+      // As bytes, so that nothing adds a Content-Type.
+      body: new TextEncoder().encode(body),
+    });
+
+  test.each([
+    {},
+    { 'content-type': 'application/x-www-form-urlencoded' },
+    { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8' },
+    { 'content-type': 'application/vnd.paywright+json' },
+    { 'content-type': 'application/json; charset=utf-8' },
+    { 'content-type': 'APPLICATION/JSON' },
+  ])('with %j is read', async (headers) => {
+    const response = await send(headers, ' {"amount": 5}');
+    expect([response.status, ((await response.json()) as { amount: number }).amount]).toEqual([200, 5]);
+  });
+
+  test.each([
+    [{}, 'amount=5'],
+    [{}, '[5]'],
+    [{ 'content-type': 'text/plain' }, '{"amount": 5}'],
+    [{ 'content-type': 'multipart/form-data; boundary=x' }, '{"amount": 5}'],
+    [{ 'content-type': 'application/octet-stream' }, '{"amount": 5}'],
+    [{ 'content-type': 'application/x-www-form-urlencodedx' }, '{"amount": 5}'],
+  ])('%j %s is not one', async (headers, body) => {
+    const response = await send(headers as Record<string, string>, body);
+    const problem = (await response.json()) as { code: string; detail: string };
+    expect([response.status, problem.code]).toEqual([415, 'unsupported_media_type']);
+    expect(problem.detail).toContain('"Content-Type: application/json"');
+  });
+
+  test('where no body is needed, an empty form is none', async () => {
+    const response = await fetch(`${service.url}/api/circle/wallet`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${ada.key}`, 'content-type': 'application/x-www-form-urlencoded' },
+      body: '',
+    });
+    expect(response.status).toBe(200);
+  });
+});
