@@ -16,7 +16,9 @@ interface Input {
   readonly good: unknown;
 }
 
-const inputs: Input[] = declaredRoutes().flatMap(({ spec }) =>
+const routes = declaredRoutes();
+
+const inputs: Input[] = routes.flatMap(({ spec }) =>
   (['body', 'query', 'params'] as const).flatMap((part) => {
     const schema = spec[part];
     return schema === undefined
@@ -122,4 +124,15 @@ describe('whatever is wrong with a request is said in our words', () => {
     }
     expect(refused).toBeGreaterThan(10);
   });
+});
+
+test('what is not found is named, by one code for each kind of thing', () => {
+  const missing = routes.flatMap(({ spec }) => (spec.errors ?? []).filter(({ status }) => status === 404));
+  const byCode = new Map(missing.map((kind) => [kind.code, kind]));
+  // Shops branch on this one, and it tells nothing apart that another code names.
+  const others = [...byCode.keys()].filter((code) => !code.endsWith('_not_found') && code !== 'credential_unknown');
+  expect(others).toEqual([]);
+  for (const kind of missing) expect(byCode.get(kind.code)).toBe(kind);
+  const titles = [...byCode.values()].map(({ title }) => title);
+  expect(new Set(titles).size).toBe(titles.length);
 });
