@@ -4,7 +4,7 @@ import type { Network, Networks } from '../chains/network.ts';
 import type { SilentChains } from '../chains/silent-chains.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
-import { amountOrRefuse } from '../http/amount-field.ts';
+import { amountField, amountOrRefuse, type GivenAmount } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { findRefusal } from '../http/find-refusal.ts';
 import type { Once } from '../http/idempotency.ts';
@@ -56,15 +56,15 @@ function transferRoute(parts: BridgeRouteParts): Route {
       tag: 'Cross-chain',
       summary: 'Move your USDC to another chain',
       description:
-        'The money leaves your balance on the one chain at once, is burnt there and minted on the other, and is then in your balance there. The network gas of both ends is taken from the amount: GET /cross-chain/chains quotes it. If it cannot be burnt, the whole amount comes back; once it is burnt it always arrives, however long that takes. A wallet on the destination is made if you have none. Send an Idempotency-Key: after a lost connection the same request never moves it twice.',
+        'The money leaves your balance on the one chain at once, is burnt there and minted on the other, and is then in your balance there. The network gas of both ends is taken from the amount: GET /cross-chain/chains quotes it. If it cannot be burnt, the whole amount comes back; once it is burnt it always arrives, however long that takes. A wallet on the destination is made if you have none. Amounts are answered as decimal text. Send an Idempotency-Key: after a lost connection the same request never moves it twice.',
       auth: 'key',
       scope: 'pay',
       body: z.strictObject({
         from: chainField,
         to: chainField,
-        amount: z.string().meta({ description: 'Decimal text, more than 0, with at most 6 decimals.' }),
-        maxGasFee: z.string().optional().meta({
-          description: 'Decimal text. The transfer is refused if its gas costs more than this now.',
+        amount: amountField,
+        maxGasFee: amountField.optional().meta({
+          description: 'A number or decimal text. The transfer is refused if its gas costs more than this now.',
         }),
       }),
       examples: { body: { from: fromChain, to: toChain, amount } },
@@ -174,8 +174,8 @@ async function gasOrRefuse(gasCosts: GasCosts, { from, to, taken, mostGas }: Ask
 }
 
 /** A limit of 0 is one, and only an amount has to be more. */
-function feeOrRefuse(text: string): Amount {
-  return text === '0' ? amountOf('USDC', 0n) : amountOrRefuse('USDC', text, 'maxGasFee');
+function feeOrRefuse(limit: GivenAmount): Amount {
+  return limit.toJSON() === 0 ? amountOf('USDC', 0n) : amountOrRefuse('USDC', limit, 'maxGasFee');
 }
 
 export function reachable(networks: Networks, id: ChainId): Network {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { chains } from '../chains/chains.ts';
 import { dailyCapErrors } from '../daily-caps/errors.ts';
-import { amountOrRefuse, currency } from '../http/amount-field.ts';
+import { amountField, amountOrRefuse, currency } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { page, pageQuery } from '../http/paging.ts';
@@ -38,7 +38,9 @@ function createRoute(parts: FundingParts): Route {
       auth: 'key',
       scope: 'pay',
       body: z.strictObject({
-        amount: z.number().meta({ description: `From 1 to ${maximum}, with at most 6 decimals.` }),
+        amount: amountField.meta({
+          description: `A number or decimal text from 1 to ${maximum}, with at most 6 decimals.`,
+        }),
         currency: currency.default('USDC'),
       }),
       examples: { body: { amount: 25, currency: 'USDC' } },

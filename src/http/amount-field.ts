@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { coins } from '../chains/coins.ts';
-import { type Amount, toDecimalText, toJsonNumber } from '../money/amount.ts';
+import { type Amount, expandExponent, toDecimalText, toJsonNumber } from '../money/amount.ts';
 import type { Asset } from '../money/asset.ts';
-import { amountFromNumber, amountFromText, type ParsedAmount } from '../money/parse-amount.ts';
+import { amountFromNumber, amountFromText, shortestDecimal } from '../money/parse-amount.ts';
 import { httpErrors } from './errors.ts';
 
 /** The currencies that people send one another. */
@@ -27,25 +27,37 @@ export function toFigure(amount: Amount): number | string {
   return isCurrency(amount.asset) ? toJsonNumber(amount) : toDecimalText(amount);
 }
 
-/** A JSON number in a body. How many decimals it may have depends on the currency, so it is read together with that. */
-export const amountNumber = z.number().meta({ description: 'More than 0, with at most 6 decimals.' });
+/** An amount as a request gives it: 50, "50" and "50.00" are the same one. */
+export class GivenAmount {
+  readonly given: number | string;
 
-/** In a body that may name a coin. */
-export const holdingAmount = z.union([z.number(), z.string()], { error: 'must be a number or decimal text' });
+  constructor(given: number | string) {
+    this.given = given;
+  }
 
-/** Of a coin as a number or as text, of a currency as a number. */
-export function holdingAmountOrRefuse(asset: Holding, value: number | string): Amount {
-  if (isCurrency(asset) && typeof value === 'string') throw refused('must be a number');
-  return amountOrRefuse(asset, value);
+  /**
+   * One form for all spellings, by which a request that is sent again is recognised: a number where one is exact, otherwise the shortest
+   * decimal text. What is no amount stays as it is, and is refused by whoever reads it.
+   */
+  toJSON(): number | string {
+    const text = shortestDecimal(typeof this.given === 'number' ? expandExponent(String(this.given)) : this.given);
+    if (text === undefined) return this.given;
+    return expandExponent(String(Number(text))) === text ? Number(text) : text;
+  }
 }
 
-export function amountOrRefuse(asset: Asset, value: number | string, path = 'amount'): Amount {
-  const parsed: ParsedAmount =
-    typeof value === 'number' ? amountFromNumber(asset, value) : amountFromText(asset, value);
+/**
+ * A JSON number or decimal text, in a body or a query. How many decimals it may have depends on the currency, so it is read together
+ * with that, by `amountOrRefuse`.
+ */
+export const amountField = z
+  .union([z.number(), z.string()], { error: 'must be a number such as 12.5, or the same as text' })
+  .transform((given) => new GivenAmount(given))
+  .meta({ description: 'A number or decimal text, more than 0, with at most 6 decimals.' });
+
+export function amountOrRefuse(asset: Asset, value: GivenAmount | number | string, path = 'amount'): Amount {
+  const given = value instanceof GivenAmount ? value.given : value;
+  const parsed = typeof given === 'number' ? amountFromNumber(asset, given) : amountFromText(asset, given);
   if (parsed.ok) return parsed.amount;
-  throw refused(parsed.message, path);
-}
-
-function refused(message: string, path = 'amount') {
-  return httpErrors.invalid_request(`${path} ${message}.`, { errors: [{ path, message }] });
+  throw httpErrors.invalid_request(`${path} ${parsed.message}.`, { errors: [{ path, message: parsed.message }] });
 }

@@ -35,7 +35,7 @@ export const httpErrors = defineErrors({
   unsupported_media_type: {
     status: 415,
     title: 'Unsupported media type',
-    detail: 'Send JSON with the header "Content-Type: application/json".',
+    detail: 'The body is not sent as JSON. Send JSON with the header "Content-Type: application/json".',
   },
   idempotency_mismatch: {
     status: 422,

@@ -70,7 +70,8 @@ export function buildOpenApi(
     info: {
       title: 'Paywright',
       version: interfaceVersion,
-      description: 'Stablecoin payments for AI agents and the people who own them.',
+      description:
+        'Stablecoin payments for AI agents and the people who own them. In a request body, null counts as left out, except with PATCH, where it clears a field.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: `${publicUrl}/api` }],

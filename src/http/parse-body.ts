@@ -19,6 +19,20 @@ export function parseJsonBody(bytes: Buffer): unknown {
   return value;
 }
 
+/** What curl -d says when it is told nothing else. */
+const formType = /^application\/x-www-form-urlencoded(?:\s*;|$)/i;
+
+/**
+ * A body that is not said to be JSON. A JSON object that came without a Content-Type, or with the one of curl -d, can only be meant as one.
+ * docs/decisions/0050-an-open-door.md says why that is harmless, and why text/plain and multipart stay refused.
+ */
+export function parseUnnamedBody(bytes: Buffer, type: string | undefined): unknown {
+  const mayBeJson = type === undefined || type === '' || formType.test(type);
+  if (mayBeJson && bytes.length === 0) return undefined;
+  if (!mayBeJson || !/^\s*\{/.test(bytes.toString('latin1', 0, 1_000))) throw httpErrors.unsupported_media_type();
+  return parseJsonBody(bytes);
+}
+
 function decode(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw httpErrors.invalid_request('The body is not valid UTF-8.');
   return bytes.toString('utf8');

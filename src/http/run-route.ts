@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Secrets } from '../secrets.ts';
+import { GivenAmount } from './amount-field.ts';
 import { clientAddress } from './client-address.ts';
 import type { IdempotencyClaim, ReceivedRequest, RequestCount, Route } from './define-route.ts';
 import { httpErrors } from './errors.ts';
@@ -10,6 +11,7 @@ import { refuseUnstorableText } from './parse-body.ts';
 import { parseQuery } from './parse-query.ts';
 import { refuseNarrowKey } from './require-scope.ts';
 import { validate } from './validate.ts';
+import { withoutNulls } from './without-nulls.ts';
 
 /** With which requests that may be sent again are recognised. */
 export type RequestHashes = Pick<Secrets, 'hash' | 'hashes'>;
@@ -59,7 +61,8 @@ export async function runRoute(
 }
 
 function readRequest(spec: Route['spec'], request: FastifyRequest, secrets: RequestHashes) {
-  const body = validate('body', spec.body, request.body);
+  const given = spec.method === 'PATCH' ? request.body : withoutNulls(spec.body, request.body);
+  const body = validate('body', spec.body, given);
   return {
     body,
     query: spec.query && validate('query', spec.query, parseQuery(request.url)),
@@ -98,14 +101,25 @@ function readClaim(
   if (typeof key !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(key)) {
     throw httpErrors.invalid_request('Idempotency-Key must be 1 to 255 printable ASCII characters.');
   }
-  const content = JSON.stringify([routeId, request.params, body]);
+  const asked = [routeId, request.params, body];
+  const content = JSON.stringify(asked);
   return {
     key,
     requestHash: secrets.hash('requests', content),
-    // Before there was a key, and with a secret that another one has replaced. Neither is kept for longer than the Idempotency-Key.
+    // Before there was a key, with a secret that another one has replaced, and when amounts counted as they were spelt. None is kept for
+    // longer than the Idempotency-Key.
     formerHashes: () => [
       ...secrets.hashes('requests', content).slice(1),
-      createHash('sha256').update(content).digest(),
+      ...[...new Set([content, JSON.stringify(asked, amountsAsGiven)])].flatMap((text) => [
+        ...(text === content ? [] : secrets.hashes('requests', text)),
+        createHash('sha256').update(text).digest(),
+      ]),
     ],
   };
+}
+
+/** A replacer for JSON.stringify: by the time that it is called, an amount has been given its one form. */
+function amountsAsGiven(this: Record<string, unknown>, name: string, value: unknown): unknown {
+  const held = this[name];
+  return held instanceof GivenAmount ? held.given : value;
 }

@@ -11,7 +11,7 @@ import { httpErrors } from './errors.ts';
 import { createEventStreams, type EventStreams } from './event-streams.ts';
 import { headersFor, preflightHeaders } from './headers.ts';
 import { createLongAnswers, type LongAnswerLimits, type LongAnswers } from './long-answers.ts';
-import { parseJsonBody } from './parse-body.ts';
+import { parseJsonBody, parseUnnamedBody } from './parse-body.ts';
 import type { Problem } from './problem.ts';
 import { type RequestHashes, runRoute } from './run-route.ts';
 import { sendProblem, toProblem } from './send-problem.ts';
@@ -73,6 +73,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     forceCloseConnections: 'idle',
     // Asking for every request would be for nothing when nobody is trusted.
     trustProxy: trustsAnybody(config.trustedProxies) && ((address) => isTrusted(config.trustedProxies, address)),
+    rewriteUrl: ({ url = '/' }) => withoutTrailingSlash(url),
     // The query is read where its errors can be answered.
     routerOptions: { querystringParser: () => ({}), maxParamLength: 500 },
     // Routes check what they are given themselves; without these Fastify loads compilers for schemas that nobody hands it.
@@ -84,14 +85,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   });
 
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
-    request.bytes = bytes as Buffer;
-    try {
-      done(null, parseJsonBody(bytes as Buffer));
-    } catch (error) {
-      done(error as Error);
-    }
-  });
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, readWith(parseJsonBody));
   app.decorateRequest('caller', undefined);
   app.decorateRequest('bytes', undefined);
   app.decorateRequest('refusedWith', undefined);
@@ -149,6 +143,8 @@ function registerApi(
 ): void {
   const { routes, secrets } = options;
   api.addHook('onRequest', createApiDoor(options));
+  api.addContentTypeParser(/^application\/[\w.-]+\+json(?:;|$)/i, { parseAs: 'buffer' }, readWith(parseJsonBody));
+  api.addContentTypeParser('*', { parseAs: 'buffer' }, readWith(parseUnnamedBody));
 
   api.setNotFoundHandler(() => {
     throw httpErrors.not_found('There is no such operation; GET /api/openapi.json lists them all.');
@@ -166,6 +162,22 @@ function registerApi(
     }
     refuseOtherMethods(api, path, group);
   }
+}
+
+function readWith(parse: (bytes: Buffer, type: string | undefined) => unknown) {
+  return (request: FastifyRequest, bytes: string | Buffer, done: (error: Error | null, body?: unknown) => void) => {
+    request.bytes = bytes as Buffer;
+    try {
+      done(null, parse(request.bytes, request.headers['content-type']));
+    } catch (error) {
+      done(error as Error);
+    }
+  };
+}
+
+/** Of the API alone: a page may link to what lies beside it. A signature is checked over the address as it was sent. */
+function withoutTrailingSlash(url: string): string {
+  return url.startsWith(`${apiPrefix}/`) ? url.replace(/^([^?]*[^/?])\/(?=\?|$)/, '$1') : url;
 }
 
 /** An address that exists answers a method it does not have with 405, and OPTIONS with what it has. */

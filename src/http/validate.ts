@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { httpErrors } from './errors.ts';
+import { plainIssue } from './plain-issue.ts';
 import type { FieldError, Problem } from './problem.ts';
 
 type Part = 'body' | 'query' | 'params';
@@ -10,7 +11,7 @@ const longestText = 200;
 /** Checks one part of a request against its schema; what comes back has the schema's output type and nothing more. */
 export function validate(part: Part, schema: z.ZodType | undefined, value: unknown): unknown {
   if (schema === undefined) return part === 'body' ? refuseUnasked(value) : undefined;
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: plainIssue });
   if (result.success) return result.data;
   throw invalid(part, value, result.error.issues);
 }
@@ -26,33 +27,37 @@ function invalid(part: Part, value: unknown, issues: readonly z.core.$ZodIssue[]
   if (part === 'body' && value === undefined) {
     return httpErrors.invalid_request('This operation needs a JSON body; send "Content-Type: application/json".');
   }
-  const errors = issues.flatMap(toFieldErrors).slice(0, mostErrors);
+  const errors = issues.flatMap((issue) => toFieldErrors(value, issue)).slice(0, mostErrors);
   const [first] = errors;
   const detail = first === undefined ? undefined : `${first.path || `The ${part}`} ${first.message}.`;
   return httpErrors.invalid_request(detail, { errors });
 }
 
-function toFieldErrors(issue: z.core.$ZodIssue): FieldError[] {
-  const path = short(issue.path.join('.'));
+function toFieldErrors(value: unknown, issue: z.core.$ZodIssue): FieldError[] {
+  const at = (path: readonly PropertyKey[]) => short(path.map(String).join('.'));
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({
-      path: short([...issue.path, key].join('.')),
-      message: 'is not a field of this operation',
-    }));
+    return issue.keys.map((key) => ({ path: at([...issue.path, key]), message: 'is not a field of this operation' }));
   }
-  return [{ path, message: short(plainMessage(issue)) }];
+  if (issue.code !== 'custom' && valueAt(value, issue.path) === undefined) {
+    return [{ path: at(issue.path), message: 'is required' }];
+  }
+  const meant = issue.code === 'invalid_union' ? meantOption(issue) : undefined;
+  if (meant !== undefined) {
+    return meant.flatMap((inner) => toFieldErrors(value, { ...inner, path: [...issue.path, ...inner.path] }));
+  }
+  return [{ path: at(issue.path), message: short(issue.message) }];
 }
 
-function plainMessage(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_type') {
-    if (issue.message.endsWith('received undefined')) return 'is required';
-    return `must be ${article(issue.expected)}`;
-  }
-  return issue.message.replace(/^Invalid input: expected/, 'must be').replace(/^Invalid option: expected/, 'must be');
+/** An object that fits one option except for a field inside is told about that field, and not that it is no text. */
+function meantOption({ errors }: z.core.$ZodIssueInvalidUnion): readonly z.core.$ZodIssue[] | undefined {
+  const near = errors.filter((issues) =>
+    issues.every((issue) => issue.code !== 'invalid_type' || issue.path.length > 0),
+  );
+  return near.length === 1 ? near[0] : undefined;
 }
 
-function article(type: string): string {
-  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce((inner, key) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[key], value);
 }
 
 function short(text: string): string {

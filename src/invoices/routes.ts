@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { email, handle, visibleText } from '../accounts/fields.ts';
 import { dailyCapErrors } from '../daily-caps/errors.ts';
-import { amountNumber, amountOrRefuse, currency } from '../http/amount-field.ts';
+import { amountField, amountOrRefuse, currency } from '../http/amount-field.ts';
 import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
+import { momentField, momentForms } from '../http/moment-field.ts';
 import { page, pageQuery } from '../http/paging.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { fromTypeId } from '../typeid.ts';
@@ -20,12 +21,6 @@ import { invoiceStatuses } from './states.ts';
 export function invoiceRoutes(parts: InvoiceParts): Route[] {
   return [createRoute(parts), listRoute(parts), findRoute(parts), payRoute(parts), cancelRoute(parts)];
 }
-
-/** A moment says its time zone, else two sides could read two moments. Years beyond 9999 have no ISO 8601 text. */
-const moment = z.iso
-  .datetime({ offset: true, error: 'must be a date and time with its zone, such as 2027-01-31T12:00:00Z' })
-  .transform((text) => new Date(text))
-  .refine((date) => date.getUTCFullYear() <= 9999, 'must be before the year 10000');
 
 const params = z.strictObject({ id: z.string().max(64) });
 const examples = { params: { id: exampleInvoice.id } };
@@ -45,10 +40,10 @@ function createRoute(parts: InvoiceParts): Route {
       body: z.strictObject({
         toHandle: handle.optional(),
         toEmail: email.optional(),
-        amount: amountNumber,
+        amount: amountField,
         currency,
         description: visibleText(500).meta({ description: 'What it is for. Shown to both sides and on the page.' }),
-        dueAt: moment.optional().meta({ description: 'In the future, with its time zone.' }),
+        dueAt: momentField.optional().meta({ description: `In the future. ${momentForms}` }),
       }),
       examples: {
         body: {

@@ -72,7 +72,7 @@ describe('decimal text', () => {
     );
   });
 
-  it.each(['', ' 1', '1 ', '+1', '-1', '1e3', '1.', '.5', '0x10', '1,5', '1_000', '٣', '9'.repeat(401)])(
+  it.each(['', ' 1', '1 ', '+1', '-1', '1e3', '1.', '.', '..5', ' .5', '0x10', 'Infinity', 'NaN', '1,5', '1_000', '٣', '9'.repeat(401)])(
     'refuses %j',
     (text) => {
       expect(amountFromText('USDC', text)).toMatchObject({ ok: false, fault: 'not_an_amount' });
@@ -81,6 +81,8 @@ describe('decimal text', () => {
 
   it('lets trailing zeros pass that say nothing', () => {
     expect(amountFromText('USDC', '007.0')).toEqual({ ok: true, amount: amountOf('USDC', 7_000_000n) });
+    expect(amountFromText('USDC', '.5')).toEqual({ ok: true, amount: amountOf('USDC', 500_000n) });
+    expect(amountFromText('USDC', '.0')).toMatchObject({ fault: 'not_positive' });
     expect(amountFromText('USDC', '0.000')).toMatchObject({ fault: 'not_positive' });
     expect(amountFromText('USDC', '9'.repeat(400))).toMatchObject({ fault: 'too_large' });
     expect(amountFromText('USDC', '1.50000000')).toEqual({ ok: true, amount: amountOf('USDC', 1_500_000n) });

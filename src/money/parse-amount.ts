@@ -20,12 +20,11 @@ export function amountFromNumber(asset: Asset, value: number): ParsedAmount {
   return amountFromText(asset, expandExponent(String(value)));
 }
 
-/** Plain decimal text such as "12.5": digits with at most one point, no sign, exponent or space. */
+/** Plain decimal text such as "12.5" or ".5": digits with at most one point, no sign, exponent or space. */
 export function amountFromText(asset: Asset, text: string): ParsedAmount {
-  // The longest that a double can spell is shorter; what is longer is not worth reading.
-  const match = text.length > 400 ? null : /^0*(\d+)(?:\.(\d+?)0*)?$/.exec(text);
-  if (match === null) return refuse('not_an_amount', 'must be a decimal number such as 12.5');
-  const [, whole = '', fraction = ''] = match;
+  const digits = readDigits(text);
+  if (digits === undefined) return refuse('not_an_amount', 'must be a decimal number such as 12.5');
+  const { whole, fraction } = digits;
   const decimals = decimalsOf[asset];
   if (fraction.length > decimals) {
     return refuse('too_many_decimals', `must have at most ${decimals} decimals, which is all that ${asset} has`);
@@ -34,6 +33,21 @@ export function amountFromText(asset: Asset, text: string): ParsedAmount {
   if (atomic === 0n) return refuse('not_positive', 'must be more than 0');
   if (atomic > mostTokens * 10n ** BigInt(decimals)) return refuse('too_large', `must be at most ${mostTokens}`);
   return { ok: true, amount: amountOf(asset, atomic) };
+}
+
+/** The shortest text of the same number: "50" for "050.00", "0.5" for ".5". Undefined when it is no plain decimal text. */
+export function shortestDecimal(text: string): string | undefined {
+  const digits = readDigits(text);
+  return digits && `${digits.whole}${digits.fraction === '' ? '' : `.${digits.fraction}`}`;
+}
+
+/** Without the zeros that say nothing. */
+function readDigits(text: string): { readonly whole: string; readonly fraction: string } | undefined {
+  // The longest that a double can spell is shorter; what is longer is not worth reading.
+  const match = text.length > 400 ? null : /^(?=\.?\d)0*(\d*)(?:\.(\d+))?$/.exec(text);
+  if (match === null) return undefined;
+  const [, whole = '', fraction = ''] = match;
+  return { whole: whole || '0', fraction: fraction.replace(/0+$/, '') };
 }
 
 function refuse(fault: AmountFault, message: string): ParsedAmount {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { shippingAddress, visibleText } from '../accounts/fields.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import { dailyCapErrors } from '../daily-caps/errors.ts';
-import { amountNumber, amountOrRefuse, currency } from '../http/amount-field.ts';
+import { amountField, amountOrRefuse, currency } from '../http/amount-field.ts';
 import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import type { Once } from '../http/idempotency.ts';
@@ -55,9 +55,9 @@ const body = z.strictObject({
     .max(100, 'must be from 1 to 100')
     .optional()
     .meta({ description: 'How many of it; 1 when left out.' }),
-  amount: amountNumber.meta({
+  amount: amountField.meta({
     description:
-      'The most that may be charged, with shipping and tax, without our fee. What the shop asks is what is charged.',
+      'A number or decimal text: the most that may be charged, with shipping and tax, without our fee. What the shop asks is what is charged.',
   }),
   paymentMethod: z.enum(['usdc', 'eurc'], { error: 'must be "usdc" or "eurc"' }),
   shippingAddress: z.union([shippingAddress, addressParts]).optional().meta({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { visibleText } from '../accounts/fields.ts';
 import type { Queryable } from '../db/database.ts';
-import { amountNumber, amountOrRefuse } from '../http/amount-field.ts';
+import { amountField, amountOrRefuse } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
@@ -127,7 +127,9 @@ function refundRoute({ db, once, ledger }: SaleParts): Route {
       params,
       body: z
         .strictObject({
-          amount: amountNumber.optional().meta({ description: 'All that is left when left out.' }),
+          amount: amountField
+            .optional()
+            .meta({ description: 'A number or decimal text. All that is left when left out.' }),
           reason: visibleText(200).optional().meta({ description: 'Shown to the buyer.' }),
         })
         .optional(),

@@ -27,7 +27,7 @@ export interface OwnCallParts {
 export async function callOwn(parts: OwnCallParts, buying: Buying): Promise<PayAnswer> {
   const { caller, ip, idempotency, request, maximum } = buying;
   const url = new URL(request.url);
-  const call = calls.find(({ path }) => `/api${path}` === url.pathname);
+  const call = calls.find(({ path }) => `/api${path}` === url.pathname.replace(/\/$/, ''));
   if (call === undefined || request.method !== 'GET') {
     throw purchaseErrors.seller_url_refused('This is our own address, and nothing is sold there: call it yourself.');
   }

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { amountNumber } from '../http/amount-field.ts';
+import { amountField, amountOrRefuse } from '../http/amount-field.ts';
 import type { Caller, IdempotencyClaim } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import type { Amount } from '../money/amount.ts';
-import { amountFromNumber } from '../money/parse-amount.ts';
 import { methods, type SellerRequest } from './ask-seller.ts';
 import { isForSellers } from './seller-headers.ts';
 
@@ -24,8 +23,9 @@ export const payBody = z.strictObject({
     .meta({
       description: `For the seller, at most ${limits.headers}. Nothing of your request to us is passed on by itself. Allowed are the usual ones about content (Accept, Content-Type, Range, If-None-Match, …), Authorization, keys and versions (names that end in -Key, -Token or -Version), and names that begin with X- and say nothing of addresses, proxies, users or methods.`,
     }),
-  maxAmount: amountNumber.meta({
-    description: 'The most that may be paid, in USDC. If the seller asks for more, nothing is paid.',
+  maxAmount: amountField.meta({
+    description:
+      'The most that may be paid, in USDC, as a number or decimal text. If the seller asks for more, nothing is paid.',
   }),
 });
 export type PayBody = z.output<typeof payBody>;
@@ -55,9 +55,7 @@ export function readRequest({ url, method, headers, body }: PayBody): SellerRequ
 }
 
 export function readMaximum({ maxAmount }: PayBody): Amount {
-  const parsed = amountFromNumber('USDC', maxAmount);
-  if (parsed.ok) return parsed.amount;
-  throw refused('maxAmount', parsed.message);
+  return amountOrRefuse('USDC', maxAmount, 'maxAmount');
 }
 
 /** In lower case, so that none of them comes twice. */

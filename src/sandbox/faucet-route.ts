@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { withdrawalAddress } from '../accounts/fields.ts';
 import { chainIds } from '../chains/chains.ts';
-import { amountOrRefuse } from '../http/amount-field.ts';
+import { amountField, amountOrRefuse, figure } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import type { Asset } from '../money/asset.ts';
@@ -14,7 +14,9 @@ const address = withdrawalAddress.meta({
 });
 const chain = z.enum(chainIds, { error: `must be one of ${chainIds.join(', ')}` });
 const currency = z.enum(faucetCurrencies, { error: `must be one of ${faucetCurrencies.join(', ')}` });
-const amount = z.number().meta({ description: 'More than 0, with at most as many decimals as the currency has.' });
+const amount = amountField.meta({
+  description: 'A number or decimal text, more than 0, with at most as many decimals as the currency has.',
+});
 
 export function faucetRoute(faucet: Faucet): Route {
   return defineRoute(
@@ -40,7 +42,7 @@ export function faucetRoute(faucet: Faucet): Route {
       returns: {
         200: {
           description: 'It is on the chain',
-          schema: z.object({ txHash: z.string(), address: z.string(), chain, currency, amount: z.number() }),
+          schema: z.object({ txHash: z.string(), address: z.string(), chain, currency, amount: figure }),
           example: {
             txHash: '0x5a1f0b5d8c1f4f2e7b7f4e4f4b8c9f2a6d3e1c0b9a8f7e6d5c4b3a291807f6e5',
             address: '0x90F79bf6EB2c4f870365E785982E1f101E93b906',
@@ -67,7 +69,7 @@ export function faucetRoute(faucet: Faucet): Route {
         to: body.address,
         atomic: money.atomic,
       });
-      return ok({ txHash, ...body });
+      return ok({ txHash, ...body, amount: body.amount.toJSON() });
     },
   );
 }

@@ -3,7 +3,7 @@ import type { Hex } from 'viem';
 import { z } from 'zod';
 import { homeChain } from '../chains/chains.ts';
 import type { Database } from '../db/database.ts';
-import { figure, holding, holdingAmount, holdingAmountOrRefuse, toFigure } from '../http/amount-field.ts';
+import { amountField, amountOrRefuse, figure, holding, toFigure } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { claimKey } from '../ledger/kept-answers.ts';
@@ -33,7 +33,9 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       auth: 'key',
       scope: 'pay',
       body: z.strictObject({
-        amount: holdingAmount.meta({ description: 'A number. For ETH, MATIC and DAI also decimal text.' }),
+        amount: amountField.meta({
+          description: 'A number or decimal text, with at most as many decimals as the currency has.',
+        }),
         currency: holding.default('USDC'),
       }),
       examples: { body: { amount: 100, currency: 'USDC' } },
@@ -53,7 +55,7 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       errors: [httpErrors.unavailable],
     },
     async ({ caller: { accountId }, body, idempotency, requestId }) => {
-      const amount = holdingAmountOrRefuse(body.currency, body.amount);
+      const amount = amountOrRefuse(body.currency, body.amount);
       const asset = asToken(amount.asset);
       const id = `fund ${accountId} ${idempotency?.key ?? requestId}`;
       const earlier = await chains.faucet.find(id);

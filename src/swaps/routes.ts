@@ -3,7 +3,7 @@ import { homeChain } from '../chains/chains.ts';
 import type { SilentChains } from '../chains/silent-chains.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
-import { amountOrRefuse } from '../http/amount-field.ts';
+import { amountField, amountOrRefuse } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
@@ -51,9 +51,11 @@ export function swapRoutes(parts: SwapRouteParts): Route[] {
 
 /** Read as text, so that what is none of ours is told by a code of its own. */
 const token = z.string().meta({ description: `One of ${swapTokens.join(', ')}.`, enum: [...swapTokens] });
-const amount = z.string().meta({
-  description: 'Decimal text, more than 0: at most 6 decimals for USDC, 18 for the others.',
+const amount = amountField.meta({
+  description:
+    'A number or decimal text, more than 0: at most 6 decimals for USDC, 18 for the others. Text keeps all 18, a number does not.',
 });
+const answeredAsText = 'Amounts are answered as decimal text, because a JSON number cannot hold 18 decimals.';
 const wanted = z.strictObject({ from: token, to: token, amount });
 
 const refusals = [
@@ -64,10 +66,10 @@ const refusals = [
   swapErrors.price_impact_too_high,
 ];
 
-async function readTerms(parts: QuoteParts, { from, to, amount: text }: z.output<typeof wanted>): Promise<SwapTerms> {
+async function readTerms(parts: QuoteParts, { from, to, amount: given }: z.output<typeof wanted>): Promise<SwapTerms> {
   const [sold, bought] = [requireToken('from', from), requireToken('to', to)];
   if (sold === bought) throw swapErrors.same_token();
-  return quoteSwap(parts, amountOrRefuse(sold, text), bought);
+  return quoteSwap(parts, amountOrRefuse(sold, given), bought);
 }
 
 function requireToken(path: string, text: string): SwapToken {
@@ -106,7 +108,7 @@ function quoteRoute(parts: SwapRouteParts): Route {
       path: '/swap/quote',
       tag: 'Swaps',
       summary: 'What a swap would come to now',
-      description: 'Asked of the market on the chain at this moment, over the way that pays most. It binds nobody.',
+      description: `Asked of the market on the chain at this moment, over the way that pays most. It binds nobody. ${answeredAsText}`,
       auth: 'key',
       scope: 'read',
       query: wanted,
@@ -128,8 +130,7 @@ function executeRoute(parts: SwapRouteParts): Route {
       path: '/swap/execute',
       tag: 'Swaps',
       summary: 'Swap one token for another',
-      description:
-        'The amount leaves your balance at once and is swapped on Polygon; follow it at `/swap/{txId}`. You get exactly what the chain pays out, at least amountOutMin: 99 % of what the market said when the swap was accepted. If the price moves further, or it cannot be swapped in time, the amount comes back, the fee of 0.5 % too. The fee pays for the gas: an amount is refused whose fee does not cover it, and gasFeeIfFailed is kept of it when the price moved after the swap was begun. Send an Idempotency-Key: after a lost connection the same request never swaps twice.',
+      description: `The amount leaves your balance at once and is swapped on Polygon; follow it at \`/swap/{txId}\`. You get exactly what the chain pays out, at least amountOutMin: 99 % of what the market said when the swap was accepted. If the price moves further, or it cannot be swapped in time, the amount comes back, the fee of 0.5 % too. The fee pays for the gas: an amount is refused whose fee does not cover it, and gasFeeIfFailed is kept of it when the price moved after the swap was begun. ${answeredAsText} Send an Idempotency-Key: after a lost connection the same request never swaps twice.`,
       auth: 'key',
       scope: 'pay',
       body: wanted,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { visibleText } from '../accounts/fields.ts';
 import type { Queryable } from '../db/database.ts';
-import { amountNumber, amountOrRefuse, currency } from '../http/amount-field.ts';
+import { amountField, amountOrRefuse, currency } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { subtract, toJsonNumber } from '../money/amount.ts';
@@ -50,7 +50,7 @@ function quoteRoute(): Route {
       auth: 'none',
       query: z.strictObject({
         to,
-        amount: z.string().meta({ description: 'A decimal number with at most 6 decimals.' }),
+        amount: amountField,
         currency: currency.default('USDC'),
       }),
       examples: { query: { to: 'PA-7K2M9QXA', amount: '50', currency: 'USDC' } },
@@ -98,7 +98,7 @@ function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/
       scope: 'pay',
       body: z.strictObject({
         to,
-        amount: amountNumber,
+        amount: amountField,
         currency,
         description: visibleText(500).optional().meta({ description: 'Shown to both sides.' }),
       }),

@@ -4,7 +4,6 @@ import { dailyCapErrors } from '../daily-caps/errors.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import type { EventType } from '../event-types.ts';
 import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
-import { httpErrors } from '../http/errors.ts';
 import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
@@ -204,7 +203,7 @@ function testRoute(once: Once): Route {
 }
 
 function describe(row: WebhookRow): z.input<typeof webhook> {
-  if (row.status === 'deleted') throw httpErrors.not_found();
+  if (row.status === 'deleted') throw webhookErrors.webhook_not_found();
   return {
     id: row.id,
     url: row.url,

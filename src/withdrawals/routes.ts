@@ -5,7 +5,7 @@ import type { Networks } from '../chains/network.ts';
 import type { SilentChains } from '../chains/silent-chains.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
-import { figure, holding, holdingAmount, holdingAmountOrRefuse, isCurrency, toFigure } from '../http/amount-field.ts';
+import { amountField, amountOrRefuse, figure, holding, isCurrency, toFigure } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { findRefusal } from '../http/find-refusal.ts';
 import type { Once } from '../http/idempotency.ts';
@@ -71,9 +71,9 @@ function withdrawRoute(parts: WithdrawalParts): Route {
       auth: 'key',
       scope: 'withdraw',
       body: z.strictObject({
-        amount: holdingAmount.meta({
+        amount: amountField.meta({
           description:
-            'In USDC and EURC a number from 1 to 10000 with at most 6 decimals. In ETH, MATIC and DAI a number, or text with at most 18 decimals, that is worth from 1 to 10000 USDC at what the market pays now.',
+            'A number or decimal text. In USDC and EURC from 1 to 10000, with at most 6 decimals. In ETH, MATIC and DAI with at most 18 decimals, and worth from 1 to 10000 USDC at what the market pays now; text keeps all of its digits, a number does not.',
         }),
         currency: holding.default('USDC'),
         address: withdrawalAddress.optional().meta({
@@ -124,7 +124,7 @@ function withdrawRoute(parts: WithdrawalParts): Route {
       ],
     },
     async ({ caller, body, idempotency }) => {
-      const gross = holdingAmountOrRefuse(body.currency, body.amount);
+      const gross = amountOrRefuse(body.currency, body.amount);
       if (isCurrency(gross.asset)) refuseBeyondLimits(gross);
       // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
       // while the chain is silent, and whatever it is worth by now.

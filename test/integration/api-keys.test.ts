@@ -182,7 +182,7 @@ describe('making a key', () => {
     { name: 'A', expiresAt: 'tomorrow' },
     { name: 'A', expiresAt: '2020-01-01T00:00:00Z' },
     { name: 'A', expiresAt: '9999-12-31T23:59:59-01:00' },
-    { name: 'A', expiresAt: null },
+    { name: 'A', expiresAt: '' },
     { name: 'A', apiKey: 'pa_live_mine' },
   ])('%j is refused, and nothing is made', async (body) => {
     const { key } = await service.client.register();

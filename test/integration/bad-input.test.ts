@@ -65,15 +65,29 @@ describe.each(['/agent/register', '/circle/register'])('POST %s', (path) => {
     expect(JSON.stringify(reply.body).length).toBeLessThan(5000);
   });
 
+  test.each(['text/plain', 'application/xml', 'multipart/form-data; boundary=x', 'text/json+x', 'nonsense'])(
+    'as %s',
+    async (contentType) => {
+      const reply = await send(path, JSON.stringify(good), contentType);
+      expect([reply.status, reply.body.code]).toEqual([415, 'unsupported_media_type']);
+    },
+  );
+
+  test.each(['email=ada%40example.com&password=correct+horse', '[]', '"x"', 'null', '5', '%7B%22email%22%3A1%7D='])(
+    '%s as a form is no JSON object, and is told which header to send',
+    async (body) => {
+      const reply = await send(path, body, 'application/x-www-form-urlencoded');
+      expect([reply.status, reply.body.code]).toEqual([415, 'unsupported_media_type']);
+      expect(JSON.stringify(reply.body)).toContain('Content-Type: application/json');
+    },
+  );
+
   test.each([
-    'text/plain',
-    'application/xml',
-    'application/x-www-form-urlencoded',
-    'multipart/form-data; boundary=x',
-    'nonsense',
-  ])('as %s', async (contentType) => {
-    const reply = await send(path, JSON.stringify(good), contentType);
-    expect([reply.status, reply.body.code]).toEqual([415, 'unsupported_media_type']);
+    ['{"email":', 400],
+    [json({ admin: true }), 400],
+    [json({ name: 'x'.repeat(70 * 1024) }), 413],
+  ])('an object as a form is read like any other (%#)', async (body, status) => {
+    expect((await send(path, body, 'application/x-www-form-urlencoded')).status).toBe(status);
   });
 });
 

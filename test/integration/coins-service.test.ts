@@ -88,7 +88,7 @@ describe('what is refused', () => {
     ['no number', { amount: '1e3', currency: 'MATIC' }, 'invalid_request', 'decimal number'],
     ['lower case', { amount: 5, currency: 'dai' }, 'invalid_request', 'must be one of'],
     ['the name of a wrapped coin', { amount: 5, currency: 'WETH' }, 'invalid_request', 'must be one of'],
-    ['text for USDC', { amount: '5', currency: 'USDC' }, 'invalid_request', 'must be a number'],
+    ['seven decimals of USDC', { amount: '5.0000001', currency: 'USDC' }, 'invalid_request', 'at most 6 decimals'],
     ['another chain', { amount: 5, currency: 'DAI', chain: 'BASE' }, 'currency_not_available', 'Base'],
     ['ether on Ethereum', { amount: 1, currency: 'ETH', chain: 'ETH' }, 'currency_not_available', 'Ethereum'],
     ['more than there is', { amount: '401', currency: 'MATIC' }, 'insufficient_balance', 'balance'],

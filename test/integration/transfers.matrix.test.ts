@@ -76,7 +76,7 @@ describe('a transfer', () => {
       [ada, grace] = [await funded(100), await service.client.register()];
     });
 
-    test.each([0, -1, -0.5, 1e-7, 0.0000015, 1e15, '10', null, true, [5], { n: 5 }])(
+    test.each([0, -1, -0.5, 1e-7, 0.0000015, 1e15, '1e1', '10,5', null, true, [5], { n: 5 }])(
       'of %j is refused, and moves nothing',
       async (amount) => {
         const { status, body } = await pay(ada, grace.handle, amount);

@@ -125,7 +125,7 @@ describe('what is refused', () => {
     ['too much', { amount: 10_000.000001, address: good }, 'invalid_request', 'must be from 1 to 10000'],
     ['too many decimals', { amount: 1.0000001, address: good }, 'invalid_request', 'decimals'],
     ['no amount', { address: good }, 'invalid_request', 'amount'],
-    ['a text for an amount', { amount: '5', address: good }, 'invalid_request', 'amount'],
+    ['no amount at all', { amount: 'five', address: good }, 'invalid_request', 'decimal number'],
     ['a short address', { amount: 5, address: '0x12' }, 'invalid_request', '40 hexadecimal'],
     ['no 0x', { amount: 5, address: good.slice(2) }, 'invalid_request', '40 hexadecimal'],
     ['a wrong checksum', { amount: 5, address: good.replace('bD', 'Bd') }, 'invalid_request', 'checksum'],

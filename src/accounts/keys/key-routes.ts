@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { dailyCapErrors } from '../../daily-caps/errors.ts';
 import { created, defineRoute, ok, type Route, type Scope, scopes } from '../../http/define-route.ts';
+import { momentField, momentForms } from '../../http/moment-field.ts';
 import { page, pageQuery, toPage } from '../../http/paging.ts';
 import { accountErrors } from '../errors.ts';
 import { exampleKey, shownKey, visibleText } from '../fields.ts';
@@ -121,10 +122,9 @@ function makeRoute({ db, secrets, clock, idleMs }: AccountParts): Route {
           .max(scopes.length)
           .optional()
           .meta({ description: 'Those of the key that calls, when left out.' }),
-        expiresAt: z.iso
-          .datetime({ offset: true, error: 'must be a time such as 2026-12-31T00:00:00Z' })
-          .optional()
-          .meta({ description: 'When the key that calls ends, if it has such a day, when left out.' }),
+        expiresAt: momentField.optional().meta({
+          description: `${momentForms} When the key that calls ends, if it has such a day, when left out.`,
+        }),
       }),
       examples: { body: { name: exampleListed.name, scopes: exampleListed.scopes } },
       returns: {
@@ -148,7 +148,7 @@ function makeRoute({ db, secrets, clock, idleMs }: AccountParts): Route {
         ip,
         name: body.name,
         scopes: body.scopes && scopes.filter((one) => body.scopes?.includes(one)),
-        expiresAt: body.expiresAt === undefined ? undefined : new Date(body.expiresAt),
+        expiresAt: body.expiresAt,
       };
       const { apiKey, ...made } = await db.transaction((tx) => makeKey(tx, { secrets, clock }, wish));
       const unused = { ...made, lastUsedAt: null, lastUsedFrom: null, watchedSince: made.createdAt };

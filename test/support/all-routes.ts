@@ -1,0 +1,24 @@
+import { features } from '../../src/app/features.ts';
+import { eventsOf, gather, type ListedFeature } from '../../src/app/listed-feature.ts';
+import { readConfig } from '../../src/app/read-config.ts';
+import type { Route } from '../../src/http/define-route.ts';
+
+/** The routes of every feature as they are declared, without a database or a server: none of them can be called. */
+export function declaredRoutes(): readonly Route[] {
+  const config = readConfig({ DATABASE_URL: 'postgres://nowhere.invalid/none' }, features);
+  const parts = standIn({ events: eventsOf(features) }) as Parameters<NonNullable<ListedFeature['routes']>>[0];
+  return gather(features, config, (feature, settings) => feature.routes?.(parts, settings));
+}
+
+/** Stands in for every part: whatever is read of it or called is the same again, except for what is known. */
+function standIn(known: Readonly<Record<PropertyKey, unknown>>): unknown {
+  const one: unknown = new Proxy(() => one, {
+    get: (_target, name) => {
+      if (name in known) return known[name];
+      if (name === Symbol.iterator) return [][Symbol.iterator];
+      return name === 'then' ? undefined : one;
+    },
+    apply: () => one,
+  });
+  return one;
+}
