@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { AccountChanges } from './accounts/account-changes.ts';
-import type { OnKeysEnded } from './accounts/keys/on-keys-ended.ts';
+import type { OnKeyRotated, OnKeysEnded } from './accounts/keys/on-keys-ended.ts';
 import type { PasswordCost } from './accounts/passwords/passwords.ts';
 import type { WalletSource } from './accounts/register.ts';
 import type { Attestations } from './bridge/attestations.ts';
@@ -85,6 +85,8 @@ export interface Parts {
   readonly onDeposits: OnDeposits;
   /** What all features have to tell, or to end, when API keys end. */
   readonly onKeysEnded: OnKeysEnded;
+  /** What all features hand over when a key is rotated. */
+  readonly onKeyRotated: OnKeyRotated;
 }
 
 /** In a process that answers requests. */
@@ -180,6 +182,8 @@ export interface Feature<Own = unknown, More = unknown> {
   onDeposits?: OnDeposits;
   /** Part of the commit that ends API keys: names what was made with them and outlasts them, or ends it too. */
   onKeysEnded?: OnKeysEnded;
+  /** Part of the commit that rotates an API key: hands what was made with the old one over to the new one. */
+  onKeyRotated?: OnKeyRotated;
   /** They run from the call on, until they are stopped. */
   loops?(parts: WorkingParts & More, settings: Own): readonly { stop(): Promise<void> }[];
 }

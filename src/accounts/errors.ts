@@ -22,6 +22,17 @@ export const accountErrors = defineErrors({
     title: 'The key would outlive the one that makes it',
     detail: 'A key makes only keys that end no later than itself.',
   },
+  key_ended: {
+    status: 409,
+    title: 'The key has ended',
+    detail:
+      'The key was revoked or has expired, so it cannot be rotated. Make a new one with POST /account/keys, or sign in.',
+  },
+  key_already_rotated: {
+    status: 409,
+    title: 'The key was rotated already',
+    detail: 'Another key replaces this one. Rotate that key instead.',
+  },
   password_too_common: {
     status: 400,
     title: 'Password too common',

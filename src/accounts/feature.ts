@@ -83,6 +83,7 @@ export const accounts: Feature<AccountSettings> = {
       logger,
       clock,
       onKeysEnded,
+      onKeyRotated,
       passwordCost,
     } = parts;
     const verification = createVerification({ db, secrets, limiter, logger, codeLimits, automatic: autoVerify });
@@ -100,6 +101,7 @@ export const accounts: Feature<AccountSettings> = {
       clock,
       idleMs,
       onKeysEnded,
+      onKeyRotated,
       register: createRegister({ ...signIn, verification, wallets: provider, idleMs, logger, registrationsPerNetwork }),
       changePassword: (change) => changePassword({ ...signIn, limiter, changes, onKeysEnded }, change),
       askReset: (asked) => askReset({ db, logger, resetLimits }, asked),

@@ -4,7 +4,7 @@ import type { Database } from '../db/database.ts';
 import type { Once } from '../http/idempotency.ts';
 import type { Secrets } from '../secrets.ts';
 import type { AccountChanges } from './account-changes.ts';
-import type { OnKeysEnded } from './keys/on-keys-ended.ts';
+import type { OnKeyRotated, OnKeysEnded } from './keys/on-keys-ended.ts';
 import type { PasswordChange } from './passwords/change-password.ts';
 import type { ResetConfirmation, ResetConfirmed } from './passwords/confirm-reset.ts';
 import type { PasswordSet } from './passwords/set-password.ts';
@@ -27,4 +27,5 @@ export interface AccountParts {
   /** How long a key lives that nobody uses. */
   readonly idleMs: number;
   readonly onKeysEnded: OnKeysEnded;
+  readonly onKeyRotated: OnKeyRotated;
 }

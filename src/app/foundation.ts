@@ -38,6 +38,7 @@ import {
   eventsOf,
   type ListedFeature,
   onDepositsOf,
+  onKeyRotatedOf,
   onKeysEndedOf,
   sagasOf,
   sealedOf,
@@ -195,6 +196,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     sagas: sagasOf(features),
     onDeposits: onDepositsOf(features),
     onKeysEnded: onKeysEndedOf(features),
+    onKeyRotated: onKeyRotatedOf(features),
     onTransaction: wakeStep,
     publicUrl: () => publicUrl,
     listensOn(port) {

@@ -1,4 +1,4 @@
-import type { OnKeysEnded } from '../accounts/keys/on-keys-ended.ts';
+import type { OnKeyRotated, OnKeysEnded } from '../accounts/keys/on-keys-ended.ts';
 import type { Config } from '../config.ts';
 import type { OnDeposits } from '../deposits/on-deposits.ts';
 import type { EventType } from '../event-types.ts';
@@ -67,5 +67,13 @@ export function onKeysEndedOf(features: readonly ListedFeature[]): OnKeysEnded {
     const named = [];
     for (const onKeysEnded of told) named.push(...(await onKeysEnded(tx, ended)));
     return named;
+  };
+}
+
+/** What all of them hand over when a key is rotated, one after the other. */
+export function onKeyRotatedOf(features: readonly ListedFeature[]): OnKeyRotated {
+  const told = features.flatMap(({ onKeyRotated }) => onKeyRotated ?? []);
+  return async (tx, rotated) => {
+    for (const onKeyRotated of told) await onKeyRotated(tx, rotated);
   };
 }

@@ -3,6 +3,7 @@ export const auditActions = {
   'account.registered': 'The account was made.',
   'sign_in.succeeded': 'Somebody signed in with the password, and was given a key.',
   'key.created': 'A key has made another one, or the operator has made one for an account without an email.',
+  'key.rotated': 'A key was replaced by a new one with the same name, scopes and expiry.',
   'key.revoked': 'A key was ended.',
   'keys.revoked': 'All keys of the account were ended.',
   'sign_in.failed': 'A wrong password was given. At most 20 an hour are written down of one network.',
