@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Feature } from '../feature.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
+import { accountEvents } from './account-events.ts';
 import { addAccountCommands } from './commands.ts';
 import { addGiveKeyCommand } from './keys/give-key-command.ts';
 import { addKeyCommands } from './keys/key-commands.ts';
@@ -35,6 +36,7 @@ interface AccountSettings extends AccountLimits, KeyIdleness {
 export const accounts: Feature<AccountSettings> = {
   name: 'accounts',
   chapters: [{ name: 'Accounts', description: 'Register, sign in, look others up, and look after your own account.' }],
+  events: accountEvents,
   settings: defineSettings({
     variables: {
       SANDBOX_AUTO_VERIFY: z

@@ -188,7 +188,8 @@ function contactRoutes(parts: AccountParts): Route[] {
       },
       async (request) =>
         once(request, async (tx) => {
-          await verification.resend(tx, { accountId: request.caller.accountId, kind, ip: request.ip });
+          const { accountId, keyId } = request.caller;
+          await verification.resend(tx, { accountId, kind, by: { keyId, address: request.ip } });
           return ok({ sent: true });
         }),
     ),

@@ -4,6 +4,7 @@ import { type Database, onlyRow, type Queryable, type Transaction } from '../db/
 import type { Caller } from '../http/define-route.ts';
 import { requireLiveKey } from '../http/require-live-key.ts';
 import type { Secrets } from '../secrets.ts';
+import { type ChangedField, recordAccountChanged } from './account-events.ts';
 import { tellOwner } from './tell-owner.ts';
 import type { Verification } from './verification.ts';
 
@@ -73,6 +74,7 @@ interface Changer {
   readonly by: AuditActor & { readonly address: string; readonly keyId: string };
 }
 
+/** What is compared to see which fields have changed. */
 interface Addresses {
   readonly address: string | null;
   readonly shipping: string | null;
@@ -88,23 +90,24 @@ export async function updateProfile(
     // An address that a revoked key has set would go on being paid.
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
     const before = onlyRow(
-      await tx.query<Addresses>(
-        'SELECT withdrawal_address AS address, shipping_address AS shipping FROM accounts WHERE id = $1',
+      await tx.query<Addresses & { name: string }>(
+        'SELECT name, withdrawal_address AS address, shipping_address AS shipping FROM accounts WHERE id = $1',
         [accountId],
       ),
     );
     const {
+      name,
       phone: current,
       address,
       shipping,
     } = onlyRow(
-      await tx.query<Addresses & { phone: string | null }>(
+      await tx.query<Addresses & { name: string; phone: string | null }>(
         `UPDATE accounts
             SET name               = coalesce($2, name),
                 withdrawal_address = CASE WHEN $3 THEN $4 ELSE withdrawal_address END,
                 shipping_address   = CASE WHEN $5 THEN $6 ELSE shipping_address END
           WHERE id = $1
-        RETURNING phone, withdrawal_address AS address, shipping_address AS shipping`,
+        RETURNING name, phone, withdrawal_address AS address, shipping_address AS shipping`,
         [
           accountId,
           change.name ?? null,
@@ -115,6 +118,10 @@ export async function updateProfile(
         ],
       ),
     );
+    const changed: ChangedField[] = [];
+    if (name !== before.name) changed.push('name');
+    if (address !== before.address) changed.push('withdrawalAddress');
+    if (shipping !== before.shipping) changed.push('shippingAddress');
     await countToday(tx, caller, 'settings', addressesSet(before, { address, shipping }));
     if (address !== before.address)
       await tellOfAddress(tx, secrets, { caller, by }, { before: before.address, address });
@@ -123,11 +130,15 @@ export async function updateProfile(
     if (change.phone === null) {
       await tx.query('UPDATE accounts SET phone = NULL WHERE id = $1', [accountId]);
       await tx.query("DELETE FROM verification_codes WHERE account_id = $1 AND kind = 'phone'", [accountId]);
-      if (current !== null) await recordAudit(tx, { accountId, action: 'phone.removed', by });
+      if (current !== null) {
+        changed.push('phone');
+        await recordAudit(tx, { accountId, action: 'phone.removed', by });
+      }
     } else if (change.phone !== undefined && change.phone !== current) {
       // Whether it is somebody's is told to whoever proves that it is theirs, and to nobody before.
-      await verification.begin(tx, { accountId, kind: 'phone', target: change.phone, ip: by.address });
+      await verification.begin(tx, { accountId, kind: 'phone', target: change.phone, by });
     }
+    await recordAccountChanged(tx, accountId, { fields: changed, by });
     return readProfile(tx, accountId);
   });
 }

@@ -196,7 +196,7 @@ async function createAccount(parts: RegisterParts, account: NewAccount): Promise
       await recordAudit(tx, { accountId: id, action: 'account.registered', by });
       // Last, because others may wait for what these count.
       await countRegistration(tx, countedAs(parts, account));
-      await verification.beginIfPossible(tx, { accountId: id, kind: 'email', target: account.email, ip: account.ip });
+      await verification.beginIfPossible(tx, { accountId: id, kind: 'email', target: account.email, by });
       return {
         ...answerKey(key, idleMs),
         handle,

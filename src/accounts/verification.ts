@@ -7,6 +7,7 @@ import { countMessage, type DailyLimits } from '../messages/daily-caps.ts';
 import { postMessage } from '../messages/outbox.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import type { Secrets } from '../secrets.ts';
+import { recordAccountChanged } from './account-events.ts';
 import { accountErrors } from './errors.ts';
 import { countryOf } from './fields.ts';
 
@@ -19,7 +20,9 @@ interface Contact {
 }
 
 /** A code that somebody at an address asks for. */
-type Wanted<Told extends keyof Contact = keyof Contact> = Pick<Contact, Told> & { readonly ip: string };
+type Wanted<Told extends keyof Contact = keyof Contact> = Pick<Contact, Told> & {
+  readonly by: AuditActor & { readonly address: string };
+};
 
 const codeMinutes = 15;
 const attemptsPerCode = 5;
@@ -58,7 +61,7 @@ export function createVerification(parts: VerificationParts): Verification {
   const { db, secrets, automatic } = parts;
 
   async function begin(tx: Transaction, wanted: Wanted): Promise<void> {
-    if (automatic) return markVerified(tx, wanted);
+    if (automatic) return markVerified(tx, wanted, wanted.by);
     await refuseUnproved(tx, wanted);
     const code = await keepCode(tx, wanted);
     const refusal = await refusalOf(tx, parts, wanted);
@@ -67,7 +70,7 @@ export function createVerification(parts: VerificationParts): Verification {
   }
 
   async function beginIfPossible(tx: Transaction, wanted: Wanted): Promise<void> {
-    if (automatic) return markVerified(tx, wanted);
+    if (automatic) return markVerified(tx, wanted, wanted.by);
     const code = await keepCode(tx, wanted);
     if ((await refusalOf(tx, parts, wanted)) === undefined) await sendCode(tx, wanted, code);
   }
@@ -111,14 +114,14 @@ export function createVerification(parts: VerificationParts): Verification {
     begin,
     beginIfPossible,
 
-    async resend(tx, { accountId, kind, ip }) {
+    async resend(tx, { accountId, kind, by }) {
       const { rows } = await tx.query<{ target: string }>(
         'SELECT target FROM verification_codes WHERE account_id = $1 AND kind = $2',
         [accountId, kind],
       );
       const [waiting] = rows;
       if (waiting === undefined) throw accountErrors.no_code_waiting();
-      await begin(tx, { accountId, kind, target: waiting.target, ip });
+      await begin(tx, { accountId, kind, target: waiting.target, by });
     },
 
     async complete({ accountId, kind, code, by }) {
@@ -147,7 +150,7 @@ export function createVerification(parts: VerificationParts): Verification {
           [accountId, kind, waiting.code_hash],
         );
         if (rowCount !== 1) throw accountErrors.no_code_waiting();
-        await markVerified(tx, contact);
+        await markVerified(tx, contact, by);
         await recordAudit(tx, { accountId, action: `${kind}.verified`, by });
       });
     },
@@ -170,7 +173,7 @@ async function refuseUnproved(tx: Transaction, { accountId, kind }: Contact): Pr
 async function refusalOf(
   tx: Transaction,
   { limiter, logger, codeLimits }: VerificationParts,
-  { accountId, kind, target, ip }: Wanted,
+  { accountId, kind, target, by: { address: ip } }: Wanted,
 ) {
   const byAccount = await limiter.take(`codes:${kind}:${accountId}`, codesPerHour);
   const decision = byAccount.allowed ? await limiter.take(`codes:to:${target}`, codesPerHour) : byAccount;
@@ -195,12 +198,17 @@ function tooManyCodes(why: string, resetSeconds: number) {
   });
 }
 
-async function markVerified(tx: Transaction, { accountId, kind, target }: Contact): Promise<void> {
-  if (kind === 'phone') return markPhone(tx, accountId, target);
+async function markVerified(tx: Transaction, { accountId, kind, target }: Contact, by: AuditActor): Promise<void> {
+  if (kind === 'phone') await markPhone(tx, accountId, target);
+  else await markEmail(tx, accountId, target);
+  await recordAccountChanged(tx, accountId, { fields: [kind === 'phone' ? 'phone' : 'emailVerified'], by });
+}
+
+async function markEmail(tx: Transaction, accountId: bigint, email: string): Promise<void> {
   // It may be another account's by now, to whoever proved the mailbox first.
   const { rowCount } = await tx.query('UPDATE accounts SET email_verified_at = now() WHERE id = $1 AND email = $2', [
     accountId,
-    target,
+    email,
   ]);
   if (rowCount !== 1) throw accountErrors.no_code_waiting();
   // A token that would take away the email as one that nobody has proved has lost its ground.

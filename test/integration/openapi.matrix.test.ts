@@ -309,6 +309,17 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await again({ name: '' }),
     ];
   },
+  async rotateKey() {
+    const key = await newKey();
+    const { id } = (await service.client.post('/account/keys', { name: 'Agent' }, key)).body;
+    const rotate = (which: string, body?: object) => service.client.post(`/account/keys/${which}/rotate`, body, key);
+    return [
+      await rotate(id, { overlapSeconds: 60 }),
+      await rotate(id),
+      await rotate('key_x'),
+      await rotate(id, { overlapSeconds: -1 }),
+    ];
+  },
   async deleteKey() {
     const key = await newKey();
     const { id } = (await service.client.post('/account/keys', { name: 'Agent' }, key)).body;
@@ -1076,6 +1087,7 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'POST /account/email/verify',
     'POST /account/keys',
     'POST /account/keys/revoke-all',
+    'POST /account/keys/{id}/rotate',
     'POST /account/password',
     'POST /account/phone/code',
     'POST /account/phone/verify',

@@ -60,6 +60,7 @@ export async function rotateKey(tx: Transaction, parts: RotateKeyParts, rotation
     name: old.name ?? 'Unnamed',
     scopes: old.scopes,
     expiresAt: life,
+    rotatedFrom: old.id,
   });
   const from = [old.id, ...(old.rotatedTo === null ? [] : [old.rotatedTo])];
   await onKeyRotated(tx, { accountId, from, to: key.id });

@@ -1,6 +1,7 @@
 import { type AuditActor, recordAudit } from '../../audit/record.ts';
 import { onlyRow, type Transaction } from '../../db/database.ts';
 import type { Secrets } from '../../secrets.ts';
+import { recordAccountChanged } from '../account-events.ts';
 import { endAllKeys } from '../keys/end-keys.ts';
 import type { OnKeysEnded, WebhookOfKey } from '../keys/on-keys-ended.ts';
 import { tellOwner } from '../tell-owner.ts';
@@ -46,6 +47,7 @@ export async function setPassword(
     ),
   );
   await recordAudit(tx, { accountId, action, by, details: { revokedKeys } });
+  await recordAccountChanged(tx, accountId, { fields: ['password'], by });
   await tellOwner(tx, secrets, accountId, {
     subject: 'Your Paywright password was changed',
     text:
