@@ -55,6 +55,11 @@ export const accountErrors = defineErrors({
     title: 'Phone number taken',
     detail: 'This number belongs to another account, which has to let go of it first.',
   },
+  email_taken: {
+    status: 409,
+    title: 'Email taken',
+    detail: 'Another account has verified this email. Sign in there, and give it another email or close it first.',
+  },
   wrong_code: { status: 400, title: 'Wrong code', detail: 'This is not the code that was sent.' },
   no_code_waiting: {
     status: 400,

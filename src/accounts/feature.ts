@@ -3,6 +3,8 @@ import type { Feature } from '../feature.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
 import { accountEvents } from './account-events.ts';
 import { addAccountCommands } from './commands.ts';
+import { askEmailChange } from './emails/ask-email-change.ts';
+import { confirmEmailChange } from './emails/confirm-email-change.ts';
 import { addGiveKeyCommand } from './keys/give-key-command.ts';
 import { addKeyCommands } from './keys/key-commands.ts';
 import type { KeyIdleness } from './keys/key-lifetime.ts';
@@ -106,6 +108,9 @@ export const accounts: Feature<AccountSettings> = {
       onKeyRotated,
       register: createRegister({ ...signIn, verification, wallets: provider, idleMs, logger, registrationsPerNetwork }),
       changePassword: (change) => changePassword({ ...signIn, limiter, changes, onKeysEnded }, change),
+      askEmailChange: (wish) =>
+        askEmailChange({ ...signIn, limiter, logger, codeLimits, changes, automatic: autoVerify }, wish),
+      confirmEmailChange: (confirmation) => confirmEmailChange({ db, secrets, changes }, confirmation),
       askReset: (asked) => askReset({ db, logger, resetLimits }, asked),
       confirmReset: (confirmation) =>
         confirmReset({ db, secrets, passwords, changes, onKeysEnded, wallets: provider }, confirmation),

@@ -14,6 +14,8 @@ export interface Profile {
   /** Null once somebody else has proved that the mailbox is theirs. */
   readonly email: string | null;
   readonly emailVerified: boolean;
+  /** An email that waits for its codes. */
+  readonly pendingEmail: string | null;
   readonly name: string;
   readonly phone: string | null;
   readonly phoneVerified: boolean;
@@ -37,10 +39,12 @@ export async function readProfile(db: Queryable, accountId: bigint): Promise<Pro
       `SELECT a.handle, a.email, a.email_verified_at IS NOT NULL AS "emailVerified", a.name, a.phone, a.tier,
               a.frozen_at IS NOT NULL AS frozen, a.withdrawal_address AS "withdrawalAddress",
               a.shipping_address AS "shippingAddress", a.created_at AS "createdAt",
-              w.id AS "circleWalletId", w.address AS "depositAddress", c.target AS "pendingPhone"
+              w.id AS "circleWalletId", w.address AS "depositAddress", c.target AS "pendingPhone",
+              e.email AS "pendingEmail"
          FROM accounts a
          JOIN wallets w ON w.account_id = a.id AND w.chain = 'MATIC' AND w.retired_at IS NULL
          LEFT JOIN verification_codes c ON c.account_id = a.id AND c.kind = 'phone'
+         LEFT JOIN email_changes e ON e.account_id = a.id AND e.expires_at > now() AND e.attempts_left > 0
         WHERE a.id = $1`,
       [accountId],
     ),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
 import { untrusted } from '../http/untrusted.ts';
+import { emailRoutes } from './emails/email-routes.ts';
 import { accountErrors } from './errors.ts';
 import * as field from './fields.ts';
 import { findAccount } from './find-account.ts';
@@ -39,6 +40,7 @@ export function accountRoutes(parts: AccountParts): Route[] {
     ...registrationRoutes(parts),
     ...lookupRoutes(parts),
     ...profileRoutes(parts),
+    ...emailRoutes(parts),
     ...passwordRoutes(parts),
     ...keyRoutes(parts),
   ];

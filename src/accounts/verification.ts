@@ -2,14 +2,11 @@ import { timingSafeEqual } from 'node:crypto';
 import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { type Database, type Transaction, violates } from '../db/database.ts';
 import { randomDigits } from '../ids.ts';
-import type { Logger } from '../logger.ts';
-import { countMessage, type DailyLimits } from '../messages/daily-caps.ts';
 import { postMessage } from '../messages/outbox.ts';
-import type { RateLimiter } from '../rate-limit/limiter.ts';
 import type { Secrets } from '../secrets.ts';
 import { recordAccountChanged } from './account-events.ts';
+import { attemptsPerCode, type CodeLimitParts, codeMinutes, refusalOfCodes } from './code-limits.ts';
 import { accountErrors } from './errors.ts';
-import { countryOf } from './fields.ts';
 
 type ContactKind = 'email' | 'phone';
 
@@ -23,10 +20,6 @@ interface Contact {
 type Wanted<Told extends keyof Contact = keyof Contact> = Pick<Contact, Told> & {
   readonly by: AuditActor & { readonly address: string };
 };
-
-const codeMinutes = 15;
-const attemptsPerCode = 5;
-const codesPerHour = { limit: 5, windowMs: 60 * 60_000 };
 
 /**
  * Proves that an account can read what is sent to an email address or a phone number. Only then does the address or
@@ -45,15 +38,9 @@ export interface Verification {
   ): Promise<void>;
 }
 
-/** How many codes go out on a day. */
-export type CodeLimits = Readonly<Record<'mails' | 'sms', DailyLimits>>;
-
-export interface VerificationParts {
+export interface VerificationParts extends CodeLimitParts {
   readonly db: Database;
   readonly secrets: Secrets;
-  readonly limiter: RateLimiter;
-  readonly logger: Logger;
-  readonly codeLimits: CodeLimits;
   readonly automatic: boolean;
 }
 
@@ -64,7 +51,7 @@ export function createVerification(parts: VerificationParts): Verification {
     if (automatic) return markVerified(tx, wanted, wanted.by);
     await refuseUnproved(tx, wanted);
     const code = await keepCode(tx, wanted);
-    const refusal = await refusalOf(tx, parts, wanted);
+    const refusal = await refusalOf(tx, wanted);
     if (refusal !== undefined) throw refusal;
     await sendCode(tx, wanted, code);
   }
@@ -72,8 +59,11 @@ export function createVerification(parts: VerificationParts): Verification {
   async function beginIfPossible(tx: Transaction, wanted: Wanted): Promise<void> {
     if (automatic) return markVerified(tx, wanted, wanted.by);
     const code = await keepCode(tx, wanted);
-    if ((await refusalOf(tx, parts, wanted)) === undefined) await sendCode(tx, wanted, code);
+    if ((await refusalOf(tx, wanted)) === undefined) await sendCode(tx, wanted, code);
   }
+
+  const refusalOf = (tx: Transaction, { accountId, kind, target, by }: Wanted) =>
+    refusalOfCodes(tx, parts, { accountId, kind, targets: [target], ip: by.address });
 
   async function keepCode(tx: Transaction, contact: Contact): Promise<string> {
     const code = randomDigits(6);
@@ -166,38 +156,6 @@ async function refuseUnproved(tx: Transaction, { accountId, kind }: Contact): Pr
   if (rowCount === 0) throw accountErrors.email_not_verified();
 }
 
-/**
- * Why no code can be sent now. Neither may one account order codes without end, nor may many accounts together flood one phone, or
- * run up the operator's bill.
- */
-async function refusalOf(
-  tx: Transaction,
-  { limiter, logger, codeLimits }: VerificationParts,
-  { accountId, kind, target, by: { address: ip } }: Wanted,
-) {
-  const byAccount = await limiter.take(`codes:${kind}:${accountId}`, codesPerHour);
-  const decision = byAccount.allowed ? await limiter.take(`codes:to:${target}`, codesPerHour) : byAccount;
-  if (!decision.allowed) return tooManyCodes('Too many codes were asked for.', Math.ceil(decision.resetMs / 1000));
-  const channel = kind === 'email' ? 'mails' : 'sms';
-  const country = kind === 'phone' ? countryOf(target) : undefined;
-  const over = await countMessage(tx, logger, codeLimits[channel], { kind: channel, ip, target, country });
-  if (over === undefined) return undefined;
-  const whose = {
-    network: 'to your network',
-    target: kind === 'email' ? 'to this email' : 'to this number',
-    country: 'to this country',
-    all: 'by this service',
-  };
-  return tooManyCodes(`As many codes as may be on one day were sent ${whose[over]}.`, 3_600);
-}
-
-function tooManyCodes(why: string, resetSeconds: number) {
-  const seconds = Math.max(1, resetSeconds);
-  return accountErrors.too_many_attempts(`${why} Try again in ${seconds} seconds.`, {
-    headers: { 'Retry-After': String(seconds) },
-  });
-}
-
 async function markVerified(tx: Transaction, { accountId, kind, target }: Contact, by: AuditActor): Promise<void> {
   if (kind === 'phone') await markPhone(tx, accountId, target);
   else await markEmail(tx, accountId, target);
@@ -213,6 +171,8 @@ async function markEmail(tx: Transaction, accountId: bigint, email: string): Pro
   if (rowCount !== 1) throw accountErrors.no_code_waiting();
   // A token that would take away the email as one that nobody has proved has lost its ground.
   await tx.query("DELETE FROM password_resets WHERE account_id = $1 AND kind = 'claim'", [accountId]);
+  // It was asked for without a code from this address, which was not proved then.
+  await tx.query('DELETE FROM email_changes WHERE account_id = $1', [accountId]);
 }
 
 async function markPhone(tx: Transaction, accountId: bigint, phone: string): Promise<void> {

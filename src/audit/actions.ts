@@ -12,6 +12,7 @@ export const auditActions = {
   'password.reset': 'A new password was set with a token.',
   'email.verified': 'A code that was sent to the email came back.',
   'phone.verified': 'A code that was sent to the number came back.',
+  'email.changed': 'The account has another email, after codes from both addresses came back.',
   'email.yielded': 'The email, which was never verified, went to somebody who proved that the mailbox is theirs.',
   'phone.removed': 'The account has no phone number any more.',
   'webhook.created': 'Events of the account are told to a URL.',

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { CodeLimits } from '../../src/accounts/code-limits.ts';
 import { askReset } from '../../src/accounts/passwords/ask-reset.ts';
 import { mailResetHandler } from '../../src/accounts/passwords/mail-reset.ts';
-import { type CodeLimits, createVerification } from '../../src/accounts/verification.ts';
+import { createVerification } from '../../src/accounts/verification.ts';
 import { systemClock } from '../../src/clock.ts';
 import { onlyRow } from '../../src/db/database.ts';
 import { createLogger } from '../../src/logger.ts';

@@ -338,6 +338,23 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.post('/account/revoke-key', undefined, key),
     ];
   },
+  async changeEmail() {
+    const { key, password } = await service.client.register();
+    const ask = (given: string) => service.client.post('/account/email', { email: freshEmail(), password: given }, key);
+    return [await ask(password), await ask('not the password'), await service.client.post('/account/email', {}, key)];
+  },
+  async confirmEmail() {
+    const { key, password } = await service.client.register();
+    const email = freshEmail();
+    await service.client.post('/account/email', { email, password }, key);
+    const code = await latestCode(key);
+    const confirm = (given: string) => service.client.post('/account/email/confirm', { code: given }, key);
+    return [await confirm(code === '000000' ? '000001' : '000000'), await confirm(code), await confirm(code)];
+  },
+  async cancelEmailChange() {
+    const key = await newKey();
+    return [await service.client.request('DELETE', '/account/email', { key })];
+  },
   async verifyEmail() {
     const key = await newKey();
     const code = await latestCode(key);
@@ -1077,13 +1094,16 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
   ],
   withdraw: ['POST /circle/withdraw', 'POST /circle/withdrawals/{txId}/cancel'],
   manage: [
+    'DELETE /account/email',
     'DELETE /account/keys/{id}',
     'DELETE /account/withdrawal-addresses/{address}',
     'DELETE /shopping/merchants/{domain}',
     'DELETE /webhooks/{id}',
     'PATCH /account',
     'PATCH /shopping/merchants/{domain}',
+    'POST /account/email',
     'POST /account/email/code',
+    'POST /account/email/confirm',
     'POST /account/email/verify',
     'POST /account/keys',
     'POST /account/keys/revoke-all',

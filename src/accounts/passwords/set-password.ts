@@ -35,6 +35,8 @@ export async function setPassword(
 ): Promise<PasswordSet> {
   await tx.query('UPDATE accounts SET password_hash = $2 WHERE id = $1', [accountId, passwordHash]);
   await tx.query("DELETE FROM password_resets WHERE account_id = $1 AND kind = 'reset'", [accountId]);
+  // Whoever asked for another email knew the password before.
+  await tx.query('DELETE FROM email_changes WHERE account_id = $1', [accountId]);
   const webhooksOfKeys = endWebhooks ? ('end' as const) : ('keep' as const);
   const { ended: revokedKeys, webhooks } = revokeKeys
     ? await endAllKeys(tx, onKeysEnded, { accountId, webhooks: webhooksOfKeys, by })
