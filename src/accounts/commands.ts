@@ -27,7 +27,13 @@ export function addAccountCommands(program: Command, { withDatabase, say, operat
     .description('show an account')
     .action((who: string) =>
       withDatabase(async (db) => {
-        const profile = await readProfile(db, await findId(db, who));
+        const id = await findId(db, who);
+        const profile = await readProfile(db, id);
+        const { rows } = await db.query<{ at: Date | null }>('SELECT closed_at AS at FROM accounts WHERE id = $1', [
+          id,
+        ]);
+        const closedAt = rows[0]?.at?.toISOString();
+        if (closedAt !== undefined) say(`closed             ${closedAt}`);
         for (const [name, value] of Object.entries(profile))
           say(`${name.padEnd(18)} ${value === null ? '-' : printable(String(value))}`);
       }),

@@ -60,6 +60,16 @@ export const accountErrors = defineErrors({
     title: 'Email taken',
     detail: 'Another account has verified this email. Sign in there, and give it another email or close it first.',
   },
+  balance_not_zero: {
+    status: 409,
+    title: 'The account still holds money',
+    detail: 'Withdraw it, or send it to another account, and try again. `balances` says what is left and where.',
+  },
+  account_busy: {
+    status: 409,
+    title: 'Something is still under way',
+    detail: 'Wait until it has ended, or end it, and try again. `underWay` lists it.',
+  },
   wrong_code: { status: 400, title: 'Wrong code', detail: 'This is not the code that was sent.' },
   no_code_waiting: {
     status: 400,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Feature } from '../feature.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
 import { accountEvents } from './account-events.ts';
+import { closeAccount } from './closing/close-account.ts';
 import { addAccountCommands } from './commands.ts';
 import { askEmailChange } from './emails/ask-email-change.ts';
 import { confirmEmailChange } from './emails/confirm-email-change.ts';
@@ -88,6 +89,9 @@ export const accounts: Feature<AccountSettings> = {
       clock,
       onKeysEnded,
       onKeyRotated,
+      onAccountClosing,
+      underWayOf,
+      sagas,
       passwordCost,
     } = parts;
     const verification = createVerification({ db, secrets, limiter, logger, codeLimits, automatic: autoVerify });
@@ -111,6 +115,8 @@ export const accounts: Feature<AccountSettings> = {
       askEmailChange: (wish) =>
         askEmailChange({ ...signIn, limiter, logger, codeLimits, changes, automatic: autoVerify }, wish),
       confirmEmailChange: (confirmation) => confirmEmailChange({ db, secrets, changes }, confirmation),
+      closeAccount: (closing) =>
+        closeAccount({ ...signIn, changes, onKeysEnded, onAccountClosing, underWayOf, sagas }, closing),
       askReset: (asked) => askReset({ db, logger, resetLimits }, asked),
       confirmReset: (confirmation) =>
         confirmReset({ db, secrets, passwords, changes, onKeysEnded, wallets: provider }, confirmation),

@@ -4,6 +4,7 @@ import type { Database } from '../db/database.ts';
 import type { Once } from '../http/idempotency.ts';
 import type { Secrets } from '../secrets.ts';
 import type { AccountChanges } from './account-changes.ts';
+import type { Closed, Closing } from './closing/close-account.ts';
 import type { EmailAsked, EmailWish } from './emails/ask-email-change.ts';
 import type { EmailConfirmation } from './emails/confirm-email-change.ts';
 import type { OnKeyRotated, OnKeysEnded } from './keys/on-keys-ended.ts';
@@ -27,6 +28,7 @@ export interface AccountParts {
   readonly confirmReset: (confirmation: ResetConfirmation) => Promise<ResetConfirmed>;
   readonly askEmailChange: (wish: EmailWish) => Promise<EmailAsked>;
   readonly confirmEmailChange: (confirmation: EmailConfirmation) => Promise<void>;
+  readonly closeAccount: (closing: Closing) => Promise<Closed>;
   readonly clock: Clock;
   /** How long a key lives that nobody uses. */
   readonly idleMs: number;

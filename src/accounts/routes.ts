@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
 import { untrusted } from '../http/untrusted.ts';
+import { closeRoute } from './closing/close-route.ts';
 import { emailRoutes } from './emails/email-routes.ts';
 import { accountErrors } from './errors.ts';
 import * as field from './fields.ts';
@@ -43,6 +44,7 @@ export function accountRoutes(parts: AccountParts): Route[] {
     ...emailRoutes(parts),
     ...passwordRoutes(parts),
     ...keyRoutes(parts),
+    closeRoute(parts),
   ];
 }
 

@@ -20,6 +20,7 @@ export const auditActions = {
   'merchant.changed': 'A domain was registered, or its orders go to another URL.',
   'merchant.proved': 'A domain has shown that it is the account’s. What it was owed is in the balance.',
   'merchant.given_up': 'A domain is not the account’s any more.',
+  'account.closed': 'Its owner closed the account: personal data was erased, the ledger stays.',
   'account.frozen': 'The account can receive but not send.',
   'account.unfrozen': 'The account can send again.',
   'tier.changed': 'The account has another rate-limit tier.',

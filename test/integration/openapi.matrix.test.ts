@@ -338,6 +338,16 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.post('/account/revoke-key', undefined, key),
     ];
   },
+  async closeAccount() {
+    const [account, rich] = [await service.client.register(), await service.client.register()];
+    await service.client.post('/sandbox/fund', { amount: 1 }, rich.key);
+    const close = (key: string, given: string) => service.client.post('/account/close', { password: given }, key);
+    return [
+      await close(account.key, 'not the password'),
+      await close(rich.key, rich.password),
+      await close(account.key, account.password),
+    ];
+  },
   async changeEmail() {
     const { key, password } = await service.client.register();
     const ask = (given: string) => service.client.post('/account/email', { email: freshEmail(), password: given }, key);
@@ -1101,6 +1111,7 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'DELETE /webhooks/{id}',
     'PATCH /account',
     'PATCH /shopping/merchants/{domain}',
+    'POST /account/close',
     'POST /account/email',
     'POST /account/email/code',
     'POST /account/email/confirm',
