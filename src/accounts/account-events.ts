@@ -12,7 +12,7 @@ export const accountEvents: readonly EventType[] = [
 ];
 
 /** Ids that one event names: a takeover may end very many keys. */
-export const mostKeysNamed = 100;
+const mostKeysNamed = 100;
 
 interface CreatedKey {
   readonly id: string;

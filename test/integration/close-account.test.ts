@@ -140,7 +140,10 @@ describe('what keeps an account open', () => {
        VALUES ('dep_held', 'MATIC', '0xheld', 0, 1, $1, '0x', '0x', 'USDC', 5, '{}', 'one node')`,
       [id],
     );
-    await db().query("INSERT INTO merchants (domain, account_id, state, disabled_by) VALUES ('shop.example', $1, 'disabled', 'operator')", [id]);
+    await db().query(
+      "INSERT INTO merchants (domain, account_id, state, disabled_by) VALUES ('shop.example', $1, 'disabled', 'operator')",
+      [id],
+    );
     await db().query('UPDATE accounts SET frozen_at = now() WHERE id = $1', [id]);
     const refused = await close(account);
     expect([...outcome(refused), refused.body.underWay]).toEqual([

@@ -19,7 +19,7 @@ export interface WebhookOfKey {
 export type OnKeysEnded = (tx: Transaction, ended: EndedKeys) => Promise<WebhookOfKey[]>;
 
 /** A key that another one replaces, in the commit that makes the new one. */
-export interface RotatedKeys {
+interface RotatedKeys {
   readonly accountId: bigint;
   /** The rotated key, and a successor that was given up before it. */
   readonly from: readonly string[];
