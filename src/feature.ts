@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { AccountChanges } from './accounts/account-changes.ts';
-import type { OnKeysEnded } from './accounts/keys/on-keys-ended.ts';
+import type { OnAccountClosing, UnderWayOf } from './accounts/closing/on-account-closing.ts';
+import type { OnKeyRotated, OnKeysEnded } from './accounts/keys/on-keys-ended.ts';
 import type { PasswordCost } from './accounts/passwords/passwords.ts';
 import type { WalletSource } from './accounts/register.ts';
 import type { Attestations } from './bridge/attestations.ts';
@@ -85,6 +86,12 @@ export interface Parts {
   readonly onDeposits: OnDeposits;
   /** What all features have to tell, or to end, when API keys end. */
   readonly onKeysEnded: OnKeysEnded;
+  /** What all features hand over when a key is rotated. */
+  readonly onKeyRotated: OnKeyRotated;
+  /** What all features erase when an account closes. */
+  readonly onAccountClosing: OnAccountClosing;
+  /** What all features have under way for an account, beside sagas. */
+  readonly underWayOf: UnderWayOf;
 }
 
 /** In a process that answers requests. */
@@ -180,6 +187,12 @@ export interface Feature<Own = unknown, More = unknown> {
   onDeposits?: OnDeposits;
   /** Part of the commit that ends API keys: names what was made with them and outlasts them, or ends it too. */
   onKeysEnded?: OnKeysEnded;
+  /** Part of the commit that rotates an API key: hands what was made with the old one over to the new one. */
+  onKeyRotated?: OnKeyRotated;
+  /** Part of the commit that closes an account, before its ledger accounts are locked: erases what is known of the person. */
+  onAccountClosing?(parts: Pick<Parts, 'publicUrl'>): OnAccountClosing;
+  /** What keeps an account from being closed. Open sagas with an `account_id` do so by themselves. */
+  underWayOf?: UnderWayOf;
   /** They run from the call on, until they are stopped. */
   loops?(parts: WorkingParts & More, settings: Own): readonly { stop(): Promise<void> }[];
 }

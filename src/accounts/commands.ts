@@ -5,6 +5,7 @@ import { lockOwner } from '../ledger/lock-owner.ts';
 import { printable } from '../printable.ts';
 import { Refusal } from '../refusal.ts';
 import { announceAccountChange } from './account-changes.ts';
+import { recordAccountChanged } from './account-events.ts';
 import { findId } from './find-account.ts';
 import { readProfile } from './profile.ts';
 import { setTier, tier as tierField } from './tier.ts';
@@ -26,7 +27,13 @@ export function addAccountCommands(program: Command, { withDatabase, say, operat
     .description('show an account')
     .action((who: string) =>
       withDatabase(async (db) => {
-        const profile = await readProfile(db, await findId(db, who));
+        const id = await findId(db, who);
+        const profile = await readProfile(db, id);
+        const { rows } = await db.query<{ at: Date | null }>('SELECT closed_at AS at FROM accounts WHERE id = $1', [
+          id,
+        ]);
+        const closedAt = rows[0]?.at?.toISOString();
+        if (closedAt !== undefined) say(`closed             ${closedAt}`);
         for (const [name, value] of Object.entries(profile))
           say(`${name.padEnd(18)} ${value === null ? '-' : printable(String(value))}`);
       }),
@@ -39,8 +46,12 @@ export function addAccountCommands(program: Command, { withDatabase, say, operat
       withDatabase((db) =>
         change(db, who, async (tx, id) => {
           await lockOwner(tx, id);
-          await tx.query('UPDATE accounts SET frozen_at = coalesce(frozen_at, now()) WHERE id = $1', [id]);
+          const { rowCount } = await tx.query(
+            'UPDATE accounts SET frozen_at = now() WHERE id = $1 AND frozen_at IS NULL',
+            [id],
+          );
           await recordAudit(tx, { accountId: id, action: 'account.frozen', by: { operator } });
+          if (rowCount === 1) await recordAccountChanged(tx, id, { fields: ['frozen'], by: { operator } });
           say(`${who} is frozen.`);
         }),
       ),
@@ -52,8 +63,12 @@ export function addAccountCommands(program: Command, { withDatabase, say, operat
     .action((who: string) =>
       withDatabase((db) =>
         change(db, who, async (tx, id) => {
-          await tx.query('UPDATE accounts SET frozen_at = NULL WHERE id = $1', [id]);
+          const { rowCount } = await tx.query(
+            'UPDATE accounts SET frozen_at = NULL WHERE id = $1 AND frozen_at IS NOT NULL',
+            [id],
+          );
           await recordAudit(tx, { accountId: id, action: 'account.unfrozen', by: { operator } });
+          if (rowCount === 1) await recordAccountChanged(tx, id, { fields: ['frozen'], by: { operator } });
           say(`${who} is not frozen.`);
         }),
       ),

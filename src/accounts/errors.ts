@@ -22,6 +22,17 @@ export const accountErrors = defineErrors({
     title: 'The key would outlive the one that makes it',
     detail: 'A key makes only keys that end no later than itself.',
   },
+  key_ended: {
+    status: 409,
+    title: 'The key has ended',
+    detail:
+      'The key was revoked or has expired, so it cannot be rotated. Make a new one with POST /account/keys, or sign in.',
+  },
+  key_already_rotated: {
+    status: 409,
+    title: 'The key was rotated already',
+    detail: 'Another key replaces this one. Rotate that key instead.',
+  },
   password_too_common: {
     status: 400,
     title: 'Password too common',
@@ -43,6 +54,21 @@ export const accountErrors = defineErrors({
     status: 409,
     title: 'Phone number taken',
     detail: 'This number belongs to another account, which has to let go of it first.',
+  },
+  email_taken: {
+    status: 409,
+    title: 'Email taken',
+    detail: 'Another account has verified this email. Sign in there, and give it another email or close it first.',
+  },
+  balance_not_zero: {
+    status: 409,
+    title: 'The account still holds money',
+    detail: 'Withdraw it, or send it to another account, and try again. `balances` says what is left and where.',
+  },
+  account_busy: {
+    status: 409,
+    title: 'Something is still under way',
+    detail: 'Wait until it has ended, or end it, and try again. `underWay` lists it.',
   },
   wrong_code: { status: 400, title: 'Wrong code', detail: 'This is not the code that was sent.' },
   no_code_waiting: {

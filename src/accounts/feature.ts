@@ -1,7 +1,11 @@
 import { z } from 'zod';
 import type { Feature } from '../feature.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
+import { accountEvents } from './account-events.ts';
+import { closeAccount } from './closing/close-account.ts';
 import { addAccountCommands } from './commands.ts';
+import { askEmailChange } from './emails/ask-email-change.ts';
+import { confirmEmailChange } from './emails/confirm-email-change.ts';
 import { addGiveKeyCommand } from './keys/give-key-command.ts';
 import { addKeyCommands } from './keys/key-commands.ts';
 import type { KeyIdleness } from './keys/key-lifetime.ts';
@@ -35,6 +39,7 @@ interface AccountSettings extends AccountLimits, KeyIdleness {
 export const accounts: Feature<AccountSettings> = {
   name: 'accounts',
   chapters: [{ name: 'Accounts', description: 'Register, sign in, look others up, and look after your own account.' }],
+  events: accountEvents,
   settings: defineSettings({
     variables: {
       SANDBOX_AUTO_VERIFY: z
@@ -83,6 +88,10 @@ export const accounts: Feature<AccountSettings> = {
       logger,
       clock,
       onKeysEnded,
+      onKeyRotated,
+      onAccountClosing,
+      underWayOf,
+      sagas,
       passwordCost,
     } = parts;
     const verification = createVerification({ db, secrets, limiter, logger, codeLimits, automatic: autoVerify });
@@ -100,8 +109,14 @@ export const accounts: Feature<AccountSettings> = {
       clock,
       idleMs,
       onKeysEnded,
+      onKeyRotated,
       register: createRegister({ ...signIn, verification, wallets: provider, idleMs, logger, registrationsPerNetwork }),
       changePassword: (change) => changePassword({ ...signIn, limiter, changes, onKeysEnded }, change),
+      askEmailChange: (wish) =>
+        askEmailChange({ ...signIn, limiter, logger, codeLimits, changes, automatic: autoVerify }, wish),
+      confirmEmailChange: (confirmation) => confirmEmailChange({ db, secrets, changes }, confirmation),
+      closeAccount: (closing) =>
+        closeAccount({ ...signIn, changes, onKeysEnded, onAccountClosing, underWayOf, sagas }, closing),
       askReset: (asked) => askReset({ db, logger, resetLimits }, asked),
       confirmReset: (confirmation) =>
         confirmReset({ db, secrets, passwords, changes, onKeysEnded, wallets: provider }, confirmation),

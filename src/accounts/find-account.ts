@@ -1,7 +1,7 @@
 import { onlyRow, type Queryable } from '../db/database.ts';
 import { Refusal } from '../refusal.ts';
 
-/** A public identifier of an account. An email or a phone number finds its account only once it is verified. */
+/** A public identifier of an account. A closed account is found by none. An email or a phone number finds its account only once it is verified. */
 export type AccountIdentifier = { readonly handle: string } | { readonly email: string } | { readonly phone: string };
 
 export interface FoundAccount {
@@ -19,7 +19,7 @@ const select = `
 export async function findAccount(db: Queryable, by: AccountIdentifier): Promise<FoundAccount | undefined> {
   const { rows } =
     'handle' in by
-      ? await db.query<FoundAccount>(`${select} WHERE handle = $1`, [by.handle])
+      ? await db.query<FoundAccount>(`${select} WHERE handle = $1 AND closed_at IS NULL`, [by.handle])
       : 'email' in by
         ? await db.query<FoundAccount>(`${select} WHERE email = $1 AND email_verified_at IS NOT NULL`, [by.email])
         : await db.query<FoundAccount>(`${select} WHERE phone = $1`, [by.phone]);

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { type Mode, notGiven, orUsual, wholeNumber } from '../settings.ts';
+import type { CodeLimits } from './code-limits.ts';
 import type { ResetLimits } from './passwords/reset-limits.ts';
-import type { CodeLimits } from './verification.ts';
 
 const perDay = (fallback: number) => wholeNumber(0, 1_000_000_000, fallback);
 

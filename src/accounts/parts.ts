@@ -4,7 +4,10 @@ import type { Database } from '../db/database.ts';
 import type { Once } from '../http/idempotency.ts';
 import type { Secrets } from '../secrets.ts';
 import type { AccountChanges } from './account-changes.ts';
-import type { OnKeysEnded } from './keys/on-keys-ended.ts';
+import type { Closed, Closing } from './closing/close-account.ts';
+import type { EmailAsked, EmailWish } from './emails/ask-email-change.ts';
+import type { EmailConfirmation } from './emails/confirm-email-change.ts';
+import type { OnKeyRotated, OnKeysEnded } from './keys/on-keys-ended.ts';
 import type { PasswordChange } from './passwords/change-password.ts';
 import type { ResetConfirmation, ResetConfirmed } from './passwords/confirm-reset.ts';
 import type { PasswordSet } from './passwords/set-password.ts';
@@ -23,8 +26,12 @@ export interface AccountParts {
   readonly changePassword: (change: PasswordChange) => Promise<PasswordSet>;
   readonly askReset: (asked: { readonly email: string; readonly ip: string }) => Promise<void>;
   readonly confirmReset: (confirmation: ResetConfirmation) => Promise<ResetConfirmed>;
+  readonly askEmailChange: (wish: EmailWish) => Promise<EmailAsked>;
+  readonly confirmEmailChange: (confirmation: EmailConfirmation) => Promise<void>;
+  readonly closeAccount: (closing: Closing) => Promise<Closed>;
   readonly clock: Clock;
   /** How long a key lives that nobody uses. */
   readonly idleMs: number;
   readonly onKeysEnded: OnKeysEnded;
+  readonly onKeyRotated: OnKeyRotated;
 }

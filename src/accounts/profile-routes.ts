@@ -13,10 +13,11 @@ import { describeLimit, setTier, tier as tierField } from './tier.ts';
 export const exampleWallet = 'wal_01kp3v2m8rfk2s6y0e6v9q4w1x';
 export const exampleAddress = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
 
-const profile = z.object({
+export const profile = z.object({
   handle: z.string(),
   email: z.string().nullable().meta({ description: 'Null once somebody else has proved that the mailbox is theirs.' }),
   emailVerified: z.boolean().meta({ description: 'Only a verified email finds this account.' }),
+  pendingEmail: z.string().nullable().meta({ description: 'An email that waits for its codes.' }),
   name: z.string(),
   phone: z.string().nullable().meta({ description: 'E.164.' }),
   phoneVerified: z.boolean().meta({ description: 'Only a verified number finds this account.' }),
@@ -31,10 +32,11 @@ const profile = z.object({
   createdAt: z.iso.datetime(),
 });
 
-const exampleProfile = {
+export const exampleProfile = {
   handle: 'PA-7K2M9QXA',
   email: 'ada@example.com',
   emailVerified: true,
+  pendingEmail: null,
   name: 'Ada',
   phone: '+14155550123',
   phoneVerified: true,
@@ -192,7 +194,8 @@ function contactRoutes(parts: AccountParts): Route[] {
       },
       async (request) =>
         once(request, async (tx) => {
-          await verification.resend(tx, { accountId: request.caller.accountId, kind, ip: request.ip });
+          const { accountId, keyId } = request.caller;
+          await verification.resend(tx, { accountId, kind, by: { keyId, address: request.ip } });
           return ok({ sent: true });
         }),
     ),

@@ -6,6 +6,7 @@ import { type Database, onlyRow, type Queryable, type Transaction } from '../db/
 import type { Caller } from '../http/define-route.ts';
 import { requireLiveKey } from '../http/require-live-key.ts';
 import type { Secrets } from '../secrets.ts';
+import { type ChangedField, recordAccountChanged } from './account-events.ts';
 import { nextSteps } from './next-steps.ts';
 import { tellOwner } from './tell-owner.ts';
 import type { Verification } from './verification.ts';
@@ -16,6 +17,8 @@ export interface Profile {
   /** Null once somebody else has proved that the mailbox is theirs. */
   readonly email: string | null;
   readonly emailVerified: boolean;
+  /** An email that waits for its codes. */
+  readonly pendingEmail: string | null;
   readonly name: string;
   readonly phone: string | null;
   readonly phoneVerified: boolean;
@@ -41,10 +44,12 @@ export async function readProfile(db: Queryable, accountId: bigint): Promise<Pro
       `SELECT a.handle, a.email, a.email_verified_at IS NOT NULL AS "emailVerified", a.name, a.phone, a.tier,
               a.frozen_at IS NOT NULL AS frozen, a.withdrawal_address AS "withdrawalAddress",
               a.shipping_address AS "shippingAddress", a.created_at AS "createdAt",
-              w.id AS "circleWalletId", w.address AS "depositAddress", c.target AS "pendingPhone"
+              w.id AS "circleWalletId", w.address AS "depositAddress", c.target AS "pendingPhone",
+              e.email AS "pendingEmail"
          FROM accounts a
          JOIN wallets w ON w.account_id = a.id AND w.chain = 'MATIC' AND w.retired_at IS NULL
          LEFT JOIN verification_codes c ON c.account_id = a.id AND c.kind = 'phone'
+         LEFT JOIN email_changes e ON e.account_id = a.id AND e.expires_at > now() AND e.attempts_left > 0
         WHERE a.id = $1`,
       [accountId],
     ),
@@ -79,6 +84,7 @@ interface Changer {
   readonly by: AuditActor & { readonly address: string; readonly keyId: string };
 }
 
+/** What is compared to see which fields have changed. */
 interface Addresses {
   readonly address: string | null;
   readonly shipping: string | null;
@@ -104,17 +110,18 @@ export async function updateProfile(
       orRefuse(readShippingAddress(change.shippingAddress, { name: change.name ?? before.name }));
     }
     const {
+      name,
       phone: current,
       address,
       shipping,
     } = onlyRow(
-      await tx.query<Addresses & { phone: string | null }>(
+      await tx.query<Addresses & { name: string; phone: string | null }>(
         `UPDATE accounts
             SET name               = coalesce($2, name),
                 withdrawal_address = CASE WHEN $3 THEN $4 ELSE withdrawal_address END,
                 shipping_address   = CASE WHEN $5 THEN $6 ELSE shipping_address END
           WHERE id = $1
-        RETURNING phone, withdrawal_address AS address, shipping_address AS shipping`,
+        RETURNING name, phone, withdrawal_address AS address, shipping_address AS shipping`,
         [
           accountId,
           change.name ?? null,
@@ -125,6 +132,10 @@ export async function updateProfile(
         ],
       ),
     );
+    const changed: ChangedField[] = [];
+    if (name !== before.name) changed.push('name');
+    if (address !== before.address) changed.push('withdrawalAddress');
+    if (shipping !== before.shipping) changed.push('shippingAddress');
     await countToday(tx, caller, 'settings', addressesSet(before, { address, shipping }));
     if (address !== before.address)
       await tellOfAddress(tx, secrets, { caller, by }, { before: before.address, address });
@@ -133,11 +144,15 @@ export async function updateProfile(
     if (change.phone === null) {
       await tx.query('UPDATE accounts SET phone = NULL WHERE id = $1', [accountId]);
       await tx.query("DELETE FROM verification_codes WHERE account_id = $1 AND kind = 'phone'", [accountId]);
-      if (current !== null) await recordAudit(tx, { accountId, action: 'phone.removed', by });
+      if (current !== null) {
+        changed.push('phone');
+        await recordAudit(tx, { accountId, action: 'phone.removed', by });
+      }
     } else if (change.phone !== undefined && change.phone !== current) {
       // Whether it is somebody's is told to whoever proves that it is theirs, and to nobody before.
-      await verification.begin(tx, { accountId, kind: 'phone', target: change.phone, ip: by.address });
+      await verification.begin(tx, { accountId, kind: 'phone', target: change.phone, by });
     }
+    await recordAccountChanged(tx, accountId, { fields: changed, by });
     return readProfile(tx, accountId);
   });
 }

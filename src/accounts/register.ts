@@ -200,7 +200,7 @@ async function createAccount(parts: RegisterParts, account: NewAccount): Promise
       await recordAudit(tx, { accountId: id, action: 'account.registered', by });
       // Last, because others may wait for what these count.
       await countRegistration(tx, countedAs(parts, account));
-      const contact = { accountId: id, kind: 'email', target: account.email, ip: account.ip } as const;
+      const contact = { accountId: id, kind: 'email', target: account.email, by } as const;
       const { isVerified: emailVerified } = await verification.beginIfPossible(tx, contact);
       return {
         ...answerKey(key, idleMs),

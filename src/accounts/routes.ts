@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
 import { untrusted } from '../http/untrusted.ts';
+import { closeRoute } from './closing/close-route.ts';
+import { emailRoutes } from './emails/email-routes.ts';
 import { accountErrors } from './errors.ts';
 import { explainNotFound } from './explain-not-found.ts';
 import * as field from './fields.ts';
@@ -46,8 +48,10 @@ export function accountRoutes(parts: AccountParts): Route[] {
     ...registrationRoutes(parts),
     ...lookupRoutes(parts),
     ...profileRoutes(parts),
+    ...emailRoutes(parts),
     ...passwordRoutes(parts),
     ...keyRoutes(parts),
+    closeRoute(parts),
   ];
 }
 

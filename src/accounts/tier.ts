@@ -4,6 +4,7 @@ import type { RateLimitConfig } from '../config.ts';
 import type { Transaction } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
 import { limitOfTier } from '../http/rate-limits.ts';
+import { recordAccountChanged } from './account-events.ts';
 
 export const tier = z.enum(['free', 'pro', 'enterprise'], { error: 'must be free, pro or enterprise' });
 
@@ -22,6 +23,7 @@ export async function setTier(
   ]);
   if (rowCount === 0) return false;
   await recordAudit(tx, { accountId, action: 'tier.changed', by, details: { tier: wanted } });
+  await recordAccountChanged(tx, accountId, { fields: ['tier'], by });
   return true;
 }
 

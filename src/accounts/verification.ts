@@ -2,13 +2,11 @@ import { timingSafeEqual } from 'node:crypto';
 import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { type Database, type Transaction, violates } from '../db/database.ts';
 import { randomDigits } from '../ids.ts';
-import type { Logger } from '../logger.ts';
-import { countMessage, type DailyLimits } from '../messages/daily-caps.ts';
 import { postMessage } from '../messages/outbox.ts';
-import type { RateLimiter } from '../rate-limit/limiter.ts';
 import type { Secrets } from '../secrets.ts';
+import { recordAccountChanged } from './account-events.ts';
+import { attemptsPerCode, type CodeLimitParts, codeMinutes, refusalOfCodes } from './code-limits.ts';
 import { accountErrors } from './errors.ts';
-import { countryOf } from './fields.ts';
 
 type ContactKind = 'email' | 'phone';
 
@@ -19,11 +17,9 @@ interface Contact {
 }
 
 /** A code that somebody at an address asks for. */
-type Wanted<Told extends keyof Contact = keyof Contact> = Pick<Contact, Told> & { readonly ip: string };
-
-const codeMinutes = 15;
-const attemptsPerCode = 5;
-const codesPerHour = { limit: 5, windowMs: 60 * 60_000 };
+type Wanted<Told extends keyof Contact = keyof Contact> = Pick<Contact, Told> & {
+  readonly by: AuditActor & { readonly address: string };
+};
 
 /**
  * Proves that an account can read what is sent to an email address or a phone number. Only then does the address or
@@ -42,15 +38,9 @@ export interface Verification {
   ): Promise<void>;
 }
 
-/** How many codes go out on a day. */
-export type CodeLimits = Readonly<Record<'mails' | 'sms', DailyLimits>>;
-
-export interface VerificationParts {
+export interface VerificationParts extends CodeLimitParts {
   readonly db: Database;
   readonly secrets: Secrets;
-  readonly limiter: RateLimiter;
-  readonly logger: Logger;
-  readonly codeLimits: CodeLimits;
   readonly automatic: boolean;
 }
 
@@ -58,23 +48,26 @@ export function createVerification(parts: VerificationParts): Verification {
   const { db, secrets, automatic } = parts;
 
   async function begin(tx: Transaction, wanted: Wanted): Promise<void> {
-    if (automatic) return markVerified(tx, wanted);
+    if (automatic) return markVerified(tx, wanted, wanted.by);
     await refuseUnproved(tx, wanted);
     const code = await keepCode(tx, wanted);
-    const refusal = await refusalOf(tx, parts, wanted);
+    const refusal = await refusalOf(tx, wanted);
     if (refusal !== undefined) throw refusal;
     await sendCode(tx, wanted, code);
   }
 
   async function beginIfPossible(tx: Transaction, wanted: Wanted): Promise<{ readonly isVerified: boolean }> {
     if (automatic) {
-      await markVerified(tx, wanted);
+      await markVerified(tx, wanted, wanted.by);
       return { isVerified: true };
     }
     const code = await keepCode(tx, wanted);
-    if ((await refusalOf(tx, parts, wanted)) === undefined) await sendCode(tx, wanted, code);
+    if ((await refusalOf(tx, wanted)) === undefined) await sendCode(tx, wanted, code);
     return { isVerified: false };
   }
+
+  const refusalOf = (tx: Transaction, { accountId, kind, target, by }: Wanted) =>
+    refusalOfCodes(tx, parts, { accountId, kind, targets: [target], ip: by.address });
 
   async function keepCode(tx: Transaction, contact: Contact): Promise<string> {
     const code = randomDigits(6);
@@ -115,14 +108,14 @@ export function createVerification(parts: VerificationParts): Verification {
     begin,
     beginIfPossible,
 
-    async resend(tx, { accountId, kind, ip }) {
+    async resend(tx, { accountId, kind, by }) {
       const { rows } = await tx.query<{ target: string }>(
         'SELECT target FROM verification_codes WHERE account_id = $1 AND kind = $2',
         [accountId, kind],
       );
       const [waiting] = rows;
       if (waiting === undefined) throw accountErrors.no_code_waiting();
-      await begin(tx, { accountId, kind, target: waiting.target, ip });
+      await begin(tx, { accountId, kind, target: waiting.target, by });
     },
 
     async complete({ accountId, kind, code, by }) {
@@ -151,7 +144,7 @@ export function createVerification(parts: VerificationParts): Verification {
           [accountId, kind, waiting.code_hash],
         );
         if (rowCount !== 1) throw accountErrors.no_code_waiting();
-        await markVerified(tx, contact);
+        await markVerified(tx, contact, by);
         await recordAudit(tx, { accountId, action: `${kind}.verified`, by });
       });
     },
@@ -167,48 +160,23 @@ async function refuseUnproved(tx: Transaction, { accountId, kind }: Contact): Pr
   if (rowCount === 0) throw accountErrors.email_not_verified();
 }
 
-/**
- * Why no code can be sent now. Neither may one account order codes without end, nor may many accounts together flood one phone, or
- * run up the operator's bill.
- */
-async function refusalOf(
-  tx: Transaction,
-  { limiter, logger, codeLimits }: VerificationParts,
-  { accountId, kind, target, ip }: Wanted,
-) {
-  const byAccount = await limiter.take(`codes:${kind}:${accountId}`, codesPerHour);
-  const decision = byAccount.allowed ? await limiter.take(`codes:to:${target}`, codesPerHour) : byAccount;
-  if (!decision.allowed) return tooManyCodes('Too many codes were asked for.', Math.ceil(decision.resetMs / 1000));
-  const channel = kind === 'email' ? 'mails' : 'sms';
-  const country = kind === 'phone' ? countryOf(target) : undefined;
-  const over = await countMessage(tx, logger, codeLimits[channel], { kind: channel, ip, target, country });
-  if (over === undefined) return undefined;
-  const whose = {
-    network: 'to your network',
-    target: kind === 'email' ? 'to this email' : 'to this number',
-    country: 'to this country',
-    all: 'by this service',
-  };
-  return tooManyCodes(`As many codes as may be on one day were sent ${whose[over]}.`, 3_600);
+async function markVerified(tx: Transaction, { accountId, kind, target }: Contact, by: AuditActor): Promise<void> {
+  if (kind === 'phone') await markPhone(tx, accountId, target);
+  else await markEmail(tx, accountId, target);
+  await recordAccountChanged(tx, accountId, { fields: [kind === 'phone' ? 'phone' : 'emailVerified'], by });
 }
 
-function tooManyCodes(why: string, resetSeconds: number) {
-  const seconds = Math.max(1, resetSeconds);
-  return accountErrors.too_many_attempts(`${why} Try again in ${seconds} seconds.`, {
-    headers: { 'Retry-After': String(seconds) },
-  });
-}
-
-async function markVerified(tx: Transaction, { accountId, kind, target }: Contact): Promise<void> {
-  if (kind === 'phone') return markPhone(tx, accountId, target);
+async function markEmail(tx: Transaction, accountId: bigint, email: string): Promise<void> {
   // It may be another account's by now, to whoever proved the mailbox first.
   const { rowCount } = await tx.query('UPDATE accounts SET email_verified_at = now() WHERE id = $1 AND email = $2', [
     accountId,
-    target,
+    email,
   ]);
   if (rowCount !== 1) throw accountErrors.no_code_waiting();
   // A token that would take away the email as one that nobody has proved has lost its ground.
   await tx.query("DELETE FROM password_resets WHERE account_id = $1 AND kind = 'claim'", [accountId]);
+  // It was asked for without a code from this address, which was not proved then.
+  await tx.query('DELETE FROM email_changes WHERE account_id = $1', [accountId]);
 }
 
 async function markPhone(tx: Transaction, accountId: bigint, phone: string): Promise<void> {

@@ -37,11 +37,14 @@ import {
   type AdapterParts,
   eventsOf,
   type ListedFeature,
+  onAccountClosingOf,
   onDepositsOf,
+  onKeyRotatedOf,
   onKeysEndedOf,
   sagasOf,
   sealedOf,
   settingsOf,
+  underWayOfAll,
 } from './listed-feature.ts';
 import { type Meters, openMeters } from './meters.ts';
 import { openOnRamps } from './on-ramps.ts';
@@ -195,6 +198,9 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     sagas: sagasOf(features),
     onDeposits: onDepositsOf(features),
     onKeysEnded: onKeysEndedOf(features),
+    onKeyRotated: onKeyRotatedOf(features),
+    onAccountClosing: onAccountClosingOf(features, { publicUrl: () => publicUrl }),
+    underWayOf: underWayOfAll(features),
     onTransaction: wakeStep,
     publicUrl: () => publicUrl,
     listensOn(port) {

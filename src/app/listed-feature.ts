@@ -1,8 +1,9 @@
-import type { OnKeysEnded } from '../accounts/keys/on-keys-ended.ts';
+import type { OnAccountClosing, UnderWayOf } from '../accounts/closing/on-account-closing.ts';
+import type { OnKeyRotated, OnKeysEnded } from '../accounts/keys/on-keys-ended.ts';
 import type { Config } from '../config.ts';
 import type { OnDeposits } from '../deposits/on-deposits.ts';
 import type { EventType } from '../event-types.ts';
-import type { Feature } from '../feature.ts';
+import type { Feature, Parts } from '../feature.ts';
 import { allSealed, type Sealed } from '../operator-secret/sealed.ts';
 import type { CircleParts } from '../providers/circle/feature.ts';
 import { refuseTwice } from '../refuse-twice.ts';
@@ -66,6 +67,35 @@ export function onKeysEndedOf(features: readonly ListedFeature[]): OnKeysEnded {
   return async (tx, ended) => {
     const named = [];
     for (const onKeysEnded of told) named.push(...(await onKeysEnded(tx, ended)));
+    return named;
+  };
+}
+
+/** What all of them hand over when a key is rotated, one after the other. */
+export function onKeyRotatedOf(features: readonly ListedFeature[]): OnKeyRotated {
+  const told = features.flatMap(({ onKeyRotated }) => onKeyRotated ?? []);
+  return async (tx, rotated) => {
+    for (const onKeyRotated of told) await onKeyRotated(tx, rotated);
+  };
+}
+
+/** What all of them erase when an account closes, one after the other and always in the same order. */
+export function onAccountClosingOf(
+  features: readonly ListedFeature[],
+  parts: Pick<Parts, 'publicUrl'>,
+): OnAccountClosing {
+  const told = features.flatMap((feature) => feature.onAccountClosing?.(parts) ?? []);
+  return async (tx, accountId) => {
+    for (const onAccountClosing of told) await onAccountClosing(tx, accountId);
+  };
+}
+
+/** What all of them have under way for an account. */
+export function underWayOfAll(features: readonly ListedFeature[]): UnderWayOf {
+  const asked = features.flatMap(({ underWayOf }) => underWayOf ?? []);
+  return async (tx, accountId) => {
+    const named = [];
+    for (const underWayOf of asked) named.push(...(await underWayOf(tx, accountId)));
     return named;
   };
 }

@@ -7,6 +7,7 @@ import { chainMetrics } from './chain-metrics.ts';
 import { startCheckingWallets } from './check-wallets.ts';
 import { coinSweepSaga } from './coin-sweep-saga.ts';
 import { addDepositCommands } from './commands.ts';
+import { depositsUnderWay } from './deposits-under-way.ts';
 import { hostsOf } from './judge-testimony.ts';
 import { startLookingAtHeld } from './look-at-held.ts';
 import { type OneNodeLimit, oneNodeLimit } from './one-node-limit.ts';
@@ -25,6 +26,7 @@ const mostOnOneNode = 100_000;
 
 export const deposits: Feature<DepositSettings> = {
   name: 'deposits',
+  underWayOf: depositsUnderWay,
   settings: defineSettings({
     variables: { DEPOSIT_ONE_NODE_LIMIT: wholeNumber(0, 1_000_000_000, notGiven) },
     readme: [

@@ -29,6 +29,13 @@ export const funding: Feature<FundingSettings> = {
     },
   ],
   events: fundingEvents,
+  async underWayOf(tx, accountId) {
+    const { rows } = await tx.query<{ id: string }>(
+      'SELECT id FROM funding_links WHERE account_id = $1 AND completed_at IS NULL AND seen_tx IS NOT NULL ORDER BY id LIMIT 100',
+      [accountId],
+    );
+    return rows.map(({ id }) => ({ kind: 'funding', id }));
+  },
   onDeposits: completeLinks,
   routes: ({ db, once, secrets, networks, provider, onRamps, publicUrl }, { maximum }) =>
     fundingRoutes({ db, once, secrets, networks, provider, onRamps, publicUrl, maximum }),

@@ -7,6 +7,15 @@ import { merchantRoutes } from './routes.ts';
 
 export const merchants: Feature = {
   name: 'merchants',
+  onAccountClosing: () => async (tx, accountId) => {
+    await tx.query('DELETE FROM merchant_claims WHERE account_id = $1', [accountId]);
+  },
+  async underWayOf(tx, accountId) {
+    const { rows } = await tx.query<{ id: string }>('SELECT domain AS id FROM merchants WHERE account_id = $1', [
+      accountId,
+    ]);
+    return rows.map(({ id }) => ({ kind: 'domain', id }));
+  },
   sealed: [
     {
       purpose: 'merchant-orders',

@@ -19,8 +19,8 @@ export interface Posted {
   readonly kind: string;
   /** The address that asked for it; undefined when no stranger can have. */
   readonly ip: string | undefined;
-  /** A keyed hash or an id will do: it is only ever recognised again. */
-  readonly target: string;
+  /** A keyed hash or an id will do: it is only ever recognised again. Several are as many messages, of which all go or none. */
+  readonly target: string | readonly string[];
   readonly country?: string | undefined;
 }
 
@@ -35,18 +35,20 @@ export async function countMessage(
   { kind, ip, target, country }: Posted,
 ): Promise<'network' | 'target' | 'country' | 'all' | undefined> {
   const { nearest, wider } = ip === undefined ? { nearest: undefined, wider: undefined } : networksOf(ip);
+  const targets = [target].flat().toSorted();
+  const places = targets.length;
   // Always in this order, so that nobody waits for who waits for him.
   const counted = [
-    { what: 'network', of: nearest, limit: limits.perNetwork },
-    { what: 'network', of: wider, limit: busyNetworks * limits.perNetwork },
-    { what: 'target', of: target, limit: limits.perTarget },
-    { what: 'country', of: country, limit: limits.perCountry },
-    { what: 'all', of: '', limit: limits.inAll },
+    { what: 'network', of: nearest, limit: limits.perNetwork, places },
+    { what: 'network', of: wider, limit: busyNetworks * limits.perNetwork, places },
+    ...targets.map((of) => ({ what: 'target', of, limit: limits.perTarget, places: 1 }) as const),
+    { what: 'country', of: country, limit: limits.perCountry, places },
+    { what: 'all', of: '', limit: limits.inAll, places },
   ] as const;
   await tx.query('SAVEPOINT before_counting');
-  for (const { what, of, limit } of counted) {
+  for (const { what, of, limit, places: taking } of counted) {
     if (of === undefined || limit === 0) continue;
-    const count = await takeToday(tx, { scope: `${kind}:${what}:${of}`, limit });
+    const count = await takeToday(tx, { scope: `${kind}:${what}:${of}`, limit, places: taking });
     if (count === undefined) {
       await tx.query('ROLLBACK TO SAVEPOINT before_counting');
       return what;

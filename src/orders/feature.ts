@@ -9,6 +9,7 @@ import { addOrderCommands } from './commands.ts';
 import { orderEvents } from './events.ts';
 import { addHandlerPages } from './handler-pages.ts';
 import { orderRoutes } from './order-routes.ts';
+import { eraseAddressesOf, openSalesOf } from './orders-of-closed.ts';
 import { orderPicture } from './picture.ts';
 import { redeemRoute } from './redeem-route.ts';
 import { orderSaga } from './saga.ts';
@@ -27,6 +28,8 @@ interface OrderSettings {
 
 export const orders: Feature<OrderSettings> = {
   name: 'orders',
+  onAccountClosing: () => eraseAddressesOf,
+  underWayOf: openSalesOf,
   settings: defineSettings({
     variables: {
       ORDER_ANSWER_SECONDS: z.coerce.number().int().min(1).max(25).default(10),

@@ -39,12 +39,9 @@ export const shownProduct = z.object({
   price: untrusted.meta({ description: 'With its currency, as the shop writes it.' }),
   priceNum: z.number(),
   url: untrusted,
-  variants: z
-    .array(shownVariant)
-    .optional()
-    .meta({
-      description: 'What it is sold in, up to 20 of them, if the buyer has to choose: send one as productVariant.',
-    }),
+  variants: z.array(shownVariant).optional().meta({
+    description: 'What it is sold in, up to 20 of them, if the buyer has to choose: send one as productVariant.',
+  }),
   moreVariants: z.boolean().optional().meta({ description: 'There are more variants than these.' }),
 });
 export const foundProducts = z.object({ products: z.array(shownProduct), previewUrl });

@@ -59,6 +59,7 @@ export function completeOrRefuse(result: Outcome): CompletedTransfer {
     case 'mismatch':
       throw httpErrors.idempotency_mismatch();
     case 'unknown_account':
-      throw new Error('a transfer names an account that was just there');
+      // Its handle was known, and the account was closed since.
+      throw transferErrors.recipient_not_found();
   }
 }

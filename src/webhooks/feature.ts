@@ -6,7 +6,7 @@ import { deliveryMetrics } from './delivery-metrics.ts';
 import { forgetDeliveriesSchedule } from './forget-deliveries.ts';
 import type { RetrySeconds } from './retry-plan.ts';
 import { webhookRoutes } from './routes.ts';
-import { webhooksOfEndedKeys } from './webhooks-of-keys.ts';
+import { moveWebhooksOfKey, webhooksOfEndedKeys } from './webhooks-of-keys.ts';
 
 interface WebhookSettings {
   /** How long to wait before each retry of a delivery. */
@@ -37,6 +37,7 @@ export const webhooks: Feature<WebhookSettings> = {
   }),
   routes: ({ db, once, secrets, outgoing, events }) => webhookRoutes({ db, once, secrets, outgoing, events }),
   onKeysEnded: webhooksOfEndedKeys,
+  onKeyRotated: moveWebhooksOfKey,
   metrics: ({ db }) => [deliveryMetrics(db)],
   schedules: ({ db, clock }) => [forgetDeliveriesSchedule(db, clock)],
   loops: ({ db, secrets, outgoing, logger, checkpoint, events }, settings) => [

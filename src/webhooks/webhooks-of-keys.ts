@@ -17,3 +17,8 @@ export const webhooksOfEndedKeys: NonNullable<Feature['onKeysEnded']> = async (t
   }
   return rows;
 };
+
+/** The webhooks of a rotated key belong to the new one: revoking the new key names them. */
+export const moveWebhooksOfKey: NonNullable<Feature['onKeyRotated']> = async (tx, { accountId, from, to }) => {
+  await tx.query('UPDATE webhooks SET key_id = $3 WHERE account_id = $1 AND key_id = ANY ($2)', [accountId, from, to]);
+};

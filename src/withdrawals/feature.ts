@@ -9,6 +9,10 @@ import { withdrawalSaga } from './saga.ts';
 
 export const withdrawals: Feature<Brakes> = {
   name: 'withdrawals',
+  onAccountClosing: () => async (tx, accountId) => {
+    await tx.query('DELETE FROM withdrawal_addresses WHERE account_id = $1', [accountId]);
+    await tx.query('DELETE FROM withdrawal_allow_lists WHERE account_id = $1', [accountId]);
+  },
   settings: brakeSettings,
   chapters: [
     { name: 'Withdrawals', description: 'Send money to an address outside, follow it, and say how much may go where.' },

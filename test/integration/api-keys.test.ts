@@ -131,6 +131,7 @@ describe('making a key', () => {
       lastUsedFrom: null,
       expiresAt,
       current: false,
+      rotatedTo: null,
     });
     expect((await service.client.get('/account/keys', key)).body).toMatchObject({
       keys: [told, { name: 'Registration', last4: key.slice(-4), current: true }],

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { CodeLimits } from '../../src/accounts/code-limits.ts';
 import { askReset } from '../../src/accounts/passwords/ask-reset.ts';
 import { mailResetHandler } from '../../src/accounts/passwords/mail-reset.ts';
-import { type CodeLimits, createVerification } from '../../src/accounts/verification.ts';
+import { createVerification } from '../../src/accounts/verification.ts';
 import { systemClock } from '../../src/clock.ts';
 import { onlyRow } from '../../src/db/database.ts';
 import { createLogger } from '../../src/logger.ts';
@@ -47,7 +48,7 @@ type Process = ReturnType<typeof startProcess>;
 async function text({ verification }: Process, phone: string, ip = `203.0.113.${accounts % 250}`): Promise<string> {
   const { accountId } = await newAccount();
   return db
-    .transaction((tx) => verification.begin(tx, { accountId, kind: 'phone', target: phone, ip }))
+    .transaction((tx) => verification.begin(tx, { accountId, kind: 'phone', target: phone, by: { address: ip } }))
     .then(
       () => 'sent',
       (error) => `${error.status} ${/were sent (.*)\. Try/.exec(error.message)?.[1] ?? error.message}`,
@@ -122,7 +123,12 @@ describe('codes by SMS', () => {
     const process = startProcess({ sms: { ...none, perTarget: 1 } });
     const { accountId } = await newAccount();
     const undone = db.transaction(async (tx) => {
-      await process.verification.begin(tx, { accountId, kind: 'phone', target: '+14155550301', ip: '203.0.113.1' });
+      await process.verification.begin(tx, {
+        accountId,
+        kind: 'phone',
+        target: '+14155550301',
+        by: { address: '203.0.113.1' },
+      });
       throw new Error('undone');
     });
     await expect(undone).rejects.toThrow('undone');
@@ -138,7 +144,7 @@ describe('codes by mail', () => {
       accountId: account.accountId,
       kind: 'email' as const,
       target: account.email,
-      ip: '203.0.113.1',
+      by: { address: '203.0.113.1' },
     });
     const [first, second] = [await newAccount({ verified: false }), await newAccount({ verified: false })];
     for (const account of [first, second])

@@ -309,6 +309,17 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await again({ name: '' }),
     ];
   },
+  async rotateKey() {
+    const key = await newKey();
+    const { id } = (await service.client.post('/account/keys', { name: 'Agent' }, key)).body;
+    const rotate = (which: string, body?: object) => service.client.post(`/account/keys/${which}/rotate`, body, key);
+    return [
+      await rotate(id, { overlapSeconds: 60 }),
+      await rotate(id),
+      await rotate('key_x'),
+      await rotate(id, { overlapSeconds: -1 }),
+    ];
+  },
   async deleteKey() {
     const key = await newKey();
     const { id } = (await service.client.post('/account/keys', { name: 'Agent' }, key)).body;
@@ -326,6 +337,33 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.post('/account/revoke-key', undefined, key),
       await service.client.post('/account/revoke-key', undefined, key),
     ];
+  },
+  async closeAccount() {
+    const [account, rich] = [await service.client.register(), await service.client.register()];
+    await service.client.post('/sandbox/fund', { amount: 1 }, rich.key);
+    const close = (key: string, given: string) => service.client.post('/account/close', { password: given }, key);
+    return [
+      await close(account.key, 'not the password'),
+      await close(rich.key, rich.password),
+      await close(account.key, account.password),
+    ];
+  },
+  async changeEmail() {
+    const { key, password } = await service.client.register();
+    const ask = (given: string) => service.client.post('/account/email', { email: freshEmail(), password: given }, key);
+    return [await ask(password), await ask('not the password'), await service.client.post('/account/email', {}, key)];
+  },
+  async confirmEmail() {
+    const { key, password } = await service.client.register();
+    const email = freshEmail();
+    await service.client.post('/account/email', { email, password }, key);
+    const code = await latestCode(key);
+    const confirm = (given: string) => service.client.post('/account/email/confirm', { code: given }, key);
+    return [await confirm(code === '000000' ? '000001' : '000000'), await confirm(code), await confirm(code)];
+  },
+  async cancelEmailChange() {
+    const key = await newKey();
+    return [await service.client.request('DELETE', '/account/email', { key })];
   },
   async verifyEmail() {
     const key = await newKey();
@@ -1066,16 +1104,21 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
   ],
   withdraw: ['POST /circle/withdraw', 'POST /circle/withdrawals/{txId}/cancel'],
   manage: [
+    'DELETE /account/email',
     'DELETE /account/keys/{id}',
     'DELETE /account/withdrawal-addresses/{address}',
     'DELETE /shopping/merchants/{domain}',
     'DELETE /webhooks/{id}',
     'PATCH /account',
     'PATCH /shopping/merchants/{domain}',
+    'POST /account/close',
+    'POST /account/email',
     'POST /account/email/code',
+    'POST /account/email/confirm',
     'POST /account/email/verify',
     'POST /account/keys',
     'POST /account/keys/revoke-all',
+    'POST /account/keys/{id}/rotate',
     'POST /account/password',
     'POST /account/phone/code',
     'POST /account/phone/verify',

@@ -1,6 +1,7 @@
 import { type AuditActor, recordAudit } from '../../audit/record.ts';
 import type { Transaction } from '../../db/database.ts';
 import { lockOwner } from '../../ledger/lock-owner.ts';
+import { recordKeysRevoked } from '../account-events.ts';
 import { accountErrors } from '../errors.ts';
 import type { EndedKeys, OnKeysEnded, WebhookOfKey } from './on-keys-ended.ts';
 
@@ -28,6 +29,7 @@ export async function endKey(
   const [row] = rows;
   if (row === undefined) throw accountErrors.key_not_found();
   const theirs = await onKeysEnded(tx, { accountId, keys: [key], webhooks });
+  if (row.isNews) await recordKeysRevoked(tx, accountId, { keys: [key], all: false, by });
   if (row.isNews || (webhooks === 'end' && theirs.length > 0)) {
     const details = { key, webhooks: webhooks === 'end' ? theirs.map(({ id }) => id) : [] };
     await recordAudit(tx, { accountId, action: 'key.revoked', by, details });
@@ -42,12 +44,14 @@ export async function endAllKeys(
   { accountId, webhooks, by }: Omit<KeyEnding, 'key'>,
 ): Promise<{ readonly ended: number; readonly webhooks: WebhookOfKey[] }> {
   await lockOwner(tx, accountId);
-  const { rowCount } = await tx.query(
-    'UPDATE api_keys SET revoked_at = now() WHERE account_id = $1 AND revoked_at IS NULL',
+  const { rows } = await tx.query<{ id: string }>(
+    'UPDATE api_keys SET revoked_at = now() WHERE account_id = $1 AND revoked_at IS NULL RETURNING id',
     [accountId],
   );
   const theirs = await onKeysEnded(tx, { accountId, keys: 'all', webhooks });
-  const ended = rowCount ?? 0;
+  const ended = rows.length;
+  const keys = rows.map(({ id }) => id);
+  if (ended > 0) await recordKeysRevoked(tx, accountId, { keys, all: true, by });
   const details = { keys: ended, webhooks: webhooks === 'end' ? theirs.map(({ id }) => id) : [] };
   await recordAudit(tx, { accountId, action: 'keys.revoked', by, details });
   return { ended, webhooks: theirs };

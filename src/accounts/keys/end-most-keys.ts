@@ -1,5 +1,6 @@
 import { type AuditActor, recordAudit } from '../../audit/record.ts';
 import type { Database } from '../../db/database.ts';
+import { recordKeysRevoked } from '../account-events.ts';
 
 /** So many are ended in one moment, for which everybody waits who pays the owner. */
 const fewEnough = 5_000;
@@ -25,12 +26,13 @@ export async function endMostKeys(db: Database, { accountId, by, except }: MostK
   for (let first = 0; first + fewEnough < rows.length; first += fewEnough) {
     const ids = rows.slice(first, first + fewEnough).map(({ id }) => id);
     ended += await db.transaction(async (tx) => {
-      const { rowCount } = await tx.query(
-        'UPDATE api_keys SET revoked_at = now() WHERE id = ANY ($1) AND revoked_at IS NULL',
+      const { rows: now } = await tx.query<{ id: string }>(
+        'UPDATE api_keys SET revoked_at = now() WHERE id = ANY ($1) AND revoked_at IS NULL RETURNING id',
         [ids],
       );
-      const keys = rowCount ?? 0;
+      const keys = now.length;
       await recordAudit(tx, { accountId, action: 'keys.revoked', by, details: { keys, webhooks: [] } });
+      if (keys > 0) await recordKeysRevoked(tx, accountId, { keys: now.map(({ id }) => id), all: false, by });
       return keys;
     });
   }

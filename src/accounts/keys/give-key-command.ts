@@ -27,11 +27,13 @@ export function addGiveKeyCommand(account: Command, { withSecrets, say, operator
       withSecrets(async ({ db, secrets }) => {
         const accountId = await findId(db, who);
         const key = await db.transaction(async (tx) => {
-          const { email } = onlyRow(
-            await tx.query<{ email: string | null }>('SELECT email FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [
-              accountId,
-            ]),
+          const { email, closed } = onlyRow(
+            await tx.query<{ email: string | null; closed: boolean }>(
+              'SELECT email, closed_at IS NOT NULL AS closed FROM accounts WHERE id = $1 FOR NO KEY UPDATE',
+              [accountId],
+            ),
           );
+          if (closed) throw new Refusal(`${who} was closed by its owner. Nobody is given a key for it.`);
           if (email !== null) throw new Refusal(`${who} has an email: see paywright account reset-password.`);
           const issued = await issueKey(tx, secrets, { accountId, name });
           const details = { key: issued.id, name, scopes, expiresAt: null };

@@ -2,6 +2,7 @@ import { onlyRow, type Transaction } from '../../db/database.ts';
 import { scopes as allScopes, type Scope } from '../../http/define-route.ts';
 import { newId } from '../../ids.ts';
 import type { Secrets } from '../../secrets.ts';
+import { recordKeyCreated } from '../account-events.ts';
 import { newApiKey } from './api-key.ts';
 import { hashKey } from './key-hash.ts';
 
@@ -11,6 +12,8 @@ export interface NewKey {
   /** Everything when left out. */
   readonly scopes?: readonly Scope[];
   readonly expiresAt?: Date | null;
+  /** The key that it replaces. */
+  readonly rotatedFrom?: string;
 }
 
 export interface IssuedKey {
@@ -24,8 +27,9 @@ export interface IssuedKey {
   readonly expiresAt: Date | null;
 }
 
+/** Every new key comes from here, and so does its event. */
 export async function issueKey(tx: Transaction, secrets: Secrets, key: NewKey): Promise<IssuedKey> {
-  const { accountId, name, scopes = allScopes, expiresAt = null } = key;
+  const { accountId, name, scopes = allScopes, expiresAt = null, rotatedFrom = null } = key;
   const id = newId('key');
   const apiKey = newApiKey();
   const last4 = apiKey.slice(-4);
@@ -37,5 +41,6 @@ export async function issueKey(tx: Transaction, secrets: Secrets, key: NewKey): 
       [id, accountId, hashKey(secrets, apiKey, isWhole ? 'whole' : 'narrowed'), name, last4, scopes, expiresAt],
     ),
   );
+  await recordKeyCreated(tx, accountId, { id, name, last4, scopes, expiresAt, rotatedFrom });
   return { id, apiKey, name, last4, scopes: [...scopes], createdAt, expiresAt };
 }

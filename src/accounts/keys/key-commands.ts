@@ -70,6 +70,7 @@ function describe(key: ListedKey, idleness: KeyIdleness): string {
       `made ${key.createdAt.toISOString()}`,
       used,
       end === null ? 'does not end' : `ends ${end}`,
+      ...(key.rotatedTo === null ? [] : [`replaced by ${key.rotatedTo}`]),
       key.name ?? '-',
     ].join('  '),
   );

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { dailyCapErrors } from '../../daily-caps/errors.ts';
-import { created, defineRoute, ok, type Route, type Scope, scopes } from '../../http/define-route.ts';
+import { created, defineRoute, ok, type Route, scopes } from '../../http/define-route.ts';
 import { momentField, momentForms } from '../../http/moment-field.ts';
 import { page, pageQuery, toPage } from '../../http/paging.ts';
 import { accountErrors } from '../errors.ts';
@@ -8,44 +8,10 @@ import { exampleKey, shownKey, visibleText } from '../fields.ts';
 import type { AccountParts } from '../parts.ts';
 import { endAllKeys, endKey } from './end-keys.ts';
 import { endMostKeys } from './end-most-keys.ts';
-import { tellEndOfKey } from './key-lifetime.ts';
-import { type ListedKey, listLiveKeys } from './list-keys.ts';
+import { listLiveKeys } from './list-keys.ts';
 import { makeKey } from './make-key.ts';
-
-const scope = z.enum(scopes, { error: `must be one of ${scopes.join(', ')}` });
-
-const key = z.object({
-  id: z.string(),
-  name: z.string().nullable().meta({ description: 'Null for a key from before keys had names.' }),
-  last4: z.string().nullable().meta({ description: 'Its last four characters. Null for a key from before.' }),
-  scopes: z.array(scope).meta({
-    description:
-      'What it may do. `read`: look. `pay`: move money within what the account can do here. `withdraw`: send it to an address outside. `manage`: change the account, its keys and webhooks.',
-  }),
-  createdAt: z.iso.datetime(),
-  lastUsedAt: z.iso
-    .datetime()
-    .nullable()
-    .meta({ description: 'To about a minute. Null when nobody was seen using it.' }),
-  lastUsedFrom: z.string().nullable().meta({ description: 'The internet address that it was last used from.' }),
-  expiresAt: z.iso.datetime().nullable().meta({
-    description:
-      'When it ends as things stand: on its day, or because nobody uses it until then. Null when it does not end.',
-  }),
-  current: z.boolean().meta({ description: 'Whether it is the key that calls.' }),
-});
-
-const exampleListed = {
-  id: 'key_01kp3v2m8rfk2s6y0e6v9q4w1x',
-  name: 'Shopping agent',
-  last4: 'dabc',
-  scopes: ['read', 'pay'] satisfies Scope[] as Scope[],
-  createdAt: '2026-01-15T10:00:00.000Z',
-  lastUsedAt: '2026-01-16T08:30:00.000Z',
-  lastUsedFrom: '203.0.113.7',
-  expiresAt: '2026-04-16T08:30:00.000Z',
-  current: false,
-};
+import { rotateRoute } from './rotate-route.ts';
+import { describeKey, exampleListed, key, scope } from './shown-key.ts';
 
 export const webhooksOfKeys = z.array(z.object({ id: z.string(), url: z.string() })).meta({
   description: 'Webhooks that were made with what was ended. They go on telling, unless they were ended too.',
@@ -55,7 +21,14 @@ export const exampleWebhooks = [{ id: 'whk_01kp3v2m8rfk2s6y0e6v9q4w1x', url: 'ht
 const endWebhooks = z.boolean().default(false).meta({ description: 'Ends the webhooks that were made with it too.' });
 
 export function keyRoutes(parts: AccountParts): Route[] {
-  return [listRoute(parts), makeRoute(parts), endRoute(parts), endAllRoute(parts), endOwnRoute(parts)];
+  return [
+    listRoute(parts),
+    makeRoute(parts),
+    rotateRoute(parts),
+    endRoute(parts),
+    endAllRoute(parts),
+    endOwnRoute(parts),
+  ];
 }
 
 function listRoute({ db, clock, idleMs }: AccountParts): Route {
@@ -82,23 +55,9 @@ function listRoute({ db, clock, idleMs }: AccountParts): Route {
     async ({ caller: { accountId, keyId }, query: { limit, cursor } }) => {
       const rows = await listLiveKeys(db, { accountId, clock, idleMs, limit, cursor });
       const { items, nextCursor } = toPage(rows, limit, ({ id }) => id);
-      return ok({ keys: items.map((row) => describe(row, { idleMs, keyId })), nextCursor });
+      return ok({ keys: items.map((row) => describeKey(row, { idleMs, keyId })), nextCursor });
     },
   );
-}
-
-function describe(row: ListedKey, { idleMs, keyId }: { readonly idleMs: number; readonly keyId: string }) {
-  return {
-    id: row.id,
-    name: row.name,
-    last4: row.last4,
-    scopes: row.scopes,
-    createdAt: row.createdAt.toISOString(),
-    lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
-    lastUsedFrom: row.lastUsedFrom,
-    expiresAt: tellEndOfKey(row, { idleMs }),
-    current: row.id === keyId,
-  };
 }
 
 /** Takes no Idempotency-Key: its answer would have to be kept, and nobody keeps a key but its owner. */
@@ -151,8 +110,8 @@ function makeRoute({ db, secrets, clock, idleMs }: AccountParts): Route {
         expiresAt: body.expiresAt,
       };
       const { apiKey, ...made } = await db.transaction((tx) => makeKey(tx, { secrets, clock }, wish));
-      const unused = { ...made, lastUsedAt: null, lastUsedFrom: null, watchedSince: made.createdAt };
-      return created({ apiKey, ...describe(unused, { idleMs, keyId: caller.keyId }) });
+      const unused = { ...made, lastUsedAt: null, lastUsedFrom: null, watchedSince: made.createdAt, rotatedTo: null };
+      return created({ apiKey, ...describeKey(unused, { idleMs, keyId: caller.keyId }) });
     },
   );
 }

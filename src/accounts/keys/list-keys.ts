@@ -11,6 +11,8 @@ export interface ListedKey extends KeyTimes {
   readonly scopes: Scope[];
   readonly createdAt: Date;
   readonly lastUsedFrom: string | null;
+  /** The key that replaces it, if it was rotated. */
+  readonly rotatedTo: string | null;
 }
 
 export interface KeyQuery extends KeyIdleness {
@@ -28,7 +30,8 @@ export async function listLiveKeys(
   const now = clock.now();
   const { rows } = await db.query<ListedKey>(
     `SELECT id, name, last4, scopes, created_at AS "createdAt", last_used_at AS "lastUsedAt",
-            last_used_from AS "lastUsedFrom", expires_at AS "expiresAt", watched_since AS "watchedSince"
+            last_used_from AS "lastUsedFrom", expires_at AS "expiresAt", watched_since AS "watchedSince",
+            rotated_to AS "rotatedTo"
        FROM api_keys
       WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)
         AND ($3::timestamptz IS NULL OR greatest(watched_since, last_used_at) > $3)

@@ -17,3 +17,14 @@ export interface WebhookOfKey {
 
 /** What somebody has to tell, or to end, when keys end. */
 export type OnKeysEnded = (tx: Transaction, ended: EndedKeys) => Promise<WebhookOfKey[]>;
+
+/** A key that another one replaces, in the commit that makes the new one. */
+interface RotatedKeys {
+  readonly accountId: bigint;
+  /** The rotated key, and a successor that was given up before it. */
+  readonly from: readonly string[];
+  readonly to: string;
+}
+
+/** Hands over to the new key what was made with the old one. */
+export type OnKeyRotated = (tx: Transaction, rotated: RotatedKeys) => Promise<void>;

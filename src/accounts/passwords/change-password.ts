@@ -1,5 +1,5 @@
 import type { AuditActor } from '../../audit/record.ts';
-import { type Database, onlyRow } from '../../db/database.ts';
+import type { Database } from '../../db/database.ts';
 import { networksOf } from '../../http/client-address.ts';
 import { requireLiveKey } from '../../http/require-live-key.ts';
 import { lockOwner } from '../../ledger/lock-owner.ts';
@@ -12,6 +12,7 @@ import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
 import { isTooCommon } from './common-passwords.ts';
 import type { NoteFailure } from './note-failure.ts';
 import type { Passwords } from './passwords.ts';
+import { requirePassword, requireSamePassword } from './require-password.ts';
 import { type PasswordSet, setPassword } from './set-password.ts';
 import type { SignInThrottle } from './sign-in-throttle.ts';
 
@@ -46,17 +47,7 @@ export async function changePassword(
   { db, limiter, secrets, passwords, throttle, changes, noteFailure, onKeysEnded }: ChangePasswordParts,
   { accountId, currentPassword, newPassword, revokeKeys, endWebhooks, by }: PasswordChange,
 ): Promise<PasswordSet> {
-  const account = onlyRow(
-    await db.query<{ email: string | null; handle: string; name: string; password_hash: string }>(
-      'SELECT email, handle, name, password_hash FROM accounts WHERE id = $1',
-      [accountId],
-    ),
-  );
-  const hash = account.password_hash;
-  if (!(await throttle.matches({ accountId, ip: by.address, hash, password: currentPassword }))) {
-    await noteFailure({ accountId, by });
-    throw accountErrors.wrong_password('This is not the present password of the account.');
-  }
+  const account = await requirePassword({ db, throttle, noteFailure }, { accountId, password: currentPassword, by });
   if (isTooCommon(newPassword, account)) throw accountErrors.password_too_common();
   const turn = await limiter.take(`password-changes:${accountId}`, changesPerDay);
   if (!turn.allowed) throw changedTooOften(turn);
@@ -66,12 +57,7 @@ export async function changePassword(
     // First, as whoever freezes an account does.
     if (revokeKeys) await lockOwner(tx, accountId);
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
-    // Of two who change it at once the second one no longer knows the present password.
-    const { rowCount } = await tx.query('SELECT FROM accounts WHERE id = $1 AND password_hash = $2 FOR NO KEY UPDATE', [
-      accountId,
-      hash,
-    ]);
-    if (rowCount !== 1) throw accountErrors.wrong_password('The password was changed by somebody else at this moment.');
+    await requireSamePassword(tx, accountId, account.hash);
     const parts = { secrets, onKeysEnded };
     return setPassword(tx, parts, { accountId, passwordHash, action: 'password.changed', by, revokeKeys, endWebhooks });
   });

@@ -7,6 +7,7 @@ import type { Secrets } from '../../secrets.ts';
 import { orUnavailable } from '../../wallets/or-unavailable.ts';
 import type { NewWallet } from '../../wallets/provider.ts';
 import type { AccountChanges } from '../account-changes.ts';
+import { yieldEmail } from '../emails/move-email.ts';
 import { accountErrors } from '../errors.ts';
 import { insertAccount } from '../insert-account.ts';
 import { endMostKeys } from '../keys/end-most-keys.ts';
@@ -118,13 +119,8 @@ async function claimEmail(
   if (!(await useResetToken(tx, secrets, claim))) throw accountErrors.reset_token_invalid();
   const { email } = await readHolder(tx, before);
   // A release that knows of no tokens may have let somebody verify it, and ended none.
-  const { rowCount } = await tx.query(
-    'UPDATE accounts SET email = NULL WHERE id = $1 AND email IS NOT NULL AND email_verified_at IS NULL',
-    [before],
-  );
-  if (email === null || rowCount !== 1) throw accountErrors.reset_token_invalid();
-  await tx.query("DELETE FROM verification_codes WHERE account_id = $1 AND kind = 'email'", [before]);
-  await recordAudit(tx, { accountId: before, action: 'email.yielded', by: {}, note: `to somebody at ${ip}` });
+  if (!(await yieldEmail(tx, before, `to somebody at ${ip}`)) || email === null)
+    throw accountErrors.reset_token_invalid();
   const name = claim.name ?? email.slice(0, email.indexOf('@'));
   const account = await insertAccount(tx, { email, name, passwordHash, wallet, provider: wallets.name });
   if (account === undefined) throw new Error('an email was free and taken in one commit');

@@ -1,6 +1,7 @@
 import { type AuditActor, recordAudit } from '../../audit/record.ts';
 import { onlyRow, type Transaction } from '../../db/database.ts';
 import type { Secrets } from '../../secrets.ts';
+import { recordAccountChanged } from '../account-events.ts';
 import { endAllKeys } from '../keys/end-keys.ts';
 import type { OnKeysEnded, WebhookOfKey } from '../keys/on-keys-ended.ts';
 import { tellOwner } from '../tell-owner.ts';
@@ -34,6 +35,8 @@ export async function setPassword(
 ): Promise<PasswordSet> {
   await tx.query('UPDATE accounts SET password_hash = $2 WHERE id = $1', [accountId, passwordHash]);
   await tx.query("DELETE FROM password_resets WHERE account_id = $1 AND kind = 'reset'", [accountId]);
+  // Whoever asked for another email knew the password before.
+  await tx.query('DELETE FROM email_changes WHERE account_id = $1', [accountId]);
   const webhooksOfKeys = endWebhooks ? ('end' as const) : ('keep' as const);
   const { ended: revokedKeys, webhooks } = revokeKeys
     ? await endAllKeys(tx, onKeysEnded, { accountId, webhooks: webhooksOfKeys, by })
@@ -46,6 +49,7 @@ export async function setPassword(
     ),
   );
   await recordAudit(tx, { accountId, action, by, details: { revokedKeys } });
+  await recordAccountChanged(tx, accountId, { fields: ['password'], by });
   await tellOwner(tx, secrets, accountId, {
     subject: 'Your Paywright password was changed',
     text:

@@ -1,0 +1,83 @@
+import type { AuditActor } from '../audit/record.ts';
+import type { Transaction } from '../db/database.ts';
+import type { EventType } from '../event-types.ts';
+import type { Scope } from '../http/define-route.ts';
+import { recordEvent } from '../ledger/events.ts';
+
+/** What webhooks may be told of an account itself. */
+export const accountEvents: readonly EventType[] = [
+  { name: 'key.created' },
+  { name: 'key.revoked' },
+  { name: 'account.changed' },
+];
+
+/** Ids that one event names: a takeover may end very many keys. */
+const mostKeysNamed = 100;
+
+interface CreatedKey {
+  readonly id: string;
+  readonly name: string;
+  readonly last4: string;
+  readonly scopes: readonly Scope[];
+  readonly expiresAt: Date | null;
+  /** The key that it replaces. */
+  readonly rotatedFrom: string | null;
+}
+
+export async function recordKeyCreated(
+  tx: Transaction,
+  accountId: bigint,
+  { id, name, last4, scopes, expiresAt, rotatedFrom }: CreatedKey,
+): Promise<void> {
+  const data = { keyId: id, name, last4, scopes, expiresAt: expiresAt?.toISOString() ?? null, rotatedFrom };
+  await recordEvent(tx, { accountId, type: 'key.created', data });
+}
+
+interface RevokedKeys {
+  readonly keys: readonly string[];
+  /** Whether no key of the account works any more. */
+  readonly all: boolean;
+  readonly by: AuditActor;
+}
+
+/** One event for all keys that one commit ends. Call it after webhooks were ended, so that only those that go on are told. */
+export async function recordKeysRevoked(
+  tx: Transaction,
+  accountId: bigint,
+  { keys, all, by }: RevokedKeys,
+): Promise<void> {
+  const data = { keyIds: keys.slice(0, mostKeysNamed), count: keys.length, all, ...tellActor(by) };
+  await recordEvent(tx, { accountId, type: 'key.revoked', data });
+}
+
+/** The fields of an account that its owner is told about. */
+export type ChangedField =
+  | 'name'
+  | 'email'
+  | 'emailVerified'
+  | 'phone'
+  | 'withdrawalAddress'
+  | 'shippingAddress'
+  | 'tier'
+  | 'frozen'
+  | 'password';
+
+interface AccountChange {
+  readonly fields: readonly ChangedField[];
+  readonly by: AuditActor;
+}
+
+/** Names the fields that have changed, and never their values: GET /account has them. Nothing for no field. */
+export async function recordAccountChanged(
+  tx: Transaction,
+  accountId: bigint,
+  { fields, by }: AccountChange,
+): Promise<void> {
+  if (fields.length === 0) return;
+  await recordEvent(tx, { accountId, type: 'account.changed', data: { fields, ...tellActor(by) } });
+}
+
+/** The operator's name is the operator's own affair. */
+function tellActor({ keyId, operator }: AuditActor) {
+  return { byKey: keyId ?? null, byOperator: operator !== undefined };
+}

@@ -1,0 +1,137 @@
+import { type AuditActor, recordAudit } from '../../audit/record.ts';
+import { onlyRow, type Transaction } from '../../db/database.ts';
+import { requireLiveKey } from '../../http/require-live-key.ts';
+import { claimsOf } from '../../ledger/balances.ts';
+import { lockOwner } from '../../ledger/lock-owner.ts';
+import { postMessage } from '../../messages/outbox.ts';
+import { toDecimalText } from '../../money/amount.ts';
+import type { Saga } from '../../sagas/define-saga.ts';
+import type { Secrets } from '../../secrets.ts';
+import type { AccountChanges } from '../account-changes.ts';
+import { accountErrors } from '../errors.ts';
+import { endAllKeys } from '../keys/end-keys.ts';
+import { endMostKeys } from '../keys/end-most-keys.ts';
+import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
+import { type PasswordGuard, requirePassword, requireSamePassword } from '../passwords/require-password.ts';
+import type { OnAccountClosing, UnderWay, UnderWayOf } from './on-account-closing.ts';
+
+export interface Closing {
+  readonly accountId: bigint;
+  readonly password: string;
+  readonly by: AuditActor & { readonly address: string; readonly keyId: string };
+}
+
+export interface Closed {
+  readonly handle: string;
+  readonly closedAt: Date;
+}
+
+export interface CloseAccountParts extends PasswordGuard {
+  readonly secrets: Secrets;
+  readonly changes: AccountChanges;
+  readonly onKeysEnded: OnKeysEnded;
+  readonly onAccountClosing: OnAccountClosing;
+  readonly underWayOf: UnderWayOf;
+  readonly sagas: readonly Saga[];
+}
+
+/** Instead of the owner's, wherever others see the account. */
+const closedName = 'Closed account';
+const mostListed = 100;
+
+/**
+ * Erases the person and keeps the ledger, in one commit. The ledger accounts are locked when the balances are read: a payment is either
+ * there before, and the closing is refused, or finds the account closed, and is refused itself.
+ */
+export async function closeAccount(parts: CloseAccountParts, closing: Closing): Promise<Closed> {
+  const { db, changes } = parts;
+  const { accountId, by } = closing;
+  const { hash } = await requirePassword(parts, closing);
+  // Before very many keys are ended for nothing. The commit has the last word.
+  await db.transaction((tx) => refuseUnlessEmpty(tx, parts, accountId));
+  await endMostKeys(db, { accountId, by, except: by.keyId });
+  return changes.everywhere(accountId, async (tx) => {
+    // Before the ledger accounts are locked: an invoice is paid in the same order.
+    await parts.onAccountClosing(tx, accountId);
+    await lockOwner(tx, accountId);
+    await requireLiveKey(tx, { accountId, keyId: by.keyId });
+    await requireSamePassword(tx, accountId, hash);
+    await refuseUnlessEmpty(tx, parts, accountId);
+    await tellOfClosing(tx, parts.secrets, accountId);
+    await endAllKeys(tx, parts.onKeysEnded, { accountId, webhooks: 'end', by });
+    return erase(tx, closing);
+  });
+}
+
+async function refuseUnlessEmpty(tx: Transaction, parts: CloseAccountParts, accountId: bigint): Promise<void> {
+  const claims = await claimsOf(tx, accountId);
+  if (claims.length > 0) {
+    const balances = claims.map(({ chain, total }) => ({ chain, currency: total.asset, amount: toDecimalText(total) }));
+    const left = balances.map(({ chain, currency, amount }) => `${amount} ${currency} on ${chain}`).join(', ');
+    throw accountErrors.balance_not_zero(
+      `The account still holds ${left}. Withdraw it, or send it to another account, and try again.`,
+      { members: { balances } },
+    );
+  }
+  const underWay = [...(await openSagasOf(tx, parts.sagas, accountId)), ...(await parts.underWayOf(tx, accountId))];
+  const { frozen } = onlyRow(
+    await tx.query<{ frozen: boolean }>('SELECT frozen_at IS NOT NULL AS frozen FROM accounts WHERE id = $1', [
+      accountId,
+    ]),
+  );
+  if (frozen) underWay.push({ kind: 'freeze', id: 'by the operator' });
+  if (underWay.length === 0) return;
+  const listed = underWay.slice(0, mostListed);
+  throw accountErrors.account_busy(
+    `Wait until this has ended, or end it, and try again: ${listed.map(({ kind, id }) => `${kind} ${id}`).join(', ')}.`,
+    { members: { underWay: listed } },
+  );
+}
+
+async function openSagasOf(tx: Transaction, sagas: readonly Saga[], accountId: bigint): Promise<UnderWay[]> {
+  const underWay: UnderWay[] = [];
+  for (const { name, table, fixed } of sagas) {
+    if (!fixed.includes('account_id')) continue;
+    const { rows } = await tx.query<{ id: string }>(
+      `SELECT id FROM ${table} WHERE account_id = $1 AND finished_at IS NULL ORDER BY id LIMIT ${mostListed}`,
+      [accountId],
+    );
+    underWay.push(...rows.map(({ id }) => ({ kind: name, id })));
+  }
+  return underWay;
+}
+
+/** The last mail. It names no account, so that it is not erased with the others. */
+async function tellOfClosing(tx: Transaction, secrets: Secrets, accountId: bigint): Promise<void> {
+  const { rows } = await tx.query<{ email: string; handle: string }>(
+    'SELECT email, handle FROM accounts WHERE id = $1 AND email IS NOT NULL AND email_verified_at IS NOT NULL',
+    [accountId],
+  );
+  const [owner] = rows;
+  if (owner === undefined) return;
+  await postMessage(tx, secrets, {
+    accountId: null,
+    channel: 'email',
+    to: owner.email,
+    subject: 'Your Paywright account was closed',
+    text: `The Paywright account ${owner.handle} was closed with its password. It held no money. Do not send anything to its deposit addresses any more.\n\nIf this was not you, write to the operator of the service.`,
+  });
+}
+
+async function erase(tx: Transaction, { accountId, by }: Closing): Promise<Closed> {
+  for (const table of ['verification_codes', 'password_resets', 'email_changes'])
+    await tx.query(`DELETE FROM ${table} WHERE account_id = $1`, [accountId]);
+  await tx.query('UPDATE api_keys SET name = NULL, last_used_from = NULL WHERE account_id = $1', [accountId]);
+  const closed = onlyRow(
+    await tx.query<Closed>(
+      `UPDATE accounts
+          SET name = $2, email = NULL, email_verified_at = NULL, phone = NULL, withdrawal_address = NULL,
+              shipping_address = NULL, password_hash = '', closed_at = now()
+        WHERE id = $1
+      RETURNING handle, closed_at AS "closedAt"`,
+      [accountId, closedName],
+    ),
+  );
+  await recordAudit(tx, { accountId, action: 'account.closed', by });
+  return closed;
+}

@@ -1,0 +1,61 @@
+import type { Transaction } from '../db/database.ts';
+import type { Logger } from '../logger.ts';
+import { countMessage, type DailyLimits } from '../messages/daily-caps.ts';
+import type { RateLimiter } from '../rate-limit/limiter.ts';
+import { accountErrors } from './errors.ts';
+import { countryOf } from './fields.ts';
+
+export const codeMinutes = 15;
+export const attemptsPerCode = 5;
+const codesPerHour = { limit: 5, windowMs: 60 * 60_000 };
+
+/** How many codes go out on a day. */
+export type CodeLimits = Readonly<Record<'mails' | 'sms', DailyLimits>>;
+
+export interface CodeLimitParts {
+  readonly limiter: RateLimiter;
+  readonly logger: Logger;
+  readonly codeLimits: CodeLimits;
+}
+
+interface WantedCodes {
+  readonly accountId: bigint;
+  readonly kind: 'email' | 'phone';
+  /** Where codes are to be sent, one to each. */
+  readonly targets: readonly [string, ...string[]];
+  /** Who asks for them. */
+  readonly ip: string;
+}
+
+/**
+ * Why no code can be sent now; undefined when it can, and then it is counted. Neither may one account order codes without end, nor may
+ * many accounts together flood one phone, or run up the operator's bill.
+ */
+export async function refusalOfCodes(
+  tx: Transaction,
+  { limiter, logger, codeLimits }: CodeLimitParts,
+  { accountId, kind, targets, ip }: WantedCodes,
+) {
+  for (const bucket of [`codes:${kind}:${accountId}`, ...targets.map((target) => `codes:to:${target}`)]) {
+    const { allowed, resetMs } = await limiter.take(bucket, codesPerHour);
+    if (!allowed) return tooManyCodes('Too many codes were asked for.', Math.ceil(resetMs / 1000));
+  }
+  const channel = kind === 'email' ? 'mails' : 'sms';
+  const country = kind === 'phone' ? countryOf(targets[0]) : undefined;
+  const over = await countMessage(tx, logger, codeLimits[channel], { kind: channel, ip, target: targets, country });
+  if (over === undefined) return undefined;
+  const whose = {
+    network: 'to your network',
+    target: kind === 'email' ? 'to this email' : 'to this number',
+    country: 'to this country',
+    all: 'by this service',
+  };
+  return tooManyCodes(`As many codes as may be on one day were sent ${whose[over]}.`, 3_600);
+}
+
+function tooManyCodes(why: string, resetSeconds: number) {
+  const seconds = Math.max(1, resetSeconds);
+  return accountErrors.too_many_attempts(`${why} Try again in ${seconds} seconds.`, {
+    headers: { 'Retry-After': String(seconds) },
+  });
+}

@@ -1,0 +1,121 @@
+import type { AuditActor } from '../../audit/record.ts';
+import { onlyRow, type Transaction } from '../../db/database.ts';
+import { httpErrors } from '../../http/errors.ts';
+import { requireLiveKey } from '../../http/require-live-key.ts';
+import { randomDigits } from '../../ids.ts';
+import { postMessage } from '../../messages/outbox.ts';
+import type { Secrets } from '../../secrets.ts';
+import type { AccountChanges } from '../account-changes.ts';
+import { attemptsPerCode, type CodeLimitParts, codeMinutes, refusalOfCodes } from '../code-limits.ts';
+import {
+  type PasswordGuard,
+  type ProvedAccount,
+  requirePassword,
+  requireSamePassword,
+} from '../passwords/require-password.ts';
+import { hashEmailCode } from './email-code.ts';
+import { lockForEmail, moveEmail } from './move-email.ts';
+
+export interface EmailWish {
+  readonly accountId: bigint;
+  readonly email: string;
+  readonly password: string;
+  readonly by: AuditActor & { readonly address: string; readonly keyId: string };
+}
+
+export interface EmailAsked {
+  /** Whether the account has the new email already, because the sandbox verifies by itself. */
+  readonly changed: boolean;
+  readonly currentCodeNeeded: boolean;
+  readonly expiresAt: Date | null;
+}
+
+export interface AskEmailParts extends PasswordGuard, CodeLimitParts {
+  readonly secrets: Secrets;
+  readonly changes: AccountChanges;
+  /** Emails count as verified at once. */
+  readonly automatic: boolean;
+}
+
+/**
+ * Sends a code to the new address and, if the account has verified it, one to the present address. Nothing here looks at whether
+ * another account has the new address, so neither the answer nor its time tells.
+ */
+export async function askEmailChange(parts: AskEmailParts, wish: EmailWish): Promise<EmailAsked> {
+  const { db, changes, secrets, automatic } = parts;
+  const { accountId, email, by } = wish;
+  const account = await requirePassword(parts, wish);
+  if (account.email === email) {
+    const message = 'is the email of this account already';
+    throw httpErrors.invalid_request(`email ${message}.`, { errors: [{ path: 'email', message }] });
+  }
+  if (automatic) {
+    await changes.everywhere(accountId, async (tx) => {
+      await lockForEmail(tx, { accountId, email });
+      await hold(tx, wish, account);
+      await moveEmail(tx, secrets, { accountId, email, by });
+    });
+    return { changed: true, currentCodeNeeded: false, expiresAt: null };
+  }
+  return db.transaction(async (tx) => {
+    await hold(tx, wish, account);
+    return sendCodes(tx, parts, { ...wish, account });
+  });
+}
+
+/** The key still lives, the password still holds, and the present address is still the one that was looked at. */
+async function hold(tx: Transaction, { accountId, by }: EmailWish, { hash }: ProvedAccount): Promise<void> {
+  await requireLiveKey(tx, { accountId, keyId: by.keyId });
+  await requireSamePassword(tx, accountId, hash);
+}
+
+async function sendCodes(
+  tx: Transaction,
+  parts: AskEmailParts,
+  { accountId, email, by, account }: EmailWish & { readonly account: ProvedAccount },
+): Promise<EmailAsked> {
+  const { secrets } = parts;
+  const { current } = onlyRow(
+    await tx.query<{ current: string | null }>(
+      'SELECT CASE WHEN email_verified_at IS NOT NULL THEN email END AS current FROM accounts WHERE id = $1',
+      [accountId],
+    ),
+  );
+  const [code, currentCode] = [randomDigits(6), randomDigits(6)];
+  const hash = (of: 'new' | 'current', text: string) => hashEmailCode(secrets, { accountId, email, of }, text);
+  const { expiresAt } = onlyRow(
+    await tx.query<{ expiresAt: Date }>(
+      `INSERT INTO email_changes (account_id, email, code_hash, current_code_hash, attempts_left, expires_at)
+       VALUES ($1, $2, $3, $4, $5, now() + make_interval(mins => $6))
+       ON CONFLICT (account_id) DO UPDATE
+         SET email = EXCLUDED.email, code_hash = EXCLUDED.code_hash, current_code_hash = EXCLUDED.current_code_hash,
+             attempts_left = EXCLUDED.attempts_left, expires_at = EXCLUDED.expires_at
+       RETURNING expires_at AS "expiresAt"`,
+      [
+        accountId,
+        email,
+        hash('new', code),
+        current === null ? null : hash('current', currentCode),
+        attemptsPerCode,
+        codeMinutes,
+      ],
+    ),
+  );
+  const targets: [string, ...string[]] = current === null ? [email] : [email, current];
+  const refusal = await refusalOfCodes(tx, parts, { accountId, kind: 'email', targets, ip: by.address });
+  if (refusal !== undefined) throw refusal;
+  const mail = { accountId, channel: 'email', subject: 'Your Paywright code' } as const;
+  await postMessage(tx, secrets, {
+    ...mail,
+    to: email,
+    text: `${code} is the code to make this the email of the Paywright account ${account.handle}. It is good for ${codeMinutes} minutes. If you have no such account, ignore this mail.`,
+  });
+  if (current !== null) {
+    await postMessage(tx, secrets, {
+      ...mail,
+      to: current,
+      text: `${currentCode} is the code to change the email of your Paywright account to ${email}. It is good for ${codeMinutes} minutes. Without it your email stays as it is.\n\nIf this was not you, somebody knows your password: set a new one at once with POST /account/password/reset, and end all keys with it (revokeKeys).`,
+    });
+  }
+  return { changed: false, currentCodeNeeded: current !== null, expiresAt };
+}

@@ -1,0 +1,148 @@
+import { recordAudit } from '../../audit/record.ts';
+import type { Clock } from '../../clock.ts';
+import { countToday } from '../../daily-caps/count-today.ts';
+import { onlyRow, type Transaction } from '../../db/database.ts';
+import type { Caller, Scope } from '../../http/define-route.ts';
+import { requireLiveKey } from '../../http/require-live-key.ts';
+import { scopeRequired } from '../../http/require-scope.ts';
+import { lockOwner } from '../../ledger/lock-owner.ts';
+import type { Secrets } from '../../secrets.ts';
+import { accountErrors } from '../errors.ts';
+import { tellOwner } from '../tell-owner.ts';
+import { endKey } from './end-keys.ts';
+import { type IssuedKey, issueKey } from './issue-key.ts';
+import { endOfKey, type KeyIdleness, type KeyTimes } from './key-lifetime.ts';
+import type { OnKeyRotated, OnKeysEnded } from './on-keys-ended.ts';
+
+export interface KeyRotation {
+  readonly caller: Caller;
+  /** Where the request came from. */
+  readonly ip: string;
+  /** The id of the key to rotate. */
+  readonly key: string;
+  /** How long the old key goes on working. */
+  readonly overlapSeconds: number;
+}
+
+export interface RotateKeyParts extends KeyIdleness {
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+  readonly onKeysEnded: OnKeysEnded;
+  readonly onKeyRotated: OnKeyRotated;
+}
+
+export interface RotatedKey {
+  readonly key: IssuedKey;
+  /** When the old key stops working. */
+  readonly oldEndsAt: Date;
+}
+
+/**
+ * Replaces a key by a new one with the same name, scopes and expiry. The old key works until the overlap is over. The caller may
+ * rotate what it could have made: keys with no more scopes and no longer life than its own. The account's row is locked first, so
+ * of two rotations at once the second one finds the key rotated.
+ */
+export async function rotateKey(tx: Transaction, parts: RotateKeyParts, rotation: KeyRotation): Promise<RotatedKey> {
+  const { secrets, clock, onKeysEnded, onKeyRotated } = parts;
+  const { caller, ip, overlapSeconds } = rotation;
+  const { accountId, keyId } = caller;
+  const by = { keyId, address: ip };
+  // A revocation locks the ledger accounts before the owner's row.
+  if (overlapSeconds === 0) await lockOwner(tx, accountId);
+  await requireLiveKey(tx, caller);
+  const old = await readKey(tx, accountId, rotation.key);
+  refuseEnded(old, parts);
+  const life = await lifeWithin(tx, caller, old);
+
+  await countToday(tx, caller, 'keys');
+  const key = await issueKey(tx, secrets, {
+    accountId,
+    name: old.name ?? 'Unnamed',
+    scopes: old.scopes,
+    expiresAt: life,
+    rotatedFrom: old.id,
+  });
+  const from = [old.id, ...(old.rotatedTo === null ? [] : [old.rotatedTo])];
+  await onKeyRotated(tx, { accountId, from, to: key.id });
+  const oldEndsAt = await endAfterOverlap(tx, old.id, key.id, new Date(clock.now() + overlapSeconds * 1_000));
+  const details = { key: old.id, to: key.id, endsAt: oldEndsAt.toISOString() };
+  await recordAudit(tx, { accountId, action: 'key.rotated', by, details });
+  if (overlapSeconds === 0) await endKey(tx, onKeysEnded, { accountId, key: old.id, webhooks: 'keep', by });
+  if (old.scopes.includes('withdraw')) await tellOwner(tx, secrets, accountId, rotatedNotice(key, old, ip));
+  return { key, oldEndsAt };
+}
+
+interface OldKey extends KeyTimes {
+  readonly id: string;
+  readonly name: string | null;
+  readonly last4: string | null;
+  readonly scopes: readonly Scope[];
+  readonly revoked: boolean;
+  readonly rotatedTo: string | null;
+  /** The key that replaces it was revoked before anyone used it: its secret may never have arrived. */
+  readonly successorGivenUp: boolean;
+  readonly successorExpiresAt: Date | null;
+}
+
+async function readKey(tx: Transaction, accountId: bigint, id: string): Promise<OldKey> {
+  const { rows } = await tx.query<OldKey>(
+    `SELECT k.id, k.name, k.last4, k.scopes, k.revoked_at IS NOT NULL AS revoked, k.expires_at AS "expiresAt",
+            k.last_used_at AS "lastUsedAt", k.watched_since AS "watchedSince", k.rotated_to AS "rotatedTo",
+            s.revoked_at IS NOT NULL AND s.last_used_at IS NULL AS "successorGivenUp", s.expires_at AS "successorExpiresAt"
+       FROM api_keys k LEFT JOIN api_keys s ON s.id = k.rotated_to WHERE k.id = $1 AND k.account_id = $2`,
+    [id, accountId],
+  );
+  const [row] = rows;
+  if (row === undefined) throw accountErrors.key_not_found();
+  return row;
+}
+
+function refuseEnded(old: OldKey, { clock, idleMs }: RotateKeyParts): void {
+  if (old.revoked || endOfKey(old, { idleMs }) <= clock.now()) throw accountErrors.key_ended();
+  if (old.rotatedTo === null || old.successorGivenUp) return;
+  throw accountErrors.key_already_rotated(
+    `${old.rotatedTo} replaces this key. Rotate that one instead. If its secret never reached you, revoke it (DELETE /account/keys/${old.rotatedTo}) and rotate this one again.`,
+  );
+}
+
+/**
+ * The expiry of the new key: that of the rotated one before any rotation shortened it. Throws when the caller is another key, and
+ * may do less or ends earlier.
+ */
+async function lifeWithin(tx: Transaction, { keyId }: Caller, old: OldKey): Promise<Date | null> {
+  const life = old.rotatedTo === null ? old.expiresAt : old.successorExpiresAt;
+  if (old.id === keyId) return life;
+  const caller = onlyRow(
+    await tx.query<{ scopes: readonly Scope[]; expiresAt: Date | null }>(
+      'SELECT scopes, expires_at AS "expiresAt" FROM api_keys WHERE id = $1',
+      [keyId],
+    ),
+  );
+  const missing = old.scopes.find((scope) => !caller.scopes.includes(scope));
+  if (missing !== undefined) throw scopeRequired(missing);
+  if (caller.expiresAt !== null && (life === null || life > caller.expiresAt)) {
+    throw accountErrors.key_outlives_maker(
+      `This key ends at ${caller.expiresAt.toISOString()}, and rotates only keys that end no later.`,
+    );
+  }
+  return life;
+}
+
+/** A key that ends earlier anyway is given no longer life. */
+async function endAfterOverlap(tx: Transaction, id: string, rotatedTo: string, overlapEnd: Date): Promise<Date> {
+  const { endsAt } = onlyRow(
+    await tx.query<{ endsAt: Date }>(
+      `UPDATE api_keys SET rotated_to = $2, expires_at = least(expires_at, $3) WHERE id = $1
+       RETURNING expires_at AS "endsAt"`,
+      [id, rotatedTo, overlapEnd],
+    ),
+  );
+  return endsAt;
+}
+
+function rotatedNotice({ name, last4 }: IssuedKey, old: OldKey, ip: string) {
+  return {
+    subject: 'An API key that may withdraw from your account was replaced',
+    text: `A request from ${ip} has replaced the API key "${name}", which ended in ${old.last4 ?? 'characters from before they were kept'}, by a new one, which ends in ${last4}. It may send money to addresses outside.`,
+  };
+}

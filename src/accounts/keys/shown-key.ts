@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { type Scope, scopes } from '../../http/define-route.ts';
+import { tellEndOfKey } from './key-lifetime.ts';
+import type { ListedKey } from './list-keys.ts';
+
+/** A key as routes answer it: everything but the key itself. */
+
+export const scope = z.enum(scopes, { error: `must be one of ${scopes.join(', ')}` });
+
+export const key = z.object({
+  id: z.string(),
+  name: z.string().nullable().meta({ description: 'Null for a key from before keys had names.' }),
+  last4: z.string().nullable().meta({ description: 'Its last four characters. Null for a key from before.' }),
+  scopes: z.array(scope).meta({
+    description:
+      'What it may do. `read`: look. `pay`: move money within what the account can do here. `withdraw`: send it to an address outside. `manage`: change the account, its keys and webhooks.',
+  }),
+  createdAt: z.iso.datetime(),
+  lastUsedAt: z.iso
+    .datetime()
+    .nullable()
+    .meta({ description: 'To about a minute. Null when nobody was seen using it.' }),
+  lastUsedFrom: z.string().nullable().meta({ description: 'The internet address that it was last used from.' }),
+  expiresAt: z.iso.datetime().nullable().meta({
+    description:
+      'When it ends as things stand: on its day, or because nobody uses it until then. Null when it does not end.',
+  }),
+  current: z.boolean().meta({ description: 'Whether it is the key that calls.' }),
+  rotatedTo: z.string().nullable().meta({
+    description:
+      'The id of the key that replaces it. A rotated key works until its `expiresAt`, and cannot be rotated again.',
+  }),
+});
+
+export const exampleListed = {
+  id: 'key_01kp3v2m8rfk2s6y0e6v9q4w1x',
+  name: 'Shopping agent',
+  last4: 'dabc',
+  scopes: ['read', 'pay'] satisfies Scope[] as Scope[],
+  createdAt: '2026-01-15T10:00:00.000Z',
+  lastUsedAt: '2026-01-16T08:30:00.000Z',
+  lastUsedFrom: '203.0.113.7',
+  expiresAt: '2026-04-16T08:30:00.000Z',
+  current: false,
+  rotatedTo: null,
+};
+
+export function describeKey(row: ListedKey, { idleMs, keyId }: { readonly idleMs: number; readonly keyId: string }) {
+  return {
+    id: row.id,
+    name: row.name,
+    last4: row.last4,
+    scopes: row.scopes,
+    createdAt: row.createdAt.toISOString(),
+    lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
+    lastUsedFrom: row.lastUsedFrom,
+    expiresAt: tellEndOfKey(row, { idleMs }),
+    current: row.id === keyId,
+    rotatedTo: row.rotatedTo,
+  };
+}

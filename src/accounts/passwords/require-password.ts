@@ -1,0 +1,50 @@
+import type { AuditActor } from '../../audit/record.ts';
+import { type Database, onlyRow, type Transaction } from '../../db/database.ts';
+import { accountErrors } from '../errors.ts';
+import type { NoteFailure } from './note-failure.ts';
+import type { SignInThrottle } from './sign-in-throttle.ts';
+
+export interface PasswordGuard {
+  readonly db: Database;
+  readonly throttle: SignInThrottle;
+  readonly noteFailure: NoteFailure;
+}
+
+export interface ProvedAccount {
+  readonly email: string | null;
+  readonly emailVerified: boolean;
+  readonly handle: string;
+  readonly name: string;
+  /** Look at it again in the commit (`requireSamePassword`): the password may change in between. */
+  readonly hash: string;
+}
+
+/** For what a stolen key alone must not do. Wrong passwords count as at sign-in: they slow down their network, and are written down. */
+export async function requirePassword(
+  { db, throttle, noteFailure }: PasswordGuard,
+  {
+    accountId,
+    password,
+    by,
+  }: { readonly accountId: bigint; readonly password: string; readonly by: AuditActor & { readonly address: string } },
+): Promise<ProvedAccount> {
+  const account = onlyRow(
+    await db.query<ProvedAccount>(
+      `SELECT email, email_verified_at IS NOT NULL AS "emailVerified", handle, name, password_hash AS hash
+         FROM accounts WHERE id = $1`,
+      [accountId],
+    ),
+  );
+  if (await throttle.matches({ accountId, ip: by.address, hash: account.hash, password })) return account;
+  await noteFailure({ accountId, by });
+  throw accountErrors.wrong_password('This is not the present password of the account.');
+}
+
+/** Of two who use the password at once, the one that comes after a change no longer knows it. Locks the account's row. */
+export async function requireSamePassword(tx: Transaction, accountId: bigint, hash: string): Promise<void> {
+  const { rowCount } = await tx.query('SELECT FROM accounts WHERE id = $1 AND password_hash = $2 FOR NO KEY UPDATE', [
+    accountId,
+    hash,
+  ]);
+  if (rowCount !== 1) throw accountErrors.wrong_password('The password was changed by another request at this moment.');
+}
