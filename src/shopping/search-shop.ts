@@ -25,7 +25,7 @@ export const mostShown = 4;
 
 export const searchWords = visibleText(200).meta({ description: 'What to look for, in a few words.' });
 export const previewUrl = z.string().meta({ description: 'A page with photos of the products, for 24 hours.' });
-export const shownVariant = z.object({
+const shownVariant = z.object({
   id: untrusted,
   title: untrusted,
   options: z.array(z.object({ name: untrusted, value: untrusted })),
