@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { plainIssue } from '../../../http/plain-issue.ts';
 import { json, type ShopMessage, type ShopReply } from '../message.ts';
 import { shopBehaviour } from './behaviour.ts';
 import type { Shelf } from './shelf.ts';
@@ -20,7 +21,7 @@ export async function answerSwitches(
   if (url.pathname !== '/switches' || !['127.0.0.1', 'localhost'].includes(url.hostname)) return undefined;
   if (method === 'POST') {
     if (!/^application\/json\b/i.test(headers['content-type'] ?? '')) return refuse('Send JSON, and say so.');
-    const parsed = request.safeParse(body);
+    const parsed = request.safeParse(body, { error: plainIssue });
     if (!parsed.success) return refuse(z.prettifyError(parsed.error));
     const { behaviour, products = {} } = parsed.data;
     const unknown = Object.keys(products).filter((slug) => shelf.change(slug, {}) === undefined);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { credentialType, instrumentType } from '../../../shopping/payment-handler.ts';
+import { readAs } from '../read-as.ts';
 import { protocolError } from './refusal-reply.ts';
 import type { Buyer, Destination } from './session.ts';
 
@@ -124,8 +125,5 @@ export function readToken(body: unknown): string | undefined {
 }
 
 function read<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
-  const parsed = schema.safeParse(body);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw protocolError('invalid_request', `$.${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'it cannot be read'}`);
+  return readAs(schema, body, (path, why) => protocolError('invalid_request', `$.${path} ${why}.`));
 }

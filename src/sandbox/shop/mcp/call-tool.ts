@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { fingerprintOf } from '../checkout/once.ts';
 import { json, type ShopReply } from '../message.ts';
+import { readAs } from '../read-as.ts';
 import type { ShopRequest } from '../shop.ts';
 import { type Fields, fieldsOf, type UcpVersion } from '../ucp-versions.ts';
 import { readCatalog } from '../ways/ucp.ts';
@@ -41,10 +42,8 @@ function readArguments(tool: Tool, given: unknown): Fields {
       content: 'arguments.meta["ucp-agent"].profile must name a profile.',
     });
   }
-  const parsed = tool.schema.safeParse(given);
-  if (parsed.success) return fieldsOf(given);
-  const [issue] = parsed.error.issues;
-  throw new RpcError(-32_602, `arguments.${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'it cannot be read'}`);
+  readAs(tool.schema, given, (path, why) => new RpcError(-32_602, `arguments.${path} ${why}.`));
+  return fieldsOf(given);
 }
 
 const aboutProfiles = new Set([
