@@ -175,7 +175,7 @@ describe('account.changed', () => {
   test('names the fields that are other ones now, and no value', async () => {
     const { id, key, keyId } = await listener(['account.changed']);
     const withdrawalAddress = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
-    const change = { name: 'Ada L.', withdrawalAddress, shippingAddress: '1 Main Street' };
+    const change = { name: 'Ada L.', withdrawalAddress, shippingAddress: '1 Main Street, San Francisco, CA 94105' };
     await service.client.patch('/account', change, key);
     await service.client.patch('/account', change, key);
     await service.client.patch('/account', { phone: '+14155550199' }, key);

@@ -269,7 +269,7 @@ describe('bad input moves nothing', () => {
     ['an exponent', { ...good, amount: '1e3' }, 'invalid_request'],
     ['a space', { ...good, amount: ' 1' }, 'invalid_request'],
     ['no amount', { ...good, amount: '' }, 'invalid_request'],
-    ['a number', { ...good, amount: 1 }, 'invalid_request'],
+    ['a list', { ...good, amount: ['1'] }, 'invalid_request'],
     ['a field too many', { ...good, currency: 'EURC' }, 'invalid_request'],
     ['more than the balance', { ...good, amount: '1000' }, 'insufficient_balance'],
     ['more than one message carries', { ...good, amount: '10000000.000001' }, 'bridge_limit_exceeded'],

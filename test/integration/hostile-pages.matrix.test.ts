@@ -16,6 +16,8 @@ const { find } = useSearch(shop);
 // On a busy machine a page that is read in a moment may take a while.
 const parser = useParser({ mostMs: 30_000 });
 
+const price = { atomic: 1_200n, decimals: 2, currency: 'USD', text: '$12.00' };
+
 /** What a task takes besides the answer itself. */
 const more = {
   url: 'https://shop.example/search?q=mug',
@@ -25,6 +27,10 @@ const more = {
   transport: 'mcp',
   agent: 'PaywrightBot',
   line: 'paywright-site-verification=1',
+  product: { title: 'Mug', price },
+  products: [
+    { title: 'Mug', price, moreVariants: true, variations: [{ id: '1', options: [{ name: 'Size', value: 'L' }] }] },
+  ],
 };
 const { mayRead, ...ofAnswers } = { ...merchantTasks, ...shoppingTasks };
 const tasks: readonly Task<AnswerBytes, unknown>[] = [

@@ -65,9 +65,9 @@ describe('a purchase that is sent again without a key', () => {
     expect((await buy(again)).body).toMatchObject({ code: 'possible_duplicate', orderStatus: 'completed' });
 
     shop.hooks = {};
-    await db.query('ALTER TABLE orders DISABLE TRIGGER orders_guard');
+    await db.query('ALTER TABLE orders DISABLE TRIGGER orders_update_guard');
     await olderBy('finished_at', first.orderId);
-    await db.query('ALTER TABLE orders ENABLE TRIGGER orders_guard');
+    await db.query('ALTER TABLE orders ENABLE TRIGGER orders_update_guard');
     expect((await buy(again)).status).toBe(200);
   });
 

@@ -294,7 +294,7 @@ describe('is refused with a code that says why:', () => {
   });
 
   test.each([
-    ['a number instead of text', { from: 'USDC', to: 'ETH', amount: 1 }],
+    ['a list instead of text', { from: 'USDC', to: 'ETH', amount: ['1'] }],
     ['no amount', { from: 'USDC', to: 'ETH' }],
     ['no token', { to: 'ETH', amount: '1' }],
     ['a field that nobody knows', { from: 'USDC', to: 'ETH', amount: '1', slippage: 5 }],

@@ -6,6 +6,8 @@ ALTER TABLE accounts
     email IS NULL AND email_verified_at IS NULL AND phone IS NULL AND withdrawal_address IS NULL
     AND shipping_address IS NULL AND password_hash = ''));
 
+CREATE INDEX accounts_closed ON accounts (id) WHERE closed_at IS NOT NULL;
+
 -- An order that has ended never changes, except that the address of its buyer is erased when the account closes.
 CREATE FUNCTION guard_erased_order() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
