@@ -18,6 +18,8 @@ export interface Preview {
 
 export type PreviewProduct = Pick<Product, 'title' | 'brand' | 'url' | 'picture' | 'available'> & {
   readonly price: string;
+  /** What it is sold in, with prices, where the buyer has to choose. Unset in previews of the release before. */
+  readonly choices?: string | undefined;
 };
 
 export interface NewPreview {
@@ -32,13 +34,14 @@ export interface NewPreview {
 export async function createPreview(db: Database, { website, query, products, searcher }: NewPreview): Promise<string> {
   const token = randomBase62(tokenLength);
   const shown = products.map(
-    ({ title, brand, price, url, picture, available }): PreviewProduct => ({
-      title,
-      brand,
-      price: price.text,
-      url,
-      picture,
-      available,
+    (product): PreviewProduct => ({
+      title: product.title,
+      brand: product.brand,
+      price: product.price.text,
+      url: product.url,
+      picture: product.picture,
+      available: product.available,
+      choices: describeChoices(product),
     }),
   );
   await db.transaction(async (tx) => {
@@ -50,6 +53,15 @@ export async function createPreview(db: Database, { website, query, products, se
     if (searcher !== undefined) await countToday(tx, searcher, 'searches');
   });
   return token;
+}
+
+const mostChoices = 6;
+
+function describeChoices({ variants, moreVariants }: Product): string | undefined {
+  if (variants.length < 2) return moreVariants ? 'Comes in several variants' : undefined;
+  const named = variants.slice(0, mostChoices).map(({ title, price }) => `${title} ${price.text}`);
+  const rest = moreVariants || variants.length > mostChoices ? ['and more'] : [];
+  return [...named, ...rest].join(' · ');
 }
 
 export async function findPreview(db: Queryable, token: string): Promise<Preview | undefined> {

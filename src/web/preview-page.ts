@@ -102,7 +102,7 @@ ${
 }
 
 function productCard(product: PreviewProduct, place: number, { picturesAt, linkFor }: PreviewContext): Html {
-  const { title, brand, price, url, picture, available } = product;
+  const { title, brand, price, url, picture, available, choices } = product;
   return html`<li><a href="${linkFor(url)}" rel="noopener noreferrer nofollow ugc" target="_blank">
 <span class="photo">${
     picture === undefined
@@ -112,6 +112,7 @@ function productCard(product: PreviewProduct, place: number, { picturesAt, linkF
 <span class="maker"><bdi>${brand}</bdi></span>
 <strong><bdi>${title}</bdi></strong>
 <span class="price"><bdi>${price}</bdi>${available === false && html` <span class="sold-out">Sold out</span>`}</span>
+${choices !== undefined && html`<span class="choices"><bdi>${choices}</bdi></span>`}
 </a></li>`;
 }
 

@@ -46,6 +46,12 @@ async function preview(
 }
 
 describe('the page of a search', () => {
+  test('shows what a product is sold in', async () => {
+    const asked = { website: 'demo-shop.example', query: 'linen shirt' };
+    const { body } = await service.client.post('/shopping/search', asked, ada.key);
+    expect(await (await fetch(body.previewUrl)).text()).toContain('S $30.00 · M $35.00 · L $39.00');
+  });
+
   test('shows the products to whoever has its address, and runs nothing', async () => {
     const { url, picture, bytes } = await preview('/photo.png', { '/photo.png': answerPicture(photo) });
     const reply = await fetch(url);
