@@ -31,7 +31,12 @@ export const funding: Feature<FundingSettings> = {
   events: fundingEvents,
   async underWayOf(tx, accountId) {
     const { rows } = await tx.query<{ id: string }>(
-      'SELECT id FROM funding_links WHERE account_id = $1 AND completed_at IS NULL AND seen_tx IS NOT NULL ORDER BY id LIMIT 100',
+      `SELECT l.id FROM funding_links l
+        WHERE l.account_id = $1 AND l.completed_at IS NULL
+          AND (l.seen_tx IS NOT NULL OR EXISTS (
+            SELECT FROM funding_card_payments c
+             WHERE c.link_id = l.id AND c.state <> 'failed' AND c.updated_at > now() - interval '1 day'))
+        ORDER BY l.id LIMIT 100`,
       [accountId],
     );
     return rows.map(({ id }) => ({ kind: 'funding', id }));

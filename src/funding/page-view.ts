@@ -19,6 +19,7 @@ interface ArrivingView {
   readonly confirmations: number;
 }
 
+/** A closed account has no pages: what is paid there, its owner could not reach. */
 const select = `SELECT ${linkColumns}, w.address,
     (SELECT coalesce(jsonb_agg(x), '[]') FROM jsonb_array_elements(l.arriving) x WHERE x ->> 'txHash' = l.seen_tx) AS arriving
   FROM ${linkTables} LEFT JOIN wallets w ON w.account_id = l.account_id AND w.chain = l.chain AND w.retired_at IS NULL`;
@@ -30,7 +31,7 @@ export async function findFundingPage(
 ): Promise<FundingPageView | undefined> {
   const hashes = hashesOfToken(secrets, token);
   if (hashes.length === 0) return undefined;
-  const { rows } = await db.query<ViewRow>(`${select} WHERE l.token_hash = ANY ($1)`, [hashes]);
+  const { rows } = await db.query<ViewRow>(`${select} WHERE l.token_hash = ANY ($1) AND a.closed_at IS NULL`, [hashes]);
   return rows[0] && toView(rows[0]);
 }
 
@@ -39,7 +40,7 @@ export async function readFundingPages(
   db: Queryable,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, FundingPageView>> {
-  const { rows } = await db.query<ViewRow>(`${select} WHERE l.id = ANY ($1)`, [ids]);
+  const { rows } = await db.query<ViewRow>(`${select} WHERE l.id = ANY ($1) AND a.closed_at IS NULL`, [ids]);
   return new Map(rows.map((row) => [row.id, toView(row)]));
 }
 

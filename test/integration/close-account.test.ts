@@ -34,11 +34,16 @@ test('closing ends all keys and webhooks, erases the person and frees the email'
   const account = await service.client.register({ name: 'Ada Lovelace' });
   const { key, handle, email, password } = account;
   const address = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
-  await service.client.patch(
+  const patched = await service.client.patch(
     '/account',
-    { phone: '+14155550177', withdrawalAddress: address, shippingAddress: '12 St James Square' },
+    {
+      phone: '+14155550177',
+      withdrawalAddress: address,
+      shippingAddress: '12 St James Square, London SW1Y 4LB, UK',
+    },
     key,
   );
+  expect(patched.status).toBe(200);
   const hook = { url: 'https://agent.example.com/hook', events: ['payment.sent'] };
   await service.client.post('/webhooks', hook, key);
   await service.client.post('/account/withdrawal-addresses', { address }, key);
@@ -226,5 +231,31 @@ describe('a closed account', () => {
     await program.parseAsync(['node', 'paywright', 'account', 'show', account.handle]);
     expect(lines.join('\n')).toMatch(/closed +20/);
     expect(lines.join('\n')).toContain('Closed account');
+  });
+});
+
+describe('funding links', () => {
+  test('of a closed account open no page', async () => {
+    const account = await service.client.register();
+    const { url } = (await service.client.post('/circle/buy-session', { amount: 50 }, account.key)).body;
+    expect((await fetch(url)).status).toBe(200);
+    expect((await close(account)).status).toBe(200);
+    const page = await fetch(url);
+    expect([page.status, await page.text()]).toEqual([404, expect.not.stringContaining('Pay by card')]);
+  });
+
+  test.each([
+    ['pending', 409],
+    ['sent', 409],
+    ['failed', 200],
+  ])('with a card payment that is %s: closing answers %i', async (state, status) => {
+    const account = await service.client.register();
+    await service.client.post('/circle/buy-session', { amount: 50 }, account.key);
+    await db().query(
+      `INSERT INTO funding_card_payments (provider, payment_id, link_id, state)
+       SELECT 'test', l.id, l.id, $2 FROM funding_links l JOIN accounts a ON a.id = l.account_id WHERE a.handle = $1`,
+      [account.handle, state],
+    );
+    expect((await close(account)).status).toBe(status);
   });
 });

@@ -85,6 +85,15 @@ describe('a shop with an account', () => {
     expect(await orderOf(orderId)).toMatchObject({ status: 'fulfilled', trackingUrl });
   });
 
+  test('refunds a buyer who has closed the account since: the money is that account’s', async () => {
+    const leaver = await world.fundedBuyer('24.36');
+    const { orderId } = (await buy({}, leaver)).body;
+    expect((await service.client.post('/account/close', { password: leaver.password }, leaver.key)).status).toBe(200);
+    const before = Number(await balance(seller.key));
+    expect((await sell('POST', `/sales/${orderId}/refund`)).status).toBe(200);
+    expect(before - Number(await balance(seller.key))).toBeCloseTo(24, 6);
+  });
+
   test('refunds in parts, never more than was paid, and never twice', async () => {
     const { orderId } = (await buy()).body;
     const [buyers, sellers] = [Number(await balance()), Number(await balance(seller.key))];

@@ -27,8 +27,8 @@ CREATE TRIGGER orders_erasure_guard BEFORE UPDATE ON orders FOR EACH ROW
   WHEN (NEW.shipping_address @> '{"name": "Erased"}' AND NEW.shipping_address <> OLD.shipping_address)
   EXECUTE FUNCTION guard_erased_order();
 
--- As it was, and what somebody sends with a key to an account that was closed is refused like one to an unknown account. Money that
--- arrives by itself (a deposit, a refund) is credited.
+-- As it was, and a payment that a key sends to an account that was closed is refused like one to an unknown account. A deposit and the
+-- refund of an order are credited: the money belongs to the account.
 --
 -- Posts a batch: every posting is judged in order, on the balances that the ones before it have left, and gets one letter
 -- in `outcomes`:
@@ -154,7 +154,9 @@ BEGIN
   FOR i IN 1 .. n LOOP
     verdict := verdicts[i];
     IF some_revoked AND key_ids[i] = ANY (revoked) THEN verdict := 'K'; END IF;
-    IF verdict IS NULL AND key_ids[i] IS NOT NULL AND recipients[i] = ANY (closed) AND senders[i] IS DISTINCT FROM recipients[i] THEN
+    IF verdict IS NULL AND key_ids[i] IS NOT NULL AND recipients[i] = ANY (closed) AND senders[i] IS DISTINCT FROM recipients[i]
+      AND types[i] <> 'order_refund'
+    THEN
       verdict := 'U';
     END IF;
     IF verdict IS NULL THEN
