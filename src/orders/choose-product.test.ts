@@ -115,6 +115,58 @@ describe('a product with variants', () => {
     expect(choose([scarf], { title: 'Wool Scarf', variant: asked })).toBe(itemId);
   });
 
+  describe('of which choices look alike', () => {
+    const jeans = (...titles: readonly string[]) =>
+      product('Jeans', {
+        variants: titles.map((title) => {
+          const [waist = '', length = ''] = title.split(' / ');
+          return variant(title, title, {
+            options: [
+              { name: 'Waist', value: waist },
+              { name: 'Length', value: length },
+            ],
+          });
+        }),
+      });
+
+    it.each([
+      ['34 / 32', 'product_ambiguous'],
+      ['Waist: 34, Length: 32', 'product_ambiguous'],
+      ['Length 34, Waist 32', '32 / 34'],
+      ['32 34', '32 / 34'],
+      ['Length: 34', '32 / 34'],
+      ['34', '32 / 34'],
+      ['32', 'product_ambiguous'],
+      ['Waist: 32', 'product_ambiguous'],
+    ])('is not ordered as another one: %s', (asked, itemId) => {
+      const shelf = [jeans('32 / 34', '32 / 32')];
+      expect(choose(shelf, { title: 'Jeans', variant: asked })).toBe(itemId);
+      const inTitle = choose(shelf, { title: `Jeans, ${asked}` });
+      if (itemId === 'product_ambiguous') expect(inTitle).toMatch(/^product_(?:ambiguous|not_found)$/);
+      else expect(inTitle).toBe(itemId);
+    });
+
+    it('is ordered by its exact title, whatever else is sold', () => {
+      for (const title of ['32 / 34', '34 / 32']) {
+        expect(choose([jeans('32 / 34', '34 / 32')], { title: 'Jeans', variant: title })).toBe(title);
+      }
+    });
+
+    it('keeps the sign of a number', () => {
+      const lens = product('Lens', { variants: [variant('a', '+1.50'), variant('b', '+2.00')] });
+      expect(choose([lens], { title: 'Lens', variant: '-1.50' })).toBe('product_ambiguous');
+      expect(choose([lens], { title: 'Lens +2.00' })).toBe('b');
+      const both = product('Lens', { variants: [variant('a', '+1.50'), variant('b', '-1.50')] });
+      expect(choose([both], { title: 'Lens', variant: '−1.50' })).toBe('b');
+    });
+
+    it('is not chosen when a word is the id of one and the title of another', () => {
+      const shoe = product('Shoe', { variants: [variant('42', '38'), variant('43', '42')] });
+      expect(choose([shoe], { title: 'Shoe', variant: '42' })).toBe('product_ambiguous');
+      expect(choose([shoe], { title: 'Shoe', variant: '43' })).toBe('43');
+    });
+  });
+
   it('takes a part of the choices only where the shop has named all variants', () => {
     const more = { ...scarf, moreVariants: true };
     expect(choose([more], { title: 'Wool Scarf', variant: 'L' })).toBe('product_ambiguous');

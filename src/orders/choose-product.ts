@@ -69,7 +69,7 @@ function byTitle(found: readonly Product[], { title }: WantedProduct): Meant[] {
   if (inAnyOrder.length > 0) return inAnyOrder.map(meantAsAWhole);
   return found.flatMap((product) => {
     const rest = withoutWords(title, product.title);
-    const own = product.variants.filter((variant) => sameWords(variant.title, title));
+    const own = product.variants.filter((variant) => isSequence(titleWords(variant.title), titleWords(title)));
     const variants = own.length > 0 || rest === undefined ? own : variantsOf(product, rest);
     return variants.length > 0 ? [{ product, variants }] : [];
   });
@@ -106,26 +106,63 @@ function chooseVariant(
 }
 
 /**
- * By its id, by its title, or by choices that only one variant has. Whole choices are compared: "Red" is not "Dark Red". Where the shop
- * has not named all of its variants, one of the others may fit as well, so all choices have to be named.
+ * By its id or its title, by the same words in the same order, or by choices that only one variant has. The order counts, because 32 / 34
+ * is not 34 / 32. Where the shop has not named all of its variants, one of the others may fit as well, so all choices have to be named.
  */
-function variantsOf({ variants, moreVariants }: Product, asked: string): readonly Variant[] {
-  const byId = variants.filter(({ id }) => id === asked);
-  if (byId.length > 0) return byId;
-  const byName = variants.filter(
-    ({ title, options }) => sameWords(title, asked) || sameWords(options.map(({ value }) => value).join(' '), asked),
+function variantsOf(product: Product, asked: string): readonly Variant[] {
+  const { variants, moreVariants } = product;
+  const named = variants.filter(({ id, title }) => id === asked || plain(title) === plain(asked));
+  if (named.length > 0) return named;
+  const words = titleWords(asked);
+  const inWords = variants.filter(
+    ({ title, options }) =>
+      isSequence(words, titleWords(title)) ||
+      isSequence(words, titleWords(options.map(({ value }) => value).join(' '))),
   );
-  if (byName.length > 0 || moreVariants) return byName;
-  return variants.filter(({ options }) => isMadeOf(asked, options));
+  if (inWords.length > 0 || moreVariants) return inWords;
+  const shared = sharedValues(variants);
+  return variants.filter(({ options }) => isMadeOf(words, options, shared));
 }
 
-/** Whether the words are nothing but choices of this variant, with or without the name of each choice. */
-function isMadeOf(asked: string, options: Variant['options']): boolean {
-  const rest = options.reduce(
-    (words, { name, value }) => withoutWords(words, `${name} ${value}`) ?? withoutWords(words, value) ?? words,
-    asked,
-  );
-  return titleWords(rest).length === 0;
+/** Values of more than one option, such as the 32 of waist and length. Alone they do not say which of them is meant. */
+function sharedValues(variants: readonly Variant[]): ReadonlySet<string> {
+  const optionOf = new Map<string, string>();
+  const shared = new Set<string>();
+  for (const { name, value } of variants.flatMap(({ options }) => options)) {
+    const key = titleWords(value).join(' ');
+    if ((optionOf.get(key) ?? name) !== name) shared.add(key);
+    optionOf.set(key, name);
+  }
+  return shared;
+}
+
+/** Whether the words are nothing but whole choices of this variant: "Red" is not "Dark Red". Each may have its name before it. */
+function isMadeOf(words: readonly string[], options: Variant['options'], shared: ReadonlySet<string>): boolean {
+  const left = [...options];
+  let at = 0;
+  while (at < words.length) {
+    const rest = words.slice(at);
+    const place = left.findIndex((option) => lengthOf(option, rest, shared) > 0);
+    const option = left[place];
+    if (option === undefined) return false;
+    at += lengthOf(option, rest, shared);
+    left.splice(place, 1);
+  }
+  return words.length > 0;
+}
+
+/** How many of these words name the choice; 0 if the first ones do not. */
+function lengthOf({ name, value }: Variant['options'][number], words: readonly string[], shared: ReadonlySet<string>) {
+  const [title, choice] = [titleWords(name), titleWords(value)];
+  const whole = [...title, ...choice];
+  if (choice.length === 0) return 0;
+  if (isSequence(words.slice(0, whole.length), whole)) return whole.length;
+  const isAlone = isSequence(words.slice(0, choice.length), choice) && !shared.has(choice.join(' '));
+  return isAlone ? choice.length : 0;
+}
+
+function isSequence(left: readonly string[], right: readonly string[]): boolean {
+  return left.length > 0 && left.length === right.length && left.every((word, index) => word === right[index]);
 }
 
 function isOnlyVariant(product: Product, asked: string): boolean {
@@ -206,15 +243,18 @@ function plain(text: string): string {
 
 /**
  * What is left of a text without case, accents and punctuation. Numbers keep what holds them together, because 1.5 is not 5.1, and
- * names keep the signs that make them: C++ is not C#.
+ * names keep the signs that make them: C++ is not C#, and +1.50 is not -1.50.
  */
 function titleWords(text: string): string[] {
   const bare = text
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .toLowerCase()
-    .replace(/['‘’ʼ`´]/g, '');
-  return bare.match(/\p{N}+(?:[.,:/×x-]\p{N}+)*[\p{L}%°″"+#]*|\p{L}[\p{L}\p{N}]*[+#]*/gu) ?? [];
+    .replace(/['‘’ʼ`´]/g, '')
+    .replace(/−/g, '-');
+  return (
+    bare.match(/(?:(?<![\p{L}\p{N}])[+-])?\p{N}+(?:[.,:/⁄×x-]\p{N}+)*[\p{L}%°″"+#]*|\p{L}[\p{L}\p{N}]*[+#]*/gu) ?? []
+  );
 }
 
 function sameWords(left: string, right: string): boolean {
