@@ -1,6 +1,6 @@
 // npm test: makes the checkout ready, then runs the tests.
 // npm test -- bridge: the unit and integration tests whose path contains the word; with a path, only what lies there.
-// npm run test:matrix: the files that try every combination, in full.
+// npm run test:matrix: the files that try every combination, in full. With --rest, only what npm test does not run like that.
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
@@ -10,17 +10,18 @@ import { endProcesses, removeFolder } from './test-processes.mjs';
 
 const given = process.argv.slice(2);
 const isMatrix = given.includes('--matrix');
-const args = given.filter((word) => word !== '--matrix');
+const isRest = given.includes('--rest');
+const args = given.filter((word) => word !== '--matrix' && word !== '--rest');
 // A word asks for quick feedback about one room. What takes long is asked for by its path.
 const isRoom = !isMatrix && args.length > 0 && args.every((word) => /^[^-/][^/]*$/.test(word));
 // Every process loads the whole service first: for a few files, two are sooner done than four.
 if (isRoom) args.push('--exclude=test/e2e/**', '--maxWorkers=2');
 args.push(`--tagsFilter=${chooseTests()}`);
 
-/** A combination is tagged `matrix`, or `representative` if it is one of the few that npm test takes. */
+/** A combination is tagged `matrix`, or `representative` if it is one of the few that npm test takes, or `longer` if it only lasts longer. */
 function chooseTests() {
-  if (isMatrix) return 'matrix || representative';
-  return isRoom ? '!matrix && !representative && !thorough' : '!matrix';
+  if (isMatrix) return isRest ? 'matrix || longer' : 'matrix || representative || longer';
+  return isRoom ? '!matrix && !representative && !longer && !thorough' : '!matrix';
 }
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 

@@ -393,7 +393,7 @@ test('its owner is told when it comes, where it is carried, and when it is there
   expect(stayed).not.toHaveProperty('carriedTo');
 });
 
-test('whatever comes in whatever order, everything is somewhere', { tags: ['representative'] }, async () => {
+test('whatever comes in whatever order, everything is somewhere', { tags: ['longer'] }, async () => {
   const chain = fc.constantFrom<ChainId>('ARB', 'BASE');
   const who = fc.nat({ max: 1 });
   const act = fc.oneof(

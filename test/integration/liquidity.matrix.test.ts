@@ -190,7 +190,7 @@ describe('no token is promised twice', () => {
     expect(await stateOf('wdr_two')).toBeUndefined();
   });
 
-  test('whatever waits, whatever comes, and however many serve at once', { tags: ['representative'] }, async () => {
+  test('whatever waits, whatever comes, and however many serve at once', { tags: ['longer'] }, async () => {
     const happening = fc.oneof(
       fc.record({ waits: fc.bigInt(1n, 60n) }),
       fc.record({ arrives: fc.bigInt(1n, 100n) }),

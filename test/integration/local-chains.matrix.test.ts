@@ -146,7 +146,7 @@ describe('the faucet', () => {
     await expect(chains.faucet.mint({ ...mint, atomic: 8n })).rejects.toMatchObject({ fault: 'other_mint' });
   });
 
-  test('serves many at once, from two processes', { tags: ['representative'] }, async () => {
+  test('serves many at once, from two processes', { tags: ['longer'] }, async () => {
     const other = await connectLocalChains(database);
     const to = freshAddress();
     const count = isMatrix ? 60 : 12;

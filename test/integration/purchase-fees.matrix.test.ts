@@ -7,7 +7,7 @@ import { feeAfter } from '../../src/purchases/fee.ts';
 import { giveBackLapsed, giveBackUnshown } from '../../src/purchases/give-back.ts';
 import { openPurchase } from '../../src/purchases/open-purchase.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';
-import { isMatrix, oneOfMany } from '../support/matrix.ts';
+import { isMatrix } from '../support/matrix.ts';
 import { usePurchaseWorld } from '../support/purchases.ts';
 import { type BroughtPayment, type Facilitator, openFacilitator, startSeller, termsOf } from '../support/seller.ts';
 
@@ -147,7 +147,7 @@ const event = fc.oneof(
 );
 
 test('in whatever order and together, the fees that are kept are those that are due on what was paid', {
-  ...oneOfMany({ isRepresentative: true }),
+  tags: ['longer'],
   timeout: 120_000,
 }, async () => {
   await fc.assert(

@@ -92,7 +92,7 @@ describe('GET /reserves and GET /account/proof', () => {
 });
 
 test('whenever anybody looks, while money comes, moves and goes, the difference is nothing', {
-  tags: ['representative'],
+  tags: ['longer'],
 }, async () => {
   let busy = true;
   let looked = 0;

@@ -223,7 +223,7 @@ function splitRepeats(postings: readonly Posting[]): Posting[][] {
 }
 
 describe('the ledger and a model of it', () => {
-  it('give the same outcomes and balances for any sequence of batches', { tags: ['representative'] }, async () => {
+  it('give the same outcomes and balances for any sequence of batches', { tags: ['longer'] }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(batch, { minLength: 1, maxLength: 8 }), async (batches) => {
         const world: World = { run: randomUUID(), owners: await createOwners(db, people) };
@@ -287,7 +287,7 @@ describe('the ledger and a model of it', () => {
   });
 
   it('agree when everything is asked at once, twice, of two batchers: what was answered is what is there', {
-    tags: ['representative'],
+    tags: ['longer'],
   }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60 }), async (steps) => {

@@ -28,7 +28,7 @@ const anySwap = fc.constantFrom(...pairs).chain(({ from, to }) => {
 /** What the house holds of a token, in both wallets that take part. */
 const holdings = async (asset: SwapToken) => (await world.held('treasury', asset)) + (await world.held('swaps', asset));
 
-test('what the books credit is what the chain has moved, to the last unit', { tags: ['representative'] }, async () => {
+test('what the books credit is what the chain has moved, to the last unit', { tags: ['longer'] }, async () => {
   const { numRuns, leastPairs } = isMatrix ? { numRuns: 24, leastPairs: 9 } : { numRuns: 8, leastPairs: 5 };
   const swaps = fc.sample(anySwap, { numRuns, seed: 20_261_116 });
   expect(new Set(swaps.map(({ from, to }) => `${from}/${to}`)).size).toBeGreaterThanOrEqual(leastPairs);

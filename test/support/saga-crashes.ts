@@ -12,7 +12,7 @@ import { complaintsAbout } from '../emulators/circle/published.ts';
 import { useChains } from './chains.ts';
 import { useCircleWorld } from './circle-world.ts';
 import { type TestDatabase, useDatabase } from './database.ts';
-import { isMatrix, oneOfMany } from './matrix.ts';
+import { isMatrix } from './matrix.ts';
 import { type MortalService, useMortalServices } from './mortal-service.ts';
 import { receiptsOf } from './nano.ts';
 import { runCommand } from './process.ts';
@@ -104,7 +104,7 @@ export function describeCrashes(group: Group): void {
       if (world === undefined) useChains(database);
       const start = world?.start ?? useMortalServices(database, () => ({ env: briefly }));
 
-      const options = { ...oneOfMany({ isRepresentative: few !== undefined }), timeout: 600_000 };
+      const options = { tags: [few === undefined ? ('matrix' as const) : ('longer' as const)], timeout: 600_000 };
       test(`survives the end of its process at ${where}, and nothing is lost or doubled`, options, async () => {
         if (!isMatrix) expect(places).toEqual(few);
         const outsider = privateKeyToAccount(generatePrivateKey());

@@ -13,6 +13,7 @@ declare module 'vitest' {
     name:
       | 'matrix'
       | 'representative'
+      | 'longer'
       | 'thorough'
       | 'redis'
       | 'chromium'
@@ -72,6 +73,10 @@ export const tags = [
   {
     name: 'representative',
     description: 'one of the combinations that npm test takes, and the run of one room does not',
+  },
+  {
+    name: 'longer',
+    description: 'npm test runs it, and npm run test:matrix for longer; the run of one room leaves it out',
   },
   {
     name: 'thorough',
