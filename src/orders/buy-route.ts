@@ -47,7 +47,7 @@ const body = z.strictObject({
     .meta({ description: 'Of the search too: only where title and brand fit several.' }),
   productVariant: visibleText(200).optional().meta({
     description:
-      'The id or the title of one of the variants that the search lists, or choices that only one variant has, such as "L". Needed where there are several.',
+      'The id or the title of one of the variants that the search lists, or its choices, such as "L" or "Size: L, Color: Blue". Needed where there are several.',
   }),
   quantity: z
     .int({ error: 'must be a whole number' })

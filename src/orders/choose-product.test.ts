@@ -103,15 +103,14 @@ describe('a product with variants', () => {
   });
 
   it.each([
-    ['L', '3'],
-    ['Red', '1'],
+    ['L', 'product_ambiguous'],
+    ['Red', 'product_ambiguous'],
     ['Dark Red', 'product_ambiguous'],
-    ['S', 'product_ambiguous'],
-    ['Dark', 'product_ambiguous'],
+    ['S Dark', 'product_ambiguous'],
     ['dark red, L', '3'],
-    ['Color: Red', '1'],
+    ['Color: Red, Size: S', '1'],
     ['L / Red', 'product_ambiguous'],
-  ])('takes whole choices: %s', (asked, itemId) => {
+  ])('takes whole choices, and all of them: %s', (asked, itemId) => {
     expect(choose([scarf], { title: 'Wool Scarf', variant: asked })).toBe(itemId);
   });
 
@@ -136,6 +135,7 @@ describe('a product with variants', () => {
       ['32 34', '32 / 34'],
       ['Length: 34', '32 / 34'],
       ['34', '32 / 34'],
+      ['34 x', 'product_ambiguous'],
       ['32', 'product_ambiguous'],
       ['Waist: 32', 'product_ambiguous'],
     ])('is not ordered as another one: %s', (asked, itemId) => {
@@ -167,9 +167,11 @@ describe('a product with variants', () => {
     });
   });
 
-  it('takes a part of the choices only where the shop has named all variants', () => {
+  it('leaves out a choice with one value only where the shop has named all variants', () => {
     const more = { ...scarf, moreVariants: true };
-    expect(choose([more], { title: 'Wool Scarf', variant: 'L' })).toBe('product_ambiguous');
+    const blue = { ...scarf, variants: scarf.variants.filter(({ title }) => title.endsWith('Dark Red')) };
+    expect(choose([blue], { title: 'Wool Scarf', variant: 'L' })).toBe('3');
+    expect(choose([{ ...blue, moreVariants: true }], { title: 'Wool Scarf', variant: 'L' })).toBe('product_ambiguous');
     expect(choose([more], { title: 'Wool Scarf', variant: 'L / Dark Red' })).toBe('3');
     expect(choose([more], { title: 'Wool Scarf', variant: '3' })).toBe('3');
   });
@@ -185,6 +187,15 @@ describe('a product that is sold in one form', () => {
       'h-1',
     );
     expect(choose([product('Hat', { id: 'h' })], 'Hat')).toBe('h');
+  });
+
+  it('is not ordered at an address that names another variant', () => {
+    const hat = product('Hat', { url: 'https://s.example/hat?variant=1', variants: [variant('g/1', 'L')] });
+    expect(choose([hat], { title: 'Hat', url: 'https://s.example/hat?variant=2' })).toBe('product_not_found');
+    expect(choose([hat], { title: 'Hat', url: 'https://s.example/hat?variant=1' })).toBe('g/1');
+    const two = { ...hat, variants: [...hat.variants, variant('g/2', 'S')] };
+    expect(choose([two], { title: 'Hat', url: 'https://s.example/hat?variant=1', variant: 'S' })).toBe('g/2');
+    expect(choose([two], { title: 'Hat', url: 'https://s.example/hat?variant=1' })).toBe('product_ambiguous');
   });
 
   it('is not ordered as a variant that it does not have', () => {
@@ -218,6 +229,17 @@ describe('a title', () => {
     ['Phone 15', 'Phone 15+'],
     ['Lens 1/2', 'Lens 2/1'],
     ['🍎', '🍐'],
+    ['Sticker 🐱', 'Sticker 🐶'],
+    ['Watch ♀', 'Watch ♂'],
+    ['$50 Gift Card', '€50 Gift Card'],
+    ['÷ (Deluxe)', '× (Deluxe)'],
+    ['パス タオル', 'バス タオル'],
+    ['दाल', 'दिल'],
+    ['ข้าว', 'ขาว'],
+    ['½ kg Tea', '2 1 kg Tea'],
+    ['Lens -1.50', 'Lens +1.50'],
+    ['Frame 30 x 20', 'Frame 20 x 30'],
+    ['Dune Volume 2 Book 1', 'Dune Volume 1 Book 2'],
   ])('keeps signs that make a difference: %s is not %s', (wanted, offered) => {
     expect(choose([product(offered)], wanted)).toBe('product_not_found');
     expect(choose([product(offered)], offered.toLowerCase())).toBe(offered);
@@ -226,6 +248,32 @@ describe('a title', () => {
   it('that is there to the letter comes before one with the same words', () => {
     expect(choose([product('Mug Sea'), product('Sea Mug')], 'sea mug')).toBe('Sea Mug');
     expect(choose([product('Mug Sea'), product('Sea Mug')], 'sea, mug')).toBe('product_ambiguous');
+  });
+
+  it('is not the name of a variant alone', () => {
+    const set = product('Gift Set', { variants: [variant('a', 'Blue Mug'), variant('b', 'Red Mug')] });
+    expect(choose([set], 'Blue Mug')).toBe('product_not_found');
+    const whole = product('Lamp', { variants: [variant('a', 'Lamp, brass'), variant('b', 'Lamp, black')] });
+    expect(choose([whole], 'lamp brass')).toBe('a');
+  });
+
+  it('of two products that share an id fits both', () => {
+    const [blue, gold] = ['blue', 'gold'].map((at) => product('Mug', { id: 'm', url: `https://s.example/${at}` }));
+    expect(choose([blue as Product, gold as Product], 'Mug')).toBe('product_ambiguous');
+    expect(choose([blue as Product, blue as Product], 'Mug')).toBe('m');
+  });
+
+  it('is compared although it and the shelf are as long as can be', () => {
+    const values = Array.from({ length: 10 }, (_, index) => ({
+      name: `n${index} `.repeat(20),
+      value: 'a '.repeat(40),
+    }));
+    const variants = Array.from({ length: 100 }, (_, index) =>
+      variant(`v${index}`, 'x '.repeat(100), { options: values }),
+    );
+    const shelf = Array.from({ length: 24 }, (_, index) => product('a', { id: `p${index}`, variants }));
+    expect(choose(shelf, { title: `a ${'\ufdfa'.repeat(500)}` })).toBe('product_not_found');
+    expect(choose(shelf, { title: 'a '.repeat(250) })).toBe('product_not_found');
   });
 
   it('of several products needs the address of one', () => {

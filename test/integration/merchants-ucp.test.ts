@@ -296,7 +296,8 @@ describe('variants', () => {
   test.each([
     ['one of three sizes', { options: [option('S', 'M', 'L')], variants: [size('S')] }, true],
     ['two of three sizes', { options: [option('S', 'M', 'L')], variants: [size('S'), size('M')] }, true],
-    ['all sizes', { options: [option('S', 'M')], variants: [size('S'), size('M')] }, false],
+    ['all sizes', { options: [option('S', 'M')], variants: [size('S'), size('M')], price_range: undefined }, false],
+    ['none that costs the most', { variants: [size('S', 9800), size('M')] }, true],
     ['the only size', { options: [option('S')], variants: [size('S')], price_range: undefined }, false],
     ['one price of a range', { variants: [size('S')] }, true],
     ['one without an id', { variants: [size('S'), { title: 'M', price: size('M').price }] }, true],

@@ -148,7 +148,7 @@ const event = fc.oneof(
 
 test('in whatever order and together, the fees that are kept are those that are due on what was paid', {
   tags: ['longer'],
-  timeout: 120_000,
+  timeout: 600_000,
 }, async () => {
   await fc.assert(
     fc.asyncProperty(

@@ -6,7 +6,7 @@ const longestBrand = 80;
 const longestId = 200;
 const longestLink = 2_000;
 const longestOption = 80;
-const mostOptions = 10;
+const mostOptions = 6;
 const mostVariants = 100;
 /** One more than is kept, so that a product with more of them is known as one. */
 export const variantsToRead = mostVariants + 1;
@@ -51,7 +51,9 @@ function cleanVariants({ variants = [], moreVariants = false }: Pick<Candidate, 
 }
 
 function cleanVariant({ id, title, options, price, available }: Variant): Variant[] {
-  const choices = options.slice(0, mostOptions).flatMap((option) => {
+  // With some of its options left out it would look like another one.
+  if (options.length > mostOptions) return [];
+  const choices = options.flatMap((option) => {
     const [name, value] = [cleanText(option.name, longestOption), cleanText(option.value, longestOption)];
     return name === undefined || value === undefined ? [] : [{ name, value }];
   });

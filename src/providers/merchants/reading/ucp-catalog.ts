@@ -95,8 +95,9 @@ function namesFewerThanOffered(product: Fields, variants: readonly Variant[]): b
   const labels = offered.flatMap((value) => textOf(fieldsOf(value)['label']) ?? []);
   if (labels.length > 1 && labels.some((label) => !named.has(label))) return true;
   const { min, max } = fieldsOf(product['price_range']);
-  const dearest = priced(max)?.atomic;
-  return variants.length === 1 && dearest !== undefined && priced(min)?.atomic !== dearest;
+  return [priced(min), priced(max)].some(
+    (end) => end !== undefined && !variants.some(({ price }) => price.text === end.text && price.atomic === end.atomic),
+  );
 }
 
 function priced(value: unknown) {
