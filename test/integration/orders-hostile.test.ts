@@ -130,7 +130,8 @@ describe('why a shop refuses reaches the buyer', () => {
 
 describe('a shop that asks for', () => {
   const asksFor = (currency: string, cents: number) => {
-    shop.hooks.update = (session) => ready(Object.assign(session, { currency, totals: totalsOf(cents) }));
+    shop.hooks.update = (session, { body: { fulfillment } }) =>
+      ready(Object.assign(session, { currency, totals: totalsOf(cents), fulfillment }));
   };
 
   test('more than there is in the world does not make sense', async () => {
