@@ -158,7 +158,7 @@ function readOffer(begun: BegunCheckout, listPrice: CheckoutTotal): Offer {
     case 'refused':
       if (begun.why === 'sold_out') throw orderErrors.sold_out(`${begun.reason} Nothing was charged.`);
       if (begun.why === 'address_refused') throw orderErrors.address_refused(`${begun.reason} Nothing was charged.`);
-      throw orderErrors.order_failed(`The shop did not take the order: ${begun.reason} Nothing was charged.`);
+      throw orderErrors.order_failed(`${begun.reason} Nothing was charged.`);
   }
 }
 

@@ -63,6 +63,7 @@ export type BegunCheckout =
   | { readonly state: 'email_needed' }
   | { readonly state: 'refused'; readonly why: RefusalKind; readonly reason: string };
 
+/** With a reason that can be shown: a sentence of ours, in which the shop's words are quoted (`shop-says.ts`). */
 export type RefusalKind = 'sold_out' | 'address_refused' | 'refused';
 
 /** What a shop says of an order that it was asked to take. Nothing but `accepted` is paid. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { BegunCheckout, CheckoutPlace, CheckoutRequest } from '../../../../orders/checkout.ts';
+import { shopSays } from '../../../../orders/shop-says.ts';
 import { MerchantTrouble } from '../../../../shopping/merchant-trouble.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import { type CheckoutParts, callShop } from './call-shop.ts';
@@ -73,7 +74,7 @@ async function ask(parts: CheckoutParts, step: Step): Promise<Session | Extract<
     const said = textOf(fieldsOf(json)['content']);
     throw new MerchantTrouble(
       'unreachable',
-      `The shop is busy or in trouble, and could not begin the order.${said === undefined ? '' : ` It says: ${said}`}`,
+      `The shop is busy or in trouble, and could not begin the order.${said === undefined ? '' : ` ${shopSays(said)}`}`,
     );
   }
   return { state: 'refused', ...readRefusalWithout(reply) };
