@@ -44,7 +44,9 @@ export const orderRecord = z.object({
   continueUrl: untrusted.nullable().meta({ description: 'Where to go on by hand, when it needs the buyer.' }),
   trackingUrl: untrusted.nullable(),
   refundedAmount: z.number(),
-  error: untrusted.nullable().meta({ description: 'Why it failed.' }),
+  error: untrusted
+    .nullable()
+    .meta({ description: 'Why it failed. What the shop itself said of it stands in quotes, after "The shop says:".' }),
   errorCode: z.string().nullable(),
   createdAt: z.iso.datetime(),
   voidAt: z.iso.datetime().nullable().meta({

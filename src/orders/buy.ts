@@ -126,6 +126,9 @@ async function offerOf({ db, checkouts }: BuyParts, gate: Gate, wanted: Wanted):
   return readOffer(begun, listPrice);
 }
 
+const notSelected =
+  'The shop was told where to send it, and its checkout does not show that it goes there: it is for pickup alone, or names another address, or none. Nothing was charged. Buy on the shop’s own pages: at `continueUrl` where the shop has named one.';
+
 function readOffer(begun: BegunCheckout, listPrice: CheckoutTotal): Offer {
   switch (begun.state) {
     case 'ready':
@@ -144,15 +147,18 @@ function readOffer(begun: BegunCheckout, listPrice: CheckoutTotal): Offer {
         },
       );
     case 'address_not_taken': {
-      const { continueUrl } = begun;
-      throw orderErrors.address_not_taken(undefined, continueUrl === undefined ? {} : { members: { continueUrl } });
+      const { why, continueUrl } = begun;
+      throw orderErrors.address_not_taken(
+        why === 'not_selected' ? notSelected : undefined,
+        continueUrl === undefined ? {} : { members: { continueUrl } },
+      );
     }
     case 'email_needed':
       throw orderErrors.verified_email_required();
     case 'refused':
       if (begun.why === 'sold_out') throw orderErrors.sold_out(`${begun.reason} Nothing was charged.`);
       if (begun.why === 'address_refused') throw orderErrors.address_refused(`${begun.reason} Nothing was charged.`);
-      throw orderErrors.order_failed(`The shop did not take the order: ${begun.reason} Nothing was charged.`);
+      throw orderErrors.order_failed(`${begun.reason} Nothing was charged.`);
   }
 }
 

@@ -53,12 +53,17 @@ export type BegunCheckout =
     }
   /** The shop needs more of the address than there is. */
   | { readonly state: 'address_incomplete'; readonly missing: readonly string[] }
-  /** The goods have to be sent, and the shop's checkout has no place for an address. */
-  | { readonly state: 'address_not_taken'; readonly continueUrl: string | undefined }
+  /** The goods have to be sent, and the shop's checkout has no place for an address, or does not send them to the one it was told. */
+  | {
+      readonly state: 'address_not_taken';
+      readonly why: 'no_place' | 'not_selected';
+      readonly continueUrl: string | undefined;
+    }
   /** The shop does not go on without an email, and there is none that it may be told. */
   | { readonly state: 'email_needed' }
   | { readonly state: 'refused'; readonly why: RefusalKind; readonly reason: string };
 
+/** With a reason that can be shown: a sentence of ours, in which the shop's words are quoted (`shop-says.ts`). */
 export type RefusalKind = 'sold_out' | 'address_refused' | 'refused';
 
 /** What a shop says of an order that it was asked to take. Nothing but `accepted` is paid. */

@@ -12,6 +12,7 @@ import { unsealSecretOf } from './order-secret.ts';
 import type { OrderParts } from './parts.ts';
 import type { readOrderAnswer } from './reading/read-order-answer.ts';
 import { safeLink } from './safe-link.ts';
+import { shopSays } from './shop-says.ts';
 
 const timeoutMs = 10_000;
 const mostBytes = 16_384;
@@ -73,7 +74,11 @@ function toAnswer(said: z.output<typeof answerShape>): ShopAnswer {
         url: safeLink(said.url),
       };
     case 'refused':
-      return { state: 'refused', why: 'refused', reason: said.reason ?? 'The shop refused it.' };
+      return {
+        state: 'refused',
+        why: 'refused',
+        reason: said.reason === undefined ? 'The shop refused it.' : shopSays(said.reason),
+      };
     case 'cancelled':
       return { state: 'cancelled' };
     case 'pending':

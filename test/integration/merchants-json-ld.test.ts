@@ -277,7 +277,7 @@ describe('a product', () => {
         { price: 89, priceCurrency: 'USD' },
         { price: 89, priceCurrency: 'USD' },
       ],
-      false,
+      true,
     ],
     [
       'a price in each of two currencies',

@@ -177,3 +177,94 @@ test('a shop that takes addresses, and delivers this one by mail alone, is not t
   expect((await buy({ shippingAddress: flat() })).status).toBe(200);
   expect(JSON.stringify(shop.calls)).not.toContain('1 Main St');
 });
+
+describe('a shop that takes addresses', () => {
+  type Method = {
+    readonly groups?: object[];
+    readonly selected_destination_id: string;
+    readonly destinations: Place[];
+  };
+  type Place = Record<string, unknown>;
+  const warehouse = {
+    id: 'warehouse',
+    first_name: 'Mallory',
+    street_address: '666 Other St',
+    address_locality: 'Reno',
+    postal_code: '89501',
+    address_country: 'US',
+  };
+
+  /** It is ready, and this is how it would send it, once it was told where. */
+  const sends = (how: (method: Method) => object | undefined) => {
+    shop.hooks.update = (session, { body }) => {
+      const [method] = (body['fulfillment'] as { methods: [Method] }).methods;
+      session.fulfillment = { methods: [how(method)].filter(Boolean) };
+      session.status = 'ready_for_complete';
+      return { status: 200, body: describeSession(session) };
+    };
+  };
+  const to = (place: Place, besides: object = {}) => ({
+    id: 'm1',
+    type: 'shipping',
+    line_item_ids: ['li_1'],
+    destinations: [place],
+    selected_destination_id: place['id'],
+    ...besides,
+  });
+
+  test.each<[string, (method: Method) => object | undefined]>([
+    ['only has it fetched', () => to({ id: 'store', name: 'Store', address: {} }, { type: 'pickup' })],
+    ['has it fetched from where we live', ({ destinations: [ours = {}] }) => to(ours, { type: 'pickup' })],
+    ['forgets the address', () => undefined],
+    ['ships without saying where', () => ({ id: 'm1', type: 'shipping', line_item_ids: ['li_1'] })],
+    ['ships to an address of its own', () => to(warehouse)],
+    [
+      'lists ours, and selects its own',
+      ({ destinations: [ours = {}] }) => to(warehouse, { destinations: [ours, warehouse] }),
+    ],
+    [
+      'takes the street, in another town',
+      ({ destinations: [ours = {}] }) => to({ ...ours, id: 'addr_77', address_locality: 'Reno' }),
+    ],
+    ['ships something else there', ({ destinations: [ours = {}] }) => to(ours, { line_item_ids: ['li_2'] })],
+  ])('and %s is not paid', async (_what, how) => {
+    const before = await balance();
+    sends(how);
+    const { status, body } = await buy({ shippingAddress: flat() });
+    expect([status, body.code, body.orderId]).toEqual([422, 'address_not_taken', undefined]);
+    expect(body.detail).toContain('does not show that it goes there');
+    expect(shop.calls.some(({ path }) => path.endsWith('/complete'))).toBe(false);
+    expect(await balance()).toBe(before);
+  });
+
+  test.each<[string, (method: Method) => object]>([
+    [
+      'renames and tidies it',
+      ({ destinations: [ours = {}] }) =>
+        to({ ...ours, id: 'addr_77', street_address: '1 MAIN ST.', address_country: 'us' }, { groups: [] }),
+    ],
+    [
+      'shows nothing of it but our id',
+      ({ selected_destination_id }) => ({ id: 'm1', type: 'shipping', selected_destination_id }),
+    ],
+    [
+      'shows no other, and selects none',
+      ({ destinations }) => ({ id: 'm1', type: 'shipping', line_item_ids: ['li_1'], destinations }),
+    ],
+  ])('and %s is paid', async (_what, how) => {
+    sends(how);
+    expect((await buy({ shippingAddress: flat() })).status).toBe(200);
+  });
+
+  test('is never told to send it to an address that it knew before', async () => {
+    const selected: string[] = [];
+    const option = { id: 'std', title: 'Standard', totals: [{ type: 'total', amount: 0 }] };
+    sends(({ groups, destinations: [ours = {}], selected_destination_id }) => {
+      selected.push(selected_destination_id);
+      const group = { id: 'g1', line_item_ids: ['li_1'], options: [option], ...groups?.[0] };
+      return to({ ...ours, id: 'addr_77' }, { destinations: [warehouse, { ...ours, id: 'addr_77' }], groups: [group] });
+    });
+    expect((await buy({ shippingAddress: flat() })).status).toBe(200);
+    expect(selected).toEqual([expect.stringMatching(/^dest_/), 'addr_77']);
+  });
+});

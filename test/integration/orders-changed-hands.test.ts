@@ -187,8 +187,9 @@ describe('an order at a checkout', () => {
   test('whose domain moves while it is prepared is not opened', async () => {
     const shop = takeShop();
     await prove(first, shop);
-    shop.hooks.update = async (session) => {
+    shop.hooks.update = async (session, { body: asked }) => {
       await enable(shop, second);
+      session.fulfillment = asked['fulfillment'];
       session.status = 'ready_for_complete';
       return { status: 200, body: describeSession(session) };
     };

@@ -3,6 +3,7 @@ import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { createLogger } from '../../src/logger.ts';
 import { addOrderCommands } from '../../src/orders/commands.ts';
+import { shopSays } from '../../src/orders/shop-says.ts';
 import { useOrders } from '../support/orders.ts';
 import {
   complete,
@@ -73,7 +74,7 @@ test('what a shop says in place of a checkout is shown as text that can be seen'
   const content = `\u001b[31m<b>\u202eNot today</b> ${'😀'.repeat(300)}`;
   shop.hooks.create = () => ({ status: 400, body: { messages: [{ type: 'error', code: 'no', content }] } });
   const { detail } = (await buy()).body;
-  expect(detail).toMatch(/^The shop did not take the order: \[31mNot today 😀+… Nothing was charged\.$/u);
+  expect(detail).toMatch(/^The shop says: "\[31mNot today 😀+…" Nothing was charged\.$/u);
 });
 
 describe('why a shop refuses reaches the buyer', () => {
@@ -95,17 +96,21 @@ describe('why a shop refuses reaches the buyer', () => {
     const before = await balance();
     shop.hooks.create = () => ({ status, body });
     const early = (await buy()).body;
-    expect([early.code, early.detail]).toEqual([code, expect.stringContaining(reason)]);
+    const said = reason.startsWith('The shop') ? reason : shopSays(reason);
+    expect([early.code, early.detail]).toEqual([code, `${said} Nothing was charged.`]);
     shop.hooks = { complete: () => ({ status: status === 409 ? 400 : status, body }) };
     const late = (await buy()).body;
-    expect([late.code, late.detail]).toEqual([code, expect.stringContaining(reason)]);
+    expect([late.code, late.detail]).toEqual([code, `${said} All the money is back in your balance.`]);
     expect(await balance()).toBe(before);
   });
 
   test('when it is in trouble as well', async () => {
     shop.hooks.create = () => ({ status: 503, body: { code: 'unavailable', content: 'The shop is <b>crowded</b>.' } });
     const { body } = await buy();
-    expect([body.code, body.detail]).toEqual(['merchant_unreachable', expect.stringContaining('The shop is crowded.')]);
+    expect([body.code, body.detail]).toEqual([
+      'merchant_unreachable',
+      expect.stringContaining('The shop says: "The shop is crowded."'),
+    ]);
   });
 
   test.each(['content', 'detail', 'message', 'error_description', 'title'])(
@@ -114,7 +119,7 @@ describe('why a shop refuses reaches the buyer', () => {
       const text = `\u001b[31m<b>\u202eNot today</b> ${'😀'.repeat(300)}`;
       shop.hooks.create = () => ({ status: 400, body: { [field]: text } });
       const { detail } = (await buy()).body;
-      expect(detail).toMatch(/^The shop did not take the order: \[31mNot today 😀+… Nothing was charged\.$/u);
+      expect(detail).toMatch(/^The shop says: "\[31mNot today 😀+…" Nothing was charged\.$/u);
       expect(Array.from(detail).length).toBeLessThan(260);
     },
   );
@@ -130,7 +135,8 @@ describe('why a shop refuses reaches the buyer', () => {
 
 describe('a shop that asks for', () => {
   const asksFor = (currency: string, cents: number) => {
-    shop.hooks.update = (session) => ready(Object.assign(session, { currency, totals: totalsOf(cents) }));
+    shop.hooks.update = (session, { body: { fulfillment } }) =>
+      ready(Object.assign(session, { currency, totals: totalsOf(cents), fulfillment }));
   };
 
   test('more than there is in the world does not make sense', async () => {

@@ -40,7 +40,10 @@ describe('a shop that refuses', () => {
     shop.hooks.complete = (session) => refuse(session, message, 'Sorry.');
     const { result, paid, got } = await moved(() => buy());
     expect([result.status, result.body.code, paid, got]).toEqual([409, code, 0, 0]);
-    expect(await world.orderOf(result.body.orderId)).toMatchObject({ status: 'failed', error: 'Sorry.' });
+    expect(await world.orderOf(result.body.orderId)).toMatchObject({
+      status: 'failed',
+      error: 'The shop says: "Sorry."',
+    });
   });
 
   test('after it has redeemed: only once it has cancelled the checkout', async () => {

@@ -61,6 +61,13 @@ export function servicesOf({ version, ucp }: ShopProfile): ShopService[] {
     .flatMap(({ transport, endpoint }): ShopService[] => {
       const url = textOf(endpoint);
       if (url === undefined || url.length > 2_000 || parseUrl(url) === undefined) return [];
-      return [{ version, transport: textOf(transport) ?? '', endpoint: url.replace(/\/+$/, '') }];
+      return [{ version, transport: textOf(transport) ?? '', endpoint: withoutSlashes(url) }];
     });
+}
+
+/** Step by step: a pattern for it would begin anew at each of a thousand slashes in the middle. */
+function withoutSlashes(url: string): string {
+  let end = url.length;
+  while (url[end - 1] === '/') end--;
+  return url.slice(0, end);
 }

@@ -1,7 +1,7 @@
 import { priceFromText, readCurrency } from '../../../../shopping/price.ts';
 import type { Candidate } from '../../../../shopping/product.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
-import { groupVariants, type ReadOffer, readVariants } from './read-variants.ts';
+import { currencyOf, formOf, groupVariants, type ReadOffer, readVariants } from './read-variants.ts';
 import { createResolver, hasType, type Resolve, walkJsonLd } from './walk.ts';
 
 /** Of one page. References can name one offer thousands of times over, in a page that is quite short. */
@@ -31,8 +31,10 @@ function readProduct(node: Fields, variants: readonly Fields[], reading: Reading
   const { resolve } = reading;
   const nodes = [...new Set([node, ...variants])];
   const priced = nodes.flatMap((one) => readOffers(one, reading).map((offer) => ({ one, offer })));
+  const currency = currencyOf(priced.map(({ offer }) => offer));
   // The cheapest that is in stock: so shops show their variants themselves.
-  const [best] = priced.toSorted(
+  const comparable = priced.filter(({ offer }) => offer.price?.currency === currency);
+  const [best] = comparable.toSorted(
     (a, b) =>
       Number(a.offer.available === false) - Number(b.offer.available === false) ||
       Number(a.offer.value) - Number(b.offer.value),
@@ -51,20 +53,23 @@ function readProduct(node: Fields, variants: readonly Fields[], reading: Reading
 
 function readOffers(product: Fields, reading: Reading): ReadOffer[] {
   const { resolve, pageCurrency } = reading;
-  return listOf(product['offers'], Math.min(50, reading.offersLeft))
-    .map(resolve)
-    .flatMap((offer) => {
-      if (reading.offersLeft <= 0) return [];
-      reading.offersLeft--;
-      const inner = listOf(offer['offers'], Math.min(50, reading.offersLeft)).map(resolve);
-      reading.offersLeft -= inner.length;
-      const currency = readCurrency(offer['priceCurrency']) ?? pageCurrency;
-      const own = readOffer(offer, { resolve, currency });
-      if (own.price !== undefined && inner.length === 0) return [own];
-      const each = inner.map((one) => readOffer(one, { resolve, currency })).filter(({ price }) => price !== undefined);
-      // The range of what is offered one by one says nothing more.
-      return each.length > 0 ? each : [own].filter(({ price }) => price !== undefined);
-    });
+  return [...new Set(listOf(product['offers'], Math.min(50, reading.offersLeft)).map(resolve))].flatMap((offer) => {
+    if (reading.offersLeft <= 0) return [];
+    reading.offersLeft--;
+    const inner = listOf(offer['offers'], Math.min(50, reading.offersLeft)).map(resolve);
+    reading.offersLeft -= inner.length;
+    const currency = readCurrency(offer['priceCurrency']) ?? pageCurrency;
+    const own = readOffer(offer, { resolve, currency });
+    if (own.price !== undefined && inner.length === 0) return [own];
+    const each = [...new Set(inner)]
+      .map((one) => readOffer(one, { resolve, currency }))
+      .filter(({ price }) => price !== undefined);
+    const isSeveral = countOf(offer) > inner.length;
+    // The range of what is offered one by one says nothing more.
+    return each.length > 0
+      ? each.map((one) => ({ ...one, isSeveral: one.isSeveral || isSeveral }))
+      : [own].filter(({ price }) => price !== undefined);
+  });
 }
 
 function readOffer(
@@ -92,8 +97,16 @@ function readOffer(
     url: textOf(offer['url']),
     sku: textOf(offer['sku']) ?? textOf(item['sku']),
     name: textOf(item['name']) ?? textOf(offer['name']),
+    form: formOf(offer, item),
+    isSeveral: countOf(offer) > 1 || (asked['price'] === undefined && high === undefined && countOf(offer) !== 1),
     isRange: asked['price'] === undefined && high !== undefined && high.atomic !== price?.atomic,
   };
+}
+
+/** How many offers an aggregate says that it stands for: 0 where it does not say. */
+function countOf({ offerCount }: Fields): number {
+  const count = Number(textOf(offerCount));
+  return Number.isFinite(count) ? count : 0;
 }
 
 function readAvailability(value: unknown): boolean | undefined {

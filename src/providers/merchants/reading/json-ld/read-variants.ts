@@ -12,8 +12,12 @@ export interface ReadOffer {
   readonly url: string | undefined;
   readonly sku: string | undefined;
   readonly name: string | undefined;
+  /** Name, size, colour and the like, as far as it says them: what offers of one thing have in common. */
+  readonly form: string;
   /** Its price is the lowest of several, of which the others are not named. */
   readonly isRange: boolean;
+  /** It stands for several offers, which may be of several forms. */
+  readonly isSeveral: boolean;
 }
 
 /** An offer, and the product or variant that it is an offer of. */
@@ -64,48 +68,75 @@ export function readVariants(
   priced: readonly Priced[],
 ): Required<Pick<Candidate, 'variants' | 'moreVariants'>> {
   const isRange = priced.some(({ offer }) => offer.isRange);
+  const offers = priced.map(({ offer }) => offer);
+  const currency = currencyOf(offers);
   if (variants.length > 0) {
     const read = variants.flatMap((one) => {
-      const offers = priced.filter((each) => each.one === one).map(({ offer }) => offer);
-      const id = textOf(one['sku']) ?? textOf(one['productID']) ?? offers[0]?.sku ?? textOf(one['mpn']);
-      return readVariant(id, { offers, name: textOf(one['name']), options: readOptions(one) });
+      const its = priced.filter((each) => each.one === one).map(({ offer }) => offer);
+      const id = textOf(one['sku']) ?? textOf(one['productID']) ?? its[0]?.sku ?? textOf(one['mpn']);
+      return readVariant(id, { offers: its, currency, name: textOf(one['name']), options: readOptions(one) });
     });
     return { variants: read, moreVariants: isRange || read.length < variants.length };
   }
-  const offers = priced.map(({ offer }) => offer);
   const articles = [...new Set(offers.flatMap(({ sku }) => sku ?? []))];
   if (articles.length < 2) {
     const [only] = priced;
     const id = articles[0] ?? textOf(only?.one['sku']);
-    const read = readVariant(id, { offers, name: id, options: [] });
-    return {
-      variants: isRange || haveSeveralPrices(offers) ? [] : read,
-      moreVariants: isRange || haveSeveralPrices(offers),
-    };
+    const moreVariants = isRange || haveSeveralForms(offers) || haveSeveralPrices(offers);
+    return { variants: moreVariants ? [] : readVariant(id, { offers, currency, name: id, options: [] }), moreVariants };
   }
   const read = articles.flatMap((sku) => {
     const its = offers.filter((offer) => offer.sku === sku);
+    if (haveSeveralForms(its)) return [];
     return readVariant(sku, {
       offers: its,
+      currency,
       name: its.find(({ name }) => name !== undefined)?.name ?? sku,
       options: [],
     });
   });
-  return { variants: read, moreVariants: isRange || offers.some(({ sku }) => sku === undefined) };
+  const isMore = isRange || offers.some(({ sku, isSeveral }) => sku === undefined || isSeveral);
+  return { variants: read, moreVariants: isMore || read.length < articles.length };
 }
 
 interface Described {
   readonly offers: readonly ReadOffer[];
+  /** The product's. */
+  readonly currency: string | undefined;
   readonly name: string | undefined;
   readonly options: readonly ProductOption[];
 }
 
+/** The page's own currency: that of its first offer. Prices in different ones cannot be compared. */
+export function currencyOf(offers: readonly ReadOffer[]): string | undefined {
+  return offers.find(({ price }) => price !== undefined)?.price?.currency;
+}
+
 /** An article that is offered several times has its cheapest price, in stock if there is any. */
-function readVariant(id: string | undefined, { offers, name, options }: Described): Variant[] {
-  const inStock = offers.filter(({ available }) => available !== false);
-  const [best] = (inStock.length > 0 ? inStock : offers).toSorted((one, other) => one.value - other.value);
+function readVariant(id: string | undefined, { offers, currency, name, options }: Described): Variant[] {
+  const isSoldInIt = offers.some(({ price }) => price?.currency === currency);
+  const compared = isSoldInIt ? currency : currencyOf(offers);
+  const comparable = offers.filter(({ price }) => price?.currency === compared);
+  const inStock = comparable.filter(({ available }) => available !== false);
+  const [best] = (inStock.length > 0 ? inStock : comparable).toSorted((one, other) => one.value - other.value);
   if (id === undefined || best?.price === undefined) return [];
   return [{ id, title: name ?? '', options, price: best.price, available: best.available }];
+}
+
+/**
+ * Offers of at most one article that are of different things: they say so, or there are several in one currency that no article
+ * number holds together. Nothing tells which of them an order would get.
+ */
+function haveSeveralForms(offers: readonly ReadOffer[]): boolean {
+  const forms = new Set(offers.map(({ form }) => form).filter((form) => form !== ''));
+  const numbered = new Set(offers.filter(({ sku }) => sku !== undefined).map(({ price }) => price?.currency));
+  const bare = offers.filter(({ sku }) => sku === undefined).map(({ price }) => price?.currency);
+  return (
+    forms.size > 1 ||
+    new Set(bare).size < bare.length ||
+    bare.some((currency) => numbered.has(currency)) ||
+    offers.some(({ isSeveral }) => isSeveral)
+  );
 }
 
 /** Offers without an article number that differ in their price: there is no telling which of them is meant. */
@@ -120,6 +151,12 @@ function haveSeveralPrices(offers: readonly ReadOffer[]): boolean {
 
 /** What schema.org has products vary by. */
 const choices = { size: 'Size', color: 'Color', material: 'Material', pattern: 'Pattern' };
+
+/** What an offer, or the thing that it offers, says of its form. */
+export function formOf(offer: Fields, item: Fields): string {
+  const said = (one: Fields) => [textOf(one['name']), ...readOptions(one).map(({ name, value }) => `${name} ${value}`)];
+  return [...said(offer), ...said(item)].filter(Boolean).join('; ').toLowerCase();
+}
 
 function readOptions(variant: Fields): ProductOption[] {
   return Object.entries(choices).flatMap(([field, name]) => {

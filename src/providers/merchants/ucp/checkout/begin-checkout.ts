@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { BegunCheckout, CheckoutPlace, CheckoutRequest } from '../../../../orders/checkout.ts';
+import { shopSays } from '../../../../orders/shop-says.ts';
 import { MerchantTrouble } from '../../../../shopping/merchant-trouble.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import { type CheckoutParts, callShop } from './call-shop.ts';
 import { missesEmail, missingOfAddress, toBuyer, toDestination } from './destination.ts';
 import { needsAddress } from './needs-address.ts';
+import { isSentToOurs, nameOfOurs, type SentDestination, shippingOf } from './our-destination.ts';
 import { readRefusal, readRefusalWithout, readSession, type Session } from './read-session.ts';
 
 const timeoutMs = 6_000;
-const destinationId = 'dest_1';
 
 /**
  * Opens a checkout, says where to send it, and chooses how, so that the shop can say what it costs in all. Nothing is bound by it:
@@ -23,6 +24,11 @@ export async function beginCheckout(
   const buyer = toBuyer(request.buyer);
   const url = `${place.endpoint}/checkout-sessions`;
   const lines = [{ item: { id: itemId }, quantity }];
+  const sent = {
+    id: `dest_${randomUUID()}`,
+    ...(place.version >= '2026-08-25' && { type: 'shipping_address' }),
+    ...toDestination(address),
+  };
   const context = {
     address_country: address.country,
     ...(address.postalCode !== undefined && { postal_code: address.postalCode }),
@@ -40,25 +46,17 @@ export async function beginCheckout(
       }
       return changed;
     };
-    const addressed = await change({ methods: [method(session, { destinations: [destination()] })] });
+    const addressed = await change({ methods: [method(session, sent)] });
     if (!('id' in addressed)) return addressed;
     session = addressed;
     const groups = groupsToChoose(session);
     if (groups.length > 0 && mayGoOn(session)) {
-      const chosen = await change({ methods: [method(session, { destinations: [destination()], groups })] });
+      const chosen = await change({ methods: [method(session, sent, groups)] });
       if (!('id' in chosen)) return chosen;
       session = chosen;
     }
   }
-  return conclude(place, session, request);
-
-  function destination() {
-    return {
-      id: destinationId,
-      ...(place.version >= '2026-08-25' && { type: 'shipping_address' }),
-      ...toDestination(address),
-    };
-  }
+  return conclude(place, session, { request, sent });
 }
 
 interface Step {
@@ -76,7 +74,7 @@ async function ask(parts: CheckoutParts, step: Step): Promise<Session | Extract<
     const said = textOf(fieldsOf(json)['content']);
     throw new MerchantTrouble(
       'unreachable',
-      `The shop is busy or in trouble, and could not begin the order.${said === undefined ? '' : ` It says: ${said}`}`,
+      `The shop is busy or in trouble, and could not begin the order.${said === undefined ? '' : ` ${shopSays(said)}`}`,
     );
   }
   return { state: 'refused', ...readRefusalWithout(reply) };
@@ -91,27 +89,18 @@ function linesOf({ fields }: Session, lines: readonly object[]): readonly object
   return lines.map((line, index) => (ids[index] === undefined ? line : { id: ids[index], ...line }));
 }
 
-/** The shop's own method of shipping, if it has named one. */
-function shippingOf({ fields }: Session): Fields {
-  const methods = listOf(fieldsOf(fields['fulfillment'])['methods']).map(fieldsOf);
-  return methods.find(({ type }) => type === 'shipping') ?? {};
-}
-
-function method(
-  session: Session,
-  { destinations, groups }: { destinations: readonly object[]; groups?: readonly object[] },
-) {
+/** Shipping to where we say, and to no other place that the shop may know. */
+function method(session: Session, sent: SentDestination, groups?: readonly object[]) {
   const shipping = shippingOf(session);
   const id = textOf(shipping['id']);
-  const named = listOf(shipping['destinations']).map((one) => textOf(fieldsOf(one)['id']));
   const lineIds = listOf(session.fields['line_items']).flatMap((line) => textOf(fieldsOf(line)['id']) ?? []);
+  const destination = { ...sent, id: nameOfOurs(shipping, sent) ?? sent.id };
   return {
     ...(id !== undefined && { id }),
     type: 'shipping',
     line_item_ids: lineIds,
-    destinations,
-    selected_destination_id:
-      groups === undefined || named.includes(destinationId) ? destinationId : (named[0] ?? destinationId),
+    destinations: [destination],
+    selected_destination_id: destination.id,
     ...(groups !== undefined && { groups }),
   };
 }
@@ -147,7 +136,12 @@ function isWhatWasAsked({ fields }: Session, { itemId, quantity }: CheckoutReque
   return lines.length === 1 && textOf(fieldsOf(line?.['item'])['id']) === itemId && line?.['quantity'] === quantity;
 }
 
-function conclude(place: CheckoutPlace, session: Session, request: CheckoutRequest): BegunCheckout {
+interface Concluding {
+  readonly request: CheckoutRequest;
+  readonly sent: SentDestination;
+}
+
+function conclude(place: CheckoutPlace, session: Session, { request, sent }: Concluding): BegunCheckout {
   const { buyer } = request;
   const { status, total, continueUrl, messages } = session;
   const checkout = { ...place, id: session.id };
@@ -157,7 +151,7 @@ function conclude(place: CheckoutPlace, session: Session, request: CheckoutReque
   const isReady = status === 'ready_for_complete' && !handedOver;
   const refuses = messages.some(({ type }) => type === 'error') && missing.length === 0;
   if (!place.ships && needsAddress(session) && (isReady || !refuses)) {
-    return { state: 'address_not_taken', continueUrl };
+    return { state: 'address_not_taken', why: 'no_place', continueUrl };
   }
   if (!isReady) {
     if (buyer.email === undefined && missesEmail(messages)) return { state: 'email_needed' };
@@ -174,6 +168,9 @@ function conclude(place: CheckoutPlace, session: Session, request: CheckoutReque
   }
   if (total === undefined) {
     throw new MerchantTrouble('not_offered', 'What the shop asks for does not add up, so nothing was ordered.');
+  }
+  if (needsAddress(session) && !isSentToOurs(session, sent)) {
+    return { state: 'address_not_taken', why: 'not_selected', continueUrl };
   }
   return { state: 'ready', checkout, total };
 }

@@ -49,7 +49,7 @@ export function missingOfAddress(messages: readonly ShopMessage[]): string[] {
   const named = messages
     .filter(({ type }) => type === 'error')
     .flatMap(({ path, code }) => {
-      const part = /([a-z_]+)$/.exec(path)?.[1] ?? '';
+      const part = path.split(/[^a-z_]/).at(-1) ?? '';
       return code === 'address_undeliverable' ? [] : (ours.get(part) ?? []);
     });
   return [...new Set(named)];

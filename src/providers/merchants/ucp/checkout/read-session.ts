@@ -1,5 +1,6 @@
 import type { CheckoutTotal, RefusalKind, ShopAnswer } from '../../../../orders/checkout.ts';
 import { safeLink } from '../../../../orders/safe-link.ts';
+import { shopSays } from '../../../../orders/shop-says.ts';
 import { readCurrency } from '../../../../shopping/price.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import type { ShopReply } from './call-shop.ts';
@@ -76,22 +77,26 @@ function readMessages(fields: Fields): ShopMessage[] {
 
 const soldOut = new Set(['out_of_stock', 'item_unavailable']);
 
-/** Why a shop does not go on, by what it says. */
-export function readRefusal(messages: readonly Pick<ShopMessage, 'type' | 'code' | 'content'>[]): {
+/** Why a shop does not go on, by what it says. The reason is a sentence of ours, with the shop's words in quotes. */
+export function readRefusal(
+  messages: readonly Pick<ShopMessage, 'type' | 'code' | 'content'>[],
+  wordless = 'The shop refused it.',
+): {
   readonly why: RefusalKind;
   readonly reason: string;
 } {
   const errors = messages.filter(({ type }) => type === 'error');
   const [first] = errors;
-  if (first === undefined) return { why: 'refused', reason: 'The shop did not say why.' };
-  const reason = (fallback: string, { content }: Pick<ShopMessage, 'content'> = first) => content || fallback;
+  if (first === undefined) return { why: 'refused', reason: 'The shop did not take the order, and did not say why.' };
+  const reason = (fallback: string, { content }: Pick<ShopMessage, 'content'> = first) =>
+    content === '' ? fallback : shopSays(content);
   const unavailable = errors.find(({ code }) => soldOut.has(code));
   if (unavailable !== undefined) return { why: 'sold_out', reason: reason('The shop has none left.', unavailable) };
   const undeliverable = errors.find(({ code }) => code === 'address_undeliverable');
   if (undeliverable !== undefined) {
     return { why: 'address_refused', reason: reason('The shop does not deliver there.', undeliverable) };
   }
-  return { why: 'refused', reason: reason('The shop refused it.') };
+  return { why: 'refused', reason: reason(wordless) };
 }
 
 /** Statuses of HTTP that say nothing about the order: it may have been taken, or may be yet. */
@@ -143,12 +148,10 @@ export function readAnswer(
 export function readRefusalWithout({ status, json }: ShopReply): ReturnType<typeof readRefusal> {
   const fields = fieldsOf(json);
   const messages = readMessages(fields).filter(({ code, content }) => code !== '' || content !== '');
-  const own = {
-    code: textOf(fields['code']) ?? '',
-    content: textOf(fields['content']) ?? `The shop refused the request (${status}).`,
-  };
+  const own = { code: textOf(fields['code']) ?? '', content: textOf(fields['content']) ?? '' };
   return readRefusal(
     (messages.length > 0 ? messages : [own]).map(({ code, content }) => ({ type: 'error', code, content })),
+    `The shop refused the request (${status}).`,
   );
 }
 
