@@ -79,7 +79,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         tag: 'Accounts',
         summary: 'Change your account',
         description:
-          'Send only what should change; null clears a field. A new phone number is sent a code by SMS, once your email is verified, and stands for you when POST /account/phone/verify has had it. You are told by email when your withdrawalAddress changes. A shippingAddress is text on one line or several; one that lacks a street, a city, a postal code or a country is refused with `shipping_address_incomplete`. Without a name it is for you, and the country may be left out where region and postal code tell it, as in "1600 Amphitheatre Parkway, Mountain View, CA 94043".',
+          'Send only what should change; null clears a field. A new phone number is sent a code by SMS, once your email is verified, and stands for you when POST /account/phone/verify has had it. You are told by email when your withdrawalAddress changes. A shippingAddress is text on one line or several; one that lacks a street, a city, a postal code or a country is refused with `shipping_address_incomplete`, and one with a part of more than 200 characters with `shipping_address_too_long`. Without a name it is for you, and the country may be left out where region and postal code tell it, as in "1600 Amphitheatre Parkway, Mountain View, CA 94043".',
         auth: 'key',
         scope: 'manage',
         body: z.strictObject({
@@ -92,6 +92,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         returns: { 200: { description: 'The account as it is now', schema: profile, example: exampleProfile } },
         errors: [
           addressErrors.shipping_address_incomplete,
+          addressErrors.shipping_address_too_long,
           accountErrors.phone_taken,
           accountErrors.email_not_verified,
           accountErrors.too_many_attempts,

@@ -23,8 +23,8 @@ const otherNames: Readonly<Record<string, string>> = {
   AT: 'Österreich',
   BE: 'België|Belgique',
   BR: 'Brasil',
-  CD: 'DR Congo|Democratic Republic of the Congo',
-  CG: 'Congo|Republic of the Congo',
+  CD: 'DR Congo|DRC|Congo-Kinshasa|Democratic Republic of the Congo',
+  CG: 'Republic of the Congo|Congo Republic|Congo-Brazzaville',
   CH: 'Schweiz|Suisse|Svizzera',
   CI: 'Ivory Coast',
   CV: 'Cabo Verde',
@@ -53,6 +53,9 @@ const otherNames: Readonly<Record<string, string>> = {
   VN: 'Viet Nam',
 };
 
+/** What two countries are called. */
+const shared = new Set(['congo', 'kongo', 'lecongo', 'elcongo', 'ilcongo']);
+
 export const countries: readonly string[] = codes
   .trim()
   .split(/\s+/)
@@ -67,6 +70,11 @@ export function fold(text: string): string {
     .toLowerCase()
     .replace(/^the (?=.)| and (?=.)/g, ' ')
     .replace(/[^\p{L}\p{N}]/gu, '');
+}
+
+/** Whether this is the name of several countries, so that it tells none. */
+export function isNameOfSeveral(text: string): boolean {
+  return shared.has(fold(text));
 }
 
 let names: ReadonlyMap<string, string> | undefined;
@@ -90,6 +98,7 @@ function namesOfCountries(): ReadonlyMap<string, string> {
     for (const name of [two, three, ...given, ...plain]) if (name !== '') found.set(fold(name), two);
   }
   addForeignNames(found);
+  for (const name of shared) found.delete(name);
   return found;
 }
 

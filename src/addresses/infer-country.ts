@@ -1,5 +1,5 @@
 import { type Place, takePlace } from './read-place.ts';
-import { isCodeOfRegion, mayBeElsewhere } from './regions.ts';
+import { isCodeOfRegion, isInOrder, mayBeElsewhere } from './regions.ts';
 
 export interface Inferred {
   readonly country: string;
@@ -18,10 +18,9 @@ const british = new RegExp(
 const eircode = /^[AC-FHKNPRTV-Y]\d[\dW] (?=.*\d)[AC-FHKNPRTV-Y\d]{4}$/;
 
 /** What tells a country when its name is left out: a code that no other country writes, or one that its region has. */
-const signs: Readonly<Record<string, (place: Place, text: string) => boolean>> = {
-  US: ({ region = '', postalCode = '', city = '' }, text) =>
-    isCodeOfRegion(postalCode, region, 'US') && !mayBeElsewhere({ region, postalCode, city, text }),
-  AU: ({ region = '', postalCode = '' }) => isCodeOfRegion(postalCode, region, 'AU'),
+const signs: Readonly<Record<string, (place: Place, text: string, pieces: readonly string[]) => boolean>> = {
+  US: (place, _, pieces) => isRegionWithCode(place, pieces, 'US') && !mayBeElsewhere(place),
+  AU: (place, _, pieces) => isRegionWithCode(place, pieces, 'AU'),
   IN: ({ region, postalCode = '' }) => region !== undefined && /^[1-8]/.test(postalCode),
   CA: ({ postalCode = '' }) => /^[ABCEGHJ-NPRSTVXY]\d/.test(postalCode),
   GB: ({ postalCode = '' }) => british.test(postalCode),
@@ -37,13 +36,21 @@ const signs: Readonly<Record<string, (place: Place, text: string) => boolean>> =
   PT: (_, text) => /(?:^|, )\d{4}-\d{3} \p{L}[^,]+$/u.test(text),
 };
 
+function isRegionWithCode(
+  { region = '', postalCode = '' }: Place,
+  pieces: readonly string[],
+  country: string,
+): boolean {
+  return isCodeOfRegion(postalCode, region, country) && isInOrder(region, pieces, country);
+}
+
 /** The one country where this place can be. Undefined where there may be several: five digits alone are a code in sixty. */
 export function inferCountry(pieces: readonly string[]): Inferred | undefined {
   const text = pieces.join(', ');
   const possible = Object.entries(signs).flatMap(([country, isThere]) => {
     const place = takePlace(pieces, country);
     const isComplete = place.city !== undefined && place.postalCode !== undefined;
-    return isComplete && isThere(place, text) ? [{ country, place }] : [];
+    return isComplete && isThere(place, text, pieces) ? [{ country, place }] : [];
   });
   const [only, ...others] = possible;
   return others.length === 0 ? only : undefined;

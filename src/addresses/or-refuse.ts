@@ -1,11 +1,15 @@
 import type { AddressParts } from './address-parts.ts';
 import { addressErrors } from './errors.ts';
-import type { NeededPart, ReadAddress, ShippingAddress } from './shipping-address.ts';
+import { longestPart, type NeededPart, type ReadAddress, type ShippingAddress } from './shipping-address.ts';
 
-/** The address, or the error that says what it lacks. The same when an address is saved and when something is sent there. */
+/** The address, or the error that says what it lacks or what is too long. The same when an address is saved and when something is sent there. */
 export function orRefuse(read: ReadAddress): ShippingAddress {
   if (read.address !== undefined) return read.address;
-  const { missing, understood } = read;
+  const { missing, understood, tooLong } = read;
+  if (tooLong.length > 0) {
+    const members = { tooLong, longest: longestPart, understood };
+    throw addressErrors.shipping_address_too_long(describeTooLong(tooLong), { members });
+  }
   throw addressErrors.shipping_address_incomplete(describeMissing(read), { members: { missing, understood } });
 }
 
@@ -27,6 +31,11 @@ const labels: Readonly<Record<keyof AddressParts, string>> = {
   country: 'country',
   phone: 'phone',
 };
+
+function describeTooLong(tooLong: readonly (keyof AddressParts)[]): string {
+  const list = new Intl.ListFormat('en', { type: 'conjunction' }).format(tooLong.map((part) => labels[part]));
+  return `The ${list} of the shipping address must have at most ${longestPart} characters. Nothing is cut or left out, so nothing was saved or charged: shorten it and send the address again.`;
+}
 
 type Unread = Extract<ReadAddress, { readonly missing: readonly NeededPart[] }>;
 

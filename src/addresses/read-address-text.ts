@@ -1,7 +1,9 @@
 import type { AddressParts } from './address-parts.ts';
-import { findCountry } from './countries.ts';
+import { findCountry, isNameOfSeveral } from './countries.ts';
+import { findCountryBeforeCode } from './country-before-code.ts';
 import { inferCountry } from './infer-country.ts';
-import { findPostalCode } from './postal-codes.ts';
+import { findPostalCode, needsPostalCode } from './postal-codes.ts';
+import { hasNumberBeforeStreet, isProvinceSomewhere, mayBeProvince } from './provinces.ts';
 import { type Place, takePlace } from './read-place.ts';
 import { joinTitles, type Recipient, readRecipient } from './read-recipient.ts';
 import { isZipOfState, mayBeRegion } from './regions.ts';
@@ -23,15 +25,15 @@ export type AddressText = AddressParts & Pick<Recipient, 'unclear'>;
 /**
  * Reads an address as people write it: name, street, place and country, in pieces between commas or on lines. It is read
  * from its end, because a country says what its codes look like and a code where the city stands. What is not certain is
- * left out, and then missing: nobody sends a parcel to a guess.
+ * left out, and then missing: nobody sends a parcel to a guess. The owner's name is a name whatever it looks like.
  */
-export function readAddressText(text: string): AddressText {
+export function readAddressText(text: string, owner: string | undefined): AddressText {
   if (text.length > longestText) return {};
   const { pieces, phone } = takePhone(joinTitles(splitText(text)));
   const { country, rest, place } = readEnd(pieces);
   const { before, city, region, postalCode } = place ?? takePlaceOfNowhere(rest);
   return {
-    ...readRecipient(before),
+    ...readRecipient(before, owner),
     city: city ?? (country === undefined ? undefined : cities[country]),
     region,
     postalCode,
@@ -91,49 +93,71 @@ function readNamed(pieces: readonly string[]): End | undefined {
   const alone = findCountry(last);
   if (alone !== undefined) {
     const rest = pieces.slice(0, -1);
-    const place = takePlace(rest, alone);
-    return isCertain(last, alone, place) ? { country: alone, rest, place } : undefined;
+    if (!isCertain(last, alone, rest)) return undefined;
+    const all = alone === 'GB' ? withoutNation(rest) : rest;
+    return { country: alone, rest: all, place: takePlace(all, alone) };
   }
-  const country = findCountryBehind(last) ?? findCityAndCountry(last);
-  if (country === undefined) return undefined;
-  const rest = [...pieces.slice(0, -1), country.rest];
-  return { country: country.code, rest, place: takePlace(rest, country.code) };
+  const country = findCountryBehind(pieces) ?? findCityAndCountry(pieces) ?? findCountryBeforeCode(pieces);
+  return country === undefined ? undefined : { ...country, place: takePlace(country.rest, country.country) };
+}
+
+/** "England, SW1A 1AA, UK" and "SW1A 1AA, England, UK": a nation of the kingdom is neither a city nor a county. */
+function withoutNation(pieces: readonly string[]): readonly string[] {
+  if (findCountry(pieces.at(-1) ?? '') === 'GB') return pieces.slice(0, -1);
+  const named = findCountryBeforeCode(pieces);
+  return named?.country === 'GB' ? named.rest : pieces;
 }
 
 /** Where region and code may tell the country. */
 function readUnnamed(pieces: readonly string[]): End {
   const inferred = inferCountry(pieces);
   if (inferred !== undefined) return { ...inferred, rest: pieces };
-  const isUncertain = findCountry(pieces.at(-1) ?? '') !== undefined;
+  const last = pieces.at(-1) ?? '';
+  const isUncertain = findCountry(last) !== undefined || isNameOfSeveral(last);
   return { country: undefined, rest: isUncertain ? pieces.slice(0, -1) : pieces, place: undefined };
 }
 
-/** "Atlanta, GA" is not in Gabon, and "19801 Wilmington, DE" is not in Germany: only a code of the country's own tells. */
-function isCertain(text: string, country: string, { postalCode }: Place): boolean {
-  return !mayBeRegion(text) || (postalCode !== undefined && !isZipOfState(postalCode, country));
+/**
+ * "Atlanta, GA" is not in Gabon, "19801 Wilmington, DE" not in Germany and "05100 Terni, TR" not in Turkey: only a code of the
+ * country's own, which the state or the province has not, tells.
+ */
+function isCertain(name: string, country: string, rest: readonly string[]): boolean {
+  const letters = name.replace(/[^\p{L} ]/gu, '').trim();
+  const { postalCode } = takePlace(rest, country);
+  if (mayBeRegion(letters) && (postalCode === undefined || isZipOfState(postalCode, country))) return false;
+  if (letters.length !== 2) return true;
+  const italian = takePlace(rest, 'IT').postalCode;
+  if (italian === undefined && postalCode === undefined)
+    return needsPostalCode(country) || !isProvinceSomewhere(letters);
+  return !mayBeProvince(letters, italian ?? '') || (country === 'FR' && hasNumberBeforeStreet(rest));
 }
 
+type NamedEnd = Omit<End, 'place'> & { readonly country: string };
+
 /** "London SW1A 2AA UK", "75001 Paris France": believed only of a piece that has a code of that country. */
-function findCountryBehind(piece: string): { readonly code: string; readonly rest: string } | undefined {
-  const words = piece.split(' ');
+function findCountryBehind(pieces: readonly string[]): NamedEnd | undefined {
+  const words = (pieces.at(-1) ?? '').split(' ');
   for (const count of [3, 2, 1]) {
     const name = words.slice(-count).join(' ');
-    const rest = words.slice(0, -count).join(' ');
+    const piece = words.slice(0, -count).join(' ');
+    const letters = name.replace(/[^\p{L} ]/gu, '').trim();
     // Written small, "de", "la" and "in" are words.
-    if (rest === '' || (name.length <= 3 && name !== name.toUpperCase()) || mayBeRegion(name)) continue;
-    const code = findCountry(name);
-    if (code !== undefined && findPostalCode(rest, code) !== undefined) return { code, rest };
+    if (piece === '' || (letters.length <= 3 && name !== name.toUpperCase()) || mayBeRegion(letters)) continue;
+    const country = findCountry(name);
+    if (country === undefined || findPostalCode(piece, country) === undefined) continue;
+    const rest = [...pieces.slice(0, -1), piece];
+    if (isCertain(name, country, rest)) return { country, rest };
   }
   return undefined;
 }
 
 /** "Singapore 048616" is both; "VA 23218" is in Virginia, and not in the Vatican. */
-function findCityAndCountry(piece: string): { readonly code: string; readonly rest: string } | undefined {
-  const code = Object.keys(cities).find((one) => {
-    const name = findPostalCode(piece, one)?.rest ?? '';
+function findCityAndCountry(pieces: readonly string[]): NamedEnd | undefined {
+  const country = Object.keys(cities).find((one) => {
+    const name = findPostalCode(pieces.at(-1) ?? '', one)?.rest ?? '';
     return findCountry(name) === one && !mayBeRegion(name);
   });
-  return code === undefined ? undefined : { code, rest: piece };
+  return country === undefined ? undefined : { country, rest: pieces };
 }
 
 /** Without a country we only find out what else is missing: whether something stands there that could be a code at all. */

@@ -1,4 +1,5 @@
 import type { AddressParts } from './address-parts.ts';
+import { fold } from './countries.ts';
 
 const unit =
   /^(?:#|apt\b|apartment\b|app\b|suite\b|ste\b|unit\b|flat\b|floor\b|fl\b|level\b|room\b|rm\b|building\b|bldg\b|block\b|tower\b|c\/o\b|attn\b|etage\b|stock\b|\d+(?:st|nd|rd|th) floor\b|(?:ground|first|second|third) floor\b)/i;
@@ -25,6 +26,13 @@ const title =
   /(?:^|[ ,&])(?:inc|incorporated|l\.?l\.?c|ltd|limited|corp|corporation|co|company|l\.?p|llp|plc|pty(?:\.? ltd)?|pvt(?:\.? ltd)?|gmbh(?: & co\.? kg)?|g?ag|kg|ohg|ug|se|e\.? ?[kv]|s\.?a|s\.?a\.?s|s\.?a\.?r\.?l|s\.?r\.?l|s\.?p\.?a|s\.?l|b\.?v|n\.?v|ab|as|a\/s|aps|oyj?|k\.?k|ltda?|lda|sp\. ?z ?o\. ?o|s\.? ?r\.? ?o|a\.s|kft|d\.o\.o|jr|sr|ii|iii|iv|ph\.?d|m\.?d|esq)\.?$/i;
 const building =
   /(?:^| )(?:house|cottage|building|bldg|towers?|mansions?|apartments|residences?|court|lodge|villas?|heights|plaza|mall|estate|centre|center|(?:business|industrial|retail|office|technology) park|farm|rectory|vicarage|barn)$/i;
+/** What people call houses and not each other; "Jane Hill" and "Tom Wood" are people. */
+const houseName =
+  /^the |^\p{L}{2,}(?:woods?|top|side|view|acres?|haven|crest|mead|brook|croft|holme|fields?|hurst|stead)$|(?:^| )(?:views?|hilltop|hillside|meadows?|orchards?|acres|haven|grange|manor|gardens?|nook|retreat|rise|gables|oaks|elms|pines|willows|cedars|beeches|laurels|firs|hollies|poplars|limes|chestnuts|corner|bungalow|annexe?|stables|granary|forge|smithy|schoolhouse|chapel|priory|hotel|inn)$/iu;
+/** "Villa 5" is a house where a street follows, and all there is where none does. */
+const numberedHouse = /^(?:villa|house|plot|shop|office|lot|casa|haus|door|gate) ?(?:no\.?|n[°º]|#)? ?\d+ ?[a-z]?$/i;
+const box =
+  /^(?:packstation|postfiliale|paketbox|p\.? ?o\.? ?box|postfach|postbus|apartado|casilla|bo[iî]te postale)\b/i;
 const attention = /^(?:attn|attention|fao|z\. ?hd\.?)\b[.:]* ?/i;
 
 /** "Acme, Inc." and "John Smith, Jr." are one name; "Denver, CO" is a place. */
@@ -46,9 +54,11 @@ export interface Recipient extends Pick<AddressParts, 'name' | 'street' | 'extra
 }
 
 /** Name, street and what else there is, from the pieces before the place. */
-export function readRecipient(before: readonly string[]): Recipient {
+export function readRecipient(before: readonly string[], owner: string | undefined): Recipient {
   const [first, ...others] = joinNumbers(before);
   if (first === undefined) return {};
+  const isOwner = owner !== undefined && fold(first) === fold(owner);
+  if (isOwner) return { name: first, ...readLines(others) };
   if (mayBeEither(first, others)) return { ...readLines([first, ...others]), unclear: first };
   if (isName(first, others)) return { name: first.replace(attention, ''), ...readLines(others) };
   return readLines([first, ...others]);
@@ -65,7 +75,9 @@ function isName(first: string, others: readonly string[]): boolean {
 
 /** "Elm Court, 12 High Street" and "Agent 47, 1 Main St" begin with a name, a house or a street: only who wrote it knows. */
 function mayBeEither(first: string, others: readonly string[]): boolean {
-  if (isUnit(first) || title.test(first)) return false;
+  if (isUnit(first) || title.test(first) || attention.test(first) || numberedHouse.test(first)) return false;
+  if (!/\d/.test(first) && houseName.test(first))
+    return others.some((one) => hasHouseNumber(one) || looksLikeStreet(one));
   if (!/\d/.test(first)) return building.test(first) && others.length > 0 && first.includes(' ');
   return !isStreet(first) && others.some(isStreet);
 }
@@ -77,10 +89,22 @@ function isStreet(piece: string): boolean {
 }
 
 function readLines(lines: readonly string[]): Pick<AddressParts, 'street' | 'extra'> {
-  const choices = [isStreet, hasHouseNumber, looksLikeStreet, (line: string) => !isUnit(line) && !title.test(line)];
+  const choices = [
+    isStreet,
+    (line: string) => box.test(line),
+    (line: string) => looksLikeStreet(line) && lines.some((one) => numberedHouse.test(one)),
+    (line: string) => hasHouseNumber(line) && !isLongNumber(line),
+    looksLikeStreet,
+    (line: string) => !isUnit(line) && !title.test(line) && !isLongNumber(line),
+  ];
   const named = choices.map((isIt) => lines.findIndex(isIt)).find((index) => index !== -1);
   const extra = lines.filter((_, index) => index !== named).join(', ');
   return { street: named === undefined ? undefined : lines[named], extra: extra === '' ? undefined : extra };
+}
+
+/** A customer's number, as the German post asks for beside a Packstation. */
+function isLongNumber(line: string): boolean {
+  return /^\d{6,}$/.test(line.replace(/[ -]/g, ''));
 }
 
 /** "Via Roma, 5" and "12, rue de la Paix" are one street. */

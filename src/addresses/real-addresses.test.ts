@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { orRefuse } from './or-refuse.ts';
 import { readShippingAddress } from './shipping-address.ts';
 
 /** As `name / street / extra / postal code / city / region / country`; a dash where there is none. */
@@ -28,7 +29,10 @@ describe('addresses as people write them', () => {
     ['233 S Wacker Dr, Chicago, IL 60606', 'Owner / 233 S Wacker Dr / - / 60606 / Chicago / IL / US'],
     ['1 Main St, Wilmington, DE 19801', 'Owner / 1 Main St / - / 19801 / Wilmington / DE / US'],
     ['10 Peachtree St NE, Atlanta, Georgia 30303', 'Owner / 10 Peachtree St NE / - / 30303 / Atlanta / GA / US'],
-    ['1 Main St, 94105 San Francisco, CA', 'Owner / 1 Main St / - / 94105 / San Francisco / CA / US'],
+    ['1 Main St, 94105 San Francisco, California', 'Owner / 1 Main St / - / 94105 / San Francisco / CA / US'],
+    ['Jane, 100 Beale St, Memphis, TN 38103', 'Jane / 100 Beale St / - / 38103 / Memphis / TN / US'],
+    ['Jane, 100 Beale St, Memphis, TN, 38103', 'Jane / 100 Beale St / - / 38103 / Memphis / TN / US'],
+    ['Jane, 1 Calle Luna, San Juan 00901, PR', 'Jane / 1 Calle Luna / - / 00901 / San Juan / - / PR'],
     ['Jane Doe, 200 N Main St, Boise, ID 83702', 'Jane Doe / 200 N Main St / - / 83702 / Boise / ID / US'],
     [
       'Acme, Inc., 1 Main St, Suite 200, Austin, TX 78701, U.S.A.',
@@ -58,12 +62,35 @@ describe('addresses as people write them', () => {
       'Ship to: Ada, 1 Main St, San Francisco, CA 94105, (415) 555-0123, ada@example.com',
       'Ada / 1 Main St / - / 94105 / San Francisco / CA / US',
     ],
+    // People, and no houses.
+    ['Jane Hill, 5 Elm St, Salem, OR 97301', 'Jane Hill / 5 Elm St / - / 97301 / Salem / OR / US'],
+    ['Tom Wood, 5 Elm St, Salem, OR 97301', 'Tom Wood / 5 Elm St / - / 97301 / Salem / OR / US'],
+    ['Roland, 5 Elm St, Salem, OR 97301', 'Roland / 5 Elm St / - / 97301 / Salem / OR / US'],
+    ['Jane, Hilltop, 5 Elm St, Salem, OR 97301', 'Jane / 5 Elm St / Hilltop / 97301 / Salem / OR / US'],
     // Canada.
     ['290 Bremner Blvd, Toronto, ON M5V 2T6', 'Owner / 290 Bremner Blvd / - / M5V 2T6 / Toronto / ON / CA'],
     [
       'Ada\n1000 Rue Sherbrooke O\nMontréal QC H3A 3G4\nCanada',
       'Ada / 1000 Rue Sherbrooke O / - / H3A 3G4 / Montréal / QC / CA',
     ],
+    // The country before the code.
+    ['Jane, 1 King St, Toronto, Canada M5V 2T6', 'Jane / 1 King St / - / M5V 2T6 / Toronto / - / CA'],
+    ['Jane, 1 King St, Toronto, ON, Canada M5V 2T6', 'Jane / 1 King St / - / M5V 2T6 / Toronto / ON / CA'],
+    ['Jane, 1 Main St, Vancouver, BC, CA V5K 0A1', 'Jane / 1 Main St / - / V5K 0A1 / Vancouver / BC / CA'],
+    ['Jane, 1 King St, Toronto, Canada, M5V 2T6', 'Jane / 1 King St / - / M5V 2T6 / Toronto / - / CA'],
+    ['Jane, 1 Main St, London, UK SW1A 1AA', 'Jane / 1 Main St / - / SW1A 1AA / London / - / GB'],
+    ['Jane, 1 Main St, London, UK, SW1A 1AA', 'Jane / 1 Main St / - / SW1A 1AA / London / - / GB'],
+    ['Jane, 1 Main St, London UK SW1A 1AA', 'Jane / 1 Main St / - / SW1A 1AA / London / - / GB'],
+    ['Jane, 1 Main St, London, England SW1A 1AA', 'Jane / 1 Main St / - / SW1A 1AA / London / - / GB'],
+    ['Jane, 1 Main St, London, England SW1A 1AA, UK', 'Jane / 1 Main St / - / SW1A 1AA / London / - / GB'],
+    ['Jane, 1 Main St, London, England, SW1A 1AA, UK', 'Jane / 1 Main St / - / SW1A 1AA / London / - / GB'],
+    ['Jane, 1 Main St, London, SW1A 1AA, England, UK', 'Jane / 1 Main St / - / SW1A 1AA / London / - / GB'],
+    ['Jane, 1 Royal Mile, Edinburgh, Scotland EH1 1AA', 'Jane / 1 Royal Mile / - / EH1 1AA / Edinburgh / - / GB'],
+    ['Jane, 1 Castle St, Cardiff, Wales CF10 1AA', 'Jane / 1 Castle St / - / CF10 1AA / Cardiff / - / GB'],
+    ['Jane, 1 Ann St, Belfast, Northern Ireland BT1 1AA', 'Jane / 1 Ann St / - / BT1 1AA / Belfast / - / GB'],
+    ['Jane, Damrak 1, Amsterdam, NL 1012 LG', 'Jane / Damrak 1 / - / 1012 LG / Amsterdam / - / NL'],
+    ['Jane, Hauptstr. 5, Berlin, Germany 10115', 'Jane / Hauptstr. 5 / - / 10115 / Berlin / - / DE'],
+    ['Jane, 1 Cerrillos Rd, Santa Fe, New Mexico 87501', 'Jane / 1 Cerrillos Rd / - / 87501 / Santa Fe / NM / US'],
     // Australia.
     ['1 George St, Sydney NSW 2000', 'Owner / 1 George St / - / 2000 / Sydney / NSW / AU'],
     ['Unit 5, 12 Collins St, Melbourne, Victoria 3000', 'Owner / 12 Collins St / Unit 5 / 3000 / Melbourne / VIC / AU'],
@@ -100,6 +127,14 @@ describe('addresses as people write them', () => {
       'c/o Acme GmbH, Zeil 1, 60313 Frankfurt, Allemagne',
       'Owner / Zeil 1 / c/o Acme GmbH / 60313 / Frankfurt / - / DE',
     ],
+    [
+      'Jane, 12345678, Packstation 145, 10115 Berlin, Germany',
+      'Jane / Packstation 145 / 12345678 / 10115 / Berlin / - / DE',
+    ],
+    [
+      'Jane, Packstation 145, 12345678, 10115 Berlin, Germany',
+      'Jane / Packstation 145 / 12345678 / 10115 / Berlin / - / DE',
+    ],
     ['Stephansplatz 1, Wien 1010, Österreich', 'Owner / Stephansplatz 1 / - / 1010 / Wien / - / AT'],
     ['Ada, Rue du Temple 3, 2400 Le Locle, Suisse', 'Ada / Rue du Temple 3 / - / 2400 / Le Locle / - / CH'],
     // France, Italy, Spain, Portugal.
@@ -111,6 +146,14 @@ describe('addresses as people write them', () => {
     ],
     ['Calle Mayor, 5, 2º B, 28013 Madrid, España', 'Owner / Calle Mayor, 5 / 2º B / 28013 / Madrid / - / ES'],
     ['Ada, Rua Augusta 24, 1100-053 Lisboa', 'Ada / Rua Augusta 24 / - / 1100-053 / Lisboa / - / PT'],
+    ['Jane, Via Roma 5, 38122 Trento (TN), Italy', 'Jane / Via Roma 5 / - / 38122 / Trento / TN / IT'],
+    ['Jane, Via Roma 5, 38122 Trento, TN, Italy', 'Jane / Via Roma 5 / - / 38122 / Trento / TN / IT'],
+    // Letters of a province as well, but with a code that the province has not, or in an order that it does not know.
+    ['Jane, 5 rue de Rivoli, 75001 Paris, FR', 'Jane / 5 rue de Rivoli / - / 75001 / Paris / - / FR'],
+    ['Jane, 5 rue de Paris, 03200 Vichy, FR', 'Jane / 5 rue de Paris / - / 03200 / Vichy / - / FR'],
+    ['Jane, Mannerheimintie 5, 00100 Helsinki FI', 'Jane / Mannerheimintie 5 / - / 00100 / Helsinki / - / FI'],
+    ['Jane, Stephansplatz 1, 1010 Wien, AT', 'Jane / Stephansplatz 1 / - / 1010 / Wien / - / AT'],
+    ['Jane, İstiklal Cad. 5, 34430 İstanbul, TR', 'Jane / İstiklal Cad. 5 / - / 34430 / İstanbul / - / TR'],
     // The Netherlands, Poland, Sweden, Czechia.
     ['Damrak 1, 1012 LG Amsterdam', 'Owner / Damrak 1 / - / 1012 LG / Amsterdam / - / NL'],
     [
@@ -131,6 +174,9 @@ describe('addresses as people write them', () => {
     ['Ada, MG Road 5, Bengaluru, Karnataka 560001', 'Ada / MG Road 5 / - / 560001 / Bengaluru / Karnataka / IN'],
     ['Ada, 1-1 Chiyoda, 100-0001 Tokyo, 日本', 'Ada / 1-1 Chiyoda / - / 100-0001 / Tokyo / - / JP'],
     ['1 Raffles Place, #20-01, Singapore 048616', 'Owner / 1 Raffles Place / #20-01 / 048616 / Singapore / - / SG'],
+    ['Villa 5, Al Wasl Road, Dubai, AE', 'Owner / Al Wasl Road / Villa 5 / - / Dubai / - / AE'],
+    ['Jane, Villa 5, Al Wasl Road, Dubai, AE', 'Jane / Al Wasl Road / Villa 5 / - / Dubai / - / AE'],
+    ['Jane, Villa 5, Dubai, AE', 'Jane / Villa 5 / - / - / Dubai / - / AE'],
     ['Ada, 1 Sheikh Zayed Rd, Dubai, United Arab Emirates.', 'Ada / 1 Sheikh Zayed Rd / - / - / Dubai / - / AE'],
   ])('%j', (text, expected) => {
     expect(summarize(text)).toBe(expected);
@@ -157,8 +203,106 @@ describe('addresses as people write them', () => {
     ['Acme GmbH, 10115 Berlin, DE', 'missing street'],
     ['Mountain View, CA 94043', 'missing street, city, country'],
     ['Ada, 1 Hay St, Perth 6000 WA', 'missing country'],
+    // A code of a state behind the city is no American order.
+    ['1 Main St, 94105 San Francisco, CA', 'missing country'],
+    ['1 Main St, 94105 san francisco, ca', 'missing country'],
+    ['1 Main St, Boston, 02101, MA', 'missing country'],
+    ['Ada, 1 Hay St, 2000 Sydney, NSW', 'missing country'],
+    // Two countries are called so.
+    ['Jane, 5 Avenue X, Kinshasa, Congo', 'missing postalCode, country'],
+    ['Jane, 5 Avenue X, Kinshasa, Kongo', 'missing postalCode, country'],
+    // A state of Brazil, a state of India or a country.
+    ['Jane, Rua X 10, Belo Horizonte, MG', 'missing postalCode, country'],
+    ['Jane, Rua X 10, Palmas, TO', 'missing postalCode, country'],
+    ['Jane, 5 Ring Road, Raipur, CG', 'missing postalCode, country'],
+    // A house, and not a person.
+    ['Meadow View, 3 Church Lane, Oxford OX1 1AA, UK', 'missing name'],
+    ['Orchard View, Church Lane, Oxford OX1 1AA', 'missing name'],
+    ['Hilltop, 3 Church Lane, Oxford OX1 1AA, UK', 'missing name'],
+    ['Rosewood, Church Lane, Oxford OX1 1AA', 'missing name'],
+    ['The Laurels, 3 Church Lane, Oxford OX1 1AA', 'missing name'],
+    ['The Old Rectory, Church Lane, Oxford OX1 1AA', 'missing name'],
+    ['Jane, 12345678, 10115 Berlin, Germany', 'missing street'],
   ])('asks rather than guesses: %j', (text, expected) => {
     expect(summarize(text)).toBe(expected);
+  });
+
+  it.each([
+    '38122 Trento, TN',
+    '38122 trento, tn',
+    '38122, Trento, TN',
+    '38122 Trento TN',
+    '38122 Trento (TN)',
+    '38122 Trento, (TN)',
+    '38122 Trento - TN',
+    'Trento 38122, TN',
+    'Trento 38122 TN',
+    'Trento, TN 38122',
+    'Trento TN 38122',
+    '38068 Rovereto, TN',
+    '43121 Parma, PR',
+    '43121 Parma PR',
+    'Parma 43121, PR',
+    'Parma, PR 43121',
+    '36100 Vicenza, VI',
+    '05100 Terni, TR',
+    '05100 Terni TR',
+    '05100 Terni (TR)',
+    '58100 Grosseto, GR',
+    '65121 Pescara, PE',
+    '84121 Salerno, SA',
+    '98122 Messina, ME',
+    '62100 Macerata, MC',
+    '42121 Reggio Emilia, RE',
+    '70121 Bari, BA',
+    '80121 Napoli, NA',
+    '28100 Novara, NO',
+    '03100 Frosinone, FR',
+    '50121 Firenze, FI',
+    '50121 Firenze FI',
+    '20121 Milano, MI',
+    '90121 Palermo, PA',
+    '19001 Guadalajara, GU',
+    '13001 Ciudad Real, CR',
+    '16001 Cuenca, CU',
+    '18001 Granada, GR',
+  ])('takes no province for a state or a country: %j', (end) => {
+    for (const street of ['Via Roma 5', 'Corso Bettini 43', 'Loc. Campiglio 5']) {
+      expect(summarize(`Jane, ${street}, ${end}`), street).toMatch(/^missing .*country$/);
+    }
+  });
+
+  it('is for the owner when the first line is their name, whatever it looks like', () => {
+    const text = 'Joy Meadows, 3 Church Lane, Oxford OX1 1AA, UK';
+    expect(readShippingAddress(text, { name: 'Owner' }).missing).toEqual(['name']);
+    expect(readShippingAddress(text, { name: 'joy meadows' }).address?.name).toBe('Joy Meadows');
+  });
+
+  it('refuses what is too long rather than leaving it out', () => {
+    const long = 'and ring twice '.repeat(14);
+    const tell = (given: Parameters<typeof readShippingAddress>[0]) => {
+      try {
+        return orRefuse(readShippingAddress(given, { name: 'Owner' }));
+      } catch (error) {
+        return error;
+      }
+    };
+    const parts = { name: 'Jane Doe', street: '1 Main St', postalCode: '02101', city: 'Boston', country: 'US' };
+    for (const [given, part, label] of [
+      [`Jane Doe, 1 Main St, Apt 4B, ${long}, Boston, MA 02101`, 'extra', 'further lines'],
+      [`Jane Doe ${long}, 1 Main St, Boston, MA 02101`, 'name', 'name'],
+      [{ ...parts, extra: long }, 'extra', 'further lines'],
+      [{ ...parts, name: long }, 'name', 'name'],
+      [{ ...parts, region: long }, 'region', 'region'],
+      [{ ...parts, phone: long }, 'phone', 'phone'],
+    ] as const) {
+      expect(tell(given)).toMatchObject({
+        code: 'shipping_address_too_long',
+        message: expect.stringMatching(new RegExp(`^The ${label} .* at most 200 characters`)),
+        extras: { members: { tooLong: [part], longest: 200 } },
+      });
+    }
+    expect(tell({ ...parts, extra: `Apt 4${' '.repeat(300)}B` })).toMatchObject({ extra: 'Apt 4 B' });
   });
 
   it('keeps the phone number, and no email', () => {

@@ -1,4 +1,6 @@
 import { fold } from './countries.ts';
+import { hasNumberBeforeStreet, mayBeProvince } from './provinces.ts';
+import type { Place } from './read-place.ts';
 
 /** The parts of countries whose addresses name them: code and name, or a name alone. */
 const listed: Readonly<Record<string, string>> = {
@@ -107,21 +109,22 @@ export function isCodeOfRegion(code: string, region: string, country: string): b
 const sharedCodes: Readonly<Record<string, RegExp>> = { ID: /^83[2356]/, SD: /^57/ };
 /** Israel had five digits until 2013, and those of these places look like the codes of Illinois. */
 const israeli = /^(?:tel[ -]?aviv|jaffa|yafo|or yehuda|herzl|ramat|kfar|kibbutz|moshav)/i;
-const withFiveDigits = new Set(['DE', 'ID', 'IL', 'LA', 'MA', 'ME', 'MN', 'NC', 'SD', 'VA']);
+
+/** "TN 38103" at the end, as the posts of America and Australia write a region, or the region's name anywhere near it. */
+export function isInOrder(region: string, pieces: readonly string[], country: string): boolean {
+  const text = pieces.join(', ');
+  if (new RegExp(`(?:^|[ ,])${region}\\.?,? \\d{4,5}(?:[ -]?\\d{4})?$`, 'i').test(text)) return true;
+  const [name] = [...(regions.get(country)?.names ?? [])].find(([one, code]) => code === region && one !== '') ?? [];
+  const end = pieces.slice(-3).map((piece) => fold(piece.replace(/\d/g, '')));
+  return name !== undefined && end.some((piece) => piece.endsWith(name));
+}
 
 /**
- * Whether what reads as an American state may be a country as well. "Wilmington, DE 19801" is in Delaware, where "19801
- * Wilmington, DE" may be in Germany: nobody writes a country before the code without a dash.
+ * Whether what reads as an American state may be a country or a province as well: "Trento, TN 38122" has a code that
+ * Tennessee has too. An American street has its number in front.
  */
-export function mayBeElsewhere(read: {
-  readonly region: string;
-  readonly postalCode: string;
-  readonly city: string;
-  readonly text: string;
-}): boolean {
-  const { region, postalCode, city, text } = read;
-  if (!new RegExp(`\\b${region}\\b`).test(text) || !withFiveDigits.has(region)) return false;
-  if (!new RegExp(`\\b${region},? ${postalCode}$`).test(text)) return true;
+export function mayBeElsewhere({ region = '', postalCode = '', city = '', before }: Place): boolean {
+  if (mayBeProvince(region, postalCode) && !hasNumberBeforeStreet(before)) return true;
   return sharedCodes[region]?.test(postalCode) === true || (region === 'IL' && israeli.test(city));
 }
 
@@ -132,8 +135,10 @@ export function mayBeRegion(text: string): boolean {
   return ['US', 'CA', 'AU'].some((country) => findRegion(text, country) !== undefined);
 }
 
+const territories = ['PR', 'VI', 'GU', 'MP', 'AS'];
+
 /** A code of that country which would do as one of the state. The territories are countries and states alike. */
 export function isZipOfState(code: string, state: string): boolean {
-  if (['PR', 'VI', 'GU', 'MP', 'AS'].includes(state)) return false;
-  return isCodeOfRegion(code.replace(/[^\d]/g, ''), state, 'US');
+  const isOne = isCodeOfRegion(code.replace(/[^\d]/g, ''), state, 'US');
+  return territories.includes(state) ? !isOne : isOne;
 }

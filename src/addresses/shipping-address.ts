@@ -30,22 +30,25 @@ export type ReadAddress =
       readonly understood: AddressParts;
       /** A first line that may be the recipient or a part of the address. */
       readonly unclear: string | undefined;
+      /** Parts that are there and longer than any may be: none is ever cut or left out. */
+      readonly tooLong: readonly (keyof AddressParts)[];
       readonly address?: never;
     };
 
 /** Of each part. */
-const longestPart = 200;
+export const longestPart = 200;
 
 /**
  * Reads an address, as text or in its parts. What cannot be read from it is named, and never guessed. Without a name of its
  * own it is for the `name` that is given beside it.
  */
 export function readShippingAddress(given: string | AddressParts, owner: { readonly name?: string } = {}): ReadAddress {
-  const { unclear, ...parts }: AddressText = typeof given === 'string' ? readAddressText(given) : given;
+  const { unclear, ...parts }: AddressText =
+    typeof given === 'string' ? readAddressText(given, clean(owner.name)) : given;
   const country = findCountry(clean(parts.country) ?? '');
   const region = clean(parts.region);
   const read = {
-    name: clean(parts.name) ?? (unclear === undefined ? clean(owner.name) : undefined),
+    name: isTooLong(parts.name) || unclear !== undefined ? clean(parts.name) : (clean(parts.name) ?? clean(owner.name)),
     street: clean(parts.street),
     extra: clean(parts.extra),
     postalCode: readCode(clean(parts.postalCode), country),
@@ -58,19 +61,27 @@ export function readShippingAddress(given: string | AddressParts, owner: { reado
     (part) => read[part] === undefined && (part !== 'postalCode' || country === undefined || needsPostalCode(country)),
   );
   const present = Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined));
-  if (missing.length > 0) return { missing, understood: present, unclear };
+  const tooLong = (Object.keys(read) as (keyof AddressParts)[]).filter((part) => isTooLong(parts[part]));
+  if (missing.length > 0 || tooLong.length > 0) return { missing, understood: present, unclear, tooLong };
   return { address: present as unknown as ShippingAddress };
 }
 
 /** One line of text that can be seen. Undefined when nothing is left of it, and when there is too much. */
 function clean(text: string | undefined): string | undefined {
-  if (text === undefined || text.length > longestPart) return undefined;
-  const line = text
+  const line = toLine(text);
+  return line.length <= longestPart && /[\p{L}\p{N}]/u.test(line) ? line : undefined;
+}
+
+function isTooLong(text: string | undefined): boolean {
+  return toLine(text).length > longestPart;
+}
+
+function toLine(text = ''): string {
+  return text
     .normalize('NFC')
     .replace(/[\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu, '')
     .replace(/[\p{Cc}\p{Z}]+/gu, ' ')
     .trim();
-  return /[\p{L}\p{N}]/u.test(line) ? line : undefined;
 }
 
 /** Where a parcel does not arrive without a code it must be one of the country's; elsewhere it is taken as it is. */
