@@ -53,21 +53,39 @@ export function variantsOf({ id, title, cents, sizes }: ShopProduct): readonly S
   }));
 }
 
-/** Whatever holds a word of the query; those with more of them in the title come first. */
+/** Words that say nothing of what is looked for. */
+const common = new Set(
+  'a an and are as at by for from in into is it of on or our that the this to with you your'.split(' '),
+);
+const mostWords = 20;
+
+/** What fits at least half of the words that say something; what has more of them in its title comes first. */
 export function findInCatalog(products: readonly ShopProduct[], query: string): readonly ShopProduct[] {
-  const words = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  if (words.length === 0) return [];
+  const asked = [...new Set(wordsOf(query))].filter((word) => !common.has(word)).slice(0, mostWords);
   const scored = products.map((product) => {
-    const title = product.title.toLowerCase();
-    const rest = `${product.maker} ${product.category} ${product.description}`.toLowerCase();
-    const score = words.reduce((sum, word) => {
-      const stem = word.length > 3 ? word.replace(/s$/, '') : word;
-      return sum + (title.includes(stem) ? 3 : rest.includes(stem) ? 1 : 0);
-    }, 0);
-    return { product, score };
+    const title = wordsOf(product.title);
+    const words = asked.filter((word) => word.length > 2 || title.includes(word));
+    const scores = words.map((word) => scoreOf(product, word)).filter((score) => score > 0);
+    const fits = scores.length > 0 && scores.length * 2 >= words.length;
+    return { product, score: fits ? scores.reduce((sum, score) => sum + score, 0) : 0 };
   });
   return scored
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score)
     .map(({ product }) => product);
+}
+
+/** The beginning of a word is enough but in the description, which is prose. */
+function scoreOf({ title, maker, category, description }: ShopProduct, word: string): number {
+  const begins = (text: string) => wordsOf(text).some((one) => one.startsWith(stemOf(word)));
+  if (begins(title)) return 3;
+  return begins(`${maker} ${category}`) || wordsOf(description).map(stemOf).includes(stemOf(word)) ? 1 : 0;
+}
+
+function wordsOf(text: string): string[] {
+  return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+}
+
+function stemOf(word: string): string {
+  return word.length > 3 && word.endsWith('s') ? word.slice(0, -1) : word;
 }
