@@ -89,6 +89,7 @@ export const accounts: Feature<AccountSettings> = {
       clock,
       onKeysEnded,
       onKeyRotated,
+      beforeAccountClosing,
       onAccountClosing,
       underWayOf,
       sagas,
@@ -116,7 +117,10 @@ export const accounts: Feature<AccountSettings> = {
         askEmailChange({ ...signIn, limiter, logger, codeLimits, changes, automatic: autoVerify }, wish),
       confirmEmailChange: (confirmation) => confirmEmailChange({ db, secrets, changes }, confirmation),
       closeAccount: (closing) =>
-        closeAccount({ ...signIn, changes, onKeysEnded, onAccountClosing, underWayOf, sagas }, closing),
+        closeAccount(
+          { ...signIn, changes, onKeysEnded, beforeAccountClosing, onAccountClosing, underWayOf, sagas },
+          closing,
+        ),
       askReset: (asked) => askReset({ db, logger, resetLimits }, asked),
       confirmReset: (confirmation) =>
         confirmReset({ db, secrets, passwords, changes, onKeysEnded, wallets: provider }, confirmation),

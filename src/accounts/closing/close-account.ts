@@ -30,6 +30,7 @@ export interface CloseAccountParts extends PasswordGuard {
   readonly secrets: Secrets;
   readonly changes: AccountChanges;
   readonly onKeysEnded: OnKeysEnded;
+  readonly beforeAccountClosing: OnAccountClosing;
   readonly onAccountClosing: OnAccountClosing;
   readonly underWayOf: UnderWayOf;
   readonly sagas: readonly Saga[];
@@ -41,7 +42,8 @@ const mostListed = 100;
 
 /**
  * Erases the person and keeps the ledger, in one commit. The ledger accounts are locked when the balances are read: a payment is either
- * there before, and the closing is refused, or finds the account closed, and is refused itself.
+ * there before, and the closing is refused, or finds the account closed, and is refused itself. The account's row is locked before anything
+ * is erased: a request that writes personal data holds the key live, and so has either written it before, or finds the key ended.
  */
 export async function closeAccount(parts: CloseAccountParts, closing: Closing): Promise<Closed> {
   const { db, changes } = parts;
@@ -51,12 +53,13 @@ export async function closeAccount(parts: CloseAccountParts, closing: Closing): 
   await db.transaction((tx) => refuseUnlessEmpty(tx, parts, accountId));
   await endMostKeys(db, { accountId, by, except: by.keyId });
   return changes.everywhere(accountId, async (tx) => {
-    // Before the ledger accounts are locked: an invoice is paid in the same order.
-    await parts.onAccountClosing(tx, accountId);
+    // An invoice that is paid is locked before the ledger accounts.
+    await parts.beforeAccountClosing(tx, accountId);
     await lockOwner(tx, accountId);
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
     await requireSamePassword(tx, accountId, hash);
     await refuseUnlessEmpty(tx, parts, accountId);
+    await parts.onAccountClosing(tx, accountId);
     await tellOfClosing(tx, parts.secrets, accountId);
     await endAllKeys(tx, parts.onKeysEnded, { accountId, webhooks: 'end', by });
     return erase(tx, closing);
@@ -126,7 +129,7 @@ async function erase(tx: Transaction, { accountId, by }: Closing): Promise<Close
     await tx.query<Closed>(
       `UPDATE accounts
           SET name = $2, email = NULL, email_verified_at = NULL, phone = NULL, withdrawal_address = NULL,
-              shipping_address = NULL, password_hash = '', closed_at = now()
+              shipping_address = NULL, password_hash = '', closed_at = clock_timestamp()
         WHERE id = $1
       RETURNING handle, closed_at AS "closedAt"`,
       [accountId, closedName],

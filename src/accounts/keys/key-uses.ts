@@ -21,13 +21,17 @@ const mostAtOnce = 1_000;
 export function createKeyUses({ db, logger }: { readonly db: Database; readonly logger: Logger }): KeyUses {
   const noted = new Map<string, KeyUse>();
 
-  /** Keys that somebody else holds at this moment are left for the next time: so this waits for nobody. */
+  /**
+   * Keys that somebody else holds at this moment are left for the next time: so this waits for nobody. A key that has ended and has
+   * no name is one of a closed account: where it was used from stays erased.
+   */
   async function write(uses: readonly (readonly [string, KeyUse])[]): Promise<void> {
     const { rows } = await db.query<{ id: string }>(
       `WITH free AS (SELECT id FROM api_keys WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)
        UPDATE api_keys k
           SET last_used_at = greatest(k.last_used_at, to_timestamp(u.at / 1000.0)),
-              last_used_from = CASE WHEN k.last_used_at > to_timestamp(u.at / 1000.0) THEN k.last_used_from ELSE u.address END
+              last_used_from = CASE WHEN k.revoked_at IS NOT NULL AND k.name IS NULL THEN NULL
+                WHEN k.last_used_at > to_timestamp(u.at / 1000.0) THEN k.last_used_from ELSE u.address END
          FROM free JOIN unnest($1::text[], $2::float8[], $3::text[]) u (id, at, address) USING (id)
         WHERE k.id = free.id
        RETURNING k.id`,
