@@ -12,7 +12,7 @@ export function closeRoute({ closeAccount }: AccountParts): Route {
       tag: 'Accounts',
       summary: 'Close your account',
       description:
-        'For good. Every balance must be zero on all chains (409 `balance_not_zero` says what is left and where), and nothing may be under way (409 `account_busy` lists it: withdrawals, bridges, swaps, orders, purchases, deposits that are held or arriving, debts, domains that are still yours). Then all keys and webhooks end, pending invoices that you sent or that are addressed to your handle are cancelled, and your email, name, phone number, password and addresses are erased. The ledger stays under your handle, which finds no one any more. The email is free for a new account. Money that is sent to a deposit address afterwards is credited to the closed account, and only the operator can help.',
+        'For good. Every balance must be zero on all chains (409 `balance_not_zero` says what is left and where), and nothing may be under way (409 `account_busy` lists it: withdrawals, bridges, swaps, orders, purchases, deposits that are held or arriving, debts, domains that are still yours). Then all keys and webhooks end, pending invoices that you sent or that are addressed to your handle are cancelled, and your email, name, phone number, password and addresses are erased. The address of an order that its shop still has to ship stays with the order until it is fulfilled or refunded, 30 days at most. The ledger stays under your handle, which finds no one any more. The email is free for a new account. Money that is sent to a deposit address afterwards is credited to the closed account, and only the operator can help.',
       auth: 'key',
       countsKeys: true,
       scope: 'manage',
