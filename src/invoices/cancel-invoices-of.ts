@@ -13,7 +13,7 @@ export const lockInvoicesOf: OnAccountClosing = async (tx, accountId) => {
 
 /**
  * Cancels the pending invoices that an account which closes has sent, and those to its handle: no one else can pay them. Invoices to
- * its email stay with the email. One that was made since they were locked, and is being paid already, is not waited for: its payment
+ * its email stay with the email, and of those that it has paid the email is erased. One that was made since they were locked, and is being paid already, is not waited for: its payment
  * waits for the ledger accounts, which are held here.
  */
 export function cancelInvoicesOf(parts: Pick<InvoiceParts, 'publicUrl'>): OnAccountClosing {
@@ -30,6 +30,10 @@ export function cancelInvoicesOf(parts: Pick<InvoiceParts, 'publicUrl'>): OnAcco
         members: { underWay },
       });
     }
+    await tx.query(
+      "UPDATE invoices SET to_email = NULL WHERE to_account_id = $1 AND status = 'paid' AND to_email IS NOT NULL",
+      [accountId],
+    );
     for (const { id } of rows) {
       await recordInvoiceEvent(tx, parts, 'invoice.cancelled', await findInvoice(tx, id, accountId));
     }
