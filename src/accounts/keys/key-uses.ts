@@ -9,7 +9,8 @@ export interface KeyUse {
 
 /** The last use of each key: noted in memory, and written down once a minute. What a crash loses is a minute at most. */
 export interface KeyUses {
-  note(keyId: string, use: KeyUse): void;
+  /** The first use of a key is written down at once: from then on a rotation that made the key cannot be undone. */
+  note(keyId: string, use: KeyUse, how?: { readonly isFirst: boolean }): Promise<void> | void;
   writeDown(): Promise<void>;
   /** Writes down what is left. */
   stop(): Promise<void>;
@@ -51,7 +52,13 @@ export function createKeyUses({ db, logger }: { readonly db: Database; readonly 
   }, writeEveryMs).unref();
 
   return {
-    note: (keyId, use) => void noted.set(keyId, use),
+    async note(keyId, use, how) {
+      noted.set(keyId, use);
+      if (how?.isFirst === true)
+        await write([[keyId, use]]).catch((err: unknown) =>
+          logger.warn({ err }, 'could not write down the first use of a key'),
+        );
+    },
     writeDown,
     async stop() {
       clearInterval(timer);
