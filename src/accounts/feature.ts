@@ -80,6 +80,7 @@ export const accounts: Feature<AccountSettings> = {
     const {
       db,
       once,
+      ledger,
       secrets,
       limiter,
       rateLimits,
@@ -118,7 +119,7 @@ export const accounts: Feature<AccountSettings> = {
       confirmEmailChange: (confirmation) => confirmEmailChange({ db, secrets, changes }, confirmation),
       closeAccount: (closing) =>
         closeAccount(
-          { ...signIn, changes, onKeysEnded, beforeAccountClosing, onAccountClosing, underWayOf, sagas },
+          { ...signIn, ledger, changes, onKeysEnded, beforeAccountClosing, onAccountClosing, underWayOf, sagas },
           closing,
         ),
       askReset: (asked) => askReset({ db, logger, resetLimits }, asked),
