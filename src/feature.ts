@@ -88,6 +88,8 @@ export interface Parts {
   readonly onKeysEnded: OnKeysEnded;
   /** What all features hand over when a key is rotated. */
   readonly onKeyRotated: OnKeyRotated;
+  /** What all features lock before an account closes. */
+  readonly beforeAccountClosing: OnAccountClosing;
   /** What all features erase when an account closes. */
   readonly onAccountClosing: OnAccountClosing;
   /** What all features have under way for an account, beside sagas. */
@@ -189,7 +191,12 @@ export interface Feature<Own = unknown, More = unknown> {
   onKeysEnded?: OnKeysEnded;
   /** Part of the commit that rotates an API key: hands what was made with the old one over to the new one. */
   onKeyRotated?: OnKeyRotated;
-  /** Part of the commit that closes an account, before its ledger accounts are locked: erases what is known of the person. */
+  /** The first part of the commit that closes an account: locks what others lock before ledger accounts, and writes nothing. */
+  beforeAccountClosing?: OnAccountClosing;
+  /**
+   * The last part of that commit: erases what is known of the person. The account's row is locked, so requests that hold the key live
+   * have either written before, or are refused.
+   */
   onAccountClosing?(parts: Pick<Parts, 'publicUrl'>): OnAccountClosing;
   /** What keeps an account from being closed. Open sagas with an `account_id` do so by themselves. */
   underWayOf?: UnderWayOf;

@@ -80,6 +80,7 @@ export const accounts: Feature<AccountSettings> = {
     const {
       db,
       once,
+      ledger,
       secrets,
       limiter,
       rateLimits,
@@ -89,6 +90,7 @@ export const accounts: Feature<AccountSettings> = {
       clock,
       onKeysEnded,
       onKeyRotated,
+      beforeAccountClosing,
       onAccountClosing,
       underWayOf,
       sagas,
@@ -116,7 +118,10 @@ export const accounts: Feature<AccountSettings> = {
         askEmailChange({ ...signIn, limiter, logger, codeLimits, changes, automatic: autoVerify }, wish),
       confirmEmailChange: (confirmation) => confirmEmailChange({ db, secrets, changes }, confirmation),
       closeAccount: (closing) =>
-        closeAccount({ ...signIn, changes, onKeysEnded, onAccountClosing, underWayOf, sagas }, closing),
+        closeAccount(
+          { ...signIn, ledger, changes, onKeysEnded, beforeAccountClosing, onAccountClosing, underWayOf, sagas },
+          closing,
+        ),
       askReset: (asked) => askReset({ db, logger, resetLimits }, asked),
       confirmReset: (confirmation) =>
         confirmReset({ db, secrets, passwords, changes, onKeysEnded, wallets: provider }, confirmation),

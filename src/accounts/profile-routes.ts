@@ -4,6 +4,7 @@ import { countToday } from '../daily-caps/count-today.ts';
 import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
+import { requireLiveKey } from '../http/require-live-key.ts';
 import { accountErrors } from './errors.ts';
 import * as field from './fields.ts';
 import type { AccountParts } from './parts.ts';
@@ -196,6 +197,7 @@ function contactRoutes(parts: AccountParts): Route[] {
       async (request) =>
         once(request, async (tx) => {
           const { accountId, keyId } = request.caller;
+          await requireLiveKey(tx, { accountId, keyId });
           await verification.resend(tx, { accountId, kind, by: { keyId, address: request.ip } });
           return ok({ sent: true });
         }),

@@ -96,7 +96,8 @@ export function createRegister(parts: RegisterParts): (registration: Registratio
 
     // Somebody registered the same email in the meantime: then this is a sign-in.
     const winner = await findCredentials(db, registration.email);
-    if (winner === undefined) throw new Error('an email was taken and free again');
+    // Its account was closed since.
+    if (winner === undefined) throw httpErrors.unavailable();
     return signIn(parts, winner, registration);
   };
 }

@@ -35,6 +35,7 @@ import { features as listed } from './features.ts';
 import { readGivenSecrets } from './given-secrets.ts';
 import {
   type AdapterParts,
+  beforeAccountClosingOf,
   eventsOf,
   type ListedFeature,
   onAccountClosingOf,
@@ -199,6 +200,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     onDeposits: onDepositsOf(features),
     onKeysEnded: onKeysEndedOf(features),
     onKeyRotated: onKeyRotatedOf(features),
+    beforeAccountClosing: beforeAccountClosingOf(features),
     onAccountClosing: onAccountClosingOf(features, { publicUrl: () => publicUrl }),
     underWayOf: underWayOfAll(features),
     onTransaction: wakeStep,

@@ -79,14 +79,22 @@ export function onKeyRotatedOf(features: readonly ListedFeature[]): OnKeyRotated
   };
 }
 
+/** What all of them lock before an account closes, one after the other and always in the same order. */
+export function beforeAccountClosingOf(features: readonly ListedFeature[]): OnAccountClosing {
+  return inTurn(features.flatMap(({ beforeAccountClosing }) => beforeAccountClosing ?? []));
+}
+
 /** What all of them erase when an account closes, one after the other and always in the same order. */
 export function onAccountClosingOf(
   features: readonly ListedFeature[],
   parts: Pick<Parts, 'publicUrl'>,
 ): OnAccountClosing {
-  const told = features.flatMap((feature) => feature.onAccountClosing?.(parts) ?? []);
+  return inTurn(features.flatMap((feature) => feature.onAccountClosing?.(parts) ?? []));
+}
+
+function inTurn(told: readonly OnAccountClosing[]): OnAccountClosing {
   return async (tx, accountId) => {
-    for (const onAccountClosing of told) await onAccountClosing(tx, accountId);
+    for (const one of told) await one(tx, accountId);
   };
 }
 

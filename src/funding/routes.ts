@@ -5,6 +5,7 @@ import { amountField, amountOrRefuse, currency } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { page, pageQuery } from '../http/paging.ts';
+import { requireLiveKey } from '../http/require-live-key.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import { decimalsOf } from '../money/asset.ts';
 import { fromTypeId } from '../typeid.ts';
@@ -56,9 +57,11 @@ function createRoute(parts: FundingParts): Route {
       // Made before anybody is told to pay into it; asked of the provider outside of any transaction.
       await orUnavailable(openUserWallet(parts, accountId, chain));
       // Only the id is kept under the Idempotency-Key, and the secret part is made from it again.
-      const kept = await once({ caller, idempotency }, async (tx) =>
-        ok({ id: await createLink(tx, secrets, { caller, chain, amount }) }),
-      );
+      const kept = await once({ caller, idempotency }, async (tx) => {
+        // Strangers would be asked to pay into an account that was closed meanwhile.
+        await requireLiveKey(tx, caller);
+        return ok({ id: await createLink(tx, secrets, { caller, chain, amount }) });
+      });
       const link = await findLink(db, kept.body.id, accountId);
       const url = `${publicUrl()}/buy?token=${await tokenOf(db, secrets, link.id)}`;
       const byCard = onRamps.some((onRamp) => onRamp.sells(link.chain, link.amount.asset));

@@ -19,7 +19,10 @@ export const invoiceAnswer = z.object({
     .string()
     .nullable()
     .meta({ description: 'Who is asked. Of an invoice to an email: who has paid it, and null until then.' }),
-  toEmail: z.string().nullable().meta({ description: 'Null when it was sent to a handle.' }),
+  toEmail: z
+    .string()
+    .nullable()
+    .meta({ description: 'Null when it was sent to a handle, or when its payer has closed the account.' }),
   amount: z.number().meta({ description: 'What the payer pays. The sender receives it less the fee of a transfer.' }),
   currency,
   description: untrusted,

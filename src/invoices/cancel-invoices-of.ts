@@ -1,19 +1,37 @@
 import type { OnAccountClosing } from '../accounts/closing/on-account-closing.ts';
+import { accountErrors } from '../accounts/errors.ts';
 import { recordInvoiceEvent } from './answer.ts';
 import { findInvoice } from './invoice.ts';
 import type { InvoiceParts } from './parts.ts';
 
+const pendingOf = "SELECT id FROM invoices WHERE status = 'pending' AND (from_account_id = $1 OR to_account_id = $1)";
+
+/** Before the ledger accounts, as a payment does. */
+export const lockInvoicesOf: OnAccountClosing = async (tx, accountId) => {
+  await tx.query(`${pendingOf} ORDER BY id FOR UPDATE`, [accountId]);
+};
+
 /**
  * Cancels the pending invoices that an account which closes has sent, and those to its handle: no one else can pay them. Invoices to
- * its email stay with the email.
+ * its email stay with the email, and of those that it has paid the email is erased. One that was made since they were locked, and is being paid already, is not waited for: its payment
+ * waits for the ledger accounts, which are held here.
  */
 export function cancelInvoicesOf(parts: Pick<InvoiceParts, 'publicUrl'>): OnAccountClosing {
   return async (tx, accountId) => {
     const { rows } = await tx.query<{ id: string }>(
       `UPDATE invoices SET status = 'cancelled', cancelled_at = clock_timestamp()
-        WHERE id = ANY (ARRAY(SELECT id FROM invoices
-          WHERE status = 'pending' AND (from_account_id = $1 OR to_account_id = $1) ORDER BY id FOR UPDATE))
-       RETURNING id`,
+        WHERE id = ANY (ARRAY(${pendingOf} ORDER BY id FOR UPDATE SKIP LOCKED)) RETURNING id`,
+      [accountId],
+    );
+    const { rows: held } = await tx.query<{ id: string }>(`${pendingOf} ORDER BY id LIMIT 100`, [accountId]);
+    if (held.length > 0) {
+      const underWay = held.map(({ id }) => ({ kind: 'invoice', id }));
+      throw accountErrors.account_busy('An invoice is being paid at this moment. Try again.', {
+        members: { underWay },
+      });
+    }
+    await tx.query(
+      "UPDATE invoices SET to_email = NULL WHERE to_account_id = $1 AND status = 'paid' AND to_email IS NOT NULL",
       [accountId],
     );
     for (const { id } of rows) {

@@ -4,6 +4,7 @@ import { countToday } from '../daily-caps/count-today.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
+import { requireLiveKey } from '../http/require-live-key.ts';
 import { newId, randomBase62 } from '../ids.ts';
 import type { Amount } from '../money/amount.ts';
 import { transferErrors } from '../transfers/errors.ts';
@@ -33,6 +34,8 @@ export async function createInvoice(
     const message = 'must be in the future';
     throw httpErrors.invalid_request(`dueAt ${message}.`, { errors: [{ path: 'dueAt', message }] });
   }
+  // Were the account closed meanwhile, it would send an invoice that it can never cancel.
+  await requireLiveKey(tx, caller);
   await refuseSelf(tx, caller, to);
   await countToday(tx, caller, 'invoices');
   const id = newId('inv');
@@ -66,9 +69,15 @@ async function refuseSelf(tx: Queryable, caller: Caller, to: InvoiceRecipient): 
   if (rowCount !== 0) throw invoiceErrors.self_invoice();
 }
 
-/** A handle must belong to somebody. An email need not, and whether it does is nobody's business. */
-async function ownerOf(tx: Queryable, handle: string): Promise<bigint> {
+/**
+ * A handle must belong to somebody, who does not close the account before this commit. An email need not, and whether it does is nobody's
+ * business.
+ */
+async function ownerOf(tx: Transaction, handle: string): Promise<bigint> {
   const found = await findAccount(tx, { handle });
-  if (found === undefined) throw transferErrors.recipient_not_found(explainNotFound({ handle }));
+  const open =
+    found && (await tx.query('SELECT FROM accounts WHERE id = $1 AND closed_at IS NULL FOR KEY SHARE', [found.id]));
+  if (found === undefined || open?.rowCount !== 1)
+    throw transferErrors.recipient_not_found(explainNotFound({ handle }));
   return found.id;
 }

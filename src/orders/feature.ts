@@ -9,7 +9,7 @@ import { addOrderCommands } from './commands.ts';
 import { orderEvents } from './events.ts';
 import { addHandlerPages } from './handler-pages.ts';
 import { orderRoutes } from './order-routes.ts';
-import { eraseAddressesOf, openSalesOf } from './orders-of-closed.ts';
+import { eraseAddressesOf, eraseShippedAddressesSchedule, openSalesOf } from './orders-of-closed.ts';
 import { orderPicture } from './picture.ts';
 import { redeemRoute } from './redeem-route.ts';
 import { orderSaga } from './saga.ts';
@@ -77,5 +77,6 @@ export const orders: Feature<OrderSettings> = {
       redeemRoute({ ...parts, ...settings }),
     ];
   },
+  schedules: ({ db }) => [eraseShippedAddressesSchedule(db)],
   pages: (app, { publicUrl }) => addHandlerPages(app, publicUrl),
 };

@@ -1,7 +1,8 @@
 import { type AuditActor, recordAudit } from '../../audit/record.ts';
 import { onlyRow, type Transaction } from '../../db/database.ts';
 import { requireLiveKey } from '../../http/require-live-key.ts';
-import { claimsOf } from '../../ledger/balances.ts';
+import { type Claim, claimsOf } from '../../ledger/balances.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import { lockOwner } from '../../ledger/lock-owner.ts';
 import { postMessage } from '../../messages/outbox.ts';
 import { toDecimalText } from '../../money/amount.ts';
@@ -13,11 +14,14 @@ import { endAllKeys } from '../keys/end-keys.ts';
 import { endMostKeys } from '../keys/end-most-keys.ts';
 import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
 import { type PasswordGuard, requirePassword, requireSamePassword } from '../passwords/require-password.ts';
+import { forfeit, mayForfeit } from './forfeit.ts';
 import type { OnAccountClosing, UnderWay, UnderWayOf } from './on-account-closing.ts';
 
 export interface Closing {
   readonly accountId: bigint;
   readonly password: string;
+  /** Gives up what is too little to be moved. */
+  readonly forfeit: boolean;
   readonly by: AuditActor & { readonly address: string; readonly keyId: string };
 }
 
@@ -28,8 +32,10 @@ export interface Closed {
 
 export interface CloseAccountParts extends PasswordGuard {
   readonly secrets: Secrets;
+  readonly ledger: Ledger;
   readonly changes: AccountChanges;
   readonly onKeysEnded: OnKeysEnded;
+  readonly beforeAccountClosing: OnAccountClosing;
   readonly onAccountClosing: OnAccountClosing;
   readonly underWayOf: UnderWayOf;
   readonly sagas: readonly Saga[];
@@ -41,35 +47,45 @@ const mostListed = 100;
 
 /**
  * Erases the person and keeps the ledger, in one commit. The ledger accounts are locked when the balances are read: a payment is either
- * there before, and the closing is refused, or finds the account closed, and is refused itself.
+ * there before, and the closing is refused, or finds the account closed, and is refused itself. The account's row is locked before anything
+ * is erased: a request that writes personal data holds the key live, and so has either written it before, or finds the key ended.
  */
 export async function closeAccount(parts: CloseAccountParts, closing: Closing): Promise<Closed> {
   const { db, changes } = parts;
   const { accountId, by } = closing;
   const { hash } = await requirePassword(parts, closing);
   // Before very many keys are ended for nothing. The commit has the last word.
-  await db.transaction((tx) => refuseUnlessEmpty(tx, parts, accountId));
+  await db.transaction((tx) => refuseUnlessEmpty(tx, parts, closing));
   await endMostKeys(db, { accountId, by, except: by.keyId });
   return changes.everywhere(accountId, async (tx) => {
-    // Before the ledger accounts are locked: an invoice is paid in the same order.
-    await parts.onAccountClosing(tx, accountId);
+    // An invoice that is paid is locked before the ledger accounts.
+    await parts.beforeAccountClosing(tx, accountId);
     await lockOwner(tx, accountId);
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
     await requireSamePassword(tx, accountId, hash);
-    await refuseUnlessEmpty(tx, parts, accountId);
+    const claims = await refuseUnlessEmpty(tx, parts, closing);
+    await parts.onAccountClosing(tx, accountId);
     await tellOfClosing(tx, parts.secrets, accountId);
     await endAllKeys(tx, parts.onKeysEnded, { accountId, webhooks: 'end', by });
-    return erase(tx, closing);
+    const closed = await erase(tx, closing);
+    await forfeit(tx, parts.ledger, { accountId, claims });
+    return closed;
   });
 }
 
-async function refuseUnlessEmpty(tx: Transaction, parts: CloseAccountParts, accountId: bigint): Promise<void> {
+/** What is left, and is to be given up. */
+async function refuseUnlessEmpty(
+  tx: Transaction,
+  parts: CloseAccountParts,
+  { accountId, forfeit: givesUp }: Closing,
+): Promise<readonly Claim[]> {
   const claims = await claimsOf(tx, accountId);
-  if (claims.length > 0) {
+  const isLittle = await mayForfeit(tx, accountId, claims);
+  if (claims.length > 0 && !(givesUp && isLittle)) {
     const balances = claims.map(({ chain, total }) => ({ chain, currency: total.asset, amount: toDecimalText(total) }));
     const left = balances.map(({ chain, currency, amount }) => `${amount} ${currency} on ${chain}`).join(', ');
     throw accountErrors.balance_not_zero(
-      `The account still holds ${left}. Withdraw it, or send it to another account, and try again.`,
+      `The account still holds ${left}. Withdraw it, or send it to another account, and try again.${isLittle ? ' Or close with `forfeit`: true, which gives it up for good.' : ''}`,
       { members: { balances } },
     );
   }
@@ -80,7 +96,7 @@ async function refuseUnlessEmpty(tx: Transaction, parts: CloseAccountParts, acco
     ]),
   );
   if (frozen) underWay.push({ kind: 'freeze', id: 'by the operator' });
-  if (underWay.length === 0) return;
+  if (underWay.length === 0) return claims;
   const listed = underWay.slice(0, mostListed);
   throw accountErrors.account_busy(
     `Wait until this has ended, or end it, and try again: ${listed.map(({ kind, id }) => `${kind} ${id}`).join(', ')}.`,
@@ -114,7 +130,7 @@ async function tellOfClosing(tx: Transaction, secrets: Secrets, accountId: bigin
     channel: 'email',
     to: owner.email,
     subject: 'Your Paywright account was closed',
-    text: `The Paywright account ${owner.handle} was closed with its password. It held no money. Do not send anything to its deposit addresses any more.\n\nIf this was not you, write to the operator of the service.`,
+    text: `The Paywright account ${owner.handle} was closed with its password. It holds no money any more. Do not send anything to its deposit addresses any more.\n\nIf this was not you, write to the operator of the service.`,
   });
 }
 
@@ -126,7 +142,7 @@ async function erase(tx: Transaction, { accountId, by }: Closing): Promise<Close
     await tx.query<Closed>(
       `UPDATE accounts
           SET name = $2, email = NULL, email_verified_at = NULL, phone = NULL, withdrawal_address = NULL,
-              shipping_address = NULL, password_hash = '', closed_at = now()
+              shipping_address = NULL, password_hash = '', closed_at = clock_timestamp()
         WHERE id = $1
       RETURNING handle, closed_at AS "closedAt"`,
       [accountId, closedName],

@@ -12,12 +12,16 @@ export function closeRoute({ closeAccount }: AccountParts): Route {
       tag: 'Accounts',
       summary: 'Close your account',
       description:
-        'For good. Every balance must be zero on all chains (409 `balance_not_zero` says what is left and where), and nothing may be under way (409 `account_busy` lists it: withdrawals, bridges, swaps, orders, purchases, deposits that are held or arriving, debts, domains that are still yours). Then all keys and webhooks end, pending invoices that you sent or that are addressed to your handle are cancelled, and your email, name, phone number, password and addresses are erased. The ledger stays under your handle, which finds no one any more. The email is free for a new account. Money that is sent to a deposit address afterwards is credited to the closed account, and only the operator can help.',
+        'For good. Every balance must be zero on all chains (409 `balance_not_zero` says what is left and where; what is too little to be moved can be given up with `forfeit`), and nothing may be under way (409 `account_busy` lists it: withdrawals, bridges, swaps, orders, purchases, deposits that are held or arriving, debts, domains that are still yours). Then all keys and webhooks end, pending invoices that you sent or that are addressed to your handle are cancelled, and your email, name, phone number, password and addresses are erased. The address of an order that its shop still has to ship stays with the order until it is fulfilled or refunded, 30 days at most. The ledger stays under your handle, which finds no one any more. The email is free for a new account. Money that is sent to a deposit address afterwards is credited to the closed account, and only the operator can help: with a key for a day (`paywright account give-key`).',
       auth: 'key',
       countsKeys: true,
       scope: 'manage',
       body: z.strictObject({
         password: z.string().max(1024).meta({ description: 'The present password of the account.' }),
+        forfeit: z.boolean().default(false).meta({
+          description:
+            'True gives up what is left, for good, in the same step: at most 1 USDC, 1 EURC, 1 DAI, 1 MATIC, 0.0005 ETH and 0.05 AVAX, over all chains.',
+        }),
       }),
       examples: { body: { password: 'correct horse battery' } },
       returns: {
@@ -34,8 +38,8 @@ export function closeRoute({ closeAccount }: AccountParts): Route {
         accountErrors.account_busy,
       ],
     },
-    async ({ caller: { accountId, keyId }, ip, body: { password } }) => {
-      const { handle, closedAt } = await closeAccount({ accountId, password, by: { keyId, address: ip } });
+    async ({ caller: { accountId, keyId }, ip, body: { password, forfeit } }) => {
+      const { handle, closedAt } = await closeAccount({ accountId, password, forfeit, by: { keyId, address: ip } });
       return ok({ closed: true, handle, closedAt: closedAt.toISOString() });
     },
   );

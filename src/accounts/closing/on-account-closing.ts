@@ -1,6 +1,6 @@
 import type { Transaction } from '../../db/database.ts';
 
-/** Erases what a feature knows of the person behind an account that closes. */
+/** Locks, or erases, what a feature knows of the person behind an account that closes. */
 export type OnAccountClosing = (tx: Transaction, accountId: bigint) => Promise<void>;
 
 /** Something that has to end before its account can be closed. */

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { recordAudit } from '../../audit/record.ts';
 import { type Database, onlyRow } from '../../db/database.ts';
-import { scopes } from '../../http/define-route.ts';
+import type { Scope } from '../../http/define-route.ts';
+import { claimsOf } from '../../ledger/balances.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Secrets } from '../../secrets.ts';
 import { findId } from '../find-account.ts';
@@ -15,14 +16,19 @@ interface Tools {
 
 const name = 'From the operator';
 
+/** For what arrived after an account was closed: it can be paid out, and the account stays closed. */
+const payOut: readonly Scope[] = ['read', 'pay', 'withdraw'];
+const payOutMs = 24 * 60 * 60_000;
+
 /**
  * `paywright account give-key`: an account whose email went to whoever proved the mailbox has its keys and no other way in. Without this
- * its money would stay where it is for ever once the last of them has ended. Who has an email signs in.
+ * its money would stay where it is for ever once the last of them has ended. Who has an email signs in. A closed account that holds money
+ * gets a key for a day, to pay it out.
  */
 export function addGiveKeyCommand(account: Command, { withSecrets, say, operator }: Tools): void {
   account
     .command('give-key <who>')
-    .description('show a new API key for an account that has no email to sign in with')
+    .description('show a new API key for an account that has no email to sign in with, or was closed and holds money')
     .action((who: string) =>
       withSecrets(async ({ db, secrets }) => {
         const accountId = await findId(db, who);
@@ -33,15 +39,20 @@ export function addGiveKeyCommand(account: Command, { withSecrets, say, operator
               [accountId],
             ),
           );
-          if (closed) throw new Refusal(`${who} was closed by its owner. Nobody is given a key for it.`);
+          if (closed && (await claimsOf(tx, accountId)).length === 0)
+            throw new Refusal(`${who} was closed by its owner and holds no money. No one is given a key for it.`);
           if (email !== null) throw new Refusal(`${who} has an email: see paywright account reset-password.`);
-          const issued = await issueKey(tx, secrets, { accountId, name });
-          const details = { key: issued.id, name, scopes, expiresAt: null };
+          const life = closed ? { scopes: payOut, expiresAt: new Date(Date.now() + payOutMs) } : {};
+          const issued = await issueKey(tx, secrets, { accountId, name, ...life });
+          const expiresAt = issued.expiresAt?.toISOString() ?? null;
+          const details = { key: issued.id, name, scopes: issued.scopes, expiresAt };
           await recordAudit(tx, { accountId, action: 'key.created', by: { operator }, details });
           return issued;
         });
         say(key.apiKey);
-        say('It may do everything. Give it to nobody but the owner: it is shown this once.');
+        say(
+          `${key.expiresAt === null ? 'It may do everything.' : 'It may read, pay and withdraw for 24 hours: the account is closed, and only what it holds can be paid out.'} Give it to nobody but the owner: it is shown this once.`,
+        );
       }),
     );
 }

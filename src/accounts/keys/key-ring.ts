@@ -82,7 +82,7 @@ export function createKeyRing({ db, secrets, mayRemember, clock, idleMs, uses }:
       scopes: row.scopes,
       bucket: `account:${row.account_id}`,
     };
-    uses.note(caller.keyId, { at: now, address: address() });
+    await uses.note(caller.keyId, { at: now, address: address() }, { isFirst: row.lastUsedAt === null });
     if (changes === changesBefore && mayRememberIt && mayRemember()) {
       const expiresAt = row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
       remember(apiKey, { caller, expiresAt, usedAt: now, notedAt: now });
@@ -124,7 +124,7 @@ export function createKeyRing({ db, secrets, mayRemember, clock, idleMs, uses }:
     known.usedAt = now;
     if (now - known.notedAt >= noteEveryMs) {
       known.notedAt = now;
-      uses.note(known.caller.keyId, { at: now, address: address() });
+      void uses.note(known.caller.keyId, { at: now, address: address() });
     }
     return known.caller;
   }

@@ -9,7 +9,8 @@ export interface KeyUse {
 
 /** The last use of each key: noted in memory, and written down once a minute. What a crash loses is a minute at most. */
 export interface KeyUses {
-  note(keyId: string, use: KeyUse): void;
+  /** The first use of a key is written down at once: from then on a rotation that made the key cannot be undone. */
+  note(keyId: string, use: KeyUse, how?: { readonly isFirst: boolean }): Promise<void> | void;
   writeDown(): Promise<void>;
   /** Writes down what is left. */
   stop(): Promise<void>;
@@ -21,13 +22,17 @@ const mostAtOnce = 1_000;
 export function createKeyUses({ db, logger }: { readonly db: Database; readonly logger: Logger }): KeyUses {
   const noted = new Map<string, KeyUse>();
 
-  /** Keys that somebody else holds at this moment are left for the next time: so this waits for nobody. */
+  /**
+   * Keys that somebody else holds at this moment are left for the next time: so this waits for nobody. A key that has ended and has
+   * no name is one of a closed account: where it was used from stays erased.
+   */
   async function write(uses: readonly (readonly [string, KeyUse])[]): Promise<void> {
     const { rows } = await db.query<{ id: string }>(
       `WITH free AS (SELECT id FROM api_keys WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)
        UPDATE api_keys k
           SET last_used_at = greatest(k.last_used_at, to_timestamp(u.at / 1000.0)),
-              last_used_from = CASE WHEN k.last_used_at > to_timestamp(u.at / 1000.0) THEN k.last_used_from ELSE u.address END
+              last_used_from = CASE WHEN k.revoked_at IS NOT NULL AND k.name IS NULL THEN NULL
+                WHEN k.last_used_at > to_timestamp(u.at / 1000.0) THEN k.last_used_from ELSE u.address END
          FROM free JOIN unnest($1::text[], $2::float8[], $3::text[]) u (id, at, address) USING (id)
         WHERE k.id = free.id
        RETURNING k.id`,
@@ -47,7 +52,13 @@ export function createKeyUses({ db, logger }: { readonly db: Database; readonly 
   }, writeEveryMs).unref();
 
   return {
-    note: (keyId, use) => void noted.set(keyId, use),
+    async note(keyId, use, how) {
+      noted.set(keyId, use);
+      if (how?.isFirst === true)
+        await write([[keyId, use]]).catch((err: unknown) =>
+          logger.warn({ err }, 'could not write down the first use of a key'),
+        );
+    },
     writeDown,
     async stop() {
       clearInterval(timer);

@@ -27,6 +27,20 @@ CREATE TRIGGER orders_erasure_guard BEFORE UPDATE ON orders FOR EACH ROW
   WHEN (NEW.shipping_address @> '{"name": "Erased"}' AND NEW.shipping_address <> OLD.shipping_address)
   EXECUTE FUNCTION guard_erased_order();
 
+-- An invoice that was paid never changes, except that the email of its payer is erased when the account closes.
+CREATE FUNCTION guard_erased_invoice() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF OLD.status = 'pending' OR to_jsonb(NEW) - 'to_email' IS DISTINCT FROM to_jsonb(OLD) - 'to_email' THEN
+    RAISE EXCEPTION 'of invoice % only the email can be erased, once it is paid', OLD.id USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NEW;
+END $$;
+DROP TRIGGER invoices_guard ON invoices;
+CREATE TRIGGER invoices_guard BEFORE UPDATE ON invoices FOR EACH ROW
+  WHEN (NOT (OLD.to_email IS NOT NULL AND NEW.to_email IS NULL)) EXECUTE FUNCTION guard_invoice();
+CREATE TRIGGER invoices_erasure_guard BEFORE UPDATE ON invoices FOR EACH ROW
+  WHEN (OLD.to_email IS NOT NULL AND NEW.to_email IS NULL) EXECUTE FUNCTION guard_erased_invoice();
+
 -- As it was, and a payment that a key sends to an account that was closed is refused like one to an unknown account. A deposit and the
 -- refund of an order are credited: the money belongs to the account.
 --

@@ -1,0 +1,48 @@
+import type { Transaction } from '../../db/database.ts';
+import { houseAccount, userAccount } from '../../ledger/account-id.ts';
+import { balancesOf, type Claim } from '../../ledger/balances.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { postSurely } from '../../ledger/post-surely.ts';
+import type { Asset } from '../../money/asset.ts';
+
+/** What an owner may give up of each asset, on all chains together: about what is too little to be withdrawn. */
+const most: Readonly<Record<Asset, bigint>> = {
+  USDC: 1_000_000n,
+  EURC: 1_000_000n,
+  DAI: 10n ** 18n,
+  MATIC: 10n ** 18n,
+  ETH: 5n * 10n ** 14n,
+  AVAX: 5n * 10n ** 16n,
+};
+
+/** Whether all of it is little enough, and nothing of it is set aside for anything. */
+export async function mayForfeit(tx: Transaction, accountId: bigint, claims: readonly Claim[]): Promise<boolean> {
+  const spendable = new Map((await balancesOf(tx, accountId)).map(({ account, balance }) => [account, balance.atomic]));
+  const sums = new Map<Asset, bigint>();
+  for (const { chain, total } of claims) {
+    const { asset, atomic } = total;
+    if (spendable.get(userAccount(accountId, asset, chain)) !== atomic) return false;
+    sums.set(asset, (sums.get(asset) ?? 0n) + atomic);
+  }
+  return [...sums].every(([asset, sum]) => sum <= most[asset]);
+}
+
+/** Gives it to the house. The tokens stay where they are: what we owed to the account, we owe to ourselves. */
+export async function forfeit(
+  tx: Transaction,
+  ledger: Ledger,
+  { accountId, claims }: { readonly accountId: bigint; readonly claims: readonly Claim[] },
+): Promise<void> {
+  const postings = claims.map(({ chain, total }) => ({
+    type: 'forfeited',
+    amount: total,
+    senderId: accountId,
+    description: 'Given up when the account was closed',
+    reference: `forfeited:${accountId}:${chain}:${total.asset}`,
+    entries: [
+      { account: userAccount(accountId, total.asset, chain), atomic: -total.atomic },
+      { account: houseAccount('surplus', total.asset, chain), atomic: total.atomic },
+    ],
+  }));
+  await postSurely(tx, ledger, postings);
+}
