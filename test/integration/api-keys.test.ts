@@ -420,15 +420,15 @@ describe('where a key was last used', () => {
     const [one, two] = [(await make(key)).body.id, (await make(key)).body.id];
     const uses = createKeyUses({ db: db(), logger: createLogger('silent') });
     const [at, before] = [Date.parse('2026-03-01T12:00:00.123Z'), Date.parse('2026-03-01T11:00:00Z')];
-    uses.note(one, { at, address: '203.0.113.7' });
-    uses.note(two, { at, address: '2001:db8::1' });
+    await uses.note(one, { at, address: '203.0.113.7' });
+    await uses.note(two, { at, address: '2001:db8::1' });
     await db().transaction(async (tx) => {
       await tx.query('SELECT FROM api_keys WHERE id = $1 FOR UPDATE', [two]);
       await uses.writeDown();
     });
     expect(await where(one)).toEqual({ at: new Date(at), address: '203.0.113.7' });
     expect(await where(two)).toEqual({ at: null, address: null });
-    uses.note(one, { at: before, address: '198.51.100.1' });
+    await uses.note(one, { at: before, address: '198.51.100.1' });
     await uses.stop();
     expect(await where(one)).toEqual({ at: new Date(at), address: '203.0.113.7' });
     expect(await where(two)).toEqual({ at: new Date(at), address: '2001:db8::1' });
