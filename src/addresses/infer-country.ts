@@ -1,4 +1,5 @@
-import { type Place, takePlace } from './read-place.ts';
+import type { Place } from './place.ts';
+import { takePlace } from './read-place.ts';
 import { isCodeOfRegion, isInOrder, mayBeElsewhere } from './regions.ts';
 
 export interface Inferred {

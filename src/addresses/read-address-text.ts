@@ -2,9 +2,10 @@ import type { AddressParts } from './address-parts.ts';
 import { findCountry, isNameOfSeveral } from './countries.ts';
 import { findCountryBeforeCode } from './country-before-code.ts';
 import { inferCountry } from './infer-country.ts';
+import type { Place } from './place.ts';
 import { findPostalCode, needsPostalCode } from './postal-codes.ts';
 import { hasNumberBeforeStreet, isProvinceSomewhere, mayBeProvince } from './provinces.ts';
-import { type Place, takePlace } from './read-place.ts';
+import { takePlace } from './read-place.ts';
 import { joinTitles, type Recipient, readRecipient } from './read-recipient.ts';
 import { isZipOfState, mayBeRegion } from './regions.ts';
 

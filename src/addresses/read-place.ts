@@ -1,14 +1,7 @@
+import type { Place } from './place.ts';
 import { type FoundCode, findPostalCode } from './postal-codes.ts';
 import { hasHouseNumber, isUnit, looksLikeStreet } from './read-recipient.ts';
 import { findRegion, listsRegions, splitRegion } from './regions.ts';
-
-/** Where in its country: what stands at the end of an address, and what stands before that. */
-export interface Place {
-  readonly city: string | undefined;
-  readonly region: string | undefined;
-  readonly postalCode: string | undefined;
-  readonly before: readonly string[];
-}
 
 /** Takes city, region and postal code from the end of these pieces, by the forms of that country. */
 export function takePlace(pieces: readonly string[], country: string): Place {

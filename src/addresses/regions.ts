@@ -1,6 +1,6 @@
 import { fold } from './countries.ts';
+import type { Place } from './place.ts';
 import { hasNumberBeforeStreet, mayBeProvince } from './provinces.ts';
-import type { Place } from './read-place.ts';
 
 /** The parts of countries whose addresses name them: code and name, or a name alone. */
 const listed: Readonly<Record<string, string>> = {
