@@ -71,7 +71,9 @@ describe('pictures', () => {
         price: { text: '$5.00' },
         url: `${shop.origin}${path}`,
         picture: { url: `${shop.origin}${path}`, alt: '' },
-      } as Product;
+        variants: [],
+        moreVariants: false,
+      } as unknown as Product;
     });
     const { db } = service.database;
     return createPreview(db, { website: shop.website, query: name, products, searcher: undefined });
