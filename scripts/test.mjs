@@ -16,8 +16,6 @@ const args = given.filter((word) => word !== '--matrix' && word !== '--rest');
 const isRoom = !isMatrix && args.length > 0 && args.every((word) => /^[^-/][^/]*$/.test(word));
 // Every process loads the whole service first: for a few files, two are sooner done than four.
 if (isRoom) args.push('--exclude=test/e2e/**', '--maxWorkers=2');
-// Most of the matrix waits for processes that it has started.
-if (isMatrix) args.push('--maxWorkers=6');
 args.push(`--tagsFilter=${chooseTests()}`);
 
 /** A combination is tagged `matrix`, or `representative` if it is one of the few that npm test takes, or `longer` if it only lasts longer. */

@@ -1,5 +1,5 @@
 // The tests of this file end with one look at all books, so the matrix runs every one of them.
-/** @module-tag representative */
+/** @module-tag longer */
 import { type Hex, pad, slice, toHex } from 'viem';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AttestedMessage } from '../../src/bridge/attestations.ts';
