@@ -74,7 +74,7 @@ describe('what was posted', () => {
     "UPDATE ledger.postings SET description = 'something else'",
     'DELETE FROM ledger.postings WHERE false',
     'TRUNCATE ledger.postings',
-    'TRUNCATE accounts CASCADE',
+    'TRUNCATE ledger.accounts CASCADE',
     'DELETE FROM ledger.accounts WHERE balance = 0',
     'UPDATE ledger.accounts SET id = id + 16384',
     'UPDATE ledger.accounts SET owner_id = NULL',
@@ -83,6 +83,10 @@ describe('what was posted', () => {
        ON CONFLICT (account_id, posted_at) DO UPDATE SET amount = 0`,
   ])('withstands: %s', async (sql) => {
     await expect(db.query(sql)).rejects.toMatchObject({ code: '23001' });
+  });
+
+  it('withstands: TRUNCATE accounts CASCADE, which the audit log refuses even before', async () => {
+    await expect(db.query('TRUNCATE accounts CASCADE')).rejects.toMatchObject({ code: '23514' });
   });
 });
 

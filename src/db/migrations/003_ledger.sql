@@ -1,5 +1,36 @@
 -- The double-entry ledger: who owns what. Only src/ledger writes here, and only through ledger.post.
+
 CREATE SCHEMA ledger;
+
+-- Parties that we know only by a name of theirs, such as a shop's domain or the address of a payer, and owe something. Each
+-- has a number like an account's, from a range of its own, so that the ledger guards what is owed to it like any balance.
+CREATE TABLE claimants (
+  -- From 2 ^ 38 up to what the number of a ledger account has room for.
+  id          bigint GENERATED ALWAYS AS IDENTITY (START WITH 274877906944 MINVALUE 274877906944 MAXVALUE 549755813887)
+               PRIMARY KEY CHECK (id BETWEEN 274877906944 AND 549755813887),
+  kind        text NOT NULL CHECK (kind ~ '^[a-z][a-z_]*$'),
+  -- As the feature spells it that found the party. Two spellings are two parties.
+  name        text NOT NULL CHECK (name <> '' AND length(name) <= 255),
+  -- The account that proved to be this party. From then on nobody else can be.
+  account_id  bigint REFERENCES accounts (id),
+  opened_at   timestamptz NOT NULL DEFAULT now(),
+  redeemed_at timestamptz,
+  CONSTRAINT claimants_name_key UNIQUE (kind, name),
+  CHECK ((account_id IS NULL) = (redeemed_at IS NULL))
+);
+CREATE INDEX claimants_by_account ON claimants (account_id) WHERE account_id IS NOT NULL;
+
+CREATE FUNCTION guard_claimant() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF (OLD.id, OLD.kind, OLD.name, OLD.opened_at) IS DISTINCT FROM (NEW.id, NEW.kind, NEW.name, NEW.opened_at)
+    OR (OLD.account_id IS NOT NULL AND NEW.account_id IS DISTINCT FROM OLD.account_id)
+  THEN
+    RAISE EXCEPTION 'claimant % cannot become another one', OLD.id USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NEW;
+END $$;
+
+CREATE TRIGGER claimants_guard BEFORE UPDATE ON claimants FOR EACH ROW EXECUTE FUNCTION guard_claimant();
 
 -- The number of an account says whose it is and what it holds, so that neither a posting nor a check has to look it up:
 --   owner << 14 | kind << 8 | chain << 4 | asset        (owner 0 is the house)
@@ -9,7 +40,7 @@ CREATE TABLE ledger.assets (
   symbol   text NOT NULL UNIQUE,
   decimals integer NOT NULL
 );
-INSERT INTO ledger.assets VALUES (1, 'USDC', 6), (2, 'EURC', 6), (3, 'DAI', 18), (4, 'ETH', 18), (5, 'MATIC', 18);
+INSERT INTO ledger.assets VALUES (1, 'USDC', 6), (2, 'EURC', 6), (3, 'DAI', 18), (4, 'ETH', 18), (5, 'MATIC', 18), (6, 'AVAX', 18);
 
 CREATE TABLE ledger.chains (
   code bigint PRIMARY KEY CHECK (code BETWEEN 0 AND 15),
@@ -20,15 +51,38 @@ INSERT INTO ledger.chains VALUES (1, 'MATIC'), (2, 'ETH'), (3, 'ARB'), (4, 'BASE
 -- Kinds up to 15 belong to users; 16 to 31 to the house, and neither can fall below zero. From 32 on are the accounts
 -- that mirror the outside world: what we hold stands there below zero, as what we owe stands above it elsewhere.
 CREATE TABLE ledger.kinds (
-  code bigint PRIMARY KEY CHECK (code BETWEEN 0 AND 63),
-  name text NOT NULL UNIQUE
+  code      bigint PRIMARY KEY CHECK (code BETWEEN 0 AND 63),
+  name      text NOT NULL UNIQUE,
+  -- What a balance of each kind is to the reserves. It follows from code and name, so that a release which does not know a kind
+  -- counts it as the one does that brought it.
+  counts_as text NOT NULL GENERATED ALWAYS AS (CASE
+    WHEN code < 16 THEN 'users'
+    WHEN name = 'custody' THEN 'custody'
+    -- Taken from somebody and not yet gone; and what will arrive for it, which stands below zero.
+    WHEN name LIKE '%\_in\_transit' OR name = 'receivables' THEN 'in_flight'
+    ELSE 'house' END) STORED
 );
-INSERT INTO ledger.kinds VALUES
+INSERT INTO ledger.kinds (code, name) VALUES
   (0, 'available'),
+  -- A user's, but not to be spent: an order may take it.
+  (1, 'held'),
+  -- Of a claimant, and of nobody else.
+  (2, 'due'),
   (16, 'fees'), (17, 'surplus'), (18, 'merchants'),
   (19, 'withdrawals_in_transit'), (20, 'bridges_in_transit'), (21, 'swaps_in_transit'), (22, 'orders_in_transit'),
   (23, 'nano_in_transit'),
-  (32, 'custody'), (33, 'gas'), (34, 'receivables'), (35, 'equity');
+  -- What was served and has not been earned yet, because its payment has not arrived.
+  (24, 'calls_in_transit'),
+  (32, 'custody'), (33, 'gas'), (34, 'receivables'), (35, 'equity'),
+  -- The native coin we hold stands here below zero, apart from wrapped coins in custody. It pays for gas, and is the operator's and
+  -- never a user's.
+  (36, 'gas_tank'),
+  -- Native coin that is in transit: unwrapped on its way out or into a swap, and in a wallet of the house meanwhile.
+  (37, 'unwrapped_in_transit'),
+  -- What users' wallets hold of the operator's native coin.
+  (38, 'gas_lent'),
+  -- What was credited for deposits that the chain has lost, taken back and already spent: their owners owe it to the house.
+  (39, 'reversals_in_transit');
 
 CREATE FUNCTION ledger.owner_of(account_id bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN nullif(account_id >> 14, 0);
@@ -41,12 +95,13 @@ CREATE FUNCTION ledger.asset_of(account_id bigint) RETURNS bigint LANGUAGE sql I
 
 -- Half of every page stays free, so that a new balance lands beside the old one and no index has to know (HOT).
 CREATE TABLE ledger.accounts (
-  id        bigint PRIMARY KEY,
-  owner_id  bigint REFERENCES accounts (id),
+  id          bigint PRIMARY KEY,
+  owner_id    bigint REFERENCES accounts (id),
+  claimant_id bigint REFERENCES claimants (id),
   -- In atomic units. A bigint would end at 9.2 tokens of 18 decimals.
-  balance   numeric NOT NULL DEFAULT 0,
+  balance     numeric NOT NULL DEFAULT 0,
   -- The time of the newest entry. The next one is later, whatever the clock says.
-  posted_at timestamptz NOT NULL DEFAULT '-infinity',
+  posted_at   timestamptz NOT NULL DEFAULT '-infinity',
   -- Spelled out, for a function here would be expanded anew in every statement.
   CONSTRAINT accounts_balance_not_negative CHECK (balance >= 0 OR (id >> 8) & 63 >= 32)
 ) WITH (fillfactor = 50);
@@ -81,13 +136,18 @@ CREATE TABLE ledger.entries (
   PRIMARY KEY (account_id, posted_at)
 );
 
--- The first success under an Idempotency-Key. A refusal leaves nothing here. Keys come from callers and fall anywhere in
--- the index, so it is kept small: the first half of a SHA-256 of account and key, and of the request.
+-- Every Idempotency-Key of an account in one place, whatever it was sent to: a key that has paid a transfer is not free for
+-- a withdrawal. A row is the first success under a key, and one of three things: a posting (which is its own answer), the answer of
+-- another request, or neither, when the request finds out by other means what it has done already. A refusal leaves nothing here.
+-- Keys come from callers and fall anywhere in the index, so it is kept small: the first half of a SHA-256 of account and key, and of
+-- the request. src/ledger/encode-batch.ts makes the digests.
 CREATE TABLE ledger.idempotency_keys (
   digest         uuid PRIMARY KEY,
   request_digest uuid NOT NULL,
-  posting_id     uuid NOT NULL,
-  posted_at      timestamptz NOT NULL
+  posting_id     uuid,
+  posted_at      timestamptz NOT NULL,
+  status         smallint,
+  answer         jsonb
 );
 -- Rows lie in the order of time, so a few bytes per block find the old ones.
 CREATE INDEX idempotency_keys_by_age ON ledger.idempotency_keys USING brin (posted_at) WITH (autosummarize = on);
@@ -99,25 +159,29 @@ CREATE TABLE ledger.event_subscriptions (
   PRIMARY KEY (account_id, type)
 );
 
+-- An event waits here from the commit that caused it until it has become deliveries, and is then gone. One that no posting
+-- caused, such as a new invoice, brings its own data.
 CREATE TABLE ledger.events (
   id         uuid PRIMARY KEY,
   account_id bigint NOT NULL,
   type       text NOT NULL,
-  posting_id uuid NOT NULL,
+  posting_id uuid,
   data       jsonb,
-  created_at timestamptz NOT NULL
+  created_at timestamptz NOT NULL,
+  CONSTRAINT events_tell_something CHECK (posting_id IS NOT NULL OR data IS NOT NULL)
 );
-
--- Both hold only the exceptions, so that a posting asks a tiny index whether any of its parties is one.
-CREATE INDEX accounts_frozen ON accounts (id) WHERE frozen_at IS NOT NULL;
-CREATE INDEX api_keys_revoked ON api_keys (id) WHERE revoked_at IS NOT NULL;
 
 -- The owner is read off the number, never given. (As generated columns these would be parsed anew for every updated row.)
 CREATE FUNCTION ledger.open_account() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  owner CONSTANT bigint := ledger.owner_of(NEW.id);
+  is_claimant CONSTANT boolean := coalesce(owner >= 274877906944, false);
 BEGIN
-  NEW.owner_id := ledger.owner_of(NEW.id);
+  NEW.owner_id := CASE WHEN is_claimant THEN NULL ELSE owner END;
+  NEW.claimant_id := CASE WHEN is_claimant THEN owner END;
   IF NEW.balance <> 0
-    OR (NEW.owner_id IS NULL) <> (ledger.kind_of(NEW.id) >= 16)
+    OR (owner IS NULL) <> (ledger.kind_of(NEW.id) >= 16)
+    OR is_claimant <> (ledger.kind_of(NEW.id) = 2)
     OR NOT EXISTS (SELECT FROM ledger.kinds WHERE code = ledger.kind_of(NEW.id))
     OR NOT EXISTS (SELECT FROM ledger.chains WHERE code = ledger.chain_of(NEW.id))
     OR NOT EXISTS (SELECT FROM ledger.assets WHERE code = ledger.asset_of(NEW.id))
@@ -131,15 +195,17 @@ END $$;
 CREATE TRIGGER accounts_open BEFORE INSERT ON ledger.accounts
   FOR EACH ROW EXECUTE FUNCTION ledger.open_account();
 
+-- An asset on one chain is not the same asset on another: neither can pay for the other. A bridge therefore says on both
+-- chains what happened there. (account_id & 255 is chain and asset.)
 CREATE FUNCTION ledger.refuse_unbalanced() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   unbalanced record;
 BEGIN
-  SELECT posting_id, ledger.asset_of(account_id) AS asset, sum(amount) AS excess INTO unbalanced
+  SELECT posting_id, account_id & 255 AS pair, sum(amount) AS excess INTO unbalanced
     FROM added GROUP BY 1, 2 HAVING sum(amount) <> 0 LIMIT 1;
   IF FOUND THEN
-    RAISE EXCEPTION 'posting % is not balanced: its entries in asset % sum to %',
-      unbalanced.posting_id, unbalanced.asset, unbalanced.excess USING ERRCODE = 'check_violation';
+    RAISE EXCEPTION 'posting % is not balanced: its entries in asset % on chain % sum to %', unbalanced.posting_id,
+      ledger.asset_of(unbalanced.pair), ledger.chain_of(unbalanced.pair), unbalanced.excess USING ERRCODE = 'check_violation';
   END IF;
   RETURN NULL;
 END $$;
@@ -157,7 +223,7 @@ CREATE TRIGGER entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger
   FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER postings_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger.postings
   FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
-CREATE TRIGGER accounts_stay BEFORE UPDATE OF id, owner_id OR DELETE OR TRUNCATE ON ledger.accounts
+CREATE TRIGGER accounts_stay BEFORE UPDATE OF id, owner_id, claimant_id OR DELETE OR TRUNCATE ON ledger.accounts
   FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 -- Also for a session that has switched ordinary triggers off.
 ALTER TABLE ledger.entries ENABLE ALWAYS TRIGGER entries_balance;
@@ -189,9 +255,13 @@ END $$;
 
 -- Posts a batch: every posting is judged in order, on the balances that the ones before it have left, and gets one letter
 -- in `outcomes`:
---   P posted   I insufficient balance   U unknown account   F frozen account   K key revoked   D duplicate   M mismatch
+--   P posted   I insufficient balance   U unknown account   F frozen account   K key revoked or expired   D duplicate   M mismatch
 -- `first_at` + n microseconds is the time of the n-th posting, counted from zero. `earlier` describes the first posting of
 -- each duplicate.
+--
+-- A payment that a key sends to an account that was closed is refused like one to an unknown account. A deposit and the refund of an
+-- order are credited: the money belongs to the account. That nobody has used a key for long is no matter here: whoever posts with it
+-- uses it.
 --
 -- Locks are taken in one order, so that batches of several instances and features' own transactions wait for one another
 -- but never in a circle: new accounts rising (which takes the owner's row, as ledger.lock_owner does), then accounts
@@ -223,6 +293,7 @@ DECLARE
   moved boolean[];
   last_at timestamptz;
   frozen bigint[];
+  closed bigint[];
   some_frozen boolean;
   revoked text[];
   some_revoked boolean;
@@ -274,13 +345,16 @@ BEGIN
 
   -- From here on no key is revoked and nobody is frozen among those we hold: whoever does that locks the accounts first.
   -- OFFSET 0 keeps the planner from turning a look-up round and reading everything there is.
-  SELECT ARRAY(SELECT k.id FROM public.api_keys k WHERE k.revoked_at IS NOT NULL AND k.id = ANY (key_ids)),
+  SELECT ARRAY(SELECT k.id FROM public.api_keys k
+                WHERE (k.revoked_at IS NOT NULL OR k.expires_at IS NOT NULL) AND k.id = ANY (key_ids)
+                  AND (k.revoked_at IS NOT NULL OR k.expires_at <= clock_timestamp())),
          ARRAY(SELECT o.id FROM public.accounts o WHERE o.frozen_at IS NOT NULL AND o.id = ANY (
            ARRAY(SELECT ledger.owner_of(t.id) FROM unnest(touched) t (id)))),
+         ARRAY(SELECT o.id FROM public.accounts o WHERE o.closed_at IS NOT NULL AND o.id = ANY (recipients)),
          ARRAY(SELECT q.place FROM unnest(keys) WITH ORDINALITY q (digest, place)
                 CROSS JOIN LATERAL (SELECT FROM ledger.idempotency_keys i WHERE i.digest = q.digest OFFSET 0) i),
          EXISTS (SELECT FROM ledger.event_subscriptions)
-    INTO revoked, frozen, repeated, anyone_listens;
+    INTO revoked, frozen, closed, repeated, anyone_listens;
   some_revoked := cardinality(revoked) > 0;
   some_frozen := cardinality(frozen) > 0;
 
@@ -307,6 +381,11 @@ BEGIN
   FOR i IN 1 .. n LOOP
     verdict := verdicts[i];
     IF some_revoked AND key_ids[i] = ANY (revoked) THEN verdict := 'K'; END IF;
+    IF verdict IS NULL AND key_ids[i] IS NOT NULL AND recipients[i] = ANY (closed) AND senders[i] IS DISTINCT FROM recipients[i]
+      AND types[i] <> 'order_refund'
+    THEN
+      verdict := 'U';
+    END IF;
     IF verdict IS NULL THEN
       verdict := 'P';
       first_entry := entry;

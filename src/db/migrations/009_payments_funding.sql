@@ -1,5 +1,6 @@
--- Funding links: somebody adds money to an account, by card or from a wallet. The deposit on the chain is the truth; what
--- stands here says who asked for how much, and which deposit that was.
+-- Funding links: somebody adds money to an account, by card or from a wallet.
+
+-- The deposit on the chain is the truth; what stands here says who asked for how much, and which deposit that was.
 CREATE TABLE funding_links (
   -- Compared byte by byte, so that the order of ids is the order of time: the oldest link is completed first.
   id           text COLLATE "C" PRIMARY KEY,
@@ -25,6 +26,10 @@ CREATE TABLE funding_links (
   CHECK (completed_at IS NULL OR seen_tx IS NULL)
 );
 
+CREATE INDEX funding_links_by_account ON funding_links (account_id, id DESC);
+CREATE INDEX funding_links_open ON funding_links (expires_at, account_id) WHERE completed_at IS NULL;
+CREATE INDEX funding_links_seen ON funding_links (account_id) WHERE completed_at IS NULL AND seen_tx IS NOT NULL;
+
 -- What is asked for never changes, and what is completed is completed.
 CREATE FUNCTION guard_funding_link() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -41,10 +46,6 @@ BEGIN
 END $$;
 
 CREATE TRIGGER funding_links_guard BEFORE UPDATE ON funding_links FOR EACH ROW EXECUTE FUNCTION guard_funding_link();
-
-CREATE INDEX funding_links_by_account ON funding_links (account_id, id DESC);
-CREATE INDEX funding_links_open ON funding_links (expires_at, account_id) WHERE completed_at IS NULL;
-CREATE INDEX funding_links_seen ON funding_links (account_id) WHERE completed_at IS NULL AND seen_tx IS NOT NULL;
 
 -- Whose turn it is to look at a chain for what arrives: one row for all instances.
 CREATE TABLE funding_looks (

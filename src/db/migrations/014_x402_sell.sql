@@ -1,8 +1,5 @@
 -- Calls that are paid for one by one: who has paid with which authorization, what they were answered, and how it was settled.
 
--- What was served and has not been earned yet, because its payment has not arrived.
-INSERT INTO ledger.kinds (code, name) VALUES (24, 'calls_in_transit');
-
 -- Those who pay with their own wallets. Everything that one of them may do at once is decided under the lock of its row.
 CREATE TABLE payers (
   chain        text NOT NULL,
@@ -15,6 +12,10 @@ CREATE TABLE payers (
   prepaying    numeric NOT NULL DEFAULT 0 CHECK (prepaying >= 0),
   -- A payment of it could not be collected. As long as this stands it gets no credit and is served nothing.
   failed_since timestamptz,
+  -- Everything that has ever arrived from it: how much, and how many payments. Whoever reads a balance on the chain reads `settled`
+  -- first, and so knows what of that balance was spent since.
+  settled      numeric NOT NULL DEFAULT 0 CHECK (settled >= 0),
+  arrivals     bigint NOT NULL DEFAULT 0 CHECK (arrivals >= 0),
   -- What was written off and neither recovered nor forgiven.
   debt         numeric NOT NULL DEFAULT 0 CHECK (debt >= 0),
   PRIMARY KEY (chain, token, address)
@@ -40,51 +41,59 @@ CREATE TRIGGER settlements_guard BEFORE INSERT OR UPDATE ON settlements
 
 -- An authorization (EIP-3009) pays for one thing once, whichever protocol brought it.
 CREATE TABLE payment_claims (
-  id             text PRIMARY KEY,
+  id                  text PRIMARY KEY,
   -- How it came to us: x402 …
-  protocol       text NOT NULL CHECK (protocol ~ '^[a-z0-9_]{1,32}$'),
-  chain          text NOT NULL,
-  token          text NOT NULL CHECK (token ~ '^0x[0-9a-f]{40}$'),
-  asset          text NOT NULL,
-  payer          text NOT NULL CHECK (payer ~ '^0x[0-9a-f]{40}$'),
-  nonce          text NOT NULL CHECK (nonce ~ '^0x[0-9a-f]{64}$'),
-  pay_to         text NOT NULL CHECK (pay_to ~ '^0x[0-9a-f]{40}$'),
-  atomic         numeric NOT NULL CHECK (atomic > 0),
+  protocol            text NOT NULL CHECK (protocol ~ '^[a-z0-9_]{1,32}$'),
+  chain               text NOT NULL,
+  token               text NOT NULL CHECK (token ~ '^0x[0-9a-f]{40}$'),
+  asset               text NOT NULL,
+  payer               text NOT NULL CHECK (payer ~ '^0x[0-9a-f]{40}$'),
+  nonce               text NOT NULL CHECK (nonce ~ '^0x[0-9a-f]{64}$'),
+  pay_to              text NOT NULL CHECK (pay_to ~ '^0x[0-9a-f]{40}$'),
+  atomic              numeric NOT NULL CHECK (atomic > 0),
   -- In seconds since the epoch, by the clock of the chain.
-  valid_after    numeric NOT NULL,
-  valid_before   numeric NOT NULL,
-  signature      text NOT NULL CHECK (signature ~ '^0x[0-9a-f]{130}$'),
+  valid_after         numeric NOT NULL,
+  valid_before        numeric NOT NULL,
+  signature           text NOT NULL CHECK (signature ~ '^0x[0-9a-f]{130}$'),
   -- What was asked for: which call, and a fingerprint of everything that was said.
-  resource       text NOT NULL,
-  fingerprint    bytea NOT NULL CHECK (octet_length(fingerprint) = 32),
+  resource            text NOT NULL,
+  fingerprint         bytea NOT NULL CHECK (octet_length(fingerprint) = 32),
   -- What the payer calls it, if anything.
-  identifier     text,
+  identifier          text,
   -- It has to arrive before anything is served.
-  prepaid        boolean NOT NULL,
+  prepaid             boolean NOT NULL,
+  -- It pays the debt of its payer, and no call.
+  clears_debt         boolean NOT NULL DEFAULT false,
   -- Somebody else submits it, and we do not.
   submitted_elsewhere boolean NOT NULL DEFAULT false,
   -- Who is serving it, and until when nobody else may.
-  holder         uuid,
-  leased_until   timestamptz,
+  holder              uuid,
+  leased_until        timestamptz,
   -- What was answered, for whoever asks again.
-  answer         jsonb,
+  answer              jsonb,
   -- The settlement that submits it, how often that was tried, and when at the earliest it is tried again.
-  settlement_id  text REFERENCES settlements (id),
-  attempts       integer NOT NULL DEFAULT 0,
-  retry_at       timestamptz,
-  tx_hash        text CHECK (tx_hash ~ '^0x[0-9a-f]{64}$'),
+  settlement_id       text REFERENCES settlements (id),
+  attempts            integer NOT NULL DEFAULT 0,
+  retry_at            timestamptz,
+  -- How many transactions of ours were confirmed without moving it. Each has cost us gas.
+  failed_tries        integer NOT NULL DEFAULT 0 CHECK (failed_tries >= 0),
+  -- Since when the payer is why it has not moved: the wallet was too short for it, or a transaction that we submitted in time did not
+  -- move it. Null again as soon as the wallet has enough. What lapses while this is null lapses by our own delay.
+  payer_failed_at     timestamptz,
+  tx_hash             text CHECK (tx_hash ~ '^0x[0-9a-f]{64}$'),
   -- The account of the ledger that its arrival was posted to.
-  arrival_account bigint,
-  claimed_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-  served_at      timestamptz,
-  arrived_at     timestamptz,
+  arrival_account     bigint,
+  claimed_at          timestamptz NOT NULL DEFAULT clock_timestamp(),
+  served_at           timestamptz,
+  arrived_at          timestamptz,
   -- It is in the income.
-  earned_at      timestamptz,
+  earned_at           timestamptz,
   -- It was served, and will never arrive.
-  written_off_at timestamptz,
+  written_off_at      timestamptz,
   -- It was not served, and can never arrive.
-  lapsed_at      timestamptz,
+  lapsed_at           timestamptz,
   CONSTRAINT payment_claims_once UNIQUE (chain, token, payer, nonce),
+  CONSTRAINT payment_claims_clearing CHECK (prepaid OR NOT clears_debt),
   FOREIGN KEY (chain, token, payer) REFERENCES payers (chain, token, address),
   CHECK ((arrived_at IS NULL) = (arrival_account IS NULL)),
   CHECK (earned_at IS NULL OR (served_at IS NOT NULL AND arrived_at IS NOT NULL)),
@@ -102,8 +111,12 @@ CREATE INDEX payment_claims_unearned ON payment_claims (chain, asset)
   WHERE served_at IS NOT NULL AND earned_at IS NULL AND written_off_at IS NULL;
 CREATE INDEX payment_claims_leased ON payment_claims (leased_until) WHERE leased_until IS NOT NULL;
 CREATE INDEX payment_claims_answered ON payment_claims (served_at) WHERE answer IS NOT NULL;
+-- What a payer has open: little of all that it ever paid.
+CREATE INDEX payment_claims_open_of_payer ON payment_claims (payer)
+  WHERE arrived_at IS NULL AND written_off_at IS NULL AND lapsed_at IS NULL;
 
--- What a payment is stays as it was claimed, and what has come to an end does not come back.
+-- What a payment is stays as it was claimed, and what has come to an end does not come back. Only a payment that has arrived and was
+-- served nothing may be used for another request: its first one has failed.
 CREATE FUNCTION guard_payment_claim() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'DELETE' THEN
@@ -114,10 +127,12 @@ BEGIN
     RETURN OLD;
   END IF;
   IF (OLD.id, OLD.protocol, OLD.chain, OLD.token, OLD.asset, OLD.payer, OLD.nonce, OLD.pay_to, OLD.atomic,
-      OLD.valid_after, OLD.valid_before, OLD.signature, OLD.resource, OLD.fingerprint, OLD.identifier, OLD.prepaid)
+      OLD.valid_after, OLD.valid_before, OLD.signature, OLD.identifier, OLD.prepaid, OLD.clears_debt)
     IS DISTINCT FROM
      (NEW.id, NEW.protocol, NEW.chain, NEW.token, NEW.asset, NEW.payer, NEW.nonce, NEW.pay_to, NEW.atomic,
-      NEW.valid_after, NEW.valid_before, NEW.signature, NEW.resource, NEW.fingerprint, NEW.identifier, NEW.prepaid)
+      NEW.valid_after, NEW.valid_before, NEW.signature, NEW.identifier, NEW.prepaid, NEW.clears_debt)
+    OR ((OLD.resource, OLD.fingerprint) IS DISTINCT FROM (NEW.resource, NEW.fingerprint)
+      AND (OLD.arrived_at IS NULL OR OLD.served_at IS NOT NULL OR OLD.clears_debt))
     OR (OLD.served_at IS NOT NULL AND OLD.served_at IS DISTINCT FROM NEW.served_at)
     OR (OLD.arrived_at IS NOT NULL AND OLD.arrived_at IS DISTINCT FROM NEW.arrived_at)
     OR (OLD.earned_at IS NOT NULL AND OLD.earned_at IS DISTINCT FROM NEW.earned_at)
@@ -129,11 +144,16 @@ END $$;
 CREATE TRIGGER payment_claims_guard BEFORE UPDATE OR DELETE ON payment_claims
   FOR EACH ROW EXECUTE FUNCTION guard_payment_claim();
 
--- What a payer has promised follows from its payments, so it is kept here and nowhere else.
+-- What a payer has promised and what has arrived of it follow from its payments, so both are kept here and nowhere else. A payer who has
+-- failed to pay is trusted again as soon as nothing of theirs is open, however the last open payment has ended: it has arrived, was
+-- written off, has lapsed, or was forgotten because nothing was served for it.
 CREATE FUNCTION count_payment_claim() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   before numeric := 0;
   after numeric := 0;
+  arrived integer := 0;
+  more_credit numeric;
+  more_prepaying numeric;
   claim payment_claims%ROWTYPE;
 BEGIN
   IF TG_OP = 'DELETE' THEN claim := OLD; ELSE claim := NEW; END IF;
@@ -143,9 +163,15 @@ BEGIN
   IF TG_OP <> 'DELETE' AND NEW.arrived_at IS NULL AND NEW.written_off_at IS NULL AND NEW.lapsed_at IS NULL THEN
     after := NEW.atomic;
   END IF;
-  IF before <> after THEN
-    UPDATE payers SET credit = credit + CASE WHEN claim.prepaid THEN 0 ELSE after - before END,
-        prepaying = prepaying + CASE WHEN claim.prepaid THEN after - before ELSE 0 END
+  IF TG_OP = 'UPDATE' AND OLD.arrived_at IS NULL AND NEW.arrived_at IS NOT NULL THEN
+    arrived := 1;
+  END IF;
+  IF before <> after OR arrived = 1 THEN
+    more_credit := CASE WHEN claim.prepaid THEN 0 ELSE after - before END;
+    more_prepaying := CASE WHEN claim.prepaid THEN after - before ELSE 0 END;
+    UPDATE payers SET credit = credit + more_credit, prepaying = prepaying + more_prepaying,
+        settled = settled + arrived * claim.atomic, arrivals = arrivals + arrived,
+        failed_since = CASE WHEN credit + more_credit > 0 OR prepaying + more_prepaying > 0 THEN failed_since END
       WHERE chain = claim.chain AND token = claim.token AND address = claim.payer;
   END IF;
   RETURN NULL;
@@ -154,12 +180,15 @@ CREATE TRIGGER payment_claims_count AFTER INSERT OR DELETE OR UPDATE OF arrived_
   ON payment_claims FOR EACH ROW EXECUTE FUNCTION count_payment_claim();
 
 -- Claims a payment for one request. One of: claimed (the caller serves it now), prepaid (it has to arrive first), known (it was
--- claimed before), identifier_taken, in_debt, ours (the payer is a wallet that we hold ourselves).
+-- claimed before), identifier_taken, in_debt, ours (the payer is a wallet that we hold ourselves), short (the wallet holds less than it
+-- has signed for), not_owed (it pays a debt that is not there). `funds` is what the wallet held when `settled` was `settled_before`.
+-- What is served before it has arrived is no more than is submitted at once (`mostOfStranger` in choose-payments.ts): what would have to
+-- wait for its turn could lapse meanwhile, and nobody would pay for it.
 CREATE FUNCTION claim_payment(
   new_id text, new_protocol text, new_chain text, new_token text, new_asset text, new_payer text, payer_checksummed text,
   new_nonce text, new_pay_to text, new_atomic numeric, new_valid_after numeric, new_valid_before numeric, new_signature text,
   new_resource text, new_fingerprint bytea, new_identifier text, elsewhere boolean, new_holder uuid, lease_seconds numeric,
-  most_credit numeric, funds numeric
+  most_credit numeric, funds numeric, settled_before numeric, clears boolean
 ) RETURNS TABLE (outcome text, claim_id text) LANGUAGE plpgsql AS $$
 DECLARE
   who payers%ROWTYPE;
@@ -182,12 +211,14 @@ BEGIN
   SELECT * INTO known FROM payment_claims c
    WHERE c.chain = new_chain AND c.token = new_token AND c.payer = new_payer AND c.nonce = new_nonce;
   IF FOUND THEN
-    -- Whoever was serving it is gone: this request serves it now.
+    -- Whoever was serving it is gone, or has failed: this request serves it now. What has arrived and was served nothing may serve
+    -- another request of the same price.
     IF known.served_at IS NULL AND known.lapsed_at IS NULL AND (NOT known.prepaid OR known.arrived_at IS NOT NULL)
-      AND known.fingerprint = new_fingerprint
+      AND (known.fingerprint = new_fingerprint OR (known.arrived_at IS NOT NULL AND known.atomic = new_atomic
+        AND known.signature = new_signature AND NOT known.clears_debt AND NOT clears))
       AND (known.leased_until IS NULL OR known.leased_until <= clock_timestamp())
     THEN
-      UPDATE payment_claims SET holder = new_holder,
+      UPDATE payment_claims SET holder = new_holder, resource = new_resource, fingerprint = new_fingerprint,
           leased_until = clock_timestamp() + make_interval(secs => lease_seconds::double precision)
         WHERE id = known.id AND served_at IS NULL;
       RETURN QUERY SELECT CASE WHEN FOUND THEN 'claimed' ELSE 'known' END, known.id;
@@ -203,21 +234,37 @@ BEGIN
     RETURN QUERY SELECT 'identifier_taken'::text, NULL::text;
     RETURN;
   END IF;
-  IF who.failed_since IS NOT NULL OR who.debt > 0 THEN
+  IF clears THEN
+    IF new_atomic <= 0 OR new_atomic + coalesce((SELECT sum(c.atomic) FROM payment_claims c
+        WHERE c.chain = new_chain AND c.token = new_token AND c.payer = new_payer AND c.clears_debt
+          AND c.arrived_at IS NULL AND c.written_off_at IS NULL AND c.lapsed_at IS NULL), 0) > who.debt
+    THEN
+      RETURN QUERY SELECT 'not_owed'::text, NULL::text;
+      RETURN;
+    END IF;
+  ELSIF who.failed_since IS NOT NULL OR who.debt > 0 THEN
     RETURN QUERY SELECT 'in_debt'::text, NULL::text;
+    RETURN;
+  END IF;
+  -- What has arrived since the balance was read was part of that balance.
+  IF NOT elsewhere AND who.credit + who.prepaying + (who.settled - settled_before) + new_atomic > funds THEN
+    RETURN QUERY SELECT 'short'::text, NULL::text;
     RETURN;
   END IF;
 
   -- What somebody else submits is served when they say that it is settled, and else when it has arrived.
-  must_arrive := elsewhere OR who.credit + new_atomic > most_credit OR who.credit + who.prepaying + new_atomic > funds;
+  must_arrive := elsewhere OR clears OR who.credit + new_atomic > most_credit
+    OR (SELECT count(*) FROM payment_claims c
+         WHERE c.chain = new_chain AND c.token = new_token AND c.payer = new_payer AND NOT c.prepaid
+           AND c.arrived_at IS NULL AND c.written_off_at IS NULL AND c.lapsed_at IS NULL) >= 10 + who.arrivals;
   INSERT INTO payment_claims (id, protocol, chain, token, asset, payer, nonce, pay_to, atomic, valid_after, valid_before,
-      signature, resource, fingerprint, identifier, prepaid, submitted_elsewhere, holder, leased_until)
+      signature, resource, fingerprint, identifier, prepaid, submitted_elsewhere, clears_debt, holder, leased_until)
     VALUES (new_id, new_protocol, new_chain, new_token, new_asset, new_payer, new_nonce, new_pay_to, new_atomic,
       new_valid_after, new_valid_before, new_signature, new_resource, new_fingerprint, new_identifier, must_arrive, elsewhere,
-      CASE WHEN elsewhere OR NOT must_arrive THEN new_holder END,
+      clears, CASE WHEN elsewhere OR NOT must_arrive THEN new_holder END,
       CASE WHEN elsewhere OR NOT must_arrive THEN clock_timestamp() + make_interval(secs => lease_seconds::double precision) END);
   RETURN QUERY SELECT CASE WHEN elsewhere OR NOT must_arrive THEN 'claimed' ELSE 'prepaid' END, new_id;
 END $$;
 
 -- A deposit to a house wallet with which somebody has paid for a call.
-ALTER TABLE deposits ADD COLUMN claim_id text REFERENCES payment_claims (id);
+ALTER TABLE deposits ADD FOREIGN KEY (claim_id) REFERENCES payment_claims (id);

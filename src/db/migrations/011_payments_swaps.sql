@@ -1,9 +1,5 @@
 -- One asset for another on the home chain, at what the market there pays.
 
--- Native coin that is in transit: unwrapped on its way out or into a swap, and in a wallet of the house meanwhile. Like what is
--- in custody it stands below zero.
-INSERT INTO ledger.kinds (code, name) VALUES (37, 'unwrapped_in_transit');
-
 CREATE TABLE swaps (
   id             text PRIMARY KEY,
   account_id     bigint NOT NULL REFERENCES accounts (id),
@@ -13,6 +9,12 @@ CREATE TABLE swaps (
   -- What has left the balance, and what of it is the fee; the rest is swapped.
   amount         numeric NOT NULL CHECK (amount > 0),
   fee            numeric NOT NULL CHECK (fee >= 0 AND fee < amount),
+  -- What is kept of the fee for gas if the market does not keep to its price after the swap was begun.
+  gas_fee        numeric NOT NULL DEFAULT 0 CHECK (gas_fee >= 0 AND gas_fee <= fee),
+  -- What the pools may use of gas when it is swapped.
+  pool_gas       bigint NOT NULL DEFAULT 1000000 CHECK (pool_gas >= 0),
+  -- The price was looked at just before it was begun. Of one that failed: the gas was kept.
+  gas_due        boolean NOT NULL DEFAULT false,
   -- What the market said when it was accepted, and the least that it may pay.
   quoted         numeric NOT NULL CHECK (quoted > 0),
   amount_out_min numeric NOT NULL CHECK (amount_out_min > 0 AND amount_out_min <= quoted),

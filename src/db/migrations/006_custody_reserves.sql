@@ -48,7 +48,3 @@ CREATE TABLE reserve_owners (
   places     bytea NOT NULL,
   PRIMARY KEY (tree_id, account_id)
 );
-
--- What is ahead of the cursor is looked for with every report.
-CREATE INDEX deposits_by_block ON deposits (chain, block_number);
-CREATE INDEX withdrawals_by_block ON withdrawals (chain, block_number) WHERE status = 'complete';

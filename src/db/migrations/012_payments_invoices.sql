@@ -1,4 +1,5 @@
 -- What one account asks another to pay.
+
 CREATE TABLE invoices (
   -- Compared byte by byte, so that the order of ids is the order of time.
   id              text COLLATE "C" PRIMARY KEY,
@@ -25,6 +26,9 @@ CREATE TABLE invoices (
   CHECK (status <> 'paid' OR to_account_id IS NOT NULL),
   CHECK ((status = 'cancelled') = (cancelled_at IS NOT NULL))
 );
+CREATE INDEX invoices_sent ON invoices (from_account_id, id DESC);
+CREATE INDEX invoices_received ON invoices (to_account_id, id DESC) WHERE to_account_id IS NOT NULL;
+CREATE INDEX invoices_by_email ON invoices (to_email, id DESC) WHERE to_account_id IS NULL;
 
 -- What is asked for never changes, so whoever pays pays what was read; what is finished is finished; and no step is taken
 -- that src/invoices/states.ts does not know.
@@ -44,9 +48,16 @@ BEGIN
   END IF;
   RETURN NEW;
 END $$;
+CREATE TRIGGER invoices_guard BEFORE UPDATE ON invoices FOR EACH ROW
+  WHEN (NOT (OLD.to_email IS NOT NULL AND NEW.to_email IS NULL)) EXECUTE FUNCTION guard_invoice();
 
-CREATE TRIGGER invoices_guard BEFORE UPDATE ON invoices FOR EACH ROW EXECUTE FUNCTION guard_invoice();
-
-CREATE INDEX invoices_sent ON invoices (from_account_id, id DESC);
-CREATE INDEX invoices_received ON invoices (to_account_id, id DESC) WHERE to_account_id IS NOT NULL;
-CREATE INDEX invoices_by_email ON invoices (to_email, id DESC) WHERE to_account_id IS NULL;
+-- An invoice that was paid never changes, except that the email of its payer is erased when the account closes.
+CREATE FUNCTION guard_erased_invoice() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF OLD.status = 'pending' OR to_jsonb(NEW) - 'to_email' IS DISTINCT FROM to_jsonb(OLD) - 'to_email' THEN
+    RAISE EXCEPTION 'of invoice % only the email can be erased, once it is paid', OLD.id USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER invoices_erasure_guard BEFORE UPDATE ON invoices FOR EACH ROW
+  WHEN (OLD.to_email IS NOT NULL AND NEW.to_email IS NULL) EXECUTE FUNCTION guard_erased_invoice();

@@ -1,21 +1,19 @@
 -- What accounts buy from other people's paid endpoints (x402). A house wallet signs, and the seller submits the signature.
 
--- What leaves a wallet by a signature: whoever has it may submit it, in a transaction of his own or with others in one. The token
--- tells by the nonce what has become of it.
-ALTER TABLE chain_step_leaves ADD COLUMN authorization_nonce text CHECK (authorization_nonce ~ '^0x[0-9a-f]{64}$');
-CREATE UNIQUE INDEX chain_step_leaves_by_nonce ON chain_step_leaves (authorization_nonce)
-  WHERE authorization_nonce IS NOT NULL;
-
 CREATE TABLE purchases (
   -- Compared byte by byte, so that the order of ids is the order of time.
   id             text COLLATE "C" PRIMARY KEY,
   account_id     bigint NOT NULL REFERENCES accounts (id),
   method         text NOT NULL,
   url            text NOT NULL,
-  -- The Idempotency-Key that it was asked for under, as the ledger keeps it.
-  key_digest     text CONSTRAINT purchases_key_digest_key UNIQUE,
+  -- The Idempotency-Key that it was asked for under, as the ledger keeps it. Keys are forgotten after two days, and purchases are kept:
+  -- the same key may then stand for another one. That a key that is still known stands for one purchase is seen to by
+  -- ledger.idempotency_keys, in the same commit.
+  key_digest     text,
   asset          text NOT NULL,
   amount         numeric NOT NULL CHECK (amount > 0),
+  -- What it costs beside its amount, once an account has paid more within a day than calls cost.
+  fee            numeric NOT NULL DEFAULT 0 CHECK (fee >= 0),
   -- What was accepted, as the seller wrote it and gets it back: JSON, as text because strangers write what jsonb cannot hold.
   x402_version   smallint NOT NULL CHECK (x402_version IN (1, 2)),
   terms          text NOT NULL,
@@ -49,7 +47,11 @@ CREATE TABLE purchases (
   CHECK (seller_status IS NULL OR seller_trouble IS NULL)
 );
 CREATE INDEX purchases_by_account ON purchases (account_id, id DESC);
+CREATE INDEX purchases_by_key ON purchases (key_digest, id) WHERE key_digest IS NOT NULL;
 CREATE INDEX purchases_open ON purchases (status_since) WHERE finished_at IS NULL;
+-- What an account has paid to sellers within a day, and what all have within an hour.
+CREATE INDEX purchases_by_day ON purchases (account_id, created_at);
+CREATE INDEX purchases_by_time ON purchases (created_at);
 CREATE TRIGGER purchases_guard BEFORE INSERT OR UPDATE ON purchases FOR EACH ROW EXECUTE FUNCTION guard_saga('purchase');
 
 -- What is to be asked of the seller, sealed, because it may hold the caller's secrets. It is gone once nobody asks any more.
@@ -68,3 +70,38 @@ CREATE TABLE purchase_answers (
   kept_at     timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX purchase_answers_by_age ON purchase_answers (kept_at);
+
+-- What came back of the fees of purchases. When a purchase comes back, later ones of the same 24 hours cost less: the excess of their fees
+-- comes back in the same commit. A row for each purchase that gave something back, and for each one that came back itself. A table
+-- of its own, because a purchase that is finished never changes.
+CREATE TABLE purchase_fees_returned (
+  purchase_id text COLLATE "C" NOT NULL REFERENCES purchases (id),
+  -- The purchase that came back.
+  because_of  text COLLATE "C" NOT NULL REFERENCES purchases (id),
+  atomic      numeric NOT NULL CHECK (atomic > 0),
+  PRIMARY KEY (purchase_id, because_of)
+);
+
+-- No purchase gives back more than it cost. Its row is locked by whoever gives back, so two at once count each other's.
+CREATE FUNCTION guard_fee_returned() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  charged numeric;
+BEGIN
+  SELECT fee INTO charged FROM purchases WHERE id = NEW.purchase_id FOR UPDATE;
+  IF (SELECT sum(atomic) FROM purchase_fees_returned WHERE purchase_id = NEW.purchase_id) > charged THEN
+    RAISE EXCEPTION 'purchase % cost a fee of %, and more would come back', NEW.purchase_id, charged
+      USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER purchase_fees_returned_guard AFTER INSERT OR UPDATE ON purchase_fees_returned
+  FOR EACH ROW EXECUTE FUNCTION guard_fee_returned();
+
+-- How many bytes of answers of others were kept for an account on a day, so that nobody fills the disk with them.
+CREATE TABLE kept_bytes (
+  account_id bigint NOT NULL REFERENCES accounts (id),
+  day        date NOT NULL,
+  kind       text COLLATE "C" NOT NULL CHECK (kind IN ('free', 'paid')),
+  bytes      bigint NOT NULL DEFAULT 0 CHECK (bytes >= 0),
+  PRIMARY KEY (account_id, day, kind)
+);

@@ -1,9 +1,5 @@
 -- USDC on its way from one chain to another over Circle's cross-chain protocol, and who keeps what arrives where.
 
--- What a house wallet is for is the release's to say; the next rooms bring purposes of their own.
-ALTER TABLE house_wallets DROP CONSTRAINT house_wallets_purpose_check,
-  ADD CONSTRAINT house_wallets_purpose_check CHECK (purpose ~ '^[a-z_]{1,32}$');
-
 CREATE TABLE bridges (
   id             text PRIMARY KEY,
   account_id     bigint NOT NULL REFERENCES accounts (id),
@@ -11,6 +7,9 @@ CREATE TABLE bridges (
   to_chain       text NOT NULL,
   asset          text NOT NULL,
   amount         numeric NOT NULL CHECK (amount > 0),
+  -- What the network gas of both ends costs its owner, in the asset that is carried. It left the balance beside the amount and
+  -- comes back with it; the house earns it with the burn.
+  gas_fee        numeric NOT NULL DEFAULT 0 CHECK (gas_fee >= 0),
   -- `request`: somebody asked for it. `deposit`: it carries home what was deposited on another chain.
   origin         text NOT NULL CHECK (origin IN ('request', 'deposit')),
   -- The house wallet that burns on from_chain.
@@ -66,25 +65,6 @@ CREATE TABLE cross_chain_wallets (
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (account_id, chain)
 );
--- Whoever has something on another chain today keeps it there. (Kind 0 is what a user can spend, owner 0 the house.)
-INSERT INTO cross_chain_wallets (account_id, chain)
-  SELECT DISTINCT l.id >> 14, c.id
-    FROM ledger.accounts l JOIN ledger.chains c ON c.code = ledger.chain_of(l.id)
-    JOIN accounts a ON a.id = l.id >> 14
-   WHERE ledger.kind_of(l.id) = 0 AND c.id <> 'MATIC' AND l.balance > 0;
-
--- A deposit that was held to be carried home: the bridge that carries it, when it is tried again after one that failed, and
--- when its owner has chosen to keep it where it is.
-ALTER TABLE deposits
-  ADD COLUMN home_bound boolean NOT NULL DEFAULT false,
-  ADD COLUMN bridge_id text REFERENCES bridges (id),
-  ADD COLUMN carry_after timestamptz,
-  ADD COLUMN kept_at timestamptz,
-  ADD CHECK (home_bound OR (bridge_id IS NULL AND kept_at IS NULL)),
-  ADD CHECK (bridge_id IS NULL OR kept_at IS NULL);
-CREATE INDEX deposits_home_bound ON deposits (chain, account_id)
-  WHERE home_bound AND bridge_id IS NULL AND kept_at IS NULL;
-CREATE INDEX deposits_of_bridge ON deposits (bridge_id) WHERE bridge_id IS NOT NULL;
 
 -- Whose turn it is to ask the attestation service: one row for all instances.
 CREATE TABLE attestation_turns (

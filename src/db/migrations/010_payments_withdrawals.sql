@@ -1,0 +1,63 @@
+-- Money that leaves: withdrawals, and the brakes on them.
+
+CREATE TABLE withdrawals (
+  id              text PRIMARY KEY,
+  -- Null when the operator pays out earned fees.
+  account_id      bigint REFERENCES accounts (id),
+  chain           text NOT NULL,
+  asset           text NOT NULL,
+  address         text NOT NULL CHECK (address ~ '^0x[0-9a-fA-F]{40}$'),
+  gross           numeric NOT NULL CHECK (gross > 0),
+  fee             numeric NOT NULL CHECK (fee >= 0),
+  net             numeric NOT NULL CHECK (net > 0),
+  -- What it was worth when it was asked for, in millionths of a USDC.
+  value           numeric CHECK (value >= 0),
+  status          text NOT NULL,
+  -- Why it is held, or why it failed, in words for the user.
+  error           text,
+  -- What holds it, where that is known. Nothing while it is not held.
+  held_by         text CHECK (held_by IN ('screening', 'freeze', 'hourly_limit')),
+  -- Why it is held, in words for the operator alone.
+  held_because    text,
+  -- When the operator let it go in spite of that: nobody is asked again.
+  released_at     timestamptz,
+  -- When the operator let it go beyond the hourly limit: that holds it no more. The screening is asked all the same.
+  limit_waived_at timestamptz,
+  -- When it was let go towards its address, and so counts among what leaves in an hour. Nothing while it is held.
+  let_go_at       timestamptz,
+  status_since    timestamptz NOT NULL DEFAULT clock_timestamp(),
+  waits_for       text,
+  created_at      timestamptz NOT NULL DEFAULT now(),
+  updated_at      timestamptz NOT NULL DEFAULT now(),
+  finished_at     timestamptz,
+  CHECK (gross = fee + net)
+);
+CREATE INDEX withdrawals_by_account ON withdrawals (account_id, id DESC);
+CREATE INDEX withdrawals_open ON withdrawals (chain, asset) WHERE finished_at IS NULL;
+-- What has left within an hour is at the end of this index, however much has ever left.
+CREATE INDEX withdrawals_let_go ON withdrawals (let_go_at) WHERE let_go_at IS NOT NULL;
+-- What an account has sent within a day.
+CREATE INDEX withdrawals_by_day ON withdrawals (account_id, created_at);
+-- Contracts that have refused native coin after it was unwrapped for them.
+CREATE INDEX withdrawals_returned ON withdrawals (chain, address) WHERE status IN ('wrapping', 'failed');
+CREATE TRIGGER withdrawals_guard BEFORE INSERT OR UPDATE ON withdrawals
+  FOR EACH ROW EXECUTE FUNCTION guard_saga('withdrawal');
+
+-- Addresses that an account allows, each only from some time after it was added.
+CREATE TABLE withdrawal_addresses (
+  account_id  bigint NOT NULL REFERENCES accounts (id),
+  -- In lower case.
+  address     text NOT NULL CHECK (address ~ '^0x[0-9a-f]{40}$'),
+  added_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+  usable_from timestamptz NOT NULL,
+  PRIMARY KEY (account_id, address),
+  CHECK (usable_from >= added_at)
+);
+
+-- Accounts that send to those addresses alone. It is on while it is not off yet.
+CREATE TABLE withdrawal_allow_lists (
+  account_id bigint PRIMARY KEY REFERENCES accounts (id),
+  on_since   timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- From then on it is off, unless its owner calls that back.
+  off_from   timestamptz
+);
