@@ -6,6 +6,7 @@ export function privilegesOn(schema: string, table: string): readonly string[] {
 const exceptions: Readonly<Record<string, readonly string[]>> = {
   // What was posted stays as it is; there is no way to say otherwise.
   'ledger.postings': ['SELECT', 'INSERT'],
+  'ledger.posting_references': ['SELECT', 'INSERT'],
   'ledger.entries': ['SELECT', 'INSERT'],
   'ledger.accounts': ['SELECT', 'INSERT', 'UPDATE (balance, posted_at)'],
   'ledger.assets': ['SELECT'],

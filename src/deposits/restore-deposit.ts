@@ -48,9 +48,10 @@ async function entriesOf(
     [deposit.id],
   );
   const { rows } = await tx.query<{ account_id: bigint; amount: string }>(
-    `SELECT e.account_id, sum(e.amount) AS amount FROM ledger.postings p
+    `SELECT e.account_id, sum(e.amount) AS amount FROM ledger.posting_references r
+       JOIN ledger.postings p ON p.id = r.posting_id
        JOIN ledger.entries e ON e.posting_id = p.id AND e.posted_at = p.posted_at
-      WHERE p.reference = ANY ($1) GROUP BY 1 HAVING sum(e.amount) <> 0`,
+      WHERE r.reference = ANY ($1) GROUP BY 1 HAVING sum(e.amount) <> 0`,
     [[reversalOf(deposit), ...settlements.rows.map(({ number }) => settlementOf(deposit, number))]],
   );
   return rows.map(({ account_id, amount }) => ({ account: Number(account_id) as AccountId, atomic: BigInt(amount) }));

@@ -67,7 +67,7 @@ function refuseUnlessAtRest({ id, reversedAt, sagaId, claimId, sweep, bridge }: 
 
 /** Also when it was credited again meanwhile: a deposit that comes and goes is for a person to book by hand. */
 async function refuseSecondTime(tx: Transaction, deposit: BookedDeposit): Promise<void> {
-  const { rows } = await tx.query('SELECT FROM ledger.postings WHERE reference = $1', [reversalOf(deposit)]);
+  const { rows } = await tx.query('SELECT FROM ledger.posting_references WHERE reference = $1', [reversalOf(deposit)]);
   if (rows.length > 0) throw new Refusal(`${deposit.id} was taken back once and credited again: not a second time.`);
 }
 

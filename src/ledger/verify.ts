@@ -60,6 +60,12 @@ WITH chained AS (
   SELECT format('Idempotency key %s belongs to no posting.', k.digest)
     FROM ledger.idempotency_keys k LEFT JOIN ledger.postings p ON p.id = k.posting_id
    WHERE k.posting_id IS NOT NULL AND p.id IS NULL
+  UNION ALL
+  SELECT format('Reference %s and its posting do not match.', coalesce(r.reference, p.reference))
+    FROM ledger.posting_references r
+    FULL JOIN (SELECT id, reference FROM ledger.postings WHERE reference IS NOT NULL) p
+      ON p.id = r.posting_id AND p.reference = r.reference
+   WHERE r.reference IS NULL OR p.id IS NULL
 )
 SELECT (SELECT count(*) FROM ledger.accounts) AS accounts,
        (SELECT count(*) FROM ledger.postings) AS postings,

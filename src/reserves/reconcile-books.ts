@@ -191,8 +191,10 @@ async function withdrawalsWithoutPostings(db: Queryable): Promise<string[]> {
                   THEN 'was cancelled, but not given back'
               END AS wrong
          FROM withdrawals w
-         LEFT JOIN ledger.postings opened ON opened.reference = 'withdrawal:' || w.id
-         LEFT JOIN ledger.postings ended ON ended.reference = 'withdrawal:' || w.id || ':end') checked
+         LEFT JOIN ledger.posting_references opening ON opening.reference = 'withdrawal:' || w.id
+         LEFT JOIN ledger.postings opened ON opened.id = opening.posting_id
+         LEFT JOIN ledger.posting_references ending ON ending.reference = 'withdrawal:' || w.id || ':end'
+         LEFT JOIN ledger.postings ended ON ended.id = ending.posting_id) checked
       WHERE wrong IS NOT NULL ORDER BY id`,
   );
   return rows.map(({ id, asset, gross, wrong }) => `Withdrawal ${id} of ${amountText(asset, gross)} ${wrong}.`);

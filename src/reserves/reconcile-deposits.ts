@@ -53,7 +53,8 @@ async function readDeposits(db: Database, chain: ChainId, after: string): Promis
        FROM deposits d JOIN ledger.chains c ON c.id = d.chain JOIN ledger.assets a ON a.symbol = d.asset
        JOIN ledger.kinds k ON k.name = CASE WHEN d.account_id IS NULL THEN 'surplus'
                                         WHEN d.home_bound THEN 'held' ELSE 'available' END
-       LEFT JOIN ledger.postings p ON p.reference = 'deposit:' || d.chain || ':' || d.tx_hash || ':' || d.position
+       LEFT JOIN ledger.posting_references r ON r.reference = 'deposit:' || d.chain || ':' || d.tx_hash || ':' || d.position
+       LEFT JOIN ledger.postings p ON p.id = r.posting_id
        LEFT JOIN chain_step_arrivals x ON x.step_id = d.step_id AND x.asset = d.asset AND d.reclaimed_at IS NULL
        LEFT JOIN payment_claims y ON y.id = d.claim_id
        LEFT JOIN ledger.entries e ON e.posting_id = p.id AND e.posted_at = p.posted_at AND e.account_id =

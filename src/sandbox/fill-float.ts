@@ -32,7 +32,7 @@ const name = 'float:purchases';
  * Like what an operator sends it is surplus when it arrives, and the house's own in the same commit.
  */
 export async function fillSandboxFloat({ db, ledger, logger, chains }: FillFloatParts): Promise<void> {
-  const { rows } = await db.query('SELECT FROM ledger.postings WHERE reference = $1', [name]);
+  const { rows } = await db.query('SELECT FROM ledger.posting_references WHERE reference = $1', [name]);
   if (rows.length > 0) return;
   const to = (await chains.faucet.find(name))?.to ?? (await houseWallet(db, 'purchases', homeChain)).address;
   const { asset, atomic } = sandboxFloat;

@@ -29,7 +29,7 @@ export function fillGasSchedule(parts: FillGasParts): Schedule {
 export async function fillGas(parts: FillGasParts): Promise<void> {
   const wallets = (await listHouseWallets(parts.db)).filter(({ retired }) => !retired);
   const { rows } = await parts.db.query<{ reference: string }>(
-    'SELECT reference FROM ledger.postings WHERE reference = ANY ($1)',
+    'SELECT reference FROM ledger.posting_references WHERE reference = ANY ($1)',
     [wallets.map(nameOf)],
   );
   const filled = new Set(rows.map(({ reference }) => reference));

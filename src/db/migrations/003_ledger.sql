@@ -107,6 +107,9 @@ CREATE TABLE ledger.accounts (
 ) WITH (fillfactor = 50);
 
 -- One movement of money. What a person is shown of it is kept here; what it did to balances is in its entries.
+--
+-- This table and the entries only grow. Every unique key of theirs contains a column that rises with time, so that an operator can
+-- partition each by a range of it: postings by `id` (a UUID of version 7), entries by `posted_at`. No other key may be added.
 CREATE TABLE ledger.postings (
   id           uuid PRIMARY KEY,
   posted_at    timestamptz NOT NULL,
@@ -117,12 +120,18 @@ CREATE TABLE ledger.postings (
   amount       numeric NOT NULL,
   fee          numeric NOT NULL,
   description  text,
-  -- What outside the ledger this posting answers to, such as deposit:<chain>:<transaction>:<log index>. Only once.
+  -- What outside the ledger this posting answers to, such as deposit:<chain>:<transaction>:<log index>. Here to be read with the
+  -- posting; ledger.posting_references finds a posting by it, and sees to it that there is only one.
   reference    text,
   -- Whatever else a feature needs to give the same answer again.
   details      jsonb
 );
-CREATE UNIQUE INDEX postings_reference_key ON ledger.postings (reference) WHERE reference IS NOT NULL;
+
+-- Each reference once, in all partitions of the postings. Only a posting that has one writes here: a transfer does not.
+CREATE TABLE ledger.posting_references (
+  reference  text PRIMARY KEY,
+  posting_id uuid NOT NULL
+);
 
 -- For one account the times rise strictly from entry to entry, so the key is also the order of its history.
 -- There are no foreign keys: checking them row by row halves the speed. ledger.post writes no others, and verifyLedger
@@ -223,12 +232,15 @@ CREATE TRIGGER entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger
   FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER postings_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger.postings
   FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER posting_references_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger.posting_references
+  FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER accounts_stay BEFORE UPDATE OF id, owner_id, claimant_id OR DELETE OR TRUNCATE ON ledger.accounts
   FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 -- Also for a session that has switched ordinary triggers off.
 ALTER TABLE ledger.entries ENABLE ALWAYS TRIGGER entries_balance;
 ALTER TABLE ledger.entries ENABLE ALWAYS TRIGGER entries_append_only;
 ALTER TABLE ledger.postings ENABLE ALWAYS TRIGGER postings_append_only;
+ALTER TABLE ledger.posting_references ENABLE ALWAYS TRIGGER posting_references_append_only;
 ALTER TABLE ledger.accounts ENABLE ALWAYS TRIGGER accounts_stay;
 
 -- A UUID of version 7. PostgreSQL has its own only from release 18 on.
@@ -237,13 +249,15 @@ CREATE FUNCTION ledger.new_id(at timestamptz) RETURNS uuid LANGUAGE sql VOLATILE
     PLACING substring(int8send(floor(extract(epoch FROM at) * 1000)::bigint) FROM 3) FROM 1 FOR 6), 52, 1), 53, 1),
     'hex')::uuid;
 
--- What a duplicate is answered with: the first posting, as it stands.
-CREATE FUNCTION ledger.describe(place integer, posting uuid) RETURNS jsonb LANGUAGE sql STABLE RETURN (
+-- What a duplicate is answered with: the first posting, as it stands. The body is text, so that it reads the table of this name also
+-- when a partitioned one has taken its place.
+CREATE FUNCTION ledger.describe(place integer, posting uuid) RETURNS jsonb LANGUAGE sql STABLE AS $$
   SELECT jsonb_build_object('place', place, 'id', p.id, 'postedAt', p.posted_at, 'type', p.type,
       'senderId', p.sender_id::text, 'recipientId', p.recipient_id::text, 'asset', p.asset,
       'amount', p.amount::text, 'fee', p.fee::text, 'description', p.description, 'reference', p.reference,
       'details', p.details)
-    FROM ledger.postings p WHERE p.id = posting);
+    FROM ledger.postings p WHERE p.id = posting;
+$$;
 
 -- Holds everything of an owner until the transaction ends: nothing of theirs is being posted, and nothing will be. Whoever
 -- revokes a key or freezes an account calls this first. The owner's own row keeps accounts from being opened meanwhile.
@@ -265,7 +279,7 @@ END $$;
 --
 -- Locks are taken in one order, so that batches of several instances and features' own transactions wait for one another
 -- but never in a circle: new accounts rising (which takes the owner's row, as ledger.lock_owner does), then accounts
--- falling (the house's busy ones come last and are held shortest), then idempotency keys rising.
+-- falling (the house's busy ones come last and are held shortest), then references rising, then idempotency keys rising.
 --
 -- `touched` holds every account once, falling, and an entry names its account by its place there; `unseen` holds those that
 -- may not exist yet. Entries are grouped by posting, counted from one. An array of which every element would be null may
@@ -369,12 +383,12 @@ BEGIN
   END LOOP;
   IF refs IS NOT NULL THEN
     FOR item IN
-      SELECT q.place, p.id FROM unnest(refs) WITH ORDINALITY q (ref, place)
-       CROSS JOIN LATERAL (SELECT e.id FROM ledger.postings e WHERE e.reference = q.ref OFFSET 0) p
+      SELECT q.place, r.posting_id FROM unnest(refs) WITH ORDINALITY q (ref, place)
+       CROSS JOIN LATERAL (SELECT e.posting_id FROM ledger.posting_references e WHERE e.reference = q.ref OFFSET 0) r
     LOOP
       CONTINUE WHEN verdicts[item.place] IS NOT NULL;
       verdicts[item.place] := 'D';
-      earlier := coalesce(earlier, '[]') || ledger.describe(item.place::integer, item.id);
+      earlier := coalesce(earlier, '[]') || ledger.describe(item.place::integer, item.posting_id);
     END LOOP;
   END IF;
 
@@ -428,6 +442,14 @@ BEGIN
     FOR i IN 1 .. cardinality(entry_places) LOOP
       IF afters[i] IS NOT NULL THEN moved[entry_places[i]] := true; END IF;
     END LOOP;
+  END IF;
+
+  -- Whoever comes second with a reference waits here for the first, and is then refused by the key.
+  IF refs IS NOT NULL THEN
+    INSERT INTO ledger.posting_references (reference, posting_id)
+      SELECT r.ref, r.id FROM unnest(refs, ids, verdicts) r (ref, id, verdict)
+       WHERE r.ref IS NOT NULL AND r.verdict = 'P'
+       ORDER BY r.ref;
   END IF;
 
   INSERT INTO ledger.postings (id, posted_at, type, sender_id, recipient_id, asset, amount, fee, description, reference,
