@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
+import { catalogueRows } from '../src/app/catalogue-rows.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { startEmbeddedPostgres } from '../src/sandbox/postgres.ts';
 
@@ -22,7 +23,7 @@ export async function startBenchServer(): Promise<BenchServer> {
     async createDatabase(name, content) {
       await admin.query(`CREATE DATABASE ${name}`);
       const url = postgres.url.replace(/\/[^/]+$/, `/${name}`);
-      if (content === 'migrated') await migrate(url);
+      if (content === 'migrated') await migrate(url, { fixedRows: catalogueRows });
       return url;
     },
     async stop() {

@@ -3,6 +3,7 @@ import { type MigrateOptions, migrate } from '../db/migrate.ts';
 import { mayMigrate, requireSchema } from '../db/require-schema.ts';
 import type { Logger } from '../logger.ts';
 import { declareSagas } from '../sagas/declare-sagas.ts';
+import { catalogueRows } from './catalogue-rows.ts';
 import { type ListedFeature, sagasOf } from './listed-feature.ts';
 
 export interface PrepareOptions {
@@ -17,8 +18,8 @@ export async function prepareDatabase(
   { features, logger, patience }: PrepareOptions,
 ): Promise<{ readonly applied: readonly string[] }> {
   const { applied, isNewer } = (await mayMigrate(url))
-    ? await migrate(url, patience)
-    : { applied: [], ...(await requireSchema(url)) };
+    ? await migrate(url, { ...patience, fixedRows: catalogueRows })
+    : { applied: [], ...(await requireSchema(url, catalogueRows)) };
   // What a newer release lets its sagas do is not ours to take back.
   if (isNewer) return { applied };
   const db = openDatabase({ url, poolSize: 1, logger });

@@ -1,6 +1,7 @@
 import { runMigrations } from 'graphile-worker';
 import pg from 'pg';
 import { type ConnectionOptions, connectionSettings } from './connection-settings.ts';
+import { addFixedRows, type FixedRows } from './fixed-rows.ts';
 import { letOthersPast } from './let-others-past.ts';
 import { holdMigrationLock, type MigrationPatience, usualPatience } from './migration-lock.ts';
 import { type Migration, readMigrations } from './read-migrations.ts';
@@ -11,6 +12,8 @@ import { withClient } from './with-client.ts';
 export interface MigrateOptions extends Partial<MigrationPatience> {
   /** Those of this release, unless a test brings its own. */
   readonly migrations?: readonly Migration[];
+  /** Rows that the code and the database have to agree on. They are added after the migrations. */
+  readonly fixedRows?: readonly FixedRows[];
 }
 
 export interface Migrated {
@@ -29,6 +32,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     const known = options.migrations ?? (await readMigrations());
     const { pending, isNewer } = await readSchema(client, known);
     const applied = pending.length === 0 ? [] : await applyPending(client, { url, patience, known });
+    await addFixedRows(client, options.fixedRows ?? []);
     const jobs = { what: 'The schema of the jobs', whom: () => 'somebody who uses it' };
     await letOthersPast(patience, jobs, () => migrateJobs(url, patience));
     return { applied, isNewer };

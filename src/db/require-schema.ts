@@ -1,4 +1,5 @@
 import { Refusal } from '../refusal.ts';
+import { type FixedRows, requireFixedRows } from './fixed-rows.ts';
 import { readMigrations } from './read-migrations.ts';
 import { readSchema } from './schema.ts';
 import { withClient } from './with-client.ts';
@@ -16,14 +17,18 @@ export async function mayMigrate(url: string): Promise<boolean> {
 }
 
 /** For a role that may only use the tables: somebody else has to have brought them to what this release needs. */
-export async function requireSchema(url: string): Promise<{ readonly isNewer: boolean }> {
-  const { pending, isNewer } = await withClient({ url, applicationName }, async (client) =>
-    readSchema(client, await readMigrations()),
-  );
-  if (pending.length > 0) {
-    throw new Refusal(
-      `The database lacks ${pending.map(({ name }) => name).join(', ')}, and the role in DATABASE_URL may not apply them: run "paywright migrate" with MIGRATION_DATABASE_URL first.`,
-    );
-  }
-  return { isNewer };
+export async function requireSchema(
+  url: string,
+  fixedRows: readonly FixedRows[],
+): Promise<{ readonly isNewer: boolean }> {
+  return withClient({ url, applicationName }, async (client) => {
+    const { pending, isNewer } = await readSchema(client, await readMigrations());
+    if (pending.length > 0) {
+      throw new Refusal(
+        `The database lacks ${pending.map(({ name }) => name).join(', ')}, and the role in DATABASE_URL may not apply them: run "paywright migrate" with MIGRATION_DATABASE_URL first.`,
+      );
+    }
+    await requireFixedRows(client, fixedRows);
+    return { isNewer };
+  });
 }

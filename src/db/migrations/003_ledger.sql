@@ -34,19 +34,18 @@ CREATE TRIGGER claimants_guard BEFORE UPDATE ON claimants FOR EACH ROW EXECUTE F
 
 -- The number of an account says whose it is and what it holds, so that neither a posting nor a check has to look it up:
 --   owner << 14 | kind << 8 | chain << 4 | asset        (owner 0 is the house)
--- src/ledger/account-id.ts builds the same number.
+-- src/ledger/account-id.ts builds the same number. The rows of assets and chains come from the code: `migrate` adds those that are
+-- missing, and refuses a release that has another meaning for one that is there (src/db/fixed-rows.ts).
 CREATE TABLE ledger.assets (
   code     bigint PRIMARY KEY CHECK (code BETWEEN 0 AND 15),
   symbol   text NOT NULL UNIQUE,
   decimals integer NOT NULL
 );
-INSERT INTO ledger.assets VALUES (1, 'USDC', 6), (2, 'EURC', 6), (3, 'DAI', 18), (4, 'ETH', 18), (5, 'MATIC', 18), (6, 'AVAX', 18);
 
 CREATE TABLE ledger.chains (
   code bigint PRIMARY KEY CHECK (code BETWEEN 0 AND 15),
   id   text NOT NULL UNIQUE
 );
-INSERT INTO ledger.chains VALUES (1, 'MATIC'), (2, 'ETH'), (3, 'ARB'), (4, 'BASE'), (5, 'AVAX'), (6, 'OP');
 
 -- Kinds up to 15 belong to users; 16 to 31 to the house, and neither can fall below zero. From 32 on are the accounts
 -- that mirror the outside world: what we hold stands there below zero, as what we owe stands above it elsewhere.

@@ -1,0 +1,76 @@
+import type pg from 'pg';
+import { Refusal } from '../refusal.ts';
+
+/** Rows of a table that come from the code and never change their meaning. A newer release may have more of them. */
+export interface FixedRows {
+  readonly table: string;
+  /** The first is the key. */
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly (string | number)[])[];
+}
+
+type Session = Pick<pg.ClientBase, 'query'>;
+type Row = readonly string[];
+
+/** Adds the rows that are missing. Throws when the database has another meaning for one of them, and has then added none. */
+export async function addFixedRows(session: Session, tables: readonly FixedRows[]): Promise<void> {
+  await session.query('BEGIN');
+  try {
+    for (const given of tables) await addTo(session, given);
+    await session.query('COMMIT');
+  } catch (error) {
+    await session.query('ROLLBACK');
+    throw error;
+  }
+}
+
+async function addTo(session: Session, given: FixedRows): Promise<void> {
+  const missing = await findMissing(session, given);
+  if (missing.length === 0) return;
+  const values = missing.map((_, row) => `(${given.columns.map((_, at) => placeholder(given, row, at)).join(', ')})`);
+  // Another instance may be adding the same rows.
+  await session.query(
+    `INSERT INTO ${given.table} (${given.columns.join(', ')}) VALUES ${values.join(', ')} ON CONFLICT DO NOTHING`,
+    missing.flat(),
+  );
+  await requireFixedRows(session, [given]);
+}
+
+function placeholder({ columns }: FixedRows, row: number, at: number): string {
+  return `$${row * columns.length + at + 1}`;
+}
+
+/** For a role that may only read them. */
+export async function requireFixedRows(session: Session, tables: readonly FixedRows[]): Promise<void> {
+  for (const given of tables) {
+    const [missing] = await findMissing(session, given);
+    if (missing !== undefined) {
+      throw new Refusal(
+        `The database lacks ${describe(given, missing)} in ${given.table}: run "paywright migrate" with a role that may write there.`,
+      );
+    }
+  }
+}
+
+async function findMissing(session: Session, given: FixedRows): Promise<readonly Row[]> {
+  const { columns, table } = given;
+  const { rows: found } = await session.query<Record<string, string>>(
+    `SELECT ${columns.map((column) => `${column}::text`).join(', ')} FROM ${table}`,
+  );
+  const known = found.map((row): Row => columns.map((column) => row[column] ?? ''));
+  return given.rows.map((row): Row => row.map(String)).filter((row) => !isKnown(given, known, row));
+}
+
+/** A key and a name stand for one thing: whichever of them the database has, it must have the whole row. */
+function isKnown(given: FixedRows, known: readonly Row[], row: Row): boolean {
+  const other = known.find((each) => each[0] === row[0] || each[1] === row[1]);
+  if (other === undefined) return false;
+  if (other.every((value, at) => value === row[at])) return true;
+  throw new Refusal(
+    `${given.table} has ${describe(given, other)} in this database, and this release has ${describe(given, row)}: such a row never changes. Use the release that the database was made with, or give what is new a ${given.columns[0]} of its own.`,
+  );
+}
+
+function describe({ columns }: FixedRows, row: Row): string {
+  return columns.map((column, at) => `${column} ${row[at]}`).join(', ');
+}
