@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Amount } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 
 /**
  * Somebody who sells stablecoins by card and sends them to an address. The card is theirs to ask for and never reaches us; that

@@ -7,6 +7,7 @@ import { page, pageQuery } from '../http/paging.ts';
 import { type Balance, balancesOf } from '../ledger/balances.ts';
 import { InvalidCursor } from '../ledger/history.ts';
 import { toDecimalText } from '../money/amount.ts';
+import { homeChain, isCurrency } from '../money/catalogue.ts';
 import { listTransfers, transferRecord } from './list-transfers.ts';
 import { openMonth, statement, toCsv } from './statement.ts';
 
@@ -63,7 +64,7 @@ function balanceRoute(db: Queryable): Route {
 
 /** By transfers, orders and invoices. */
 function isSpendable({ chain, asset }: Balance): boolean {
-  return chain === 'MATIC' && (asset === 'USDC' || asset === 'EURC');
+  return chain === homeChain && isCurrency(asset);
 }
 
 function historyRoute(db: Queryable): Route {

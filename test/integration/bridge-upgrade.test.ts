@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { carryHome } from '../../src/bridge/carry-home.ts';
 import { openBridge } from '../../src/bridge/open-bridge.ts';
-import { type ChainId, chainIds } from '../../src/chains/chains.ts';
 import { createNetworks } from '../../src/chains/network.ts';
 import { creditDeposits } from '../../src/deposits/credit-deposits.ts';
 import { listDeposits } from '../../src/deposits/list-deposits.ts';
@@ -11,6 +10,7 @@ import { createLedger, type Ledger } from '../../src/ledger/ledger.ts';
 import { newPostingId } from '../../src/ledger/posting-id.ts';
 import { createLogger } from '../../src/logger.ts';
 import { amountOf } from '../../src/money/amount.ts';
+import { type ChainId, chainIds } from '../../src/money/catalogue.ts';
 import { createKeysProvider } from '../../src/providers/keys/keys-provider.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import { freeGas } from '../../src/treasury/gas-costs.ts';
