@@ -10,7 +10,6 @@ import {
   chains,
   coins,
   currencies,
-  currencyOf,
   holdings,
   isHolding,
   untradedCoins,
@@ -61,12 +60,6 @@ test('an asset is a currency, a coin at the market of the sandbox, or pays for g
   }
   expect(assetIds.filter((asset) => !isHolding(asset))).toEqual(untradedCoins);
   for (const coin of untradedCoins) expect(assets[coin].gasPrice).toBeGreaterThan(0);
-});
-
-test('a card pays for euros in euros, and for everything else in dollars', () => {
-  expect(currencyOf('EURC')).toBe('EUR');
-  expect(currencyOf('USDC')).toBe('USD');
-  expect(currencyOf('ETH')).toBe('USD');
 });
 
 /**

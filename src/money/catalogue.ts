@@ -296,12 +296,6 @@ export function isCurrency(asset: Asset): asset is Currency {
   return 'currency' in assets[asset];
 }
 
-/** The money that is paid for it with a card: dollars, unless it stands for other money. */
-export function currencyOf(asset: Asset): string {
-  const { currency = 'USD' }: AssetFacts = assets[asset];
-  return currency;
-}
-
 export function isCoin(asset: Asset): asset is Coin {
   return asset in chains[homeChain].tokens && !isCurrency(asset);
 }

@@ -7,7 +7,6 @@ import {
   type ChainId,
   chainIds,
   chains,
-  currencyOf,
   homeChain,
   isCurrency,
 } from '../../money/catalogue.ts';
@@ -50,9 +49,9 @@ export const faucetCurrencies: readonly FaucetAsset[] = [...assetIds, wrappedHom
 const ownContracts: Partial<Record<Asset, BridgedToken['contract']>> = { DAI: 'UChildDAI' };
 
 export const mintedTokens = perChain((chain): readonly MintedToken[] =>
-  listTokens(chain)
-    .filter(({ asset }) => isCurrency(asset))
-    .map((token) => ({ ...token, currency: currencyOf(token.asset) })),
+  listTokens(chain).flatMap((token) =>
+    isCurrency(token.asset) ? [{ ...token, currency: assets[token.asset].currency }] : [],
+  ),
 );
 
 /** Only Polygon has a bridge of this kind. */

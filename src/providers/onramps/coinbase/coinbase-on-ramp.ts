@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock } from '../../../clock.ts';
-import { type OnRamp, OnRampTrouble, type Purchase } from '../../../funding/on-ramp.ts';
+import { cardCurrency, type OnRamp, OnRampTrouble, type Purchase } from '../../../funding/on-ramp.ts';
 import { toDecimalText } from '../../../money/amount.ts';
-import { type Asset, type ChainId, currencyOf } from '../../../money/catalogue.ts';
+import type { Asset, ChainId } from '../../../money/catalogue.ts';
 import { isPublicAddress } from '../../../outgoing/public-address.ts';
 import { bearerToken } from './coinbase-key.ts';
 import { readCoinbaseNotice } from './coinbase-notice.ts';
@@ -76,7 +76,7 @@ function describe({ reference, amount, chain, address, returnUrl, clientIp }: Pu
   return {
     purchaseCurrency: amount.asset,
     purchaseAmount: toDecimalText(amount),
-    paymentCurrency: currencyOf(amount.asset),
+    paymentCurrency: cardCurrency(amount),
     destinationNetwork: offered[chain]?.network,
     destinationAddress: address,
     partnerUserRef: reference,

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import type { Clock } from '../../../clock.ts';
-import type { OnRamp, Purchase } from '../../../funding/on-ramp.ts';
+import { cardCurrency, type OnRamp, type Purchase } from '../../../funding/on-ramp.ts';
 import { toDecimalText } from '../../../money/amount.ts';
-import { type Asset, type ChainId, currencyOf } from '../../../money/catalogue.ts';
+import type { Asset, ChainId } from '../../../money/catalogue.ts';
 import { readMoonPayNotice } from './moonpay-notice.ts';
 
 export interface MoonPayOptions {
@@ -42,7 +42,7 @@ function signedUrl({ url, apiKey, secretKey }: MoonPayOptions, purchase: Purchas
     currencyCode: currencyCodes[chain]?.[amount.asset] ?? '',
     walletAddress: address,
     quoteCurrencyAmount: toDecimalText(amount),
-    baseCurrencyCode: currencyOf(amount.asset).toLowerCase(),
+    baseCurrencyCode: cardCurrency(amount).toLowerCase(),
     lockAmount: 'true',
     externalTransactionId: reference,
     redirectURL: returnUrl,
