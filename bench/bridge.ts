@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ChainId, chainIds } from '../src/chains/chains.ts';
+import { type ChainId, chainIds } from '../src/money/catalogue.ts';
 import { call, register } from './api.ts';
 import { startServer } from './http.ts';
 

@@ -1,8 +1,8 @@
 import type { BlockList } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { type ChainId, chainIds } from './chains/chains.ts';
 import { parseRanges, toBlockList } from './http/trusted-proxies.ts';
+import { type ChainId, chainIds } from './money/catalogue.ts';
 import { type HostAndPort, parsePrivateHosts } from './outgoing/private-hosts.ts';
 import { parseUrl } from './parse-url.ts';
 import { Refusal } from './refusal.ts';
@@ -19,6 +19,12 @@ const urlList = z
   });
 
 const perMinute = (fallback: number) => wholeNumber(0, 1_000_000, fallback);
+
+/** RPC_URLS_MATIC and so on, one for each chain. */
+const rpcUrls = Object.fromEntries(chainIds.map((id) => [`RPC_URLS_${id}`, urlList.optional()])) as Record<
+  `RPC_URLS_${ChainId}`,
+  z.ZodOptional<typeof urlList>
+>;
 
 /** What the service needs before any feature does. */
 const ground = {
@@ -50,12 +56,7 @@ const ground = {
   PAYWRIGHT_SECRET_OLD_FILE: z.string().optional(),
   PAYWRIGHT_SECRET_NEXT: z.string().min(32, 'must be at least 32 characters').optional(),
   PAYWRIGHT_SECRET_NEXT_FILE: z.string().optional(),
-  RPC_URLS_MATIC: urlList.optional(),
-  RPC_URLS_ETH: urlList.optional(),
-  RPC_URLS_ARB: urlList.optional(),
-  RPC_URLS_BASE: urlList.optional(),
-  RPC_URLS_AVAX: urlList.optional(),
-  RPC_URLS_OP: urlList.optional(),
+  ...rpcUrls,
   EURC_ADDRESS_MATIC: z
     .string()
     .regex(/^0x[0-9a-fA-F]{40}$/, 'must be the address of a contract')

@@ -1,6 +1,6 @@
 import type { Posted } from './ledger/posting.ts';
 import { type Amount, toDecimalText, toJsonNumber } from './money/amount.ts';
-import { decimalsOf } from './money/asset.ts';
+import { assets } from './money/catalogue.ts';
 
 /** Who an account is, to those it deals with. */
 interface Party {
@@ -37,7 +37,7 @@ export function detailsOf({ details }: Posted): object {
  * eighteen decimals is always text, so that nobody meets a text only now and then.
  */
 export function figure(amount: Amount): number | string {
-  if (decimalsOf[amount.asset] > 6) return toDecimalText(amount);
+  if (assets[amount.asset].decimals > 6) return toDecimalText(amount);
   try {
     return toJsonNumber(amount);
   } catch (error) {

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { type ChainFacts, type ChainId, chainIds, chains } from './money/catalogue.ts';
 import { parseUrl } from './parse-url.ts';
 import type { Given } from './settings.ts';
 
@@ -35,12 +36,7 @@ function misspelt(names: readonly string[], known: readonly string[]): string[] 
 
 /** What others call the same thing, and slips in names that are too short to be compared: one letter away are many honest ones. */
 const otherNames: Readonly<Record<string, string>> = {
-  RPC_URLS_POL: 'RPC_URLS_MATIC',
-  RPC_URLS_POLYGON: 'RPC_URLS_MATIC',
-  RPC_URLS_ETHEREUM: 'RPC_URLS_ETH',
-  RPC_URLS_ARBITRUM: 'RPC_URLS_ARB',
-  RPC_URLS_AVALANCHE: 'RPC_URLS_AVAX',
-  RPC_URLS_OPTIMISM: 'RPC_URLS_OP',
+  ...Object.fromEntries(chainIds.flatMap(otherChainNames)),
   TRUST_PROXY: 'TRUSTED_PROXIES',
   TRUST_PROXIES: 'TRUSTED_PROXIES',
   TRUSTED_PROXY: 'TRUSTED_PROXIES',
@@ -49,6 +45,11 @@ const otherNames: Readonly<Record<string, string>> = {
   HOSTT: 'HOST',
   HSOT: 'HOST',
 };
+
+function otherChainNames(id: ChainId): [string, string][] {
+  const { name, alsoCalled = [] }: ChainFacts = chains[id];
+  return [name, ...alsoCalled].map((other) => [`RPC_URLS_${other.toUpperCase()}`, `RPC_URLS_${id}`]);
+}
 
 /** One letter in six may be wrong. */
 const lettersPerMistake = 6;

@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
-import { chains, homeChain } from './chains/chains.ts';
 import { isPlainHttp } from './chains/plain-http.ts';
 import { isInTheClear } from './db/in-the-clear.ts';
 import { whyGuessable } from './guessable.ts';
 import { parseRanges, trustsEverybody } from './http/trusted-proxies.ts';
 import { isLoopback } from './loopback.ts';
+import { type Asset, assets, chains, homeChain } from './money/catalogue.ts';
 import { isPublicAddress } from './outgoing/public-address.ts';
 import { parseUrl } from './parse-url.ts';
 import { type Given, missing } from './settings.ts';
@@ -91,15 +91,14 @@ function unsafeAddress({ PUBLIC_URL }: Ground): string[] {
   ];
 }
 
+const homeTokens = Object.entries(chains[homeChain].tokens);
+
 /** On Polygon. Each is worth something else than a euro. */
-const otherTokens = {
-  USDC: chains[homeChain].tokens.USDC,
+const otherTokens: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(homeTokens.map(([asset, address]) => [assets[asset as Asset].token.symbol, address])),
   'USDC.e': '0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174',
   USDT: '0xc2132D05D31c914a87C6611C10748AEb04B58e8F',
-  DAI: '0x8f3Cf7ad23Cd3CaDbD9735AFf958023239c6A063',
-  WETH: '0x7ceB23fD6bC0adD59E62ac25578270cFf1b9f619',
   WBTC: '0x1BFD67037B42Cf73acF2047067bd4F2C47D9BfD6',
-  WPOL: '0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270',
 };
 
 function unsafeToken({ EURC_ADDRESS_MATIC: address }: Ground): string[] {

@@ -1,5 +1,4 @@
 import type { WalletSource } from '../accounts/register.ts';
-import { type ChainId, chains, homeChain } from '../chains/chains.ts';
 import { createNetworks, type NetworkSettings, type Networks } from '../chains/network.ts';
 import { lookUpWitnesses } from '../chains/witness.ts';
 import type { Checkpoint } from '../checkpoint.ts';
@@ -9,6 +8,7 @@ import { beginChains } from '../deposits/begin-chains.ts';
 import type { CommandParts } from '../feature.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
+import { type ChainId, chains, homeChain } from '../money/catalogue.ts';
 import { openSecrets } from '../operator-secret/open-secrets.ts';
 import type { CallLimits } from '../providers/circle/circle-client.ts';
 import { type CircleParts, circle as circleFeature } from '../providers/circle/feature.ts';

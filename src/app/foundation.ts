@@ -10,6 +10,8 @@ import { createSilentChains } from '../deposits/silent-chains.ts';
 import type { Parts } from '../feature.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
+import { chainIds } from '../money/catalogue.ts';
+import { counted } from '../money/in-words.ts';
 import { openSecrets } from '../operator-secret/open-secrets.ts';
 import { portsOf } from '../outgoing/inner-ports.ts';
 import { createOutgoing } from '../outgoing/outgoing.ts';
@@ -215,13 +217,13 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
 
 function openGasCosts(config: Config, parts: Pick<GasCostsParts, 'networks' | 'market'>): GasCosts {
   if (config.mode === 'sandbox' && !settingsOf(config, sandbox).chargeGas) return freeGas;
-  const { avaxInUsdc } = settingsOf(config, treasury);
-  return createGasCosts({ ...parts, avaxInUsdc, clock: monotonicClock });
+  const { untradedInUsdc } = settingsOf(config, treasury);
+  return createGasCosts({ ...parts, untradedInUsdc, clock: monotonicClock });
 }
 
 /** Loaded only now: what the sandbox is made of need not be installed for live mode. */
 async function startSandboxChains(db: Database, logger: Logger, say: (line: string) => void): Promise<LocalChains> {
-  say('Starting six local chains …');
+  say(`Starting ${counted(chainIds.length)} local chains …`);
   const { startLocalChains } = await import('../sandbox/chains/local-chains.ts');
   return startLocalChains({ db, logger });
 }

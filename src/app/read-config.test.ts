@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { accounts } from '../accounts/feature.ts';
-import { chains } from '../chains/chains.ts';
 import { deposits } from '../deposits/feature.ts';
+import { chains } from '../money/catalogue.ts';
 import { Refusal } from '../refusal.ts';
 import type { Given } from '../settings.ts';
 import { webhooks } from '../webhooks/feature.ts';

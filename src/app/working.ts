@@ -1,9 +1,9 @@
 import type { Attestations } from '../bridge/attestations.ts';
 import { turnsPerSource } from '../bridge/await-attestation.ts';
-import { chainIds } from '../chains/chains.ts';
 import type { WorkingParts } from '../feature.ts';
 import { startWorker, type Worker } from '../jobs/worker.ts';
 import type { Notifier } from '../messages/notifier.ts';
+import { chainIds } from '../money/catalogue.ts';
 import { cctp } from '../providers/cctp/feature.ts';
 import { createIris } from '../providers/cctp/iris.ts';
 import { smtp } from '../providers/smtp/feature.ts';

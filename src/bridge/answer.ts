@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { type ChainId, chainIds, chains } from '../chains/chains.ts';
 import { type Amount, amountOf, subtract, toDecimalText } from '../money/amount.ts';
+import { type ChainId, chainIds, chains } from '../money/catalogue.ts';
 import { type Bridge, takenFor } from './bridge.ts';
 import { type PublicStatus, publicStatus, publicStatuses } from './saga.ts';
 
-export const chainField = z.enum(chainIds as [ChainId, ...ChainId[]], {
+export const chainField = z.enum(chainIds, {
   error: `must be one of ${chainIds.join(', ')}`,
 });
 
@@ -77,16 +77,6 @@ export const exampleRecord: BridgeRecord = {
   finishedAt: '2026-01-15T10:14:50.000Z',
 };
 
-/** How long it usually takes until a chain's own finality is reached and the rest is done. */
-const usualTimes: Readonly<Record<ChainId, string>> = {
-  MATIC: '10 to 20 minutes',
-  ETH: '2 to 5 minutes',
-  ARB: '2 to 5 minutes',
-  BASE: '10 to 20 minutes',
-  AVAX: '2 to 5 minutes',
-  OP: '10 to 20 minutes',
-};
-
 /** What is answered when one is accepted, and part of every later answer. */
 export function describeInitiation(
   { id, from, to, ...money }: Pick<Bridge, 'id' | 'from' | 'to' | 'amount' | 'gasFee'>,
@@ -100,7 +90,7 @@ export function describeInitiation(
     amount: toDecimalText(takenFor(money)),
     gasFee: toDecimalText(money.gasFee),
     protocolFee: protocolFee && toDecimalText(protocolFee),
-    estimatedTime: usualTimes[from],
+    estimatedTime: chains[from].bridgeTime,
     statusUrl: `${publicUrl}/api/cross-chain/status/${id}`,
   };
 }

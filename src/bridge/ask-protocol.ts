@@ -1,9 +1,9 @@
 import { BaseError, ContractFunctionRevertedError } from 'viem';
 import { cctp, messageTransmitterAbi, tokenMessengerAbi, tokenMinterAbi } from '../chains/cctp.ts';
-import { chains } from '../chains/chains.ts';
 import type { Network } from '../chains/network.ts';
 import { httpErrors } from '../http/errors.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
+import { chains } from '../money/catalogue.ts';
 import { bridgeErrors } from './errors.ts';
 
 /** What the protocol says on the chain where something is to be burnt, in one question. */

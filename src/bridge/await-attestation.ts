@@ -1,9 +1,9 @@
 import { nameProof } from '../chain-steps/match-arrival.ts';
 import { planStep } from '../chain-steps/plan-step.ts';
 import { messageProof } from '../chain-steps/receipt-proofs.ts';
-import { chains } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import { noCheckpoint } from '../checkpoint.ts';
+import { chains } from '../money/catalogue.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
 import { createTurns, type Turns } from '../sagas/turns.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';

@@ -1,9 +1,9 @@
 import type { Hex } from 'viem';
 import { numberedStep } from '../chain-steps/ask-anew.ts';
-import type { ChainId } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import { type AccountId, heldAccount, userAccount } from '../ledger/account-id.ts';
 import { type Amount, add, amountOf } from '../money/amount.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import type { BridgeStatus } from './saga.ts';
 
 export interface Bridge {

@@ -1,4 +1,3 @@
-import { type ChainId, homeChain } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import { type Loop, startLoop } from '../jobs/loop.ts';
@@ -6,6 +5,7 @@ import { describeTrouble } from '../jobs/trouble.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
+import { type ChainId, homeChain } from '../money/catalogue.ts';
 import type { GasCosts } from '../treasury/gas-costs.ts';
 import { askTerms, type ProtocolTerms, tooDear } from './ask-protocol.ts';
 import { gasBetween } from './gas-fee.ts';

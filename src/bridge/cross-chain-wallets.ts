@@ -1,10 +1,10 @@
-import { type ChainId, chains, homeChain } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Database, Queryable, Transaction } from '../db/database.ts';
 import { heldAccount, userAccount } from '../ledger/account-id.ts';
 import { balancesOf } from '../ledger/balances.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
+import { type ChainId, type Currency, chains, homeChain } from '../money/catalogue.ts';
 import { depositTokens } from '../wallets/deposit-tokens.ts';
 import { becomeKeeper, keptChains } from '../wallets/kept-chains.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
@@ -67,7 +67,7 @@ export async function listCrossChainWallets(
     await balancesOf(db, accountId),
     await waitingOn(db, accountId),
   ];
-  const spendable = (chain: ChainId, asset: 'USDC' | 'EURC') =>
+  const spendable = (chain: ChainId, asset: Currency) =>
     balances.find(({ account }) => account === userAccount(accountId, asset, chain))?.balance ?? amountOf(asset, 0n);
   const filled = balances.filter(({ balance }) => balance.atomic > 0n).map(({ chain }) => chain);
   const listed = [...new Set([...kept, ...filled])].filter((chain) => networks.has(chain) || filled.includes(chain));

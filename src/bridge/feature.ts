@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { type ChainId, chainIds, homeChain } from '../chains/chains.ts';
 import type { Feature } from '../feature.ts';
+import { type ChainId, chainIds, chains, homeChain } from '../money/catalogue.ts';
+import { counted } from '../money/in-words.ts';
 import { amountFromText } from '../money/parse-amount.ts';
 import { defineSettings } from '../settings.ts';
 import { bridgeHandler } from './advance-bridge.ts';
@@ -16,17 +17,23 @@ interface BridgeSettings {
   readonly carryMinimum: ReadonlyMap<ChainId, bigint>;
 }
 
+/** As the operator would write them. */
+const usualMinimums = chainIds
+  .filter((id) => id !== homeChain)
+  .map((id) => `${id}=${chains[id].carryHomeFrom}`)
+  .join(',');
+
 export const bridge: Feature<BridgeSettings> = {
   name: 'bridge',
   settings: defineSettings({
     variables: { CARRY_HOME_MINIMUM: z.string().transform(readMinimums).optional() },
     readme: [
-      '| `CARRY_HOME_MINIMUM` | `ETH=25,ARB=1,BASE=1,AVAX=1,OP=1`; in the sandbox everything | from which USDC amount a deposit on another chain is carried to Polygon |',
+      `| \`CARRY_HOME_MINIMUM\` | \`${usualMinimums}\`; in the sandbox everything | from which USDC amount a deposit on another chain is carried to Polygon |`,
     ],
     harmless: ['CARRY_HOME_MINIMUM'],
     read: ({ CARRY_HOME_MINIMUM }, mode) => ({
       carryMinimum: new Map([
-        ...(mode === 'sandbox' ? [] : readPairs('ETH=25,ARB=1,BASE=1,AVAX=1,OP=1').pairs),
+        ...(mode === 'sandbox' ? [] : readPairs(usualMinimums).pairs),
         ...(CARRY_HOME_MINIMUM ?? []),
       ]),
     }),
@@ -34,7 +41,7 @@ export const bridge: Feature<BridgeSettings> = {
   chapters: [
     {
       name: 'Cross-chain',
-      description: 'USDC between six chains over Circle’s cross-chain protocol: burnt on the one, minted on the other.',
+      description: `USDC between ${counted(chainIds.length)} chains over Circle’s cross-chain protocol: burnt on the one, minted on the other.`,
       states: bridgePicture,
     },
   ],

@@ -1,5 +1,5 @@
-import type { ChainId } from '../chains/chains.ts';
 import { type Amount, add, amountOf } from '../money/amount.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import type { GasCosts, GasWork } from '../treasury/gas-costs.ts';
 
 /** To fill the wallet that burns, to allow the protocol to take the amount, and to burn it. */

@@ -1,11 +1,11 @@
 import { planStep } from '../chain-steps/plan-step.ts';
-import { type ChainId, chains } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Outcome, Posting } from '../ledger/posting.ts';
 import type { Amount } from '../money/amount.ts';
+import { type ChainId, chains } from '../money/catalogue.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { type Bridge, fillStep, sourceOf, takenFor } from './bridge.ts';

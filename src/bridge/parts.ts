@@ -1,8 +1,8 @@
 import type { ChainStepParts } from '../chain-steps/parts.ts';
-import type { ChainId } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import type { Attestations } from './attestations.ts';
 
 /** What a bridge works with, on its way. */

@@ -1,8 +1,8 @@
 import { decodeFunctionData, type Hex, isAddressEqual, size, slice, zeroHash } from 'viem';
 import { unexplainedCalls } from '../chain-steps/unknown-calls.ts';
 import { cctp, standardFinality, tokenMessengerAbi } from '../chains/cctp.ts';
-import { chains } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
+import { chains } from '../money/catalogue.ts';
 import { listHouseWallets } from '../wallets/house-wallets.ts';
 import type { Bridge } from './bridge.ts';
 import { findBurner } from './burner.ts';

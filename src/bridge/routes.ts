@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { ChainId } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
 import type { SilentChains } from '../chains/silent-chains.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
@@ -11,6 +10,7 @@ import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Amount, amountOf, subtract, toDecimalText } from '../money/amount.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
 import type { GasCosts } from '../treasury/gas-costs.ts';

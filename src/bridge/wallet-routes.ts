@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { type ChainId, chains } from '../chains/chains.ts';
 import { countToday } from '../daily-caps/count-today.ts';
 import { dailyCapErrors } from '../daily-caps/errors.ts';
 import type { Transaction } from '../db/database.ts';
@@ -8,6 +7,7 @@ import { Problem } from '../http/problem.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
+import { type ChainId, chains } from '../money/catalogue.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import { openUserWallet, type UserWallet } from '../wallets/user-wallets.ts';

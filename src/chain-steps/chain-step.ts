@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
+import type { ChainId } from '../money/catalogue.ts';
 
 /** One transaction of one wallet of ours, that a saga asks the wallet provider for. */
 export interface ChainStep {

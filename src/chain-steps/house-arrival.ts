@@ -1,6 +1,5 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 
 /** Tokens that came to a house wallet from outside, and what their receipt proves. */
 export interface HouseArrival {

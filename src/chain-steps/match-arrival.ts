@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from '../db/database.ts';
 import type { AccountId } from '../ledger/account-id.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset } from '../money/catalogue.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import type { HouseArrival } from './house-arrival.ts';
 import { findPaidClaim, type PaidClaim } from './match-claim.ts';

@@ -1,8 +1,8 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import type { AccountId } from '../ledger/account-id.ts';
 import type { Amount } from '../money/amount.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import { uuidFrom } from '../uuid-from.ts';
 import type { HouseWallet } from '../wallets/house-wallets.ts';
 import type { UserWallet } from '../wallets/user-wallets.ts';

@@ -1,11 +1,10 @@
 import { tokenAbi } from '../chains/abi.ts';
-import type { ChainId } from '../chains/chains.ts';
 import { type Network, type Networks, type Token, tokenOf } from '../chains/network.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
 import { tryLockUntilCommit } from '../db/locks.ts';
 import type { Logger } from '../logger.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import { wakeSagas } from '../sagas/wake-saga.ts';
 import { type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
 import { ProviderError } from '../wallets/provider.ts';

@@ -1,7 +1,7 @@
-import { chains } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import { gasSpent } from '../ledger/gas-posting.ts';
 import type { Posting } from '../ledger/posting.ts';
+import { chains } from '../money/catalogue.ts';
 import { askedElsewhere, type Refused } from './ask-provider.ts';
 import type { ChainStep } from './chain-step.ts';
 import type { StepEnd } from './take-step.ts';

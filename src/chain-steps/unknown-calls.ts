@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
+import type { ChainId } from '../money/catalogue.ts';
 
 /**
  * Whether our wallets have sent something, on this chain or on any, that nobody has explained yet. As long as that is so, what

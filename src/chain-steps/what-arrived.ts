@@ -1,5 +1,5 @@
 import type { Queryable } from '../db/database.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset } from '../money/catalogue.ts';
 import type { ChainStep } from './chain-step.ts';
 
 /** How much of an asset a step has brought, as the books have it; undefined while nothing of it has come. */

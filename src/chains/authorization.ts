@@ -7,8 +7,8 @@ import {
   type TypedDataDefinition,
   type TypedDataDomain,
 } from 'viem';
+import { chains } from '../money/catalogue.ts';
 import { multicallAbi, tokenAbi } from './abi.ts';
-import { chains } from './chains.ts';
 import type { Network } from './network.ts';
 
 /** A wallet's permission (EIP-3009) to move its tokens, which anybody may submit and which the token accepts only once. */

@@ -1,6 +1,6 @@
 import { parseGwei } from 'viem';
 import { expect, it } from 'vitest';
-import { chainIds } from './chains.ts';
+import { chainIds } from '../money/catalogue.ts';
 import { FeesAboveCeiling, keepBelow, usualCeiling } from './fee-ceiling.ts';
 
 const ceiling = { maxFee: 100n, priorityFee: 10n };

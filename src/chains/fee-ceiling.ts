@@ -1,5 +1,5 @@
 import { formatGwei, parseGwei } from 'viem';
-import type { ChainId } from './chains.ts';
+import { type ChainId, chains } from '../money/catalogue.ts';
 
 export interface GasFees {
   readonly maxFee: bigint;
@@ -12,21 +12,11 @@ export interface FeeCeiling extends GasFees {
   readonly gasLimit: bigint;
 }
 
-/** In gwei, well above what each chain has asked for at its worst hours. The tip apart, because it is paid as it is offered. */
-const usualCeilings: Readonly<Record<ChainId, { readonly fee: string; readonly tip: string }>> = {
-  MATIC: { fee: '10000', tip: '2000' },
-  ETH: { fee: '500', tip: '50' },
-  ARB: { fee: '50', tip: '5' },
-  BASE: { fee: '50', tip: '10' },
-  AVAX: { fee: '1000', tip: '100' },
-  OP: { fee: '50', tip: '10' },
-};
-
 /** A settlement of a hundred payments takes some four million, and half as much again is allowed for. */
 const usualGasLimit = 10_000_000n;
 
 export function usualCeiling(chain: ChainId): FeeCeiling {
-  const { fee, tip } = usualCeilings[chain];
+  const { fee, tip } = chains[chain].gasCeiling;
   return { maxFee: parseGwei(fee), priorityFee: parseGwei(tip), gasLimit: usualGasLimit };
 }
 

@@ -1,8 +1,15 @@
 import { createPublicClient, defineChain, fallback, type PublicClient, type Transport } from 'viem';
-import type { Asset } from '../money/asset.ts';
+import {
+  type Asset,
+  assetIds,
+  type ChainFacts,
+  type ChainId,
+  chainIds,
+  chains,
+  homeChain,
+  isCurrency,
+} from '../money/catalogue.ts';
 import { multicallAddress } from './abi.ts';
-import { type ChainId, chainIds, chains, homeChain } from './chains.ts';
-import { coinTokens } from './coins.ts';
 import { discreetHttp } from './discreet-transport.ts';
 import { type FeeCeiling, usualCeiling } from './fee-ceiling.ts';
 import { joinWitnesses, type Witness } from './witness.ts';
@@ -87,7 +94,7 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
   const unknown = settings.urls.filter((url) => witness(url) === undefined);
   // A node that may be any of the others is asked last, so that none of them reviews itself.
   const urls = [...known, ...unknown];
-  const { name, chainId, native, tokens: own } = chains[id];
+  const { name, chainId, native } = chains[id];
   const chain = defineChain({
     id: chainId,
     name,
@@ -106,9 +113,6 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
     );
   const client = inOrder(urls);
   const review = reviewOrder(urls, witness);
-  const listed = (addresses: Readonly<Record<string, `0x${string}`>>): Token[] =>
-    Object.entries(addresses).map(([asset, address]) => ({ asset: asset as Asset, address }));
-  const usual = listed(own).filter(({ asset }) => !tokens.some((token) => token.asset === asset));
   return {
     id,
     client,
@@ -119,11 +123,21 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
     reviewer: review && inOrder(review),
     confirmations,
     pollMs,
-    tokens: [...usual, ...tokens, ...(id === homeChain ? listed(coinTokens) : [])],
+    tokens: heldTokens(id, tokens),
     feeCeiling,
     letTimePass: async (until) => letTimePass?.(client, until),
     onBlock,
   };
+}
+
+/** The currencies of a chain, of which the operator may name a contract, and on the home chain the coins. */
+function heldTokens(id: ChainId, named: readonly Token[]): readonly Token[] {
+  const { tokens }: ChainFacts = chains[id];
+  return assetIds.flatMap((asset) => {
+    const isHeld = isCurrency(asset) || id === homeChain;
+    const address = named.find((token) => token.asset === asset)?.address ?? (isHeld ? tokens[asset] : undefined);
+    return address === undefined ? [] : [{ asset, address }];
+  });
 }
 
 /** Nodes of other hosts than the first one's, from the last on; then the others. Undefined when one host runs them all. */

@@ -1,5 +1,8 @@
 import { encodeFunctionData, type Hex, parseAbi } from 'viem';
-import { coinTokens } from './coins.ts';
+import { chains, homeChain } from '../money/catalogue.ts';
+
+/** The home chain's own coin as a token. */
+export const wrappedCoin = chains[homeChain].tokens[chains[homeChain].native];
 
 /** The contract that holds Polygon's own coin wrapped. It tells of unwrapping by an event of its own, and of no transfer. */
 export const wrappedCoinAbi = parseAbi([
@@ -29,7 +32,7 @@ export function encodeWrapTo(recipient: Hex, atomic: bigint): Hex {
   const send = encodeFunctionData({
     abi: wrapperAbi,
     functionName: 'sweepToken',
-    args: [coinTokens.MATIC, atomic, recipient],
+    args: [wrappedCoin, atomic, recipient],
   });
   return encodeFunctionData({ abi: wrapperAbi, functionName: 'multicall', args: [[wrap, send]] });
 }

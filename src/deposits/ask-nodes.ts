@@ -1,9 +1,9 @@
 import { decodeEventLog, type Hex, isAddressEqual, type PublicClient, type TransactionReceipt } from 'viem';
 import { proofsOf } from '../chain-steps/receipt-proofs.ts';
 import { tokenAbi } from '../chains/abi.ts';
-import { type ChainFacts, chains } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import { type ChainNode, type Network, tokenOf } from '../chains/network.ts';
+import { type ChainFacts, chains } from '../money/catalogue.ts';
 import type { Arrival } from './arrival.ts';
 import type { Shown, Testimony } from './judge-testimony.ts';
 
@@ -72,6 +72,6 @@ function transferIn({ data, topics }: TransactionReceipt['logs'][number]) {
  */
 async function lastFinal({ id, confirmations }: Network, { client }: ChainNode): Promise<bigint> {
   const facts: ChainFacts = chains[id];
-  if (facts.isRollup) return (await client.getBlock({ blockTag: 'finalized' })).number;
+  if (facts.rollup !== undefined) return (await client.getBlock({ blockTag: 'finalized' })).number;
   return (await client.getBlockNumber({ cacheTime: 0 })) - BigInt(confirmations) + 1n;
 }

@@ -1,7 +1,7 @@
-import { type ChainId, chains } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import { describeTrouble } from '../jobs/trouble.ts';
+import { type ChainId, chains } from '../money/catalogue.ts';
 import { Refusal } from '../refusal.ts';
 import { findCursor, insertCursor } from './chain-cursor.ts';
 

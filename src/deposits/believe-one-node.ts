@@ -1,8 +1,8 @@
 import { getAddress } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import { lockUntilCommit } from '../db/locks.ts';
 import type { Logger } from '../logger.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import type { Arrival } from './arrival.ts';
 import { holdArrivals } from './hold-arrivals.ts';
 import { leaveOutMoved } from './moved-deposits.ts';

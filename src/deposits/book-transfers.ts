@@ -1,6 +1,6 @@
-import type { ChainId } from '../chains/chains.ts';
 import type { Network } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import type { AddressBook } from './address-book.ts';
 import type { Arrival } from './arrival.ts';
 import { type CreditParts, creditDeposits } from './credit-deposits.ts';

@@ -1,8 +1,7 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 
 /** A deposit that is in the books, and where its money has gone since. */
 export interface BookedDeposit {

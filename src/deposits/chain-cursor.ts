@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Database, Queryable } from '../db/database.ts';
+import type { ChainId } from '../money/catalogue.ts';
 
 /** The last block of a chain that was read. Everything up to it is credited. */
 export interface ChainCursor {

@@ -1,7 +1,7 @@
-import type { ChainId } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
 import { defineMetrics, type MetricSource } from '../metrics/metric.ts';
+import type { ChainId } from '../money/catalogue.ts';
 
 /** How long ago each chain has answered to whoever watches it, in whichever process. */
 export function chainMetrics(db: Queryable, networks: Networks): MetricSource {

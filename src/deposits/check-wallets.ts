@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Network, Networks, Token } from '../chains/network.ts';
 import { type Loop, startLoop } from '../jobs/loop.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import { readShown } from '../reserves/doubted-arrivals.ts';
 import { readTaken } from '../reserves/open-steps.ts';
 import { balancesPerRequest, readTokenWallets, type TokenWallet } from '../reserves/read-balances.ts';

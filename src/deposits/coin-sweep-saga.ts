@@ -34,5 +34,5 @@ export const coinSweepSaga = defineSaga({
     ...stepCheckpoints('coin_sweep', 'move'),
     'coin_sweep.completed',
   ],
-  rehearsal: { deposit: 'DAI', endsAs: 'complete' },
+  rehearsal: { deposit: 'ETH', endsAs: 'complete' },
 });

@@ -1,7 +1,6 @@
 import { getAddress, type Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
-import type { Coin } from '../chains/coins.ts';
 import type { Queryable } from '../db/database.ts';
+import type { ChainId, Coin } from '../money/catalogue.ts';
 
 /** Deposits of one wallet, which that wallet itself sends to the treasury. */
 export interface CoinSweep {

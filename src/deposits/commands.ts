@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
 import { namesOf } from '../accounts/find-account.ts';
-import { chainIds, homeChain } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { createLogger } from '../logger.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import { type Asset, chainIds, homeChain } from '../money/catalogue.ts';
 import { amountFromText } from '../money/parse-amount.ts';
 import { Refusal } from '../refusal.ts';
 import { type BookedDeposit, findBooked, listLost } from './booked-deposit.ts';

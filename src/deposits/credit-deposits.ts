@@ -1,5 +1,4 @@
 import { getAddress } from 'viem';
-import { type ChainId, homeChain } from '../chains/chains.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import { heldAccount, houseAccount, userAccount } from '../ledger/account-id.ts';
@@ -8,6 +7,7 @@ import type { Posting } from '../ledger/posting.ts';
 import { newPostingId } from '../ledger/posting-id.ts';
 import type { Logger } from '../logger.ts';
 import { amountOf } from '../money/amount.ts';
+import { type ChainId, homeChain } from '../money/catalogue.ts';
 import { keepersUntilCommit } from '../wallets/kept-chains.ts';
 import type { Arrival } from './arrival.ts';
 import { believeOneNode } from './believe-one-node.ts';

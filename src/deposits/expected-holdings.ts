@@ -1,8 +1,7 @@
 import { getAddress, type Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { houseAccount } from '../ledger/account-id.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import { type DoubtedArrival, readDoubted } from '../reserves/doubted-arrivals.ts';
 import { type OpenStep, readOpenSteps } from '../reserves/open-steps.ts';
 import { aheadOfCursor, readHouseAddresses } from '../reserves/read-position.ts';

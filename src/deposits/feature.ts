@@ -1,4 +1,6 @@
 import type { Feature } from '../feature.ts';
+import { assets, holdings } from '../money/catalogue.ts';
+import { listed } from '../money/in-words.ts';
 import { defineSettings, notGiven, wholeNumber } from '../settings.ts';
 import { createAddressBook } from './address-book.ts';
 import { coinSweepHandler } from './advance-coin-sweep.ts';
@@ -24,13 +26,18 @@ interface DepositSettings {
 /** In live mode: whoever sets more means that one node is believed whatever it says. */
 const mostOnOneNode = 100_000;
 
+const stable = holdings.filter((asset) => assets[asset].worthAtMost === 1n);
+const others = holdings
+  .filter((asset) => !stable.includes(asset))
+  .map((asset) => `${parseFloat((1_000 / Number(assets[asset].worthAtMost)).toPrecision(3))} ${asset}`);
+
 export const deposits: Feature<DepositSettings> = {
   name: 'deposits',
   underWayOf: depositsUnderWay,
   settings: defineSettings({
     variables: { DEPOSIT_ONE_NODE_LIMIT: wholeNumber(0, 1_000_000_000, notGiven) },
     readme: [
-      '| `DEPOSIT_ONE_NODE_LIMIT` | live `1000`, sandbox none | what arrives on a chain above this (in USDC, EURC or DAI; 0.1 ETH or 333 MATIC count as 1000), or beyond twice as much in an hour, is credited only when nodes of two providers in `RPC_URLS_…` show it, on rollups in a finalized block; otherwise it is held for `paywright deposits`. Live takes 100000 at most |',
+      `| \`DEPOSIT_ONE_NODE_LIMIT\` | live \`1000\`, sandbox none | what arrives on a chain above this (in ${listed(stable, 'or')}; ${listed(others, 'or')} count as 1000), or beyond twice as much in an hour, is credited only when nodes of two providers in \`RPC_URLS_…\` show it, on rollups in a finalized block; otherwise it is held for \`paywright deposits\`. Live takes 100000 at most |`,
     ],
     harmless: ['DEPOSIT_ONE_NODE_LIMIT'],
     read({ DEPOSIT_ONE_NODE_LIMIT: given }, mode) {

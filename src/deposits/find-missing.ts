@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import type { Network } from '../chains/network.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset } from '../money/catalogue.ts';
 import type { AddressBook } from './address-book.ts';
 import { type BookParts, bookMissed } from './book-transfers.ts';
 import { firstBlockRead } from './chain-cursor.ts';

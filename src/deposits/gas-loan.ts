@@ -1,10 +1,10 @@
-import { type ChainId, chains } from '../chains/chains.ts';
 import { keepBelow, smaller } from '../chains/fee-ceiling.ts';
 import type { Network } from '../chains/network.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { amountOf } from '../money/amount.ts';
+import { type ChainId, chains } from '../money/catalogue.ts';
 
 /** Room for the fee to double until a transaction is signed: no provider sets aside more. */
 const roomForFees = 2n;

@@ -1,7 +1,6 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import type { Arrival } from './arrival.ts';
 
 /** Something that was seen on a chain and is not believed yet, or never will be. */

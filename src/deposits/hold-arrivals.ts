@@ -1,7 +1,7 @@
 import { getAddress } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import type { Arrival } from './arrival.ts';
 
 interface Doubted {

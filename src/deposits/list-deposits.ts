@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { type ChainId, chainIds } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import { holding } from '../http/amount-field.ts';
 import { toPage } from '../http/paging.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
+import { type ChainId, chainIds } from '../money/catalogue.ts';
 
 /** A deposit, as the account that it is for sees it. */
 export const depositRecord = z.object({

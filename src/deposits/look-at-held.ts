@@ -1,9 +1,9 @@
-import type { ChainId } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { inParallel } from '../in-parallel.ts';
 import { type Loop, startLoop } from '../jobs/loop.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import type { Arrival } from './arrival.ts';
 import { askNodes } from './ask-nodes.ts';
 import { lockOneNode } from './believe-one-node.ts';

@@ -1,8 +1,7 @@
 import { getAddress, type Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import type { LocatedTransfer } from './read-transfers.ts';
 
 type Placed = Pick<

@@ -1,7 +1,6 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 
 /** A deposit of somebody's, in the commit that credits it. */
 export interface CreditedDeposit {

@@ -1,5 +1,5 @@
 import type { Amount } from '../money/amount.ts';
-import { type Asset, decimalsOf } from '../money/asset.ts';
+import { assets } from '../money/catalogue.ts';
 
 /** In millionths of a USDC. */
 export type Worth = bigint;
@@ -19,13 +19,11 @@ export function oneNodeLimit(wholeUnits: number): OneNodeLimit {
 }
 
 /**
- * What a unit of each asset counts, in USDC: for a coin more than it was ever worth. What the market says of it now is read
- * from the same node whose word is in question, which could call a million of them worthless.
+ * A coin counts as more than it was ever worth. What the market says of it now is read from the same node whose word is in
+ * question, which could call a million of them worthless. Rounded up: something is never worth nothing.
  */
-const countedAt: Readonly<Record<Asset, bigint>> = { USDC: 1n, EURC: 1n, DAI: 1n, ETH: 10_000n, MATIC: 3n, AVAX: 150n };
-
-/** Rounded up: something is never worth nothing. */
 export function worthAtMost({ asset, atomic }: Pick<Amount, 'asset'> & { readonly atomic: bigint }): Worth {
-  const unit = 10n ** BigInt(decimalsOf[asset]);
-  return (atomic * countedAt[asset] * 1_000_000n + unit - 1n) / unit;
+  const { decimals, worthAtMost: whole } = assets[asset];
+  const unit = 10n ** BigInt(decimals);
+  return (atomic * whole * 1_000_000n + unit - 1n) / unit;
 }

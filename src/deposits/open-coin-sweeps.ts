@@ -1,13 +1,11 @@
 import { BaseError, ContractFunctionRevertedError, type Hex } from 'viem';
 import { tokenAbi } from '../chains/abi.ts';
-import type { ChainId } from '../chains/chains.ts';
-import type { Coin } from '../chains/coins.ts';
 import { smaller } from '../chains/fee-ceiling.ts';
 import type { Network, Token } from '../chains/network.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import { type Database, onlyRow, type Queryable } from '../db/database.ts';
 import { newId } from '../ids.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId, Coin } from '../money/catalogue.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { openWalletAt, type UserWallet } from '../wallets/user-wallets.ts';

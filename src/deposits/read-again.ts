@@ -1,5 +1,5 @@
-import { chainIds } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
+import { chainIds } from '../money/catalogue.ts';
 import { Refusal } from '../refusal.ts';
 import { createAddressBook } from './address-book.ts';
 import { type BookParts, bookMissed } from './book-transfers.ts';

@@ -2,7 +2,7 @@ import { type Address, type Hex, isAddressEqual, type Log, parseAbiItem, type Tr
 import { proofsOf } from '../chain-steps/receipt-proofs.ts';
 import type { Network } from '../chains/network.ts';
 import { inParallel } from '../in-parallel.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset } from '../money/catalogue.ts';
 import { depositTokens } from '../wallets/deposit-tokens.ts';
 import type { AddressBook } from './address-book.ts';
 

@@ -1,10 +1,9 @@
 import type { Hex } from 'viem';
 import { type Match, matchArrival, noteArrival } from '../chain-steps/match-arrival.ts';
 import { notePaid } from '../chain-steps/match-claim.ts';
-import type { ChainId } from '../chains/chains.ts';
 import type { Network } from '../chains/network.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import type { Arrival } from './arrival.ts';
 import { findShown } from './ask-nodes.ts';
 import { believeOneNode } from './believe-one-node.ts';

@@ -1,9 +1,8 @@
 import { noteArrival } from '../chain-steps/match-arrival.ts';
-import type { ChainId } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import { type AccountId, houseAccount } from '../ledger/account-id.ts';
 import { amountOf } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import type { CreditParts } from './credit-deposits.ts';
 
 interface Found {

@@ -2,7 +2,7 @@ import type { Hex, PublicClient } from 'viem';
 import type { Network } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset } from '../money/catalogue.ts';
 import { findShown } from './ask-nodes.ts';
 import { type ChainCursor, listCheckpoints } from './chain-cursor.ts';
 

@@ -1,4 +1,3 @@
-import { type ChainId, homeChain } from '../chains/chains.ts';
 import type { Network } from '../chains/network.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { type AccountId, heldAccount, houseAccount, userAccount } from '../ledger/account-id.ts';
@@ -7,6 +6,7 @@ import { lockOwner } from '../ledger/lock-owner.ts';
 import { postSurely } from '../ledger/post-surely.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
+import { type ChainId, homeChain } from '../money/catalogue.ts';
 import { Refusal } from '../refusal.ts';
 import { askNodes, type Place } from './ask-nodes.ts';
 import { type BookedDeposit, findBooked } from './booked-deposit.ts';

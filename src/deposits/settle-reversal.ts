@@ -1,8 +1,8 @@
-import { type ChainId, homeChain } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import { type AccountId, houseAccount, userAccount } from '../ledger/account-id.ts';
 import { postSurely } from '../ledger/post-surely.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
+import { type ChainId, homeChain } from '../money/catalogue.ts';
 import { Refusal } from '../refusal.ts';
 import { type BookedDeposit, findBooked } from './booked-deposit.ts';
 import { balanceOf, holdOwner, type ReverseParts, reversalOf, smaller } from './reverse-deposit.ts';

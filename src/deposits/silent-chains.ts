@@ -1,8 +1,8 @@
-import type { ChainId } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { SilentChains } from '../chains/silent-chains.ts';
 import { type Clock, monotonicClock } from '../clock.ts';
 import type { Database } from '../db/database.ts';
+import type { ChainId } from '../money/catalogue.ts';
 
 /** How long a chain may go unread before it counts as silent. */
 const longestSilenceMs = 60_000;

@@ -1,7 +1,7 @@
 import { getAddress, type Hex } from 'viem';
 import type { SignedAuthorization } from '../chains/authorization.ts';
-import type { ChainId } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import type { DepositToken } from '../wallets/deposit-tokens.ts';
 
 /** Deposits of some wallets, each with its permission to carry them to the treasury. */

@@ -1,10 +1,9 @@
 import type { Hex } from 'viem';
 import { isLiquidityNeeded, serveLiquidity } from '../chain-steps/serve-liquidity.ts';
-import type { ChainId } from '../chains/chains.ts';
-import { isCoin } from '../chains/coins.ts';
 import type { Network } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
 import { startLoop } from '../jobs/loop.ts';
+import { type ChainId, isCoin } from '../money/catalogue.ts';
 import { type DepositToken, depositTokens } from '../wallets/deposit-tokens.ts';
 import { type CoinToken, hasUnlent, openCoinSweeps, wantedOf } from './open-coin-sweeps.ts';
 import { type OpenSweepOptions, openSweep } from './open-sweep.ts';

@@ -1,6 +1,6 @@
-import type { ChainId } from '../chains/chains.ts';
 import type { Database } from '../db/database.ts';
 import { lockUntilCommit } from '../db/locks.ts';
+import type { ChainId } from '../money/catalogue.ts';
 
 /** Changes that are counted in one commit. */
 const changesPerCommit = 5_000;

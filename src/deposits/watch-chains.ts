@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { ChainId } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
 import type { Checkpoint } from '../checkpoint.ts';
 import type { Database } from '../db/database.ts';
 import { startLoop } from '../jobs/loop.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import { type AddressBook, createAddressBook } from './address-book.ts';
 import type { OnDeposits } from './on-deposits.ts';
 import type { OneNodeLimit } from './one-node-limit.ts';

@@ -1,8 +1,7 @@
-import { chains } from '../chains/chains.ts';
-import type { Coin } from '../chains/coins.ts';
 import type { Network } from '../chains/network.ts';
 import { type Clock, monotonicClock } from '../clock.ts';
 import { Problem } from '../http/problem.ts';
+import { type Coin, chains } from '../money/catalogue.ts';
 import { type Market, MarketUnreachable, type Wanted } from '../swaps/market.ts';
 import type { GasCosts, GasWork } from '../treasury/gas-costs.ts';
 

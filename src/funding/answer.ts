@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { chainIds, chains } from '../chains/chains.ts';
 import { figure } from '../event-types.ts';
 import { currency } from '../http/amount-field.ts';
 import { toDecimalText, toJsonNumber } from '../money/amount.ts';
+import { chainIds, chains } from '../money/catalogue.ts';
 import type { Link } from './link.ts';
 import { linkStatuses } from './states.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ChainId } from '../chains/chains.ts';
 import { createNetworks } from '../chains/network.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import { chooseChain } from './choose-chain.ts';
 import { fundingRoutes } from './routes.ts';
 

@@ -1,7 +1,7 @@
-import type { ChainId } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import type { CreditedDeposit } from '../deposits/on-deposits.ts';
 import { recordEvent } from '../ledger/events.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import { describeCompletion } from './events.ts';
 import { matchArrivals } from './match-arrivals.ts';
 import { lockOpenLinks } from './open-links.ts';

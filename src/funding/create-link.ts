@@ -1,9 +1,9 @@
-import type { ChainId } from '../chains/chains.ts';
 import { countToday } from '../daily-caps/count-today.ts';
 import type { Transaction } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
 import { newId } from '../ids.ts';
 import type { Amount } from '../money/amount.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import type { Secrets } from '../secrets.ts';
 import { newToken } from './tokens.ts';
 

@@ -1,7 +1,7 @@
-import type { ChainId } from '../chains/chains.ts';
 import type { CreditedDeposit } from '../deposits/on-deposits.ts';
 import { type EventType, figure } from '../event-types.ts';
 import { amountOf } from '../money/amount.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import type { OpenLink } from './match-arrivals.ts';
 
 export const fundingEvents: readonly EventType[] = [{ name: 'funding.completed' }];

@@ -1,8 +1,7 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import { fundingErrors } from './errors.ts';
 import type { CardState } from './on-ramp.ts';
 import { type LinkStatus, statusOf } from './states.ts';

@@ -1,12 +1,11 @@
 import { getAddress, type Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { findCursor } from '../deposits/chain-cursor.ts';
 import { readTransfers } from '../deposits/read-transfers.ts';
 import { type Loop, startLoop } from '../jobs/loop.ts';
 import type { Logger } from '../logger.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import { matchArrivals, type OpenLink, type Payment } from './match-arrivals.ts';
 import { listOpenLinks } from './open-links.ts';
 

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import type { Asset } from '../money/asset.ts';
+import type { Asset } from '../money/catalogue.ts';
 
 /** A link that a payment may complete. */
 export interface OpenLink {

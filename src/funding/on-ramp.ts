@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Amount } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import { type Asset, assets, type ChainId, isCurrency } from '../money/catalogue.ts';
 
 /**
  * Somebody who sells stablecoins by card and sends them to an address. The card is theirs to ask for and never reaches us; that
@@ -31,6 +30,11 @@ export interface Purchase {
   readonly returnUrl: string;
   /** Where the person is. */
   readonly clientIp: string;
+}
+
+/** What a card pays for it: dollars, unless it stands for other money. */
+export function cardCurrency({ asset }: Pick<Amount, 'asset'>): string {
+  return isCurrency(asset) ? assets[asset].currency : 'USD';
 }
 
 /** A request of the card company's to us, byte by byte. */

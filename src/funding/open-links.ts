@@ -1,7 +1,6 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import type { OpenLink } from './match-arrivals.ts';
 
 const select = `SELECT id, account_id, asset, atomic, CASE WHEN expires_at <= now() THEN seen_tx END AS only_for, created_at,

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { chains } from '../chains/chains.ts';
 import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { amountField, amountOrRefuse, currency } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
@@ -7,7 +6,7 @@ import { httpErrors } from '../http/errors.ts';
 import { page, pageQuery } from '../http/paging.ts';
 import { requireLiveKey } from '../http/require-live-key.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
-import { decimalsOf } from '../money/asset.ts';
+import { assets, chains } from '../money/catalogue.ts';
 import { fromTypeId } from '../typeid.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import { openUserWallet } from '../wallets/user-wallets.ts';
@@ -71,7 +70,7 @@ function createRoute(parts: FundingParts): Route {
 }
 
 function amountWithin(amount: Amount, maximum: bigint): Amount {
-  const one = 10n ** BigInt(decimalsOf[amount.asset]);
+  const one = 10n ** BigInt(assets[amount.asset].decimals);
   const message = `must be from 1 to ${maximum}`;
   if (amount.atomic >= one && amount.atomic <= maximum * one) return amountOf(amount.asset, amount.atomic);
   throw httpErrors.invalid_request(`amount ${message}.`, { errors: [{ path: 'amount', message }] });

@@ -1,26 +1,21 @@
 import { z } from 'zod';
-import { coins } from '../chains/coins.ts';
 import { type Amount, expandExponent, toDecimalText, toJsonNumber } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import { type Asset, coins, currencies, holdings, isCurrency } from '../money/catalogue.ts';
+import { listed } from '../money/in-words.ts';
 import { amountFromNumber, amountFromText, shortestDecimal } from '../money/parse-amount.ts';
 import { httpErrors } from './errors.ts';
 
 /** The currencies that people send one another. */
-export const currency = z.enum(['USDC', 'EURC'], { error: 'must be USDC or EURC' });
+export const currency = z.enum(currencies, { error: `must be ${listed(currencies, 'or')}` });
 
 /** Everything that people hold: the currencies, and coins with eighteen decimals beside them. */
-export const holding = z.enum([...currency.options, ...coins], {
-  error: `must be one of ${[...currency.options, ...coins].join(', ')}`,
-});
-
-export type Holding = z.output<typeof holding>;
-
-export function isCurrency(asset: Asset): asset is z.output<typeof currency> {
-  return currency.safeParse(asset).success;
-}
+export const holding = z.enum(holdings, { error: `must be one of ${holdings.join(', ')}` });
 
 /** How an amount is answered: see `toFigure`. */
 export const figure = z.union([z.number(), z.string()]);
+
+/** For descriptions of one. */
+export const figureInWords = `A number in ${listed(currencies)}, decimal text in ${listed(coins)}.`;
 
 /** A number in USDC and EURC. An amount of a coin has more digits than any number keeps, so it is always decimal text. */
 export function toFigure(amount: Amount): number | string {

@@ -4,6 +4,7 @@ import { currency } from '../http/amount-field.ts';
 import { untrusted } from '../http/untrusted.ts';
 import { recordEvent } from '../ledger/events.ts';
 import { toJsonNumber } from '../money/amount.ts';
+import type { Currency } from '../money/catalogue.ts';
 import type { Invoice } from './invoice.ts';
 import type { InvoiceParts } from './parts.ts';
 import { invoiceStatuses } from './states.ts';
@@ -75,7 +76,7 @@ export function describeInvoice(invoice: Invoice, viewerId: bigint, publicUrl: s
     toHandle: invoice.toHandle,
     toEmail: invoice.toEmail,
     amount: toJsonNumber(invoice.amount),
-    currency: invoice.amount.asset as 'USDC' | 'EURC',
+    currency: invoice.amount.asset as Currency,
     description: invoice.description,
     dueAt: invoice.dueAt?.toISOString() ?? null,
     overdue: invoice.overdue,

@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from '../db/database.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset } from '../money/catalogue.ts';
 import { invoiceErrors } from './errors.ts';
 import { afterStep, type InvoiceStatus, type InvoiceStep } from './states.ts';
 

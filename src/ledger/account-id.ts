@@ -1,11 +1,11 @@
-import type { Asset } from '../money/asset.ts';
+import { type Asset, assets, type ChainId, chains, homeChain } from '../money/catalogue.ts';
 
 /**
- * The numbers behind the names, as in the tables of the ledger. They are part of every account's id and never change. A newer
- * release may have added to the tables what this one has no name for: such an account is counted, and not shown.
+ * The numbers of the catalogue by name, in objects of their own because every posting asks for them. A newer release may have
+ * added to the tables of the ledger what this one has no name for: such an account is counted, and not shown.
  */
-const assetCodes = { USDC: 1, EURC: 2, DAI: 3, ETH: 4, MATIC: 5, AVAX: 6 } as const satisfies Record<Asset, number>;
-const chainCodes = { MATIC: 1, ETH: 2, ARB: 3, BASE: 4, AVAX: 5, OP: 6 } as const;
+const assetCodes = codesOf(assets);
+const chainCodes = codesOf(chains);
 const kindCodes = {
   /** What a user can spend. */
   available: 0,
@@ -39,7 +39,6 @@ const kindCodes = {
   reversals_in_transit: 39,
 } as const;
 
-export type Chain = keyof typeof chainCodes;
 type Kind = keyof typeof kindCodes;
 export type HouseKind = Exclude<Kind, 'available' | 'held' | 'due'>;
 
@@ -48,28 +47,25 @@ declare const ledgerAccount: unique symbol;
 /** owner << 14 | kind << 8 | chain << 4 | asset, with owner 0 for the house. Nothing has to be looked up to name one. */
 export type AccountId = number & { readonly [ledgerAccount]: true };
 
-/** Where users can spend from; balances on other chains come from the bridge. */
-const homeChain: Chain = 'MATIC';
-
-export function userAccount(ownerId: bigint, asset: Asset, chain: Chain = homeChain): AccountId {
+export function userAccount(ownerId: bigint, asset: Asset, chain: ChainId = homeChain): AccountId {
   return compose(ownerId, 'available', chain, asset);
 }
 
 /** Beside what a user can spend: set aside for an order, and the user's until the order takes it. */
-export function heldAccount(ownerId: bigint, asset: Asset, chain: Chain = homeChain): AccountId {
+export function heldAccount(ownerId: bigint, asset: Asset, chain: ChainId = homeChain): AccountId {
   return compose(ownerId, 'held', chain, asset);
 }
 
 /** What is owed to a party without an account, by the number that `openClaimant` gave it. */
-export function dueAccount(claimantId: bigint, asset: Asset, chain: Chain = homeChain): AccountId {
+export function dueAccount(claimantId: bigint, asset: Asset, chain: ChainId = homeChain): AccountId {
   return compose(claimantId, 'due', chain, asset);
 }
 
-export function houseAccount(kind: HouseKind, asset: Asset, chain: Chain = homeChain): AccountId {
+export function houseAccount(kind: HouseKind, asset: Asset, chain: ChainId = homeChain): AccountId {
   return compose(0n, kind, chain, asset);
 }
 
-function compose(ownerId: bigint, kind: Kind, chain: Chain, asset: Asset): AccountId {
+function compose(ownerId: bigint, kind: Kind, chain: ChainId, asset: Asset): AccountId {
   const owner = Number(ownerId);
   const id = owner * 16_384 + kindCodes[kind] * 256 + chainCodes[chain] * 16 + assetCodes[asset];
   if (!Number.isSafeInteger(id) || owner < 0) throw new RangeError(`there is no owner ${ownerId}`);
@@ -80,7 +76,7 @@ export interface AccountParts {
   /** Null for the house. */
   readonly ownerId: bigint | null;
   readonly kind: Kind;
-  readonly chain: Chain;
+  readonly chain: ChainId;
   readonly asset: Asset;
 }
 
@@ -121,7 +117,7 @@ export function assetByCode(code: number): Asset | undefined {
   return assetNames[code];
 }
 
-export function chainByCode(code: number): Chain | undefined {
+export function chainByCode(code: number): ChainId | undefined {
   return chainNames[code];
 }
 
@@ -135,6 +131,11 @@ export const knownCodes = {
 /** Every account of an owner has a number from `first` up to, but not including, `end`. */
 export function accountRange(ownerId: bigint): { readonly first: bigint; readonly end: bigint } {
   return { first: ownerId << 14n, end: (ownerId + 1n) << 14n };
+}
+
+function codesOf<Name extends string>(table: Readonly<Record<Name, { readonly code: number }>>): Record<Name, number> {
+  const entries = (Object.keys(table) as Name[]).map((name) => [name, table[name].code]);
+  return Object.fromEntries(entries) as Record<Name, number>;
 }
 
 function byCode<Name extends string>(codes: Readonly<Record<Name, number>>): (Name | undefined)[] {

@@ -1,13 +1,12 @@
 import type { Queryable } from '../db/database.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
-import { type Asset, assets } from '../money/asset.ts';
+import { type Asset, assetIds, type ChainId, homeChain } from '../money/catalogue.ts';
 import {
   type AccountId,
   type AccountParts,
   accountParts,
   accountRange,
   assetByCode,
-  type Chain,
   chainByCode,
   type HouseKind,
   houseAccount,
@@ -42,7 +41,7 @@ export async function balancesOf(db: Queryable, ownerId: bigint): Promise<Balanc
 }
 
 export interface Claim {
-  readonly chain: Chain;
+  readonly chain: ChainId;
   readonly total: Amount;
 }
 
@@ -64,10 +63,10 @@ export async function claimsOf(db: Queryable, ownerId: bigint): Promise<Claim[]>
 export async function spendableBalances(
   db: Queryable,
   ownerId: bigint,
-  chain: Chain = 'MATIC',
+  chain: ChainId = homeChain,
 ): Promise<Record<Asset, Amount>> {
   const balances = await balancesOf(db, ownerId);
-  const entries = assets.map((asset) => {
+  const entries = assetIds.map((asset) => {
     const account = userAccount(ownerId, asset, chain);
     return [asset, balances.find((balance) => balance.account === account)?.balance ?? amountOf(asset, 0n)] as const;
   });
@@ -75,7 +74,7 @@ export async function spendableBalances(
 }
 
 /** What stands in one account of the house. */
-export async function houseBalance(db: Queryable, kind: HouseKind, asset: Asset, chain: Chain): Promise<Amount> {
+export async function houseBalance(db: Queryable, kind: HouseKind, asset: Asset, chain: ChainId): Promise<Amount> {
   const { rows } = await db.query<BalanceRow>('SELECT id, balance FROM ledger.accounts WHERE id = $1', [
     houseAccount(kind, asset, chain),
   ]);

@@ -1,7 +1,7 @@
 import type { Queryable } from '../db/database.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
-import { type AccountId, accountParts, type Chain, dueAccount } from './account-id.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
+import { type AccountId, accountParts, dueAccount } from './account-id.ts';
 
 /** A party that we know by a name alone. Whoever names it normalises the name first: two spellings are two parties. */
 export interface ClaimantName {
@@ -30,7 +30,7 @@ export async function findClaimant(db: Queryable, { kind, name }: ClaimantName):
 
 export interface DueRequest extends ClaimantName {
   readonly asset: Asset;
-  readonly chain: Chain;
+  readonly chain: ChainId;
 }
 
 /**
@@ -62,7 +62,7 @@ async function insertClaimant(db: Queryable, { kind, name }: ClaimantName): Prom
 /** What is owed to one claimant in one asset on one chain. */
 export interface Due {
   readonly claimant: Claimant;
-  readonly chain: Chain;
+  readonly chain: ChainId;
   readonly amount: Amount;
   /** When it was last added to or taken from. */
   readonly changedAt: Date;

@@ -1,6 +1,6 @@
 import { amountOf } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
-import { type Chain, houseAccount } from './account-id.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
+import { houseAccount } from './account-id.ts';
 import type { Posting } from './posting.ts';
 
 /**
@@ -9,7 +9,7 @@ import type { Posting } from './posting.ts';
  * when it was free.
  */
 export function gasSpent(spent: {
-  readonly chain: Chain;
+  readonly chain: ChainId;
   readonly native: Asset;
   readonly hash: string;
   readonly cost: bigint;

@@ -1,4 +1,4 @@
-import { type Asset, decimalsOf } from './asset.ts';
+import { type Asset, assets } from './catalogue.ts';
 
 declare const unit: unique symbol;
 
@@ -30,7 +30,7 @@ function sameAsset(left: Amount, right: Amount): Asset {
 
 /** The shortest decimal text: "100.5", "0", "-0.000001". */
 export function toDecimalText({ asset, atomic }: Amount): string {
-  const decimals = decimalsOf[asset];
+  const decimals = assets[asset].decimals;
   const negative = atomic < 0n;
   const digits = (negative ? -atomic : atomic).toString().padStart(decimals + 1, '0');
   const whole = digits.slice(0, -decimals);

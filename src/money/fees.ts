@@ -1,5 +1,5 @@
 import { type Amount, amountOf } from './amount.ts';
-import { decimalsOf } from './asset.ts';
+import { assets } from './catalogue.ts';
 
 interface FeeRule {
   /** Hundredths of a percent. */
@@ -28,12 +28,12 @@ export function orderFee(amount: Amount): Amount {
 
 /** 1.49 % to a tenth of a cent; to the last unit of a coin, a thousandth of which may be worth a lot. */
 export function withdrawalFee(amount: Amount): Amount {
-  return feeBy(decimalsOf[amount.asset] > 6 ? coinWithdrawal : withdrawal, amount);
+  return feeBy(assets[amount.asset].decimals > 6 ? coinWithdrawal : withdrawal, amount);
 }
 
 /** The smallest amount of a currency whose withdrawal costs at least this fee. */
 export function leastWithdrawalFor(fee: Amount): Amount {
-  return leastFor(decimalsOf[fee.asset] > 6 ? coinWithdrawal : withdrawal, fee);
+  return leastFor(assets[fee.asset].decimals > 6 ? coinWithdrawal : withdrawal, fee);
 }
 
 /** The smallest amount of an asset whose swap costs at least this fee. */
@@ -67,7 +67,7 @@ function feeBy(rule: FeeRule, amount: Amount): Amount {
 }
 
 function scaleOf({ basisPoints, decimals }: FeeRule, { asset }: Pick<Amount, 'asset'>) {
-  const kept = decimals ?? decimalsOf[asset];
-  const place = 10n ** BigInt(decimalsOf[asset] - kept);
+  const kept = decimals ?? assets[asset].decimals;
+  const place = 10n ** BigInt(assets[asset].decimals - kept);
   return { basisPoints, place, divisor: 10_000n * place };
 }

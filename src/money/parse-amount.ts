@@ -1,5 +1,5 @@
 import { type Amount, amountOf, expandExponent } from './amount.ts';
-import { type Asset, decimalsOf } from './asset.ts';
+import { type Asset, assets } from './catalogue.ts';
 
 /**
  * The most whole tokens that one request may name. With the highest fee on top it stays below a billion, so amount, fee
@@ -25,7 +25,7 @@ export function amountFromText(asset: Asset, text: string): ParsedAmount {
   const digits = readDigits(text);
   if (digits === undefined) return refuse('not_an_amount', 'must be a decimal number such as 12.5');
   const { whole, fraction } = digits;
-  const decimals = decimalsOf[asset];
+  const decimals = assets[asset].decimals;
   if (fraction.length > decimals) {
     return refuse('too_many_decimals', `must have at most ${decimals} decimals, which is all that ${asset} has`);
   }

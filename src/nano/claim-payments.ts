@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { getAddress, type Hex } from 'viem';
 import type { SignedAuthorization } from '../chains/authorization.ts';
-import type { ChainId } from '../chains/chains.ts';
 import { type Database, isUnavailable } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import type { Amount } from '../money/amount.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import type { Holding } from './funds.ts';
 import { createGatherer } from './gather.ts';
 

@@ -1,9 +1,8 @@
 import type { Hex } from 'viem';
 import type { SignedAuthorization } from '../chains/authorization.ts';
-import type { ChainId } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 
 /** A payment that was claimed for one request, whatever has become of it since. */
 export interface Claim {

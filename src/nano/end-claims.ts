@@ -2,7 +2,7 @@ import type { Transaction } from '../db/database.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { amountOf } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset } from '../money/catalogue.ts';
 import { homeOfPayments } from './terms.ts';
 
 /** Whoever changes payments of a payer holds the payer first, and payers in one order, so that nobody waits in a circle. */

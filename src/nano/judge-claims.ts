@@ -5,7 +5,7 @@ import { type Network, tokenOf } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
 import { findCursor } from '../deposits/chain-cursor.ts';
 import { isOnChain } from '../deposits/reorganisation.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset } from '../money/catalogue.ts';
 import type { Claim } from './claim.ts';
 
 /** The last block that our books have seen. */

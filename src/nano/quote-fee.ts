@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { amountOrRefuse, figure, holding, isCurrency, toFigure } from '../http/amount-field.ts';
+import { amountOrRefuse, figure, holding, toFigure } from '../http/amount-field.ts';
 import { httpErrors } from '../http/errors.ts';
 import { type Amount, add, subtract } from '../money/amount.ts';
+import { isCurrency } from '../money/catalogue.ts';
 import { orderFee, swapFee, transferFee, withdrawalFee } from '../money/fees.ts';
 import { swapTokens } from '../swaps/tokens.ts';
 

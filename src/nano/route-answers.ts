@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { chains } from '../chains/chains.ts';
+import { chains } from '../money/catalogue.ts';
 import { terms1 } from '../x402/terms.ts';
 import type { Call } from './calls.ts';
 import { type Price, paymentRequired } from './terms.ts';

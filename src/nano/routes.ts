@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { chains } from '../chains/chains.ts';
 import { defineRoute, ok, type Route, type RouteRequest } from '../http/define-route.ts';
 import { validate } from '../http/validate.ts';
+import { chains } from '../money/catalogue.ts';
 import { shoppingErrors } from '../shopping/errors.ts';
 import { headerNames } from '../x402/header.ts';
 import { networkName } from '../x402/networks.ts';

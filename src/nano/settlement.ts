@@ -1,6 +1,5 @@
-import type { ChainId } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import { type Claim, claimsOfSettlement } from './claim.ts';
 
 /** Payments that are submitted together. */

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
-import { type ChainId, homeChain } from '../chains/chains.ts';
 import { type Amount, toDecimalText } from '../money/amount.ts';
+import { type ChainId, homeChain } from '../money/catalogue.ts';
 import { encodeHeader, headerNames } from '../x402/header.ts';
 import { networkName } from '../x402/networks.ts';
 import type { Terms1, Terms2 } from '../x402/terms.ts';

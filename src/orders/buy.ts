@@ -6,6 +6,7 @@ import { spendableBalances } from '../ledger/balances.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Amount } from '../money/amount.ts';
 import { toJsonNumber } from '../money/amount.ts';
+import { assets, type Currency } from '../money/catalogue.ts';
 import { orderFee } from '../money/fees.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
 import type { Secrets } from '../secrets.ts';
@@ -16,13 +17,12 @@ import type { Website } from '../shopping/website.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import type { BegunCheckout, CheckoutTotal, ShopCheckouts } from './checkout.ts';
 import type { OrderedProduct, WantedProduct } from './choose-product.ts';
-import { currencyPaidBy, toAmount, totalOf } from './currency.ts';
+import { toAmount, totalOf } from './currency.ts';
 import { orderErrors } from './errors.ts';
 import { productOrRefuse } from './find-product.ts';
 import { type Gate, gateOrRefuse } from './gate.ts';
 import { likenessOf, refuseRepetition } from './likeness.ts';
 import type { NewOrder } from './open-order.ts';
-import type { OrderAsset } from './order.ts';
 import { addressOrRefuse, type GivenAddress } from './read-address.ts';
 import { readBuyer } from './read-buyer.ts';
 
@@ -45,7 +45,7 @@ export interface Purchase {
   readonly quantity: number;
   /** The most that may be charged. */
   readonly most: Amount;
-  readonly asset: OrderAsset;
+  readonly asset: Currency;
   readonly shippingAddress: GivenAddress | undefined;
   readonly notDuplicateOf: string | undefined;
 }
@@ -106,7 +106,7 @@ interface Wanted {
   readonly product: OrderedProduct;
   readonly quantity: number;
   readonly address: ShippingAddress;
-  readonly asset: OrderAsset;
+  readonly asset: Currency;
 }
 
 /** What the shop asks for in all: its checkout says so, or where it has none, its price. */
@@ -121,7 +121,7 @@ async function offerOf({ db, checkouts }: BuyParts, gate: Gate, wanted: Wanted):
     quantity,
     buyer: await readBuyer(db, accountId, address),
     address,
-    currency: currencyPaidBy[asset],
+    currency: assets[asset].currency,
   });
   return readOffer(begun, listPrice);
 }
@@ -164,9 +164,9 @@ function readOffer(begun: BegunCheckout, listPrice: CheckoutTotal): Offer {
 
 function refuseUnlessAgreed(
   total: Offer['total'],
-  { asset, most }: { readonly asset: OrderAsset; readonly most: Amount },
+  { asset, most }: { readonly asset: Currency; readonly most: Amount },
 ): void {
-  const isPayable = total.currency === currencyPaidBy[asset];
+  const isPayable = total.currency === assets[asset].currency;
   const now = toAmount(asset, total);
   if (now.atomic > most.atomic) {
     throw orderErrors.price_changed(undefined, {

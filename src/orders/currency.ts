@@ -1,15 +1,11 @@
 import { type Amount, amountOf } from '../money/amount.ts';
-import { decimalsOf } from '../money/asset.ts';
+import { assets, type Currency } from '../money/catalogue.ts';
 import { minorUnitOf, type Price } from '../shopping/price.ts';
 import type { CheckoutTotal } from './checkout.ts';
-import type { OrderAsset } from './order.ts';
-
-/** A stablecoin pays what is priced in the money that it stands for, and nothing else. */
-export const currencyPaidBy = { USDC: 'USD', EURC: 'EUR' } as const satisfies Record<OrderAsset, string>;
 
 /** As many coins as the shop asks for of its currency. Dollars and euros have hundred parts, yen have none; the coins have a million. */
-export function toAmount(asset: OrderAsset, { minor, currency }: CheckoutTotal): Amount {
-  return amountOf(asset, minor * 10n ** BigInt(decimalsOf[asset] - minorUnitOf(currency)));
+export function toAmount(asset: Currency, { minor, currency }: CheckoutTotal): Amount {
+  return amountOf(asset, minor * 10n ** BigInt(assets[asset].decimals - minorUnitOf(currency)));
 }
 
 /** What so many at this price come to in the smallest unit of its currency. Nothing where the price is finer than that unit: it cannot be paid. */

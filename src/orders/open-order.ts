@@ -8,13 +8,14 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Outcome } from '../ledger/posting.ts';
 import { newPostingId } from '../ledger/posting-id.ts';
 import type { Amount } from '../money/amount.ts';
+import type { Currency } from '../money/catalogue.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import type { Secrets } from '../secrets.ts';
 import type { CheckoutTotal } from './checkout.ts';
 import type { OrderedProduct } from './choose-product.ts';
 import { issueCredential, newCredentialToken } from './credential.ts';
 import { requireSameMerchant } from './gate.ts';
-import type { OrderAsset, OrderChannel } from './order.ts';
+import type { OrderChannel } from './order.ts';
 import { held } from './postings.ts';
 import { orderSaga } from './saga.ts';
 
@@ -28,7 +29,7 @@ export interface NewOrder {
   readonly quantity: number;
   readonly address: ShippingAddress;
   readonly likeness: Buffer;
-  readonly asset: OrderAsset;
+  readonly asset: Currency;
   readonly amount: Amount;
   readonly fee: Amount;
   readonly total: CheckoutTotal;

@@ -1,12 +1,11 @@
 import type { ShippingAddress } from '../addresses/shipping-address.ts';
 import type { Queryable } from '../db/database.ts';
 import { type Amount, add, amountOf } from '../money/amount.ts';
+import type { Currency } from '../money/catalogue.ts';
 import type { Checkout } from './checkout.ts';
 import type { OrderedProduct } from './choose-product.ts';
 import { orderErrors } from './errors.ts';
 import type { OrderStatus, ShownStatus } from './saga.ts';
-
-export type OrderAsset = 'USDC' | 'EURC';
 
 /** How an order reaches its shop: a checkout of the shop's own, or a message to the address that the shop has given us. */
 export type OrderChannel =
@@ -29,7 +28,7 @@ export interface Order {
   };
   readonly quantity: number;
   readonly shippingAddress: ShippingAddress;
-  readonly asset: OrderAsset;
+  readonly asset: Currency;
   /** What the shop asks for in all. */
   readonly amount: Amount;
   /** Ours, on top of it. */
@@ -111,7 +110,7 @@ export interface OrderRow {
   readonly variant: OrderedProduct['variant'];
   readonly quantity: number;
   readonly shipping_address: ShippingAddress;
-  readonly asset: OrderAsset;
+  readonly asset: Currency;
   readonly amount: string;
   readonly fee: string;
   readonly transfer_id: string | null;

@@ -1,7 +1,7 @@
-import { homeChain } from '../chains/chains.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { type AccountId, dueAccount, userAccount } from '../ledger/account-id.ts';
 import { openClaimant } from '../ledger/claimants.ts';
+import { homeChain } from '../money/catalogue.ts';
 import type { Order } from './order.ts';
 
 /** Where a shop's money is: in its own account, or in the books under its domain until it has one. */

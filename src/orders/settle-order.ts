@@ -1,11 +1,12 @@
 import type { Transaction } from '../db/database.ts';
 import { postSurely } from '../ledger/post-surely.ts';
 import { amountOf } from '../money/amount.ts';
+import { assets } from '../money/catalogue.ts';
 import { orderFee } from '../money/fees.ts';
 import { recordOrderEvent } from './answer.ts';
 import type { CheckoutTotal, ShopAnswer } from './checkout.ts';
 import { voidCredential, voidUnredeemed } from './credential.ts';
-import { currencyPaidBy, toAmount } from './currency.ts';
+import { toAmount } from './currency.ts';
 import { findOrder, type Order } from './order.ts';
 import type { OrderParts } from './parts.ts';
 import { captured, released } from './postings.ts';
@@ -66,7 +67,7 @@ export async function captureOrder(
  * currency, it gets less.
  */
 function chargedFor({ amount, fee, asset }: Order, total: CheckoutTotal | undefined) {
-  if (total === undefined || total.currency !== currencyPaidBy[asset] || total.minor <= 0n) return { amount, fee };
+  if (total === undefined || total.currency !== assets[asset].currency || total.minor <= 0n) return { amount, fee };
   const asked = toAmount(asset, total);
   if (asked.atomic >= amount.atomic) return { amount, fee };
   return { amount: amountOf(asset, asked.atomic), fee: orderFee(asked) };

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { chains, homeChain } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import type { Problem } from '../http/problem.ts';
 import { untrusted } from '../http/untrusted.ts';
 import { toJsonNumber } from '../money/amount.ts';
+import { chains, homeChain } from '../money/catalogue.ts';
 import { networkName } from '../x402/networks.ts';
 import { receipt } from '../x402/receipt.ts';
 import type { SellerAnswer } from './ask-seller.ts';

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { homeChain } from '../chains/chains.ts';
 import type { SilentChains } from '../chains/silent-chains.ts';
 import { Ended, noCheckpoint } from '../checkpoint.ts';
 import { httpErrors } from '../http/errors.ts';
@@ -8,6 +7,7 @@ import { spendableBalances } from '../ledger/balances.ts';
 import { keyDigest } from '../ledger/encode-batch.ts';
 import { findKey, keepAnswer } from '../ledger/kept-answers.ts';
 import { type Amount, toJsonNumber } from '../money/amount.ts';
+import { homeChain } from '../money/catalogue.ts';
 import { OutgoingError } from '../outgoing/outgoing.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import { transferErrors } from '../transfers/errors.ts';

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { getAddress, type Hex, isAddress, isAddressEqual, zeroAddress } from 'viem';
-import { homeChain } from '../chains/chains.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
+import { homeChain } from '../money/catalogue.ts';
 import { type Parser, ParserError } from '../parser/parser.ts';
 import { readJson } from '../shopping/tasks.ts';
 import { decodeHeader, headerNames } from '../x402/header.ts';

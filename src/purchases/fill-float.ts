@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { waitedFor } from '../chain-steps/serve-liquidity.ts';
 import { takeSpare } from '../chain-steps/take-spare.ts';
-import { homeChain } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { defineJob, enqueue, handleJob, type JobHandler } from '../jobs/define-job.ts';
 import type { Schedule } from '../jobs/worker.ts';
 import type { Amount } from '../money/amount.ts';
+import { homeChain } from '../money/catalogue.ts';
 import { beginHouseMove } from '../treasury/house-move.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { freeOf, freeUntilCommit, readFloat, readRetiredFloat } from './float.ts';

@@ -1,7 +1,7 @@
 import { balanceOf, promisedSince } from '../chain-steps/serve-liquidity.ts';
-import { homeChain } from '../chains/chains.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
 import { lockUntilCommit } from '../db/locks.ts';
+import { homeChain } from '../money/catalogue.ts';
 import { type HouseWallet, houseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
 import { meansOf, type PurchaseParts } from './parts.ts';
 

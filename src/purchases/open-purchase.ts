@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Hex } from 'viem';
 import { planStep } from '../chain-steps/plan-step.ts';
-import { homeChain } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import { httpErrors } from '../http/errors.ts';
 import { lockKey } from '../http/idempotency.ts';
@@ -11,6 +10,7 @@ import { houseAccount, userAccount } from '../ledger/account-id.ts';
 import { keyDigest } from '../ledger/encode-batch.ts';
 import { claimKey, findKey } from '../ledger/kept-answers.ts';
 import { add } from '../money/amount.ts';
+import { homeChain } from '../money/catalogue.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
 import { applyBrakes } from '../withdrawals/apply-brakes.ts';

@@ -1,4 +1,3 @@
-import { homeChain } from '../chains/chains.ts';
 import type { Network, Networks, Token } from '../chains/network.ts';
 import { tokenOf } from '../chains/network.ts';
 import type { Checkpoint } from '../checkpoint.ts';
@@ -6,6 +5,7 @@ import type { Database } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import type { Amount } from '../money/amount.ts';
+import { homeChain } from '../money/catalogue.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
 import type { Parser } from '../parser/parser.ts';
 import type { Secrets } from '../secrets.ts';

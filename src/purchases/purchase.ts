@@ -1,7 +1,7 @@
 import { getAddress, type Hex } from 'viem';
 import type { Queryable } from '../db/database.ts';
 import { type Amount, add, amountOf } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset } from '../money/catalogue.ts';
 import type { X402Version } from '../x402/networks.ts';
 import type { Receipt } from '../x402/receipt.ts';
 import type { AcceptedTerms } from './choose-offer.ts';

@@ -1,9 +1,9 @@
-import { homeChain } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import { houseAccount, userAccount } from '../ledger/account-id.ts';
 import { houseBalance } from '../ledger/balances.ts';
 import type { Posting } from '../ledger/posting.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
+import { homeChain } from '../money/catalogue.ts';
 import { type Charge, chargesSince, decideAnew, keptFee } from './fee.ts';
 import type { Purchase } from './purchase.ts';
 

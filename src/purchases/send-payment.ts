@@ -1,8 +1,8 @@
 import type { Hex } from 'viem';
 import { noteShown } from '../chain-steps/show-signature.ts';
-import { homeChain } from '../chains/chains.ts';
 import { noCheckpoint } from '../checkpoint.ts';
 import { onlyRow } from '../db/database.ts';
+import { homeChain } from '../money/catalogue.ts';
 import { OutgoingError } from '../outgoing/outgoing.ts';
 import type { SagaStep } from '../sagas/run-saga.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';

@@ -1,10 +1,9 @@
 import { type Hex, isAddressEqual } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import type { Network, Token } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
 import { inParallel } from '../in-parallel.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import { transferIn } from './ask-chain.ts';
 
 /** Something that somebody said has come to a wallet of ours, and that nobody was credited with, or is any more. */

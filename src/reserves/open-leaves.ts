@@ -1,5 +1,5 @@
 import { amountOf, toDecimalText } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset } from '../money/catalogue.ts';
 import { createLeafSecrets } from './leaf-secrets.ts';
 import { createBranchReader, type Page } from './pages.ts';
 

@@ -1,11 +1,10 @@
 import { type Hex, isAddressEqual } from 'viem';
 import { readUsed } from '../chains/authorization.ts';
-import type { ChainId } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import type { Network, Token } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
 import { inParallel } from '../in-parallel.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import { transferIn, unwrappedIn } from './ask-chain.ts';
 
 /** A step whose end is not in the books, what it takes from its wallet, and the transactions that may have taken it. */

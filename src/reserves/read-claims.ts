@@ -1,6 +1,5 @@
-import type { ChainId } from '../chains/chains.ts';
 import type { Database, Queryable } from '../db/database.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import type { Claim } from './build-tree.ts';
 import { type LedgerCopy, withLedgerCopy } from './copy-balances.ts';
 

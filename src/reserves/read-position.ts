@@ -1,7 +1,6 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import { type Database, longStatements, type Queryable, type Transaction } from '../db/database.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import type { Cursor } from './ask-chain.ts';
 import { type DoubtedArrival, readDoubted } from './doubted-arrivals.ts';
 import { isUndone, type OpenStep, readOpenSteps } from './open-steps.ts';

@@ -1,7 +1,6 @@
-import { type ChainId, chainIds } from '../chains/chains.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
-import { type Asset, assets } from '../money/asset.ts';
+import { type Asset, assetIds, type ChainId, chainIds } from '../money/catalogue.ts';
 import { type OpenLeaf, openLeaves } from './open-leaves.ts';
 import { type Page, pagesOnBranch } from './pages.ts';
 import { decodePlaces } from './places.ts';
@@ -42,7 +41,7 @@ export async function readRoots(db: Queryable, { id, takenAt }: Snapshot): Promi
   const { rows } = await db.query<{ chain: ChainId; asset: Asset; root: Buffer; total: string }>(
     `SELECT chain, asset, root, total FROM reserve_trees
       WHERE snapshot_id = $1 AND chain = ANY ($2) AND asset = ANY ($3) ORDER BY chain, asset`,
-    [id, chainIds, assets],
+    [id, chainIds, assetIds],
   );
   return {
     snapshotId: id,
@@ -97,7 +96,7 @@ export function readProof(
       `SELECT t.id, t.chain, t.asset, t.depth, t.root, t.total, t.key, o.balance, o.places
          FROM reserve_trees t JOIN reserve_owners o ON o.tree_id = t.id AND o.account_id = $2
         WHERE t.snapshot_id = $1 AND t.chain = ANY ($3) AND t.asset = ANY ($4) ORDER BY t.chain, t.asset`,
-      [id, accountId, chain === undefined ? chainIds : [chain], asset === undefined ? assets : [asset]],
+      [id, accountId, chain === undefined ? chainIds : [chain], asset === undefined ? assetIds : [asset]],
     );
     const proofs: BalanceProof[] = [];
     for (const row of rows) proofs.push(await openBalance(tx, row, handle));

@@ -1,12 +1,11 @@
-import { chains } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
-import { type Asset, assets } from '../money/asset.ts';
+import { type Asset, assetIds, chains } from '../money/catalogue.ts';
 import type { Saga } from '../sagas/define-saga.ts';
 
 /** "12.5 USDC", from atomic units. How many decimals an asset has that only a newer release knows, nobody here can say. */
 export function amountText(asset: Asset, atomic: bigint | string): string {
-  if (!assets.includes(asset)) return `${atomic} units of ${asset}`;
+  if (!assetIds.includes(asset)) return `${atomic} units of ${asset}`;
   return `${toDecimalText(amountOf(asset, BigInt(atomic)))} ${asset}`;
 }
 

@@ -1,11 +1,10 @@
 import { type Hex, isAddressEqual } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import { type Network, tokenOf } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import { inParallel } from '../in-parallel.ts';
 import { toPostingId } from '../ledger/posting-id.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import { transferIn } from './ask-chain.ts';
 import { amountText } from './reconcile-books.ts';
 

@@ -1,9 +1,8 @@
 import { type Hex, isAddressEqual, TransactionNotFoundError } from 'viem';
-import { chains } from '../chains/chains.ts';
 import type { Network } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import { inParallel } from '../in-parallel.ts';
-import type { Asset } from '../money/asset.ts';
+import { type Asset, chains } from '../money/catalogue.ts';
 import { amountText } from './reconcile-books.ts';
 
 const transactionsAtOnce = 8;

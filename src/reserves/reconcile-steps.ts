@@ -1,12 +1,11 @@
 import { type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
 import { readUsed } from '../chains/authorization.ts';
-import type { ChainId } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import { hasUsed } from '../chains/find-use.ts';
 import { type Network, type Token, tokenOf } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import { inParallel } from '../in-parallel.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import { transferIn } from './ask-chain.ts';
 import { hashesOf, isUndone, takenIn } from './open-steps.ts';
 import { amountText } from './reconcile-books.ts';

@@ -1,8 +1,8 @@
 import type { Hex } from 'viem';
-import { chains } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import type { Network } from '../chains/network.ts';
 import type { Transaction } from '../db/database.ts';
+import { chains } from '../money/catalogue.ts';
 import type { Cursor } from './ask-chain.ts';
 import { hashesOf } from './open-steps.ts';
 import { amountText } from './reconcile-books.ts';

@@ -1,8 +1,7 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
 import type { Network } from '../chains/network.ts';
 import type { Transaction } from '../db/database.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import type { Cursor } from './ask-chain.ts';
 import { readShown } from './doubted-arrivals.ts';
 import { readTaken } from './open-steps.ts';

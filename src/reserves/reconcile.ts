@@ -1,7 +1,7 @@
-import type { ChainId } from '../chains/chains.ts';
 import { type Network, type Networks, reviewed } from '../chains/network.ts';
 import { type Database, longStatements } from '../db/database.ts';
 import { verifyLedger } from '../ledger/verify.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import type { Saga } from '../sagas/define-saga.ts';
 import { BlockIsGone, requireBlock } from './ask-chain.ts';
 import { atOneMoment, type Position, readPosition } from './read-position.ts';

@@ -1,9 +1,8 @@
-import type { ChainId } from '../chains/chains.ts';
 import { eachHost, type Network, type Networks, type Token } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
 import { depositTokens } from '../wallets/deposit-tokens.ts';
 import { BlockIsGone, requireBlock } from './ask-chain.ts';
 import { readShown } from './doubted-arrivals.ts';

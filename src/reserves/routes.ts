@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { chainIds } from '../chains/chains.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
-import { assets } from '../money/asset.ts';
+import { assetIds, chainIds } from '../money/catalogue.ts';
 import { reserveErrors } from './errors.ts';
 import type { Reserves } from './reserves.ts';
 
 const chain = z.enum(chainIds);
-const asset = z.enum(assets);
+const asset = z.enum(assetIds);
 const snapshotId = z.string().min(1).max(100).optional();
 const amount = z.string().meta({ description: 'Decimal text, exact to the last digit.' });
 const hex = z.string().regex(/^[0-9a-f]+$/);

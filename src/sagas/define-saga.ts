@@ -1,4 +1,4 @@
-import type { Asset } from '../money/asset.ts';
+import type { Asset } from '../money/catalogue.ts';
 
 /** One state of a saga. A state that nothing may follow is an end. */
 export interface SagaState {

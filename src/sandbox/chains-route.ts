@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { cctp } from '../chains/cctp.ts';
-import { chainIds, chains as facts, homeChain } from '../chains/chains.ts';
 import { uniswap } from '../chains/uniswap.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
+import { chainIds, chains as facts, homeChain } from '../money/catalogue.ts';
 import { attesters } from './cctp/accounts.ts';
 import type { LocalChains } from './chains/local-chains.ts';
 import { tokensOf } from './chains/tokens.ts';

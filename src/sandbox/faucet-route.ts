@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { withdrawalAddress } from '../accounts/fields.ts';
-import { chainIds } from '../chains/chains.ts';
 import { amountField, amountOrRefuse, figure } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
-import type { Asset } from '../money/asset.ts';
+import { type Asset, chainIds, chains, homeChain } from '../money/catalogue.ts';
 import type { Faucet } from './chains/faucet.ts';
-import { type FaucetAsset, faucetAssets, faucetCurrencies } from './chains/tokens.ts';
+import { type FaucetAsset, faucetAssets, faucetCurrencies, wrappedHomeCoin } from './chains/tokens.ts';
 import { mintOrRefuse } from './mint-or-refuse.ts';
 
 const address = withdrawalAddress.meta({
@@ -26,8 +25,7 @@ export function faucetRoute(faucet: Faucet): Route {
       path: '/sandbox/faucet',
       tag: 'Sandbox',
       summary: 'Play money for any address on a local chain',
-      description:
-        'The currency may also be the coin that the chain takes for gas: MATIC on Polygon, ETH on Ethereum. On Polygon ETH is the token WETH, and WMATIC is MATIC as a token.',
+      description: `The currency may also be the coin that the chain takes for gas: MATIC on Polygon, ETH on Ethereum. On Polygon ETH is the token WETH, and ${wrappedHomeCoin} is MATIC as a token.`,
       auth: 'none',
       body: z.strictObject({ address, chain, currency, amount }),
       examples: {
@@ -76,5 +74,5 @@ export function faucetRoute(faucet: Faucet): Route {
 
 /** Wrapped or not, it is counted alike. */
 function unitOf(currency: FaucetAsset): Asset {
-  return currency === 'WMATIC' ? 'MATIC' : currency;
+  return currency === wrappedHomeCoin ? chains[homeChain].native : currency;
 }

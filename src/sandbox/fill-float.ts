@@ -1,5 +1,4 @@
 import { type Hex, isAddressEqual, zeroAddress } from 'viem';
-import { homeChain } from '../chains/chains.ts';
 import { findReceipt } from '../chains/find-receipt.ts';
 import { createNetworks, tokenOf } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
@@ -10,6 +9,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { postSurely } from '../ledger/post-surely.ts';
 import type { Logger } from '../logger.ts';
 import { amountOf } from '../money/amount.ts';
+import { homeChain } from '../money/catalogue.ts';
 import { transferIn } from '../reserves/ask-chain.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import type { LocalChains } from './chains/local-chains.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { chains } from '../chains/chains.ts';
 import type { Database } from '../db/database.ts';
 import { defineJob, handleJob } from '../jobs/define-job.ts';
 import type { Schedule } from '../jobs/worker.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { amountOf } from '../money/amount.ts';
+import { chains } from '../money/catalogue.ts';
 import { gasFloat } from '../treasury/add-float.ts';
 import { type HouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
 import type { Faucet } from './chains/faucet.ts';

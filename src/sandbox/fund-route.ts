@@ -1,15 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hex } from 'viem';
 import { z } from 'zod';
-import { homeChain } from '../chains/chains.ts';
 import type { Database } from '../db/database.ts';
 import { amountField, amountOrRefuse, figure, holding, toFigure } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { claimKey } from '../ledger/kept-answers.ts';
-import type { Asset } from '../money/asset.ts';
+import { type Asset, chains as facts, homeChain } from '../money/catalogue.ts';
 import type { LocalChains } from './chains/local-chains.ts';
-import type { FaucetAsset } from './chains/tokens.ts';
+import { type FaucetAsset, wrappedHomeCoin } from './chains/tokens.ts';
 import { mintOrRefuse } from './mint-or-refuse.ts';
 
 export interface FundParts {
@@ -94,7 +93,7 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
 
 /** Nobody sees native coin arrive. */
 function asToken(asset: Asset): FaucetAsset {
-  return asset === 'MATIC' ? 'WMATIC' : asset;
+  return asset === facts[homeChain].native ? wrappedHomeCoin : asset;
 }
 
 async function depositAddress(db: Database, accountId: bigint): Promise<Hex> {

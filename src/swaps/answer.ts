@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { chains, homeChain } from '../chains/chains.ts';
 import { toDecimalText } from '../money/amount.ts';
+import { chains, homeChain } from '../money/catalogue.ts';
 import type { SwapTerms } from './quote-swap.ts';
 import { rateOf, slippageOf } from './rate.ts';
 import { publicStatus, publicStatuses } from './saga.ts';

@@ -1,5 +1,5 @@
-import { homeChain } from '../chains/chains.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
+import { homeChain } from '../money/catalogue.ts';
 import { leastSwapFor } from '../money/fees.ts';
 import type { GasCosts, GasWork } from '../treasury/gas-costs.ts';
 import { swapErrors } from './errors.ts';

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import type { Feature } from '../feature.ts';
+import { listed } from '../money/in-words.ts';
 import { defineSettings } from '../settings.ts';
 import { swapHandler } from './advance-swap.ts';
 import { swapEvents } from './events.ts';
 import { swapPicture } from './picture.ts';
 import { swapRoutes } from './routes.ts';
 import { swapSaga } from './saga.ts';
+import { swapTokens } from './tokens.ts';
 
 interface SwapSettings {
   /** How long a swap may take from being accepted. */
@@ -25,7 +27,7 @@ export const swaps: Feature<SwapSettings> = {
   chapters: [
     {
       name: 'Swaps',
-      description: 'USDC, ETH, MATIC and DAI for one another, through Uniswap on Polygon.',
+      description: `${listed(swapTokens)} for one another, through Uniswap on Polygon.`,
       states: swapPicture,
     },
   ],

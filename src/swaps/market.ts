@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import type { Asset } from '../money/asset.ts';
+import type { Asset } from '../money/catalogue.ts';
 
 /** How much of one asset is to be sold for another, in atomic units. */
 export interface Wanted {

@@ -1,11 +1,11 @@
 import { planStep } from '../chain-steps/plan-step.ts';
-import { homeChain } from '../chains/chains.ts';
 import type { Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import { houseAccount, userAccount } from '../ledger/account-id.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Outcome } from '../ledger/posting.ts';
 import { subtract } from '../money/amount.ts';
+import { homeChain } from '../money/catalogue.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import type { SwapTerms } from './quote-swap.ts';

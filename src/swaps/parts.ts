@@ -1,10 +1,9 @@
 import type { ChainStepParts } from '../chain-steps/parts.ts';
-import { homeChain } from '../chains/chains.ts';
 import { type Network, type Networks, tokenOf } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
-import type { Asset } from '../money/asset.ts';
+import { type Asset, homeChain } from '../money/catalogue.ts';
 import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
 import type { Market } from './market.ts';
 import type { Swap } from './swap.ts';

@@ -1,12 +1,12 @@
 import { type Amount, toDecimalText } from '../money/amount.ts';
-import { decimalsOf } from '../money/asset.ts';
+import { assets } from '../money/catalogue.ts';
 
 /** Decimal places that a rate is told with. */
 const places = 18n;
 
 /** How much of the one is paid for one of the other, as decimal text, rounded down. */
 export function rateOf(paid: Amount, sold: Amount): string {
-  const scale = 10n ** (places + BigInt(decimalsOf[sold.asset]) - BigInt(decimalsOf[paid.asset]));
+  const scale = 10n ** (places + BigInt(assets[sold.asset].decimals) - BigInt(assets[paid.asset].decimals));
   return asText((paid.atomic * scale) / sold.atomic);
 }
 

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import { unexplainedCalls } from '../chain-steps/unknown-calls.ts';
-import { homeChain } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
+import { homeChain } from '../money/catalogue.ts';
 import type { Trade } from './market.ts';
 import { findSwapper, type SwapParts } from './parts.ts';
 import type { Swap } from './swap.ts';

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { homeChain } from '../chains/chains.ts';
 import type { SilentChains } from '../chains/silent-chains.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
@@ -10,6 +9,7 @@ import { page, pageQuery, toPage } from '../http/paging.ts';
 import { spendableBalances } from '../ledger/balances.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { toDecimalText } from '../money/amount.ts';
+import { coins, currencies, type Holding, homeChain } from '../money/catalogue.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { requirePosted } from '../transfers/require-posted.ts';
 import type { GasCosts } from '../treasury/gas-costs.ts';
@@ -234,31 +234,22 @@ function balancesRoute(db: Queryable): Route {
         200: {
           description: 'On Polygon, as decimal text in shortest form',
           schema: z.object({
-            balances: z.object({
-              USDC: z.string(),
-              EURC: z.string(),
-              ETH: z.string(),
-              MATIC: z.string(),
-              DAI: z.string(),
-            }),
+            balances: z.object(perHolding(() => z.string())),
           }),
-          example: { balances: { USDC: '100.5', EURC: '0', ETH: '0.03314', MATIC: '0', DAI: '0' } },
+          example: { balances: { ...perHolding(() => '0'), USDC: '100.5', ETH: '0.03314' } },
         },
       },
     },
     async ({ caller }) => {
-      const { USDC, EURC, ETH, MATIC, DAI } = await spendableBalances(db, caller.accountId);
-      return ok({
-        balances: {
-          USDC: toDecimalText(USDC),
-          EURC: toDecimalText(EURC),
-          ETH: toDecimalText(ETH),
-          MATIC: toDecimalText(MATIC),
-          DAI: toDecimalText(DAI),
-        },
-      });
+      const balances = await spendableBalances(db, caller.accountId);
+      return ok({ balances: perHolding((asset) => toDecimalText(balances[asset])) });
     },
   );
+}
+
+/** The currencies, then the coins. */
+function perHolding<Value>(of: (asset: Holding) => Value): Record<Holding, Value> {
+  return Object.fromEntries([...currencies, ...coins].map((asset) => [asset, of(asset)])) as Record<Holding, Value>;
 }
 
 function findRoute(db: Queryable): Route {

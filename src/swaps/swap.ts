@@ -1,9 +1,8 @@
 import type { Hex } from 'viem';
 import { numberedStep } from '../chain-steps/ask-anew.ts';
-import { chains, homeChain } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import { type Amount, amountOf, subtract } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import { type Asset, chains, homeChain } from '../money/catalogue.ts';
 import type { SwapStatus } from './saga.ts';
 
 export interface Swap {

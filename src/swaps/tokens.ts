@@ -1,10 +1,12 @@
-import type { Asset } from '../money/asset.ts';
+import { type Coin, coins } from '../money/catalogue.ts';
+
+export type SwapToken = 'USDC' | Coin;
 
 /** What can be swapped for one another, by the names that people use: coins are held wrapped. */
-export const swapTokens = ['USDC', 'ETH', 'MATIC', 'DAI'] as const satisfies readonly Asset[];
+export const swapTokens: readonly SwapToken[] = ['USDC', ...coins];
 
-export type SwapToken = (typeof swapTokens)[number];
+const names: ReadonlySet<string> = new Set(swapTokens);
 
 export function isSwapToken(text: string): text is SwapToken {
-  return (swapTokens as readonly string[]).includes(text);
+  return names.has(text);
 }

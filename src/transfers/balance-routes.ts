@@ -7,6 +7,7 @@ import { page, pageQuery } from '../http/paging.ts';
 import { type Balance, balancesOf } from '../ledger/balances.ts';
 import { InvalidCursor } from '../ledger/history.ts';
 import { toDecimalText } from '../money/amount.ts';
+import { type Currency, homeChain, isCurrency } from '../money/catalogue.ts';
 import { listTransfers, transferRecord } from './list-transfers.ts';
 import { openMonth, statement, toCsv } from './statement.ts';
 
@@ -50,7 +51,7 @@ function balanceRoute(db: Queryable): Route {
     },
     async ({ caller }) => {
       const available = (await balancesOf(db, caller.accountId)).filter(({ kind }) => kind === 'available');
-      const spendable = (asset: 'USDC' | 'EURC') => available.find((one) => isSpendable(one) && one.asset === asset);
+      const spendable = (asset: Currency) => available.find((one) => isSpendable(one) && one.asset === asset);
       const textOf = (balance: Balance | undefined) => (balance === undefined ? '0' : toDecimalText(balance.balance));
       const other = available
         .filter((one) => !isSpendable(one) && one.balance.atomic !== 0n)
@@ -63,7 +64,7 @@ function balanceRoute(db: Queryable): Route {
 
 /** By transfers, orders and invoices. */
 function isSpendable({ chain, asset }: Balance): boolean {
-  return chain === 'MATIC' && (asset === 'USDC' || asset === 'EURC');
+  return chain === homeChain && isCurrency(asset);
 }
 
 function historyRoute(db: Queryable): Route {

@@ -5,6 +5,7 @@ import { findEarlier } from '../ledger/find-earlier.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Posted } from '../ledger/posting.ts';
 import { type Amount, subtract, toJsonNumber } from '../money/amount.ts';
+import type { Currency } from '../money/catalogue.ts';
 import { transferErrors } from './errors.ts';
 import { recipientOrRefuse } from './recipient.ts';
 import type { RecipientBook } from './recipient-book.ts';
@@ -48,6 +49,6 @@ export function describeTransfer({ id, amount, fee }: Posted) {
     amount: toJsonNumber(amount),
     fee: toJsonNumber(fee),
     recipientAmount: toJsonNumber(subtract(amount, fee)),
-    currency: amount.asset as 'USDC' | 'EURC',
+    currency: amount.asset as Currency,
   };
 }

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { namesOf } from '../accounts/find-account.ts';
 import type { Queryable } from '../db/database.ts';
-import { figure, type Holding, holding, toFigure } from '../http/amount-field.ts';
+import { figure, figureInWords, holding, toFigure } from '../http/amount-field.ts';
 import { untrusted } from '../http/untrusted.ts';
 import { userAccount } from '../ledger/account-id.ts';
 import { type HistoryEntry, listHistory } from '../ledger/history.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
+import type { Holding } from '../money/catalogue.ts';
 
 /** One line of an account's history, as its owner sees it. */
 export const transferRecord = z.object({
@@ -14,7 +15,7 @@ export const transferRecord = z.object({
   type: z.string().meta({ description: 'transfer, deposit, …' }),
   status: z.literal('complete'),
   amount: figure.meta({
-    description: 'Before the fee. A number in USDC and EURC, decimal text in ETH, MATIC and DAI.',
+    description: `Before the fee. ${figureInWords}`,
   }),
   fee: figure.meta({ description: 'Paid out of the amount, and written like it.' }),
   currency: holding,

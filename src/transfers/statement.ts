@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import type { Queryable } from '../db/database.ts';
-import { type Holding, holding } from '../http/amount-field.ts';
+import { holding } from '../http/amount-field.ts';
 import { untrusted } from '../http/untrusted.ts';
 import { userAccount } from '../ledger/account-id.ts';
 import type { HistoryEntry } from '../ledger/history.ts';
 import { openStatement } from '../ledger/statement.ts';
 import { toDecimalText } from '../money/amount.ts';
+import type { Holding } from '../money/catalogue.ts';
 import { toRecords } from './list-transfers.ts';
 
 const line = z.object({

@@ -1,12 +1,10 @@
-import type { ChainId } from '../chains/chains.ts';
-import { chains } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import { houseAccount } from '../ledger/account-id.ts';
 import { houseBalance } from '../ledger/balances.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import { type Asset, type ChainId, chains } from '../money/catalogue.ts';
 import { Refusal } from '../refusal.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { treasuryOverview } from './overview.ts';

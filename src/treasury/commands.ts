@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { getAddress, isAddress } from 'viem';
-import { type ChainId, chainIds } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import { Problem } from '../http/problem.ts';
@@ -8,7 +7,8 @@ import { houseBalance, houseBalances } from '../ledger/balances.ts';
 import { walkDues } from '../ledger/claimants.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
-import { type Asset, assets } from '../money/asset.ts';
+import { type Asset, assetIds, type ChainId, chainIds, chains, holdings, homeChain } from '../money/catalogue.ts';
+import { listed } from '../money/in-words.ts';
 import { amountFromText } from '../money/parse-amount.ts';
 import { Refusal } from '../refusal.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
@@ -52,8 +52,8 @@ export function addTreasuryCommands(program: Command, withTreasury: WithTreasury
     .command('withdraw-fees')
     .description('pay out earned fees; goes the way of every withdrawal')
     .requiredOption('--to <address>', 'where to')
-    .option('--currency <currency>', 'USDC, EURC, DAI, ETH or MATIC', 'USDC')
-    .option('--chain <chain>', chainIds.join(', '), 'MATIC')
+    .option('--currency <currency>', listed(holdings, 'or'), 'USDC')
+    .option('--chain <chain>', chainIds.join(', '), homeChain)
     .option('--amount <amount>', 'all of it when left out')
     .action((options: FeeOptions) => withTreasury((parts) => withdrawFees(parts, options, say)));
 
@@ -61,8 +61,12 @@ export function addTreasuryCommands(program: Command, withTreasury: WithTreasury
     .command('add-float')
     .description('take money that you sent to a house wallet into the books as your own')
     .requiredOption('--amount <amount>', 'how much')
-    .option('--currency <currency>', "USDC, EURC, DAI, ETH, or the chain's native coin for gas", 'USDC')
-    .option('--chain <chain>', chainIds.join(', '), 'MATIC')
+    .option(
+      '--currency <currency>',
+      `${holdings.filter((asset) => asset !== chains[homeChain].native).join(', ')}, or the chain's native coin for gas`,
+      'USDC',
+    )
+    .option('--chain <chain>', chainIds.join(', '), homeChain)
     .action((options: FloatOptions) =>
       withTreasury(async (parts) => {
         const chain = chainOrRefuse(options.chain);
@@ -213,8 +217,8 @@ function chainOrRefuse(chain: string): ChainId {
 }
 
 function assetOrRefuse(currency: string): Asset {
-  const found = assets.find((asset) => asset === currency.toUpperCase());
-  if (found === undefined) throw new Refusal(`The currency must be one of ${assets.join(', ')}, not "${currency}".`);
+  const found = assetIds.find((asset) => asset === currency.toUpperCase());
+  if (found === undefined) throw new Refusal(`The currency must be one of ${assetIds.join(', ')}, not "${currency}".`);
   return found;
 }
 

@@ -1,10 +1,10 @@
 import { decodeFunctionData, type Hex, isAddressEqual } from 'viem';
 import { tokenAbi } from '../chains/abi.ts';
-import { type ChainId, chains } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { describeTrouble } from '../jobs/trouble.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
+import { type ChainId, chains } from '../money/catalogue.ts';
 import { Refusal } from '../refusal.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { type HouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';

@@ -1,20 +1,27 @@
 import { z } from 'zod';
-import type { ChainId } from '../chains/chains.ts';
 import type { FeeCeiling } from '../chains/fee-ceiling.ts';
 import type { Feature } from '../feature.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
 import { addTreasuryCommands } from './commands.ts';
-import { composeCeilings, readGasPrices, unsafeCeilings } from './fee-ceilings.ts';
+import { composeCeilings, readGasPrices, unsafeCeilings, usualPrices } from './fee-ceilings.ts';
 import { gasMetrics } from './gas-metrics.ts';
 import { houseMoveHandler, houseMoveSaga } from './house-move.ts';
 import { beginMovesSoon, moveRetiredSchedule } from './move-retired.ts';
+import {
+  readUntraded,
+  type UntradedPrices,
+  untradedNames,
+  untradedReadme,
+  untradedVariables,
+} from './untraded-coins.ts';
 import { watchGasSchedule } from './watch-gas.ts';
 
 interface TreasurySettings {
   /** What no transaction of ours offers more than, on each chain. */
   readonly feeCeilings: ReadonlyMap<ChainId, FeeCeiling>;
-  /** What one AVAX counts as when gas on Avalanche is charged, in atomic units of USDC. */
-  readonly avaxInUsdc: bigint;
+  /** What the native coins count as that the market does not trade, when gas is charged. */
+  readonly untradedInUsdc: UntradedPrices;
 }
 
 export const treasury: Feature<TreasurySettings> = {
@@ -24,22 +31,22 @@ export const treasury: Feature<TreasurySettings> = {
       FEE_CEILING_GWEI: z.string().transform(readGasPrices).optional(),
       TIP_CEILING_GWEI: z.string().transform(readGasPrices).optional(),
       GAS_LIMIT_CEILING: wholeNumber(1_000_000, 30_000_000, 10_000_000),
-      AVAX_USD: wholeNumber(1, 10_000, 50),
+      ...untradedVariables,
     },
     readme: [
-      '| `FEE_CEILING_GWEI` | `MATIC=10000,ETH=500,ARB=50,BASE=50,AVAX=1000,OP=50` | the most that is offered for a unit of gas, whatever a node says; while a chain asks for more, nothing is sent there. Live refuses more than ten times the default |',
-      '| `TIP_CEILING_GWEI` | `MATIC=2000,ETH=50,ARB=5,BASE=10,AVAX=100,OP=10` | the most of it that goes to whoever mines the block; a higher wish is cut to it |',
+      `| \`FEE_CEILING_GWEI\` | \`${usualPrices('fee')}\` | the most that is offered for a unit of gas, whatever a node says; while a chain asks for more, nothing is sent there. Live refuses more than ten times the default |`,
+      `| \`TIP_CEILING_GWEI\` | \`${usualPrices('tip')}\` | the most of it that goes to whoever mines the block; a higher wish is cut to it |`,
       '| `GAS_LIMIT_CEILING` | `10000000` | the most gas that one transaction may be estimated at; 1 to 30 million |',
-      '| `AVAX_USD` | `50` | what one AVAX counts as when gas on Avalanche is charged, in whole USDC: the market that prices the other coins does not trade it |',
+      ...untradedReadme,
     ],
-    harmless: ['FEE_CEILING_GWEI', 'TIP_CEILING_GWEI', 'GAS_LIMIT_CEILING', 'AVAX_USD'],
+    harmless: ['FEE_CEILING_GWEI', 'TIP_CEILING_GWEI', 'GAS_LIMIT_CEILING', ...untradedNames],
     read: (env) => ({
       feeCeilings: composeCeilings({
         fees: env.FEE_CEILING_GWEI,
         tips: env.TIP_CEILING_GWEI,
         gasLimit: env.GAS_LIMIT_CEILING,
       }),
-      avaxInUsdc: BigInt(env.AVAX_USD) * 1_000_000n,
+      untradedInUsdc: readUntraded(env),
     }),
     refuseLive: (env) => unsafeCeilings({ fees: env.FEE_CEILING_GWEI, tips: env.TIP_CEILING_GWEI }),
   }),

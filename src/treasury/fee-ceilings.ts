@@ -1,7 +1,7 @@
 import { formatGwei, parseGwei } from 'viem';
 import type { z } from 'zod';
-import { type ChainId, chainIds } from '../chains/chains.ts';
 import { type FeeCeiling, usualCeiling } from '../chains/fee-ceiling.ts';
+import { type ChainFacts, type ChainId, chainIds, chains } from '../money/catalogue.ts';
 
 /** Prices of gas by chain, in wei. */
 export type GasPrices = ReadonlyMap<ChainId, bigint>;
@@ -11,6 +11,11 @@ const range = { from: '0.01', to: '100000' };
 
 /** Ten times what is well above every peak is no ceiling any more. */
 const unsafeTimes = 10n;
+
+/** What is offered on each chain unless the operator says otherwise, as the operator would write it. */
+export function usualPrices(part: keyof ChainFacts['gasCeiling']): string {
+  return chainIds.map((chain) => `${chain}=${chains[chain].gasCeiling[part]}`).join(',');
+}
 
 /** `ETH=500,MATIC=10000`, in gwei. */
 export function readGasPrices(text: string, context: z.RefinementCtx): GasPrices {

@@ -1,8 +1,8 @@
 import { ContractFunctionZeroDataError, parseGwei } from 'viem';
 import { expect, test } from 'vitest';
-import { type ChainId, chainIds } from '../chains/chains.ts';
 import { usualCeiling } from '../chains/fee-ceiling.ts';
 import type { Network, Networks } from '../chains/network.ts';
+import { type ChainId, chainIds } from '../money/catalogue.ts';
 import { MarketUnreachable } from '../swaps/market.ts';
 import { createGasCosts, freeGas } from './gas-costs.ts';
 
@@ -36,7 +36,7 @@ function open({ baseFee = parseGwei('10'), tip = 0n, oracle = noOracle, worth }:
     worth: worth ?? (async ({ atomic }: { atomic: bigint }) => (atomic * 2_000n) / 10n ** 12n),
   } as unknown as Parameters<typeof createGasCosts>[0]['market'];
   let now = 0;
-  const costs = createGasCosts({ networks, market, avaxInUsdc: 50_000_000n, clock: { now: () => now } });
+  const costs = createGasCosts({ networks, market, untradedInUsdc: { AVAX: 50_000_000n }, clock: { now: () => now } });
   return { costs, asked: () => asked, pass: (ms: number) => (now += ms) };
 }
 

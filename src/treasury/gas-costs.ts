@@ -1,13 +1,13 @@
 import { BaseError, ContractFunctionZeroDataError, type Hex, parseAbi } from 'viem';
-import { type ChainId, chains } from '../chains/chains.ts';
 import { smaller } from '../chains/fee-ceiling.ts';
 import type { Network, Networks } from '../chains/network.ts';
 import type { Clock } from '../clock.ts';
 import { httpErrors } from '../http/errors.ts';
 import { Problem } from '../http/problem.ts';
+import { type ChainFacts, type ChainId, chains, isCoin } from '../money/catalogue.ts';
 import type { Market } from '../swaps/market.ts';
 import { orUnavailable } from '../swaps/or-unavailable.ts';
-import { isSwapToken } from '../swaps/tokens.ts';
+import type { UntradedPrices } from './untraded-coins.ts';
 
 /** What some work takes on a chain. */
 export interface GasWork {
@@ -28,8 +28,7 @@ export const freeGas: GasCosts = { inUsdc: async () => 0n };
 export interface GasCostsParts {
   readonly networks: Networks;
   readonly market: Pick<Market, 'worth'>;
-  /** What one AVAX counts as, in atomic units of USDC: the market on Polygon does not trade it. */
-  readonly avaxInUsdc: bigint;
+  readonly untradedInUsdc: UntradedPrices;
   readonly clock: Clock;
 }
 
@@ -47,7 +46,7 @@ interface Prices {
 
 const wholeCoin = 10n ** 18n;
 
-export function createGasCosts({ networks, market, avaxInUsdc, clock }: GasCostsParts): GasCosts {
+export function createGasCosts({ networks, market, untradedInUsdc, clock }: GasCostsParts): GasCosts {
   const known = new Map<ChainId, { readonly until: number; readonly prices: Promise<Prices> }>();
 
   async function ask(network: Network): Promise<Prices> {
@@ -66,7 +65,7 @@ export function createGasCosts({ networks, market, avaxInUsdc, clock }: GasCosts
 
   async function priceOfCoin(chain: ChainId): Promise<bigint> {
     const { native } = chains[chain];
-    if (!isSwapToken(native)) return avaxInUsdc;
+    if (!isCoin(native)) return untradedInUsdc[native];
     const price = await orUnavailable(market.worth({ from: native, to: 'USDC', atomic: wholeCoin }));
     if (price === undefined) throw unavailable();
     return price;
@@ -122,14 +121,14 @@ const bytesAsked = 1_000n;
 
 async function priceOfByte({ id, client }: Network): Promise<bigint> {
   try {
-    switch (id) {
-      case 'BASE':
-      case 'OP': {
+    const { rollup }: ChainFacts = chains[id];
+    switch (rollup) {
+      case 'optimism': {
         const oracle = { address: optimismOracle, abi: optimismAbi } as const;
         const wei = await client.readContract({ ...oracle, functionName: 'getL1FeeUpperBound', args: [bytesAsked] });
         return wei / bytesAsked + 1n;
       }
-      case 'ARB': {
+      case 'arbitrum': {
         const oracle = { address: arbitrumOracle, abi: arbitrumAbi } as const;
         return (await client.readContract({ ...oracle, functionName: 'getPricesInWei' }))[1];
       }

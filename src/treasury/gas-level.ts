@@ -1,17 +1,9 @@
-import type { ChainId } from '../chains/chains.ts';
+import { parseEther } from 'viem';
+import { type ChainId, chains } from '../money/catalogue.ts';
 
-/** Below this a house wallet soon cannot pay for its transactions: some hundred of them at busy times. In native coin. */
-const alarmLevels: Readonly<Record<ChainId, bigint>> = {
-  MATIC: 5n * 10n ** 18n,
-  ETH: 10n ** 17n,
-  ARB: 10n ** 16n,
-  BASE: 10n ** 16n,
-  AVAX: 10n ** 18n,
-  OP: 10n ** 16n,
-};
-
+/** Below this a house wallet soon cannot pay for its transactions. In native coin, which has 18 decimals on every chain. */
 export function gasAlarmLevel(chain: ChainId): bigint {
-  return alarmLevels[chain];
+  return parseEther(chains[chain].gasAlarm);
 }
 
 export function isGasLow(chain: ChainId, atomic: bigint): boolean {

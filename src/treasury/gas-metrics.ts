@@ -1,8 +1,8 @@
-import { chains } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
 import { defineMetrics, type MetricSource } from '../metrics/metric.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
+import { chains } from '../money/catalogue.ts';
 import { listHouseWallets } from '../wallets/house-wallets.ts';
 import { gasAlarmLevel } from './gas-level.ts';
 

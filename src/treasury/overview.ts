@@ -1,8 +1,8 @@
 import { tokenAbi } from '../chains/abi.ts';
-import { chains } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
 import type { Queryable } from '../db/database.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
+import { chains } from '../money/catalogue.ts';
 import { type HouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
 import { isGasLow } from './gas-level.ts';
 

@@ -1,7 +1,8 @@
 import { type Database, onlyRow, type Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import { type HouseWallet, insertHouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
-import { type ChainId, type NewWallet, ProviderError, type WalletProvider } from '../wallets/provider.ts';
+import { type NewWallet, ProviderError, type WalletProvider } from '../wallets/provider.ts';
 import type { SeedRotation } from '../wallets/seed-rotation.ts';
 import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
 

@@ -1,6 +1,7 @@
 import type { Transaction } from '../db/database.ts';
 import { newId } from '../ids.ts';
-import type { ChainId, NewWallet } from './provider.ts';
+import type { ChainId } from '../money/catalogue.ts';
+import type { NewWallet } from './provider.ts';
 
 /** Gives an account its wallet on a chain, in the commit that creates the account. */
 export async function assignWallet(

@@ -1,8 +1,8 @@
 import { getAddress, type Hex } from 'viem';
-import { type ChainId, homeChain } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { newId } from '../ids.ts';
+import { type ChainId, homeChain } from '../money/catalogue.ts';
 import { Refusal } from '../refusal.ts';
 import type { HeldWallet, NewWallet, WalletProvider } from './provider.ts';
 

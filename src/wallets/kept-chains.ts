@@ -1,6 +1,6 @@
-import { type ChainId, homeChain } from '../chains/chains.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import { type Lock, lockUntilCommit, shareUntilCommit } from '../db/locks.ts';
+import { type ChainId, homeChain } from '../money/catalogue.ts';
 
 /**
  * Which of these accounts keep on this chain what arrives there: all on the home chain, elsewhere those that have a

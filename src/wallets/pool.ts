@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { getAddress, type Hex } from 'viem';
 import { z } from 'zod';
-import { type ChainId, homeChain } from '../chains/chains.ts';
 import { type Database, onlyRow, type Queryable } from '../db/database.ts';
 import { lockUntilCommit } from '../db/locks.ts';
 import { defineJob, enqueue, handleJob } from '../jobs/define-job.ts';
 import type { Schedule } from '../jobs/worker.ts';
 import type { Logger } from '../logger.ts';
+import { type ChainId, homeChain } from '../money/catalogue.ts';
 import { type NewWallet, ProviderError, type WalletProvider } from './provider.ts';
 
 /** A provider that makes many wallets in one call, and the same ones again for the same key. */

@@ -1,7 +1,5 @@
 import type { Hex, TypedDataDefinition } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
-
-export type { ChainId } from '../chains/chains.ts';
+import type { ChainId } from '../money/catalogue.ts';
 
 export interface NewWallet {
   /** How the provider knows the wallet. */

@@ -1,5 +1,5 @@
-import { type ChainId, chains } from '../chains/chains.ts';
 import type { SilentChains } from '../chains/silent-chains.ts';
+import { type ChainId, chains } from '../money/catalogue.ts';
 import { silentErrors } from './errors.ts';
 
 const tryAgain = { headers: { 'Retry-After': '30' } };

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
+import type { ChainId } from '../money/catalogue.ts';
 import type { HeldWallet } from './provider.ts';
 
 /** A transaction of a wallet of ours that the chain knows and this database does not. */

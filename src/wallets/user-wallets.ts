@@ -1,7 +1,7 @@
 import { getAddress, type Hex } from 'viem';
-import { type ChainId, chainIds, homeChain } from '../chains/chains.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { newId } from '../ids.ts';
+import { type ChainId, chainIds, homeChain } from '../money/catalogue.ts';
 import type { HeldWallet, NewWallet, WalletProvider } from './provider.ts';
 
 /** A wallet that belongs to somebody's account. */

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { type ChainId, chainIds, chains, homeChain } from '../chains/chains.ts';
 import type { Network, Networks } from '../chains/network.ts';
 import { countToday } from '../daily-caps/count-today.ts';
 import { dailyCapErrors } from '../daily-caps/errors.ts';
@@ -7,6 +6,8 @@ import type { Database } from '../db/database.ts';
 import { holding } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import type { Once } from '../http/idempotency.ts';
+import { assets, type ChainId, chainIds, chains, coins, holdings, homeChain } from '../money/catalogue.ts';
+import { listed } from '../money/in-words.ts';
 import { depositTokens } from './deposit-tokens.ts';
 import { walletErrors } from './errors.ts';
 import { keepersOn } from './kept-chains.ts';
@@ -22,6 +23,13 @@ export interface WalletParts {
 }
 
 const chain = z.enum(chainIds, { error: `must be one of ${chainIds.join(', ')}` });
+
+/** "ETH is taken as WETH and MATIC as WMATIC": coins whose tokens have another name. */
+const takenAs = listed(
+  coins
+    .filter((coin) => assets[coin].token.symbol !== coin)
+    .map((coin, index) => `${coin}${index === 0 ? ' is taken' : ''} as ${assets[coin].token.symbol}`),
+);
 
 /** Where an account is paid into. */
 export function walletRoutes(parts: WalletParts): Route[] {
@@ -70,8 +78,7 @@ function depositAddressRoute(parts: WalletParts): Route {
       path: '/circle/deposit-address',
       tag: 'Wallets',
       summary: 'Where to send you tokens',
-      description:
-        'What arrives is credited by itself, once the chain has confirmed it: on Polygon to the balance that you spend from. On another chain where you have a cross-chain wallet (made by `POST /cross-chain/wallet` or by a cross-chain transfer) it stays in your balance there; everywhere else USDC is carried to Polygon by itself, once it is worth the gas. EURC always stays where it arrives. Asking for an address makes no cross-chain wallet. On Polygon ETH is taken as WETH and MATIC as WMATIC: native coin is not credited. Send only the currencies that are named; other tokens are not credited.',
+      description: `What arrives is credited by itself, once the chain has confirmed it: on Polygon to the balance that you spend from. On another chain where you have a cross-chain wallet (made by \`POST /cross-chain/wallet\` or by a cross-chain transfer) it stays in your balance there; everywhere else USDC is carried to Polygon by itself, once it is worth the gas. EURC always stays where it arrives. Asking for an address makes no cross-chain wallet. On Polygon ${takenAs}: native coin is not credited. Send only the currencies that are named; other tokens are not credited.`,
       auth: 'key',
       scope: 'read',
       query: z.strictObject({ chain: chain.default(homeChain) }),
@@ -91,7 +98,7 @@ function depositAddressRoute(parts: WalletParts): Route {
           example: {
             chain: 'MATIC',
             address: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
-            currencies: ['USDC', 'EURC', 'DAI', 'ETH', 'MATIC'],
+            currencies: [...holdings],
             arrivals: 'stay',
             note: note('MATIC', { stays: true }),
           },
@@ -117,7 +124,7 @@ function depositAddressRoute(parts: WalletParts): Route {
 function note(id: ChainId, { stays }: { readonly stays: boolean }): string {
   const { name } = chains[id];
   if (id === homeChain)
-    return `Send on ${name} only. What arrives can be spent at once. ETH is taken as WETH and MATIC as WMATIC; native coin is not credited.`;
+    return `Send on ${name} only. What arrives can be spent at once. ${takenAs}; native coin is not credited.`;
   if (stays) return `Send on ${name} only. What arrives stays in your balance on ${name}.`;
   return `Send on ${name} only. USDC that arrives is carried to ${chains[homeChain].name} by itself, once it is worth the gas, and can be spent there; until then it waits. To keep it on ${name}, make a wallet there first: POST /cross-chain/wallet.`;
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { chains } from '../chains/chains.ts';
+import { cardCurrency } from '../funding/on-ramp.ts';
+import { chains } from '../money/catalogue.ts';
 import type { CardSession } from '../sandbox/on-ramp/card-session.ts';
 import { type CardOutcome, cardOutcomes, type SandboxOnRamp } from '../sandbox/on-ramp/sandbox-on-ramp.ts';
 import { formPolicy } from './content-policy.ts';
@@ -56,7 +57,7 @@ function send(reply: FastifyReply, page: Html): FastifyReply {
 }
 
 function cardPage({ amount, chain, address }: CardSession, action: string, context: PageContext): Html {
-  const price = `${amountText(amount)} ${amount.asset === 'EURC' ? 'EUR' : 'USD'}`;
+  const price = `${amountText(amount)} ${cardCurrency(amount)}`;
   return frame(
     'Test card company',
     html`

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type ChainId, chainIds } from '../chains/chains.ts';
-import { figure, type Holding, holding, toFigure } from '../http/amount-field.ts';
+import { figure, figureInWords, holding, toFigure } from '../http/amount-field.ts';
+import { type ChainId, chainIds, type Holding } from '../money/catalogue.ts';
 import { shownStatuses, toShownStatus } from './saga.ts';
 import type { Withdrawal } from './withdrawal.ts';
 
@@ -14,7 +14,7 @@ export const withdrawalRecord = z.object({
   chain: chainField,
   address: z.string(),
   gross: figure.meta({
-    description: 'What left your balance. A number in USDC and EURC, decimal text in ETH, MATIC and DAI.',
+    description: `What left your balance. ${figureInWords}`,
   }),
   fee: figure,
   net: figure.meta({ description: 'What arrives: gross less fee.' }),

@@ -38,7 +38,7 @@ function costsIn({ baseFee = parseGwei('10'), tip = 0n, silence, worth = at3000 
   } as unknown as Network['client'];
   const network = { id: 'ETH', client, feeCeiling: usualCeiling('ETH') } as Network;
   const networks = new Map([['ETH', network]]) as Networks;
-  return createGasCosts({ networks, market: { worth }, avaxInUsdc: 0n, clock: { now: () => 0 } });
+  return createGasCosts({ networks, market: { worth }, untradedInUsdc: { AVAX: 0n }, clock: { now: () => 0 } });
 }
 
 function ask(world: World, atomic: bigint, asset: 'USDC' | 'EURC' = 'USDC') {

@@ -1,6 +1,6 @@
-import type { ChainId } from '../chains/chains.ts';
-import { isCurrency, toFigure } from '../http/amount-field.ts';
+import { toFigure } from '../http/amount-field.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
+import { type ChainId, isCurrency } from '../money/catalogue.ts';
 import { leastWithdrawalFor } from '../money/fees.ts';
 import type { GasCosts, GasWork } from '../treasury/gas-costs.ts';
 import { withdrawalErrors } from './errors.ts';

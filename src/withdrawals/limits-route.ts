@@ -2,6 +2,8 @@ import { z } from 'zod';
 import type { Queryable } from '../db/database.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { amountOf, toJsonNumber } from '../money/amount.ts';
+import { coins, currencies } from '../money/catalogue.ts';
+import { listed } from '../money/in-words.ts';
 import type { Brakes } from './brakes.ts';
 import { findRoom, readDailyUse } from './daily-limit.ts';
 
@@ -26,8 +28,7 @@ export function limitsRoute({ db, brakes }: LimitParts): Route {
       path: '/account/withdrawal-limits',
       tag: 'Withdrawals',
       summary: 'How much you may still send outside',
-      description:
-        'Withdrawals and payments to sellers (`/nano/pay`) of the last 24 hours count together. USDC and EURC count as what they say; ETH, MATIC and DAI as what the market paid for them when they were withdrawn.',
+      description: `Withdrawals and payments to sellers (\`/nano/pay\`) of the last 24 hours count together. ${listed(currencies)} count as what they say; ${listed(coins)} as what the market paid for them when they were withdrawn.`,
       auth: 'key',
       scope: 'read',
       returns: {

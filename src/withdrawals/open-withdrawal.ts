@@ -1,6 +1,5 @@
-import { getAddress, type Hex } from 'viem';
+import { getAddress, type Hex, isAddressEqual } from 'viem';
 import { multicallAddress } from '../chains/abi.ts';
-import { type ChainFacts, type ChainId, chains } from '../chains/chains.ts';
 import { type Network, type Networks, tokenOf } from '../chains/network.ts';
 import { uniswap, uniswapMulticall } from '../chains/uniswap.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
@@ -9,6 +8,7 @@ import { houseAccount } from '../ledger/account-id.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Outcome } from '../ledger/posting.ts';
 import { type Amount, subtract } from '../money/amount.ts';
+import { type ChainId, chainIds, chains } from '../money/catalogue.ts';
 import { wakeSaga } from '../sagas/wake-saga.ts';
 import { withdrawalErrors } from './errors.ts';
 import { withdrawalSaga } from './saga.ts';
@@ -50,18 +50,23 @@ export async function refuseImpossible(
 /** Where people burn what nobody should ever have. */
 const deadAddress = '0x000000000000000000000000000000000000dEaD';
 
-function tokensOf({ tokens }: ChainFacts): Hex[] {
-  return Object.values(tokens);
-}
+/** Contracts that keep what is sent to them: tokens of every chain, because people mistake one chain for another. */
+const keepers: ReadonlySet<Hex> = new Set(
+  [
+    deadAddress,
+    multicallAddress,
+    uniswapMulticall,
+    ...Object.values(uniswap),
+    ...chainIds.flatMap((id) => Object.values<Hex>(chains[id].tokens)),
+  ].map((address) => getAddress(address)),
+);
 
 /** Another user's deposit address is not ours in this sense: what arrives there is a deposit for them. */
 async function isOurs(db: Queryable, network: Network, address: Hex): Promise<boolean> {
   // The lowest addresses are part of the chain itself, and nobody has a key to them.
   if (BigInt(address) <= 0xffffn) return true;
-  const tokens = [...network.tokens.map((token) => token.address), ...Object.values(chains).flatMap(tokensOf)];
-  const contracts: readonly Hex[] = [multicallAddress, uniswapMulticall, ...Object.values(uniswap)];
-  const never: readonly Hex[] = [deadAddress, ...contracts, ...tokens];
-  if (never.some((one) => getAddress(one) === getAddress(address))) return true;
+  if (keepers.has(getAddress(address))) return true;
+  if (network.tokens.some((token) => isAddressEqual(token.address, address))) return true;
   const { rows } = await db.query('SELECT FROM house_wallets WHERE lower(address) = lower($1) LIMIT 1', [address]);
   return rows.length > 0;
 }

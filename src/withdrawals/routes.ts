@@ -1,18 +1,19 @@
 import { z } from 'zod';
 import { withdrawalAddress } from '../accounts/fields.ts';
-import { type ChainId, chains } from '../chains/chains.ts';
 import type { Networks } from '../chains/network.ts';
 import type { SilentChains } from '../chains/silent-chains.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
-import { amountField, amountOrRefuse, figure, holding, isCurrency, toFigure } from '../http/amount-field.ts';
+import { amountField, amountOrRefuse, figure, holding, toFigure } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { findRefusal } from '../http/find-refusal.ts';
 import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
+import { assets, type ChainId, chains, coins, currencies, homeChain, isCurrency } from '../money/catalogue.ts';
 import { withdrawalFee } from '../money/fees.ts';
+import { listed } from '../money/in-words.ts';
 import type { Secrets } from '../secrets.ts';
 import type { Market } from '../swaps/market.ts';
 import { transferErrors } from '../transfers/errors.ts';
@@ -66,20 +67,18 @@ function withdrawRoute(parts: WithdrawalParts): Route {
       path: '/circle/withdraw',
       tag: 'Withdrawals',
       summary: 'Send money to an address outside',
-      description:
-        'The fee of 1.49 %, with 3 decimals in USDC and EURC and with all 18 in ETH, MATIC and DAI, is taken from the amount. ETH, MATIC and DAI leave on Polygon only: ETH arrives as WETH, MATIC as native coin. The money leaves your balance at once and is then sent; follow it at `/circle/withdrawals/{txId}`. If it cannot be paid out, the whole amount comes back, and until it is sent you can cancel it. The fee must cover the gas. Within 24 hours an account can send so much (`/account/withdrawal-limits`), and if its allow-list is on, only to addresses on it (`/account/withdrawal-addresses`). Send an Idempotency-Key: after a lost connection the same request never pays twice.',
+      description: `The fee of 1.49 %, with 3 decimals in ${listed(currencies)} and with all 18 in ${listed(coins)}, is taken from the amount. ${listed(coins)} leave on ${chains[homeChain].name} only: ${coinsArrive}. The money leaves your balance at once and is then sent; follow it at \`/circle/withdrawals/{txId}\`. If it cannot be paid out, the whole amount comes back, and until it is sent you can cancel it. The fee must cover the gas. Within 24 hours an account can send so much (\`/account/withdrawal-limits\`), and if its allow-list is on, only to addresses on it (\`/account/withdrawal-addresses\`). Send an Idempotency-Key: after a lost connection the same request never pays twice.`,
       auth: 'key',
       scope: 'withdraw',
       body: z.strictObject({
         amount: amountField.meta({
-          description:
-            'A number or decimal text. In USDC and EURC from 1 to 10000, with at most 6 decimals. In ETH, MATIC and DAI with at most 18 decimals, and worth from 1 to 10000 USDC at what the market pays now; text keeps all of its digits, a number does not.',
+          description: `A number or decimal text. In ${listed(currencies)} from 1 to 10000, with at most 6 decimals. In ${listed(coins)} with at most 18 decimals, and worth from 1 to 10000 USDC at what the market pays now; text keeps all of its digits, a number does not.`,
         }),
         currency: holding.default('USDC'),
         address: withdrawalAddress.optional().meta({
           description: 'Left out: your saved withdrawalAddress. In mixed case its EIP-55 checksum must be right.',
         }),
-        chain: chainField.default('MATIC').meta({ description: 'Paid from your balance on that chain.' }),
+        chain: chainField.default(homeChain).meta({ description: 'Paid from your balance on that chain.' }),
       }),
       examples: { body: { amount: 50, currency: 'USDC', address: exampleWithdrawal.address } },
       idempotent: true,
@@ -101,12 +100,12 @@ function withdrawRoute(parts: WithdrawalParts): Route {
             txId: exampleWithdrawal.txId,
             status: 'queued',
             address: exampleWithdrawal.address,
-            chain: 'MATIC',
+            chain: homeChain,
             gross: 50,
             fee: 0.745,
             net: 49.255,
             currency: 'USDC',
-            note: note(amountOf('USDC', 49_255_000n), 'MATIC', exampleWithdrawal.address),
+            note: note(amountOf('USDC', 49_255_000n), homeChain, exampleWithdrawal.address),
           },
         },
       },
@@ -187,10 +186,16 @@ function note(net: Amount, chainId: ChainId, address: string): string {
 }
 
 /** Coins are held wrapped, and not all of them leave unwrapped. */
-function arrivesAs({ asset }: Amount, chainId: ChainId): string {
+function arrivesAs({ asset }: Pick<Amount, 'asset'>, chainId: ChainId): string {
   if (asset === chains[chainId].native) return ' as native coin';
-  return asset === 'ETH' ? ' as WETH' : '';
+  return assets[asset].token.symbol === asset ? '' : ` as ${assets[asset].token.symbol}`;
 }
+
+/** "ETH arrives as WETH, MATIC as native coin", of all that arrive under another name. */
+const coinsArrive = coins
+  .filter((coin) => arrivesAs({ asset: coin }, homeChain) !== '')
+  .map((coin, index) => `${coin}${index === 0 ? ' arrives' : ''}${arrivesAs({ asset: coin }, homeChain)}`)
+  .join(', ');
 
 function listRoute(db: Queryable): Route {
   return defineRoute(

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../chains/chains.ts';
+import type { ChainId } from '../money/catalogue.ts';
 
 type Verdict = { readonly clear: true } | { readonly clear: false; readonly reason: string };
 

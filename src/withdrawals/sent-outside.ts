@@ -1,10 +1,11 @@
+import { currencies } from '../money/catalogue.ts';
 import { mostValue } from './value-limits.ts';
 
 /**
  * SQL: what a withdrawal is worth. A row of a release that kept no value counts as what it says in a currency, and as the most
  * that may be withdrawn in a coin.
  */
-const valueSql = `coalesce(value, CASE WHEN asset IN ('USDC', 'EURC') THEN gross ELSE ${mostValue} END)`;
+const valueSql = `coalesce(value, CASE WHEN asset IN (${currencies.map((one) => `'${one}'`).join(', ')}) THEN gross ELSE ${mostValue} END)`;
 
 /**
  * SQL: everything that the account $1 has sent to addresses outside within a day, with its value and its time. What came back does

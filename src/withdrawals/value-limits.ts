@@ -1,6 +1,6 @@
-import { isCoin } from '../chains/coins.ts';
 import { httpErrors } from '../http/errors.ts';
 import type { Amount } from '../money/amount.ts';
+import { isCoin, isCurrency } from '../money/catalogue.ts';
 import type { Market } from '../swaps/market.ts';
 import { orUnavailable } from '../swaps/or-unavailable.ts';
 
@@ -10,7 +10,7 @@ export const mostValue = 10_000_000_000n;
 
 /** What a currency is worth, in atomic units of USDC: as much as it says, be it euros. Of a coin only the market knows. */
 export function faceValue({ asset, atomic }: Amount): bigint | undefined {
-  return asset === 'USDC' || asset === 'EURC' ? atomic : undefined;
+  return isCurrency(asset) ? atomic : undefined;
 }
 
 /** Of a currency that is worth what it says. */

@@ -1,10 +1,9 @@
 import { getAddress, type Hex } from 'viem';
 import { type ChainStep, findStep } from '../chain-steps/chain-step.ts';
-import { type ChainId, chains } from '../chains/chains.ts';
 import type { Queryable } from '../db/database.ts';
 import { type AccountId, houseAccount, userAccount } from '../ledger/account-id.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
-import type { Asset } from '../money/asset.ts';
+import { type Asset, type ChainId, chains } from '../money/catalogue.ts';
 import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
 import type { WithdrawalStatus } from './saga.ts';
 

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { encodeFunctionData, getAddress, type Hex, isAddress, keccak256, parseSignature } from 'viem';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { multicallAbi, multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
-import type { ChainId } from '../../src/chains/chains.ts';
+import type { ChainId } from '../../src/money/catalogue.ts';
 import { type HeldWallet, ProviderError, type WalletProvider } from '../../src/wallets/provider.ts';
 import { type TestChains, useChains } from '../support/chains.ts';
 import { type TestDatabase, useDatabase } from '../support/database.ts';

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { type Hex, parseEther, type TypedDataDefinition, toHex } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { tokenAbi } from '../../src/chains/abi.ts';
-import { type ChainId, chains as facts } from '../../src/chains/chains.ts';
 import { tokenOf } from '../../src/chains/network.ts';
+import { type ChainId, chains as facts } from '../../src/money/catalogue.ts';
 import type { HeldWallet, TokenSend, TransactionReport, WalletProvider } from '../../src/wallets/provider.ts';
 import type { TestChains } from '../support/chains.ts';
 

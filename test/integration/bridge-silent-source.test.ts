@@ -1,10 +1,11 @@
 // @module-tag thorough
+
 import { afterAll, expect, test } from 'vitest';
 import { slots } from '../../src/app/working.ts';
 import { turnsPerSource } from '../../src/bridge/await-attestation.ts';
-import { chains as facts } from '../../src/chains/chains.ts';
 import type { Network } from '../../src/chains/network.ts';
 import { startWorker, type Worker } from '../../src/jobs/worker.ts';
+import { chains as facts } from '../../src/money/catalogue.ts';
 import { wakeSaga } from '../../src/sagas/wake-saga.ts';
 import { useBridgeWorld, type Way } from '../support/bridges.ts';
 import type { User } from '../support/deposits.ts';

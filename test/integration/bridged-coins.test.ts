@@ -11,14 +11,14 @@ import {
 } from 'viem';
 import { describe, expect, test } from 'vitest';
 import { tokenAbi } from '../../src/chains/abi.ts';
-import { coinTokens } from '../../src/chains/coins.ts';
+import { chains as facts } from '../../src/money/catalogue.ts';
 import compiled from '../../src/sandbox/coins/compiled-contracts.json' with { type: 'json' };
 import { type Outsider, useChains } from '../support/chains.ts';
 import { useDatabase } from '../support/database.ts';
 
 const chains = useChains(useDatabase());
 const abi = compiled.UChildDAI.abi as Abi;
-const tokens = { DAI: coinTokens.DAI, ETH: coinTokens.ETH } as const;
+const tokens = { DAI: facts.MATIC.tokens.DAI, ETH: facts.MATIC.tokens.ETH } as const;
 type Coin = keyof typeof tokens;
 const coins = Object.keys(tokens) as Coin[];
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { ChainId } from '../../src/chains/chains.ts';
+import type { ChainId } from '../../src/money/catalogue.ts';
 import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
 import { verifyProof } from '../support/proofs.ts';
 import { startReceiver } from '../support/receiver.ts';

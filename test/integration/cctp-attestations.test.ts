@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { multicallAbi, multicallAddress } from '../../src/chains/abi.ts';
 import { cctp, messageLayout } from '../../src/chains/cctp.ts';
-import { type ChainId, chains as facts } from '../../src/chains/chains.ts';
+import { type ChainId, chains as facts } from '../../src/money/catalogue.ts';
 import { attesters } from '../../src/sandbox/cctp/accounts.ts';
 import { createAttestationService } from '../../src/sandbox/cctp/attestation-service.ts';
 import type { LocalChain } from '../../src/sandbox/chains/local-chain.ts';

@@ -2,7 +2,7 @@ import { concat, type Hex, keccak256, pad, parseEventLogs, size, slice, toHex, z
 import { privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, test } from 'vitest';
 import { burnLayout, cctp, messageLayout } from '../../src/chains/cctp.ts';
-import { type ChainId, chainIds, chains as facts } from '../../src/chains/chains.ts';
+import { type ChainId, chainIds, chains as facts } from '../../src/money/catalogue.ts';
 import { attesters, feeRecipient } from '../../src/sandbox/cctp/accounts.ts';
 import { attest } from '../../src/sandbox/cctp/attest.ts';
 import { withBytes } from '../../src/sandbox/cctp/burn-messages.ts';

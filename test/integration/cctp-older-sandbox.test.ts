@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import { afterAll, expect, test } from 'vitest';
 import { cctp } from '../../src/chains/cctp.ts';
-import { type ChainId, chainIds } from '../../src/chains/chains.ts';
+import { type ChainId, chainIds } from '../../src/money/catalogue.ts';
 import { mintAccount } from '../../src/sandbox/chains/mint-account.ts';
 import { useProtocol } from '../support/cctp.ts';
 import { startChains, type TestChains } from '../support/chains.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { encodeFunctionData, type Hex, parseEther, toHex } from 'viem';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { tokenAbi } from '../../src/chains/abi.ts';
-import { chains as facts } from '../../src/chains/chains.ts';
+import { chains as facts } from '../../src/money/catalogue.ts';
 import type { CircleProvider } from '../../src/providers/circle/circle-provider.ts';
 import type { ContractCall, HeldWallet, TokenSend } from '../../src/wallets/provider.ts';
 import { outcome, stranger } from '../contract/workbench.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { encodeFunctionData } from 'viem';
 import { describe, expect, it } from 'vitest';
 import { tokenAbi } from '../../src/chains/abi.ts';
-import { chainIds, chains } from '../../src/chains/chains.ts';
+import { chainIds, chains } from '../../src/money/catalogue.ts';
 import type { HeldWallet } from '../../src/wallets/provider.ts';
 import { type ConnectedCircle, useCircle } from '../emulators/circle/connect.ts';
 import type { Exchange } from '../emulators/circle/emulator.ts';

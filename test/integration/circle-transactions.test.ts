@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { parseEther, toHex } from 'viem';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { chains as facts } from '../../src/chains/chains.ts';
 import { createNetworks, type Network } from '../../src/chains/network.ts';
+import { chains as facts } from '../../src/money/catalogue.ts';
 import type { HeldWallet, TransactionReport } from '../../src/wallets/provider.ts';
 import { useCircle } from '../emulators/circle/connect.ts';
 import { complaintsAbout } from '../emulators/circle/published.ts';

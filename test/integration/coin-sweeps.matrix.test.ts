@@ -1,9 +1,9 @@
 import { type Hex, toHex } from 'viem';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { coins } from '../../src/chains/coins.ts';
 import { Ended } from '../../src/checkpoint.ts';
 import { coinSweepSaga } from '../../src/deposits/coin-sweep-saga.ts';
 import { amountOf } from '../../src/money/amount.ts';
+import { coins } from '../../src/money/catalogue.ts';
 import { MarketUnreachable } from '../../src/swaps/market.ts';
 import { addFloat } from '../../src/treasury/add-float.ts';
 import { freeGas } from '../../src/treasury/gas-costs.ts';

@@ -2,8 +2,8 @@ import { type Hex, parseEther, parseUnits } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { tokenAbi } from '../../src/chains/abi.ts';
-import { type Coin, coins, coinTokens } from '../../src/chains/coins.ts';
 import { createNetworks } from '../../src/chains/network.ts';
+import { type Coin, chains, coins, homeChain } from '../../src/money/catalogue.ts';
 import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
 import type { TestAccount } from '../support/client.ts';
 import { useService } from '../support/service.ts';
@@ -38,7 +38,12 @@ async function balancesOutside(address: Hex): Promise<Record<Coin, bigint>> {
   if (network === undefined) throw new Error('Polygon is not running');
   const { client } = network;
   const read = (coin: Coin) =>
-    client.readContract({ address: coinTokens[coin], abi: tokenAbi, functionName: 'balanceOf', args: [address] });
+    client.readContract({
+      address: chains[homeChain].tokens[coin],
+      abi: tokenAbi,
+      functionName: 'balanceOf',
+      args: [address],
+    });
   return { DAI: await read('DAI'), ETH: await read('ETH'), MATIC: await client.getBalance({ address }) };
 }
 

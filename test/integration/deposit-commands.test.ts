@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { beforeEach, expect, test } from 'vitest';
-import { homeChain } from '../../src/chains/chains.ts';
 import { addDepositCommands } from '../../src/deposits/commands.ts';
 import { lookAtHeld } from '../../src/deposits/look-at-held.ts';
 import { oneNodeLimit } from '../../src/deposits/one-node-limit.ts';
 import { amountOf } from '../../src/money/amount.ts';
+import { homeChain } from '../../src/money/catalogue.ts';
 import { Refusal } from '../../src/refusal.ts';
 import { endLeases, readUp, type User, useDepositWorld } from '../support/deposits.ts';
 import { transfer } from '../support/ledger.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { ChainId } from '../../src/chains/chains.ts';
 import { startWatchers } from '../../src/deposits/watch-chains.ts';
 import { userAccount } from '../../src/ledger/account-id.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
+import type { ChainId } from '../../src/money/catalogue.ts';
 import { payAtOnce, readUp, type User, useDepositWorld } from '../support/deposits.ts';
 import { startUnrulyRpc } from '../support/unruly-rpc.ts';
 

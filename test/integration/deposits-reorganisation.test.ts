@@ -1,11 +1,11 @@
 import { encodeFunctionData, type Hex, zeroAddress } from 'viem';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { multicallAbi, multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
-import { type ChainId, chains as facts } from '../../src/chains/chains.ts';
 import { tokenOf } from '../../src/chains/network.ts';
 import { beginChains, WrongChain } from '../../src/deposits/begin-chains.ts';
 import type { ChainReader } from '../../src/deposits/read-chain.ts';
 import { UnknownChain } from '../../src/deposits/reorganisation.ts';
+import { type ChainId, chains as facts } from '../../src/money/catalogue.ts';
 import { Refusal } from '../../src/refusal.ts';
 import type { Outsider } from '../support/chains.ts';
 import { readUp, type User, useDepositWorld } from '../support/deposits.ts';

@@ -1,8 +1,8 @@
 import { concat, type Hex, pad, parseEventLogs, toHex, zeroAddress } from 'viem';
 import { describe, expect, test } from 'vitest';
 import { tokenAbi } from '../../src/chains/abi.ts';
-import { coinTokens } from '../../src/chains/coins.ts';
 import { tokenOf } from '../../src/chains/network.ts';
+import { wrappedCoin } from '../../src/chains/wrapped-coin.ts';
 import { Ended } from '../../src/checkpoint.ts';
 import { readingCheckpoints } from '../../src/deposits/read-chain.ts';
 import { createSilentChains } from '../../src/deposits/silent-chains.ts';
@@ -133,7 +133,7 @@ describe('what is not ours is not credited:', () => {
     ]);
     // The same contract as WMATIC, and at another address.
     const twin = '0x1000000000000000000000000000000000000077';
-    await chains.rpc('MATIC', 'hardhat_setCode', [twin, await client.getCode({ address: coinTokens.MATIC })]);
+    await chains.rpc('MATIC', 'hardhat_setCode', [twin, await client.getCode({ address: wrappedCoin })]);
     await ada.wallet().sendTransaction({ to: twin, value: 77n, chain: client.chain ?? null });
     await ada.wallet().writeContract({
       address: twin,

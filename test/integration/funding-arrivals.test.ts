@@ -1,6 +1,5 @@
 import { type Hex, toHex } from 'viem';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { ChainId } from '../../src/chains/chains.ts';
 import { Ended } from '../../src/checkpoint.ts';
 import { releaseHeld } from '../../src/deposits/decide-held.ts';
 import { listHeld } from '../../src/deposits/held-deposit.ts';
@@ -15,6 +14,7 @@ import { listOpenLinks } from '../../src/funding/open-links.ts';
 import { findFundingPage } from '../../src/funding/page-view.ts';
 import { tokenOf } from '../../src/funding/tokens.ts';
 import { amountOf } from '../../src/money/amount.ts';
+import type { ChainId } from '../../src/money/catalogue.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import type { Outsider } from '../support/chains.ts';
 import { endAt, readUp, type User, useDepositWorld } from '../support/deposits.ts';

@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
-import { homeChain } from '../../src/chains/chains.ts';
 import { releaseHeld } from '../../src/deposits/decide-held.ts';
 import { listHeld } from '../../src/deposits/held-deposit.ts';
 import { lookAtHeld } from '../../src/deposits/look-at-held.ts';
 import { oneNodeLimit } from '../../src/deposits/one-node-limit.ts';
 import { type Amount, amountOf } from '../../src/money/amount.ts';
+import { homeChain } from '../../src/money/catalogue.ts';
 import { endLeases, readUp, type User } from '../support/deposits.ts';
 import { useSwapWorld } from '../support/swaps.ts';
 

@@ -9,7 +9,7 @@ import { type Redeemed, redeemClaimant } from '../../src/ledger/redeem-claimant.
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { createLogger } from '../../src/logger.ts';
 import { amountOf } from '../../src/money/amount.ts';
-import type { Asset } from '../../src/money/asset.ts';
+import type { Asset } from '../../src/money/catalogue.ts';
 import { useDatabase } from '../support/database.ts';
 import { createOwners, fund } from '../support/ledger.ts';
 

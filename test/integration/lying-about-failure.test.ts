@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { toHex } from 'viem';
 import { expect, test } from 'vitest';
-import { homeChain } from '../../src/chains/chains.ts';
+import { homeChain } from '../../src/money/catalogue.ts';
 import { createKeysProvider } from '../../src/providers/keys/keys-provider.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';

@@ -8,7 +8,7 @@ import { createLogger } from '../../src/logger.ts';
 import { findMerchant, merchantsOf, unsealOrdersSecret } from '../../src/merchants/find-merchant.ts';
 import { redeemLeftovers } from '../../src/merchants/redeem-leftovers.ts';
 import { amountOf } from '../../src/money/amount.ts';
-import type { Asset } from '../../src/money/asset.ts';
+import type { Asset } from '../../src/money/catalogue.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import type { TestAccount } from '../support/client.ts';
 import { createOwners, deposit } from '../support/ledger.ts';

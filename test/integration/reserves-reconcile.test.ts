@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { ChainId } from '../../src/chains/chains.ts';
 import { createNetworks, type Network } from '../../src/chains/network.ts';
 import type { ChainReader } from '../../src/deposits/read-chain.ts';
 import { sweepSaga } from '../../src/deposits/sweep-saga.ts';
 import { houseAccount, userAccount } from '../../src/ledger/account-id.ts';
 import { amountOf } from '../../src/money/amount.ts';
+import type { ChainId } from '../../src/money/catalogue.ts';
 import { addReserveCommands } from '../../src/reserves/commands.ts';
 import { type ReconcileParts, reconcile } from '../../src/reserves/reconcile.ts';
 import { takeSnapshot } from '../../src/reserves/take-snapshot.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { ChainId } from '../../src/chains/chains.ts';
 import { createNetworks, type Network } from '../../src/chains/network.ts';
 import { Ended } from '../../src/checkpoint.ts';
 import type { ChainReader } from '../../src/deposits/read-chain.ts';
+import type { ChainId } from '../../src/money/catalogue.ts';
 import type { ReserveRow } from '../../src/reserves/report.ts';
 import { createReserves } from '../../src/reserves/reserves.ts';
 import { houseWallet } from '../../src/wallets/house-wallets.ts';

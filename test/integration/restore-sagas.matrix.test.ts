@@ -43,7 +43,7 @@ const shown: Partial<Record<string, readonly string[]>> = {
   'withdrawal MATIC': ['withdrawal.pay.asked'],
   'purchase USDC': ['purchase.sending'],
   'sweep USDC': ['sweep.written'],
-  'coin_sweep DAI': ['coin_sweep.lent'],
+  'coin_sweep ETH': ['coin_sweep.lent'],
   'house_move USDC': ['house_move.begun'],
   'settlement USDC': ['nano.claimed', 'settlement.opened'],
   'order USDC': ['order.opened'],

@@ -1,7 +1,6 @@
 import { encodeFunctionData, type Hex } from 'viem';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { tokenAbi } from '../../src/chains/abi.ts';
-import { type ChainId, chains as facts, homeChain } from '../../src/chains/chains.ts';
 import { findBooked, listLost } from '../../src/deposits/booked-deposit.ts';
 import { releaseHeld } from '../../src/deposits/decide-held.ts';
 import { listHeld } from '../../src/deposits/held-deposit.ts';
@@ -14,6 +13,7 @@ import { heldAccount, houseAccount, userAccount } from '../../src/ledger/account
 import { houseBalance } from '../../src/ledger/balances.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { amountOf } from '../../src/money/amount.ts';
+import { type ChainId, chains as facts, homeChain } from '../../src/money/catalogue.ts';
 import { reconcile } from '../../src/reserves/reconcile.ts';
 import { reportReserves } from '../../src/reserves/report.ts';
 import type { Outsider } from '../support/chains.ts';

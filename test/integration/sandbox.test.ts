@@ -3,8 +3,8 @@ import { createPublicClient, createWalletClient, defineChain, http } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, test } from 'vitest';
 import { tokenAbi } from '../../src/chains/abi.ts';
-import { chainIds, chains } from '../../src/chains/chains.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
+import { chainIds, chains } from '../../src/money/catalogue.ts';
 import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
 import { fundRoute } from '../../src/sandbox/fund-route.ts';
 import { cctpAbi } from '../support/cctp.ts';

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import { expect, onTestFinished, test } from 'vitest';
-import type { ChainId } from '../../src/chains/chains.ts';
 import { onlyRow } from '../../src/db/database.ts';
+import type { ChainId } from '../../src/money/catalogue.ts';
 import { stranger } from '../contract/workbench.ts';
 import { useChains } from '../support/chains.ts';
 import type { TestAccount } from '../support/client.ts';

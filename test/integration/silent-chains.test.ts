@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type ChainId, chainIds } from '../../src/chains/chains.ts';
+import { type ChainId, chainIds } from '../../src/money/catalogue.ts';
 import { stranger } from '../contract/workbench.ts';
 import { useService } from '../support/service.ts';
 import { until } from '../support/until.ts';

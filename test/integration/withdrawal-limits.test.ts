@@ -6,7 +6,7 @@ import { createLedger, type Ledger } from '../../src/ledger/ledger.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { createLogger } from '../../src/logger.ts';
 import { amountOf } from '../../src/money/amount.ts';
-import type { Asset } from '../../src/money/asset.ts';
+import type { Asset } from '../../src/money/catalogue.ts';
 import { holdWithdrawal } from '../../src/withdrawals/hold-withdrawal.ts';
 import { findWithdrawal } from '../../src/withdrawals/withdrawal.ts';
 import { stranger } from '../contract/workbench.ts';

@@ -9,7 +9,7 @@ import type { PostingId } from '../../src/ledger/posting-id.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { createLogger } from '../../src/logger.ts';
 import { amountOf } from '../../src/money/amount.ts';
-import type { Asset } from '../../src/money/asset.ts';
+import type { Asset } from '../../src/money/catalogue.ts';
 import { useDatabase } from '../support/database.ts';
 import { createOwners, deposit, scope, transfer } from '../support/ledger.ts';
 import { isMatrix } from '../support/matrix.ts';

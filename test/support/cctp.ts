@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createWalletClient, type Hex, http, pad, parseAbi, zeroHash } from 'viem';
 import { cctp, standardFinality } from '../../src/chains/cctp.ts';
-import { type ChainId, chains as facts } from '../../src/chains/chains.ts';
+import { type ChainId, chains as facts } from '../../src/money/catalogue.ts';
 import { protocolAccount } from '../../src/sandbox/cctp/accounts.ts';
 import { behaviourPath } from '../../src/sandbox/cctp/serve-attestations.ts';
 import type { Outsider, TestChains } from './chains.ts';

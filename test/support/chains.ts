@@ -3,10 +3,10 @@ import { type Account, createWalletClient, type Hex, http, type Transport, type 
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { afterAll, beforeAll } from 'vitest';
 import { tokenAbi } from '../../src/chains/abi.ts';
-import { type ChainId, chains as facts, homeChain } from '../../src/chains/chains.ts';
-import { coinTokens } from '../../src/chains/coins.ts';
 import { createNetworks, type Network, type Networks, tokenOf } from '../../src/chains/network.ts';
+import { wrappedCoin } from '../../src/chains/wrapped-coin.ts';
 import { createLogger } from '../../src/logger.ts';
+import { type ChainId, chains as facts, homeChain } from '../../src/money/catalogue.ts';
 import { type LocalChains, startLocalChains } from '../../src/sandbox/chains/local-chains.ts';
 import type { FaucetAsset } from '../../src/sandbox/chains/tokens.ts';
 import type { TestDatabase } from './database.ts';
@@ -131,8 +131,7 @@ export async function startChains(database: TestDatabase, options: ChainsOptions
 
 /** Also of a coin that nobody watches. MATIC is the native coin here, and WMATIC the token. */
 function addressOf(network: Network, asset: FaucetAsset): Hex {
-  if (network.id === homeChain && asset === 'WMATIC') return coinTokens.MATIC;
-  if (network.id === homeChain && (asset === 'DAI' || asset === 'ETH')) return coinTokens[asset];
+  if (network.id === homeChain && asset === 'WMATIC') return wrappedCoin;
   const token = asset === 'WMATIC' ? undefined : tokenOf(network, asset);
   if (token === undefined) throw new Error(`there is no ${asset} on ${network.id}`);
   return token.address;

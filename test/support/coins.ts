@@ -1,6 +1,5 @@
 import { type Hex, toHex } from 'viem';
 import { beforeAll, expect } from 'vitest';
-import type { Coin } from '../../src/chains/coins.ts';
 import { coinSweepHandler } from '../../src/deposits/advance-coin-sweep.ts';
 import type { ChainReader } from '../../src/deposits/read-chain.ts';
 import { createSweeper, type SweepOptions } from '../../src/deposits/sweep.ts';
@@ -8,6 +7,7 @@ import { type HouseKind, houseAccount } from '../../src/ledger/account-id.ts';
 import { houseBalance } from '../../src/ledger/balances.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { amountOf } from '../../src/money/amount.ts';
+import type { Coin } from '../../src/money/catalogue.ts';
 import { withdrawalFee } from '../../src/money/fees.ts';
 import { reconcile } from '../../src/reserves/reconcile.ts';
 import { reportReserves } from '../../src/reserves/report.ts';

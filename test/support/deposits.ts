@@ -3,7 +3,6 @@ import { Writable } from 'node:stream';
 import { concat, encodeFunctionData, type Hex, toEventSelector } from 'viem';
 import { afterAll, beforeAll } from 'vitest';
 import { multicallAbi, multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
-import type { ChainId } from '../../src/chains/chains.ts';
 import { type Network, tokenOf } from '../../src/chains/network.ts';
 import { type Checkpoint, Ended } from '../../src/checkpoint.ts';
 import { createAddressBook } from '../../src/deposits/address-book.ts';
@@ -11,7 +10,7 @@ import { type ChainReader, createChainReader, type ReaderParts } from '../../src
 import { spendableBalances } from '../../src/ledger/balances.ts';
 import { createLedger, type Ledger } from '../../src/ledger/ledger.ts';
 import { createLogger, type Logger } from '../../src/logger.ts';
-import type { Asset } from '../../src/money/asset.ts';
+import type { Asset, ChainId } from '../../src/money/catalogue.ts';
 import { createKeysProvider } from '../../src/providers/keys/keys-provider.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import { assignWallet } from '../../src/wallets/assign-wallet.ts';

@@ -4,7 +4,7 @@ import { houseAccount, userAccount } from '../../src/ledger/account-id.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { IdempotencyScope, Posting } from '../../src/ledger/posting.ts';
 import { amountOf } from '../../src/money/amount.ts';
-import type { Asset } from '../../src/money/asset.ts';
+import type { Asset } from '../../src/money/catalogue.ts';
 
 /** People with nothing but a name and an API key, straight into the tables: registering is not what is tested here. */
 export async function createOwners(db: Database, count: number): Promise<{ id: bigint; keyId: string }[]> {

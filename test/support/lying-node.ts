@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { encodeEventTopics, type Hex, pad, toHex, zeroHash } from 'viem';
 import { tokenAbi } from '../../src/chains/abi.ts';
-import type { ChainId } from '../../src/chains/chains.ts';
 import { createNetworks, type Network, tokenOf } from '../../src/chains/network.ts';
-import type { Asset } from '../../src/money/asset.ts';
+import type { Asset, ChainId } from '../../src/money/catalogue.ts';
 import type { TestChains } from './chains.ts';
 import { startUnrulyRpc, type UnrulyRpc } from './unruly-rpc.ts';
 

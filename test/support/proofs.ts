@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { amountOf, toDecimalText } from '../../src/money/amount.ts';
-import type { Asset } from '../../src/money/asset.ts';
+import type { Asset } from '../../src/money/catalogue.ts';
 import { type BuiltTree, buildTree, type Claim } from '../../src/reserves/build-tree.ts';
 import { type OpenLeaf, openLeaves } from '../../src/reserves/open-leaves.ts';
 import type { Page } from '../../src/reserves/pages.ts';

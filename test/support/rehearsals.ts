@@ -4,11 +4,10 @@ import { expect } from 'vitest';
 import { features } from '../../src/app/features.ts';
 import { sagasOf } from '../../src/app/listed-feature.ts';
 import { tokenAbi } from '../../src/chains/abi.ts';
-import { chains } from '../../src/chains/chains.ts';
 import { createNetworks, type Networks, tokenOf } from '../../src/chains/network.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { type Amount, amountOf } from '../../src/money/amount.ts';
-import { type Asset, decimalsOf } from '../../src/money/asset.ts';
+import { type Asset, assets, chains } from '../../src/money/catalogue.ts';
 import { reconcile } from '../../src/reserves/reconcile.ts';
 import type { Saga } from '../../src/sagas/define-saga.ts';
 import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
@@ -23,7 +22,7 @@ const sagas = sagasOf(features);
 /** A hundred of whatever it is about. */
 export function mintedFor(rehearsal: Saga['rehearsal']): Amount {
   const asset = ('deposit' in rehearsal ? rehearsal.deposit : 'funded' in rehearsal && rehearsal.funded) || 'USDC';
-  return amountOf(asset, 100n * 10n ** BigInt(decimalsOf[asset]));
+  return amountOf(asset, 100n * 10n ** BigInt(assets[asset].decimals));
 }
 
 /** Always the same request, as somebody sends it who has got no answer. */
@@ -62,7 +61,7 @@ export async function checkMoney(
   expect(reserves.map(({ difference }) => difference)).toEqual(reserves.map(() => '0'));
   const owed = reserves
     .filter(({ asset }) => asset === minted.asset)
-    .reduce((sum, row) => sum + parseUnits(row.owed, decimalsOf[minted.asset]), 0n);
+    .reduce((sum, row) => sum + parseUnits(row.owed, assets[minted.asset].decimals), 0n);
   const sold = await soldOf(database, minted.asset);
   const given = minted.asset === sandboxFloat.asset ? sandboxFloat.atomic : 0n;
   let paid = 0n;

@@ -5,8 +5,8 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { afterAll } from 'vitest';
 import { multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
 import { encodeSubmission } from '../../src/chains/authorization.ts';
-import { chains } from '../../src/chains/chains.ts';
 import { createNetworks, type Network } from '../../src/chains/network.ts';
+import { chains } from '../../src/money/catalogue.ts';
 import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
 import type { TestDatabase } from './database.ts';
 

@@ -1,6 +1,6 @@
 import { concat, encodeFunctionData, type Hex, parseAbi, toHex } from 'viem';
-import { homeChain } from '../../src/chains/chains.ts';
 import { uniswap } from '../../src/chains/uniswap.ts';
+import { homeChain } from '../../src/money/catalogue.ts';
 import { marketMaker } from '../../src/sandbox/uniswap/accounts.ts';
 import { type Pool, pools, type Traded, tradedTokens } from '../../src/sandbox/uniswap/pools.ts';
 import type { Outsider, TestChains } from './chains.ts';

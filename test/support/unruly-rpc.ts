@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import type { ChainId } from '../../src/chains/chains.ts';
 import { createNetworks, type Network, type NetworkSettings } from '../../src/chains/network.ts';
+import type { ChainId } from '../../src/money/catalogue.ts';
 
 interface RpcCall {
   readonly method: string;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { defineRoute, ok, type Route } from '../../http/define-route.ts';
 import { accountErrors } from '../errors.ts';
 import type { AccountParts } from '../parts.ts';
+import { forfeitable } from './forfeit.ts';
 
 export function closeRoute({ closeAccount }: AccountParts): Route {
   return defineRoute(
@@ -18,10 +19,12 @@ export function closeRoute({ closeAccount }: AccountParts): Route {
       scope: 'manage',
       body: z.strictObject({
         password: z.string().max(1024).meta({ description: 'The present password of the account.' }),
-        forfeit: z.boolean().default(false).meta({
-          description:
-            'True gives up what is left, for good, in the same step: at most 1 USDC, 1 EURC, 1 DAI, 1 MATIC, 0.0005 ETH and 0.05 AVAX, over all chains.',
-        }),
+        forfeit: z
+          .boolean()
+          .default(false)
+          .meta({
+            description: `True gives up what is left, for good, in the same step: at most ${forfeitable}, over all chains.`,
+          }),
       }),
       examples: { body: { password: 'correct horse battery' } },
       returns: {

@@ -1,19 +1,16 @@
+import { parseUnits } from 'viem';
 import type { Transaction } from '../../db/database.ts';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import { balancesOf, type Claim } from '../../ledger/balances.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { postSurely } from '../../ledger/post-surely.ts';
-import type { Asset } from '../../money/asset.ts';
+import { type Asset, assetIds, assets } from '../../money/catalogue.ts';
+import { listed } from '../../money/in-words.ts';
 
-/** What an owner may give up of each asset, on all chains together: about what is too little to be withdrawn. */
-const most: Readonly<Record<Asset, bigint>> = {
-  USDC: 1_000_000n,
-  EURC: 1_000_000n,
-  DAI: 10n ** 18n,
-  MATIC: 10n ** 18n,
-  ETH: 5n * 10n ** 14n,
-  AVAX: 5n * 10n ** 16n,
-};
+/** What an owner may give up, on all chains together, in words. */
+export const forfeitable = listed(assetIds.map((asset) => `${assets[asset].forfeitable} ${asset}`));
+
+const most = new Map(assetIds.map((asset) => [asset, parseUnits(assets[asset].forfeitable, assets[asset].decimals)]));
 
 /** Whether all of it is little enough, and nothing of it is set aside for anything. */
 export async function mayForfeit(tx: Transaction, accountId: bigint, claims: readonly Claim[]): Promise<boolean> {
@@ -24,7 +21,7 @@ export async function mayForfeit(tx: Transaction, accountId: bigint, claims: rea
     if (spendable.get(userAccount(accountId, asset, chain)) !== atomic) return false;
     sums.set(asset, (sums.get(asset) ?? 0n) + atomic);
   }
-  return [...sums].every(([asset, sum]) => sum <= most[asset]);
+  return [...sums].every(([asset, sum]) => sum <= (most.get(asset) ?? 0n));
 }
 
 /** Gives it to the house. The tokens stay where they are: what we owed to the account, we owe to ourselves. */

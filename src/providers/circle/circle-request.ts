@@ -1,6 +1,6 @@
 import { formatEther, formatUnits, getAddress, type Hex } from 'viem';
 import type { Networks } from '../../chains/network.ts';
-import { decimalsOf } from '../../money/asset.ts';
+import { assets } from '../../money/catalogue.ts';
 import { type ContractCall, ProviderError, type TokenSend } from '../../wallets/provider.ts';
 
 /** What we ask of Circle, in its words: amounts are decimal numbers, and native coin is sent like a token. */
@@ -35,7 +35,7 @@ export function toCircleRequest(networks: Networks, asked: TokenSend | ContractC
 /** Circle counts in decimal numbers, so we must know how fine a token is divided. */
 function decimalsOfToken(networks: Networks, { from, token }: Pick<TokenSend, 'from' | 'token'>): number {
   const known = networks.get(from.chain)?.tokens.find(({ address }) => getAddress(address) === getAddress(token));
-  if (known !== undefined) return decimalsOf[known.asset];
+  if (known !== undefined) return assets[known.asset].decimals;
   throw new ProviderError(`${token} is no token of ours on ${from.chain}.`, {
     retryable: false,
     code: 'unknown_token',

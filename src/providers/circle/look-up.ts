@@ -1,8 +1,8 @@
 import { BaseError, type Hex, TransactionReceiptNotFoundError } from 'viem';
 import { z } from 'zod';
-import type { ChainId } from '../../chains/chains.ts';
 import type { Network, Networks } from '../../chains/network.ts';
 import type { Logger } from '../../logger.ts';
+import type { ChainId } from '../../money/catalogue.ts';
 import { ProviderError, type TransactionReport } from '../../wallets/provider.ts';
 import { type CircleTransaction, transactionAnswer } from './answers.ts';
 import type { CircleClient } from './circle-client.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { getAddress } from 'viem';
 import { z } from 'zod';
-import { type ChainId, homeChain } from '../../chains/chains.ts';
 import { type Database, onlyRow } from '../../db/database.ts';
+import { type ChainId, homeChain } from '../../money/catalogue.ts';
 import { type NewWallet, ProviderError } from '../../wallets/provider.ts';
 import { walletAnswer } from './answers.ts';
 import type { CircleClient } from './circle-client.ts';

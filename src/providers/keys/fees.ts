@@ -1,7 +1,7 @@
-import type { ChainId } from '../../chains/chains.ts';
 import { type FeeCeiling, type GasFees, keepBelow } from '../../chains/fee-ceiling.ts';
 import type { Network } from '../../chains/network.ts';
 import { type Clock, monotonicClock } from '../../clock.ts';
+import type { ChainId } from '../../money/catalogue.ts';
 
 /** What the chain asks for at this moment, below the ceiling; throws FeesAboveCeiling when it asks for more. */
 export async function suggestFees({ id: chain, client, feeCeiling }: Network): Promise<GasFees> {

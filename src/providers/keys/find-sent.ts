@@ -10,10 +10,10 @@ import {
   type TransactionSerializedEIP1559,
 } from 'viem';
 import { doNodesAgree, isUndone } from '../../chains/agree.ts';
-import { type ChainId, chains } from '../../chains/chains.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { findSpender } from '../../chains/find-spender.ts';
 import type { Network } from '../../chains/network.ts';
+import { type ChainId, chains } from '../../money/catalogue.ts';
 
 const transferEvent = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 value)');
 

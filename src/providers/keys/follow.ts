@@ -1,11 +1,11 @@
 import { type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
 import { doNodesAgree, isUndone } from '../../chains/agree.ts';
-import { type ChainFacts, chains } from '../../chains/chains.ts';
 import { FeesAboveCeiling, type GasFees, smaller } from '../../chains/fee-ceiling.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import type { Network } from '../../chains/network.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
+import { type ChainFacts, chains } from '../../money/catalogue.ts';
 import type { TransactionReport } from '../../wallets/provider.ts';
 import { feeLimitOf } from '../../wallets/raised-fee-limit.ts';
 import { bumpFees, suggestFees } from './fees.ts';
@@ -219,6 +219,6 @@ function costOf(
  */
 function l1FeeOf({ id, feeCeiling }: Network, { l1Fee }: TransactionReceipt & { readonly l1Fee?: unknown }): bigint {
   const facts: ChainFacts = chains[id];
-  if (facts.isRollup !== true || (typeof l1Fee !== 'string' && typeof l1Fee !== 'bigint')) return 0n;
+  if (facts.rollup === undefined || (typeof l1Fee !== 'string' && typeof l1Fee !== 'bigint')) return 0n;
   return smaller(BigInt(l1Fee), feeCeiling.gasLimit * feeCeiling.maxFee);
 }

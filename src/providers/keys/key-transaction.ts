@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../../chains/chains.ts';
+import type { ChainId } from '../../money/catalogue.ts';
 
 /** Transactions that were signed and written down, and what has become of them. */
 export interface KeyTransaction {

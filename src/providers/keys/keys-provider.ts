@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getAddress, type Hex } from 'viem';
-import type { ChainId } from '../../chains/chains.ts';
 import { smaller } from '../../chains/fee-ceiling.ts';
 import type { Network, Networks } from '../../chains/network.ts';
 import { type Checkpoint, noCheckpoint } from '../../checkpoint.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
+import type { ChainId } from '../../money/catalogue.ts';
 import type { Secrets } from '../../secrets.ts';
 import { asContractCall } from '../../wallets/as-contract-call.ts';
 import { type ContractCall, type HeldWallet, ProviderError, type WalletProvider } from '../../wallets/provider.ts';

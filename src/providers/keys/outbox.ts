@@ -1,9 +1,9 @@
 import { type Hex, keccak256 } from 'viem';
 import type { HDAccount } from 'viem/accounts';
-import { type ChainId, chains } from '../../chains/chains.ts';
 import type { GasFees } from '../../chains/fee-ceiling.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../../db/database.ts';
 import { lockUntilCommit } from '../../db/locks.ts';
+import { type ChainId, chains } from '../../money/catalogue.ts';
 import { ProviderError } from '../../wallets/provider.ts';
 import { toBytes, toHex } from './bytes.ts';
 import type { KeyTransaction, NewKeyTransaction } from './key-transaction.ts';

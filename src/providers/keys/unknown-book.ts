@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
-import type { ChainId } from '../../chains/chains.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../../db/database.ts';
+import type { ChainId } from '../../money/catalogue.ts';
 import { Refusal } from '../../refusal.ts';
 import type { HeldWallet } from '../../wallets/provider.ts';
 import type { UnknownTransaction } from '../../wallets/unknown-transactions.ts';

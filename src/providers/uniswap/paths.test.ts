@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest';
-import { chains } from '../../chains/chains.ts';
-import { coinTokens } from '../../chains/coins.ts';
+import { chains } from '../../money/catalogue.ts';
 import { encodePath, listPaths } from './paths.ts';
 
-const { USDC } = chains.MATIC.tokens;
-const { ETH, MATIC, DAI } = coinTokens;
+const { USDC, ETH, MATIC, DAI } = chains.MATIC.tokens;
 
 test('every fee tier directly, and every two of them over each other token', () => {
   const paths = listPaths(USDC, ETH, [USDC, ETH, MATIC, DAI]);

@@ -1,8 +1,7 @@
 import { encodeAbiParameters, encodeFunctionResult, type Hex } from 'viem';
 import { expect, test } from 'vitest';
-import { chains } from '../../chains/chains.ts';
-import { coinTokens } from '../../chains/coins.ts';
 import type { Network } from '../../chains/network.ts';
+import { chains } from '../../money/catalogue.ts';
 import { multicallAbi } from './abi.ts';
 import { askPrices, worthAt } from './prices.ts';
 
@@ -19,7 +18,9 @@ interface Told {
 function nodeWith(told: readonly (Told | undefined)[]): Network {
   const word = (value: bigint) => encodeAbiParameters([{ type: 'uint256' }], [value]);
   const results = Array.from({ length: 12 }, (_, index) => told[index]).flatMap((pool, index) => {
-    const asset = [coinTokens.ETH, coinTokens.MATIC, coinTokens.DAI][Math.floor(index / 4)] as Hex;
+    const asset = [chains.MATIC.tokens.ETH, chains.MATIC.tokens.MATIC, chains.MATIC.tokens.DAI][
+      Math.floor(index / 4)
+    ] as Hex;
     const ratio = pool === undefined ? 0 : pool.price / 10 ** 12;
     const root = Math.sqrt(BigInt(asset) < BigInt(usdc) ? ratio : 1 / ratio);
     const slot =
@@ -32,7 +33,7 @@ function nodeWith(told: readonly (Told | undefined)[]): Network {
     }));
   });
   const data = encodeFunctionResult({ abi: multicallAbi, functionName: 'multicall', result: [1n, results] });
-  const tokens = Object.entries({ USDC: usdc, ...coinTokens }).map(([asset, address]) => ({ asset, address }));
+  const tokens = Object.entries(chains.MATIC.tokens).map(([asset, address]) => ({ asset, address }));
   return { tokens, client: { call: async () => ({ data }) } } as unknown as Network;
 }
 

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import { type Network, tokenOf } from '../../chains/network.ts';
-import type { Asset } from '../../money/asset.ts';
+import { type Asset, coins } from '../../money/catalogue.ts';
 import type { Wanted } from '../../swaps/market.ts';
 import { askAll, askBalance, askPrice, readBalance, readPrice } from './ask.ts';
 import { outAtSpot } from './impact.ts';
@@ -12,15 +12,13 @@ export interface Prices {
   readonly sqrtPrices: ReadonlyMap<Hex, bigint>;
 }
 
-const priced: readonly Asset[] = ['ETH', 'MATIC', 'DAI'];
-
 /**
  * What the assets cost, by the deepest pool of each. Anybody can open a pool that pays any price for a little; to be believed here he would
  * have to leave more USDC in it than everybody else has in theirs.
  */
 export async function askPrices(network: Network, blockNumber: bigint): Promise<Prices> {
   const usdc = tokenOf(network, 'USDC')?.address;
-  const candidates = priced.flatMap((asset) => {
+  const candidates = coins.flatMap((asset) => {
     const address = tokenOf(network, asset)?.address;
     if (usdc === undefined || address === undefined) return [];
     return listPaths(address, usdc, []).flatMap(([hop]) => (hop === undefined ? [] : [{ asset, hop }]));

@@ -1,8 +1,7 @@
 import { encodeFunctionResult, type Hex } from 'viem';
 import { expect, test } from 'vitest';
-import { chains } from '../../chains/chains.ts';
-import { coinTokens } from '../../chains/coins.ts';
 import type { Network } from '../../chains/network.ts';
+import { chains } from '../../money/catalogue.ts';
 import { MarketUnreachable } from '../../swaps/market.ts';
 import { multicallAbi } from './abi.ts';
 import { askQuote } from './quote.ts';
@@ -13,7 +12,7 @@ const wanted = { from: 'USDC', to: 'ETH', atomic: 1_000_000n } as const;
 function nodeThatSays(returnData: Hex): Network {
   const results = Array.from({ length: 56 }, () => ({ success: true, gasUsed: 0n, returnData }));
   const data = encodeFunctionResult({ abi: multicallAbi, functionName: 'multicall', result: [1n, results] });
-  const tokens = Object.entries({ USDC: chains.MATIC.tokens.USDC, ...coinTokens });
+  const tokens = Object.entries(chains.MATIC.tokens);
   return {
     tokens: tokens.map(([asset, address]) => ({ asset, address })),
     client: { call: async () => ({ data }) },

@@ -1,15 +1,16 @@
 import { decodeFunctionResult, encodeFunctionData, type Hex } from 'viem';
 import { type Network, tokenOf } from '../../chains/network.ts';
 import { uniswap } from '../../chains/uniswap.ts';
-import type { Asset } from '../../money/asset.ts';
+import { type Asset, assets } from '../../money/catalogue.ts';
 import type { MarketQuote, Wanted } from '../../swaps/market.ts';
+import { swapTokens } from '../../swaps/tokens.ts';
 import { quoterAbi } from './abi.ts';
 import { askAll, askPrice, type Call, gasPerPool, read, readPrice } from './ask.ts';
 import { impactOf, outAtSpot } from './impact.ts';
 import { encodePath, listPaths, type Path } from './paths.ts';
 
 /** The assets that are deep enough to go through. */
-const between: readonly Asset[] = ['USDC', 'ETH', 'MATIC', 'DAI'];
+const between = swapTokens.filter((asset) => 'isHub' in assets[asset]);
 
 /**
  * What the chain would pay at a block, over the best of all ways. One request: the quoter makes every swap and undoes it, and

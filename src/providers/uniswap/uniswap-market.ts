@@ -1,7 +1,7 @@
 import { BaseError, decodeFunctionData, encodeFunctionData, type Hex, slice } from 'viem';
-import { chains, homeChain } from '../../chains/chains.ts';
 import type { Network, Networks } from '../../chains/network.ts';
 import { uniswap } from '../../chains/uniswap.ts';
+import { chains, homeChain } from '../../money/catalogue.ts';
 import { type Market, type MarketCall, type MarketQuote, MarketUnreachable, type Trade } from '../../swaps/market.ts';
 import { routerAbi } from './abi.ts';
 import { askPrices, type Prices, worthAt } from './prices.ts';

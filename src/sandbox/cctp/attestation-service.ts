@@ -1,7 +1,7 @@
 import { encodeFunctionData, type Hex, isHex, parseAbi, size, zeroHash } from 'viem';
 import { cctp } from '../../chains/cctp.ts';
-import { type ChainId, chains as facts } from '../../chains/chains.ts';
 import type { Clock } from '../../clock.ts';
+import { type ChainId, chains as facts } from '../../money/catalogue.ts';
 import type { LocalChain } from '../chains/local-chain.ts';
 import { attesters } from './accounts.ts';
 import {

@@ -12,7 +12,7 @@ import {
   toHex,
 } from 'viem';
 import { burnLayout, cctp, messageLayout, standardFinality, tokenMessengerAbi } from '../../chains/cctp.ts';
-import { chains } from '../../chains/chains.ts';
+import { chains } from '../../money/catalogue.ts';
 import { askChain } from '../chains/ask-chain.ts';
 import type { LocalChain } from '../chains/local-chain.ts';
 

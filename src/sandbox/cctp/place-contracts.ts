@@ -1,6 +1,6 @@
 import { concat, type Hex, keccak256, pad, toHex } from 'viem';
 import { cctp } from '../../chains/cctp.ts';
-import { type ChainId, chainIds, chains } from '../../chains/chains.ts';
+import { type ChainId, chainIds, chains } from '../../money/catalogue.ts';
 import type { RpcCall } from '../chains/evm-node.ts';
 import { allowMinting } from '../chains/place-tokens.ts';
 import { codeOf, slotOf } from '../compiled-contracts.ts';

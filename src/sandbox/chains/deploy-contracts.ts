@@ -1,7 +1,7 @@
 import { encodeFunctionData, type Hex, parseAbi } from 'viem';
 import { multicallAddress } from '../../chains/abi.ts';
 import { cctp } from '../../chains/cctp.ts';
-import { chains } from '../../chains/chains.ts';
+import { chains } from '../../money/catalogue.ts';
 import { placeCctp } from '../cctp/place-contracts.ts';
 import { setCode } from '../storage.ts';
 import { askChain, isFree } from './ask-chain.ts';

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeFunctionData, getAddress, type Hex, pad, parseAbi, toHex } from 'viem';
 import { multicallAddress, tokenAbi } from '../../chains/abi.ts';
-import { type ChainId, chains } from '../../chains/chains.ts';
-import { coinTokens } from '../../chains/coins.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { createNetworks, type Network, type NetworkSettings } from '../../chains/network.ts';
+import { wrappedCoin } from '../../chains/wrapped-coin.ts';
 import type { Database } from '../../db/database.ts';
+import { type ChainId, chains, homeChain } from '../../money/catalogue.ts';
 import { mintAccount } from './mint-account.ts';
 import { createMintBook, type Mint, type MintBook, type MintCall, type SignedMint } from './mint-book.ts';
-import { bridgedTokens, faucetAssets, mintedTokens } from './tokens.ts';
+import { bridgedTokens, faucetAssets, mintedTokens, wrappedHomeCoin } from './tokens.ts';
 
 /** Makes money out of nothing. */
 export interface Faucet {
@@ -72,13 +72,13 @@ function callFor({ chain, asset, to, atomic }: Mint): MintCall {
   if (bridged !== undefined) {
     return { to: bridged.address, data: encodeFunctionData({ abi: depositAbi, args: [address, pad(toHex(atomic))] }) };
   }
-  if (chain === 'MATIC' && asset === 'WMATIC') return wrapFor(address, atomic);
+  if (chain === homeChain && asset === wrappedHomeCoin) return wrapFor(address, atomic);
   throw new FaucetError('unknown_asset', `there is no ${asset} on ${chain}, only ${faucetAssets(chain).join(', ')}`);
 }
 
 /** Paid in and passed on in one transaction, because a mint is one. */
 function wrapFor(address: Hex, atomic: bigint): MintCall {
-  const target = coinTokens.MATIC;
+  const target = wrappedCoin;
   const transfer = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [address, atomic] });
   return {
     to: multicallAddress,

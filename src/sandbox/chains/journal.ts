@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import type { ChainId } from '../../chains/chains.ts';
 import type { Queryable } from '../../db/database.ts';
+import type { ChainId } from '../../money/catalogue.ts';
 
 /** One call that changes a chain, as it is made and made again at the next start. */
 export interface JournalEntry {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { homeChain } from '../../chains/chains.ts';
 import type { Database } from '../../db/database.ts';
 import { tryHoldLock } from '../../db/locks.ts';
 import type { Logger } from '../../logger.ts';
+import { homeChain } from '../../money/catalogue.ts';
 import { type ChainUrls, findPublished } from './published-urls.ts';
 import { type RunningChains, runChains } from './run-chains.ts';
 

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { type Hex, isHex, keccak256 } from 'viem';
-import { type ChainId, chains } from '../../chains/chains.ts';
 import type { Clock } from '../../clock.ts';
+import { type ChainId, chains } from '../../money/catalogue.ts';
 import { followEntry, initialState, planEntry } from './chain-state.ts';
 import { createEvmNode, type EvmNode, type RpcCall, type RpcOutcome } from './evm-node.ts';
 import { executeEntry } from './execute-entry.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type PublicClient, toHex } from 'viem';
-import { type ChainId, chainIds } from '../../chains/chains.ts';
 import { discreetHttp } from '../../chains/discreet-transport.ts';
 import type { NetworkSettings } from '../../chains/network.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
+import { type ChainId, chainIds, homeChain } from '../../money/catalogue.ts';
 import { Refusal } from '../../refusal.ts';
 import { createChainTables } from './chain-tables.ts';
 import { createFaucet, type Faucet } from './faucet.ts';
@@ -14,7 +14,7 @@ import { localHttp } from './local-transport.ts';
 import { attestationUrlOf, type ChainUrls, findPublished } from './published-urls.ts';
 import { eurcOnPolygon } from './tokens.ts';
 
-/** The six chains of a sandbox, wherever they run. */
+/** The chains of a sandbox, wherever they run. */
 export interface LocalChains {
   readonly settings: ReadonlyMap<ChainId, NetworkSettings>;
   readonly faucet: Faucet;
@@ -62,7 +62,7 @@ function toLocalChains(db: Database, urls: ChainUrls, stop: () => Promise<void>)
       // A node at another address is somebody else's.
       transport: (asked, timeoutMs) => (asked === url ? localHttp : discreetHttp)(asked, timeoutMs),
       onBlock: follower.onBlock,
-      ...(id === 'MATIC' && { tokens: [{ asset: 'EURC', address: eurcOnPolygon }] }),
+      ...(id === homeChain && { tokens: [{ asset: 'EURC', address: eurcOnPolygon }] }),
     });
   }
   return {

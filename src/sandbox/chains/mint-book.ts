@@ -1,7 +1,7 @@
 import { getAddress, type Hex, keccak256 } from 'viem';
-import { type ChainId, chains } from '../../chains/chains.ts';
 import type { Database, Queryable, Transaction } from '../../db/database.ts';
 import { lockUntilCommit } from '../../db/locks.ts';
+import { type ChainId, chains } from '../../money/catalogue.ts';
 import { mintAccount } from './mint-account.ts';
 import type { FaucetAsset } from './tokens.ts';
 

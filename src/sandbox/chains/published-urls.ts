@@ -1,6 +1,6 @@
-import type { ChainId } from '../../chains/chains.ts';
 import type { Queryable } from '../../db/database.ts';
 import { holdersOf } from '../../db/locks.ts';
+import type { ChainId } from '../../money/catalogue.ts';
 
 export type ChainUrls = ReadonlyMap<ChainId, string>;
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ChainId } from '../../chains/chains.ts';
 import type { Logger } from '../../logger.ts';
+import type { ChainId } from '../../money/catalogue.ts';
 import type { AttestationService } from '../cctp/attestation-service.ts';
 import { isForAttestations, serveAttestations } from '../cctp/serve-attestations.ts';
 import type { RpcCall, RpcOutcome } from './evm-node.ts';

@@ -1,8 +1,8 @@
 import type pg from 'pg';
-import { type ChainId, chainIds, homeChain } from '../../chains/chains.ts';
 import { monotonicClock, systemClock } from '../../clock.ts';
 import type { Database } from '../../db/database.ts';
 import type { Logger } from '../../logger.ts';
+import { type ChainId, chainIds, homeChain } from '../../money/catalogue.ts';
 import { type AttestationService, createAttestationService } from '../cctp/attestation-service.ts';
 import { placeUniswap } from '../uniswap/place-uniswap.ts';
 import { runMarketMaker } from '../uniswap/run-market-maker.ts';

@@ -1,10 +1,9 @@
 import type { Hex } from 'viem';
 import { z } from 'zod';
-import { chainIds } from '../../chains/chains.ts';
 import type { Purchase } from '../../funding/on-ramp.ts';
 import { randomBase62 } from '../../ids.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
-import { assets } from '../../money/asset.ts';
+import { assetIds, chainIds } from '../../money/catalogue.ts';
 import type { Secrets } from '../../secrets.ts';
 
 /** A purchase that somebody has begun at the sandbox's card company. */
@@ -19,7 +18,7 @@ const content = z.object({
   reference: z.string(),
   chain: z.enum(chainIds),
   address: z.string(),
-  asset: z.enum(assets),
+  asset: z.enum(assetIds),
   atomic: z.string(),
   until: z.number(),
 });

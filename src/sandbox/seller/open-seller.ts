@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { homeChain } from '../../chains/chains.ts';
 import { createNetworks, tokenOf } from '../../chains/network.ts';
 import type { Logger } from '../../logger.ts';
+import { homeChain } from '../../money/catalogue.ts';
 import type { HostAndPort } from '../../outgoing/private-hosts.ts';
 import { encodeHeader, headerNames } from '../../x402/header.ts';
 import { networkName } from '../../x402/networks.ts';

@@ -1,6 +1,7 @@
 import { encodeFunctionData, type Hex, maxUint256, pad, parseAbi, toHex, zeroAddress } from 'viem';
-import { chains, homeChain } from '../../chains/chains.ts';
 import { uniswap, uniswapMulticall } from '../../chains/uniswap.ts';
+import { wrappedCoin } from '../../chains/wrapped-coin.ts';
+import { chains, coins, homeChain } from '../../money/catalogue.ts';
 import { askChain, isFree } from '../chains/ask-chain.ts';
 import { readArtifact } from '../chains/contract-code.ts';
 import type { RpcCall } from '../chains/evm-node.ts';
@@ -15,6 +16,8 @@ import { type Pool, pools, type Traded, tickSpacings, tradedTokens, worth } from
 /** The real ones beside those that the service knows too. */
 export const positionManager: Hex = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88';
 const positionDescriptor: Hex = '0x91ae842A5Ffd8d12023116943e72A606179294f3';
+
+const { native } = chains[homeChain];
 
 /** On each side of a pool, in USDC: ten thousand move its price by a thousandth. */
 const poolDepth = 20_000_000n;
@@ -67,7 +70,6 @@ export async function placeUniswap(chain: LocalChain): Promise<void> {
 
 function placeContracts(): Promise<RpcCall[]> {
   const { factory, quoter, router } = uniswap;
-  const coin = tradedTokens.MATIC;
   const core = '@uniswap/v3-core/artifacts/contracts';
   const periphery = '@uniswap/v3-periphery/artifacts/contracts';
   const routers = '@uniswap/swap-router-contracts/artifacts/contracts';
@@ -78,14 +80,14 @@ function placeContracts(): Promise<RpcCall[]> {
       {
         address: positionManager,
         creation: creation(`${periphery}/NonfungiblePositionManager.sol/NonfungiblePositionManager`),
-        given: [factory, coin, positionDescriptor],
+        given: [factory, wrappedCoin, positionDescriptor],
       },
-      { address: quoter, creation: creation(`${periphery}/lens/QuoterV2.sol/QuoterV2`), given: [factory, coin] },
+      { address: quoter, creation: creation(`${periphery}/lens/QuoterV2.sol/QuoterV2`), given: [factory, wrappedCoin] },
       {
         address: router,
         creation: creation(`${routers}/SwapRouter02.sol/SwapRouter02`),
         // There is no version 2 here.
-        given: [zeroAddress, factory, positionManager, coin],
+        given: [zeroAddress, factory, positionManager, wrappedCoin],
       },
       {
         address: uniswapMulticall,
@@ -102,7 +104,7 @@ function equip(): RpcCall[] {
   return [
     {
       method: 'hardhat_setBalance',
-      params: [marketMaker.address, toHex(stockOf('MATIC') + gasCoin)],
+      params: [marketMaker.address, toHex(stockOf(native) + gasCoin)],
     },
     ...allowMinting(tradedTokens.USDC, marketMaker.address),
     ...bridgedTokens(homeChain).map((token) => allowDeposits(token, marketMaker.address)),
@@ -111,15 +113,13 @@ function equip(): RpcCall[] {
 
 function buyTokens(): RpcCall[] {
   const { address: maker } = marketMaker;
-  const { USDC, DAI, ETH, MATIC } = tradedTokens;
   const deposit = (asset: Traded) =>
     encodeFunctionData({ abi, functionName: 'deposit', args: [maker, pad(toHex(stockOf(asset)))] });
   const approve = (spender: Hex) => encodeFunctionData({ abi, functionName: 'approve', args: [spender, maxUint256] });
   return [
-    send(USDC, encodeFunctionData({ abi, functionName: 'mint', args: [maker, stockOf('USDC')] })),
-    send(DAI, deposit('DAI')),
-    send(ETH, deposit('ETH')),
-    send(MATIC, encodeFunctionData({ abi, functionName: 'deposit' }), { value: stockOf('MATIC') }),
+    send(tradedTokens.USDC, encodeFunctionData({ abi, functionName: 'mint', args: [maker, stockOf('USDC')] })),
+    ...coins.filter((coin) => coin !== native).map((coin) => send(tradedTokens[coin], deposit(coin))),
+    send(wrappedCoin, encodeFunctionData({ abi, functionName: 'deposit' }), { value: stockOf(native) }),
     ...Object.values(tradedTokens).flatMap((token) => [
       send(token, approve(positionManager)),
       send(token, approve(uniswap.router)),

@@ -1,21 +1,17 @@
-import { encodeAbiParameters, getCreate2Address, type Hex, keccak256 } from 'viem';
-import { chains } from '../../chains/chains.ts';
-import { coinTokens } from '../../chains/coins.ts';
+import { encodeAbiParameters, getCreate2Address, type Hex, keccak256, parseUnits } from 'viem';
 import { uniswap } from '../../chains/uniswap.ts';
-import { decimalsOf } from '../../money/asset.ts';
+import { assets, type Coin, chains, coins, homeChain } from '../../money/catalogue.ts';
 
 /** What is traded here, by the service's own names. */
-export type Traded = 'USDC' | 'DAI' | 'ETH' | 'MATIC';
+export type Traded = 'USDC' | Coin;
 
-export const tradedTokens: Readonly<Record<Traded, Hex>> = { USDC: chains.MATIC.tokens.USDC, ...coinTokens };
+export const tradedTokens: Readonly<Record<Traded, Hex>> = chains[homeChain].tokens;
 
 /** What one whole token is worth, in millionths of a USDC. */
-const reference: Readonly<Record<Traded, bigint>> = {
-  USDC: 1_000_000n,
-  DAI: 1_000_000n,
-  ETH: 3_000_000_000n,
-  MATIC: 500_000n,
-};
+const reference = Object.fromEntries([
+  ['USDC', 1_000_000n],
+  ...coins.map((coin) => [coin, parseUnits(assets[coin].sandbox.price, 6)]),
+]) as Readonly<Record<Traded, bigint>>;
 
 /** How fine the prices of a pool are, by its fee in millionths. */
 export const tickSpacings = { 100: 1, 500: 10, 3000: 60 } as const;
@@ -32,22 +28,13 @@ export interface Pool {
   readonly reference: bigint;
 }
 
-/**
- * As on the real chain: the cheaper fee where most is traded, and a dearer pool beside it. Between MATIC and DAI there is
- * none, so that one pair has to go by way of another.
- */
-export const pools: readonly Pool[] = [
-  poolOf('USDC', 'ETH', 500),
-  poolOf('USDC', 'ETH', 3000),
-  poolOf('USDC', 'MATIC', 500),
-  poolOf('USDC', 'DAI', 100),
-  poolOf('ETH', 'MATIC', 500),
-  poolOf('ETH', 'DAI', 3000),
-];
+export const pools: readonly Pool[] = coins.flatMap((coin) =>
+  assets[coin].sandbox.pools.map(({ against, fee }) => poolOf(against, coin, fee)),
+);
 
 /** How much of it is worth so many whole USDC. */
 export function worth(asset: Traded, usdc: bigint): bigint {
-  return (usdc * reference.USDC * 10n ** BigInt(decimalsOf[asset])) / reference[asset];
+  return (usdc * reference.USDC * 10n ** BigInt(assets[asset].decimals)) / reference[asset];
 }
 
 function poolOf(one: Traded, other: Traded, fee: Pool['fee']): Pool {

@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { chains } from '../../chains/chains.ts';
 import { type Networks, tokenOf } from '../../chains/network.ts';
 import { beginPurchase, sellersFor } from '../../funding/begin-purchase.ts';
 import type { LinkFollower } from '../../funding/follow-links.ts';
@@ -10,6 +9,7 @@ import { createEventStreams } from '../../http/event-streams.ts';
 import { parseQuery } from '../../http/parse-query.ts';
 import { toProblem } from '../../http/send-problem.ts';
 import type { Logger } from '../../logger.ts';
+import { chains } from '../../money/catalogue.ts';
 import { livePolicy } from '../content-policy.ts';
 import type { Html } from '../html.ts';
 import type { PageContext } from '../layout.ts';

@@ -1,4 +1,4 @@
-import { chains } from '../../chains/chains.ts';
+import { chains } from '../../money/catalogue.ts';
 import { type Html, html } from '../html.ts';
 import { layout, type PageContext } from '../layout.ts';
 import { amountText, moment, timeOfDay } from '../words.ts';

@@ -1,5 +1,5 @@
-import { chains, homeChain } from '../../chains/chains.ts';
 import { toDecimalText } from '../../money/amount.ts';
+import { chains, homeChain } from '../../money/catalogue.ts';
 import { type Html, html } from '../html.ts';
 import { paymentRequest } from '../payment-request.ts';
 import { qrCode } from '../qr-code.ts';

@@ -1,6 +1,6 @@
 import { BaseError, type Hex, keccak256, type PublicClient, parseAbi, toHex } from 'viem';
-import type { ChainId } from '../../../src/chains/chains.ts';
 import type { Networks } from '../../../src/chains/network.ts';
+import type { ChainId } from '../../../src/money/catalogue.ts';
 import { CircleRefusal } from './refusal.ts';
 import type { EmulatedWallet } from './wallet-book.ts';
 

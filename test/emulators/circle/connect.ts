@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
-import { chainIds } from '../../../src/chains/chains.ts';
 import { createNetworks, type Networks } from '../../../src/chains/network.ts';
 import { createLogger } from '../../../src/logger.ts';
+import { chainIds } from '../../../src/money/catalogue.ts';
 import type { CallLimits } from '../../../src/providers/circle/circle-client.ts';
 import {
   type CircleProvider,

@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
-import type { ChainId } from '../../../chains/chains.ts';
 import type { Clock } from '../../../clock.ts';
-import { type OnRamp, OnRampTrouble, type Purchase } from '../../../funding/on-ramp.ts';
+import { cardCurrency, type OnRamp, OnRampTrouble, type Purchase } from '../../../funding/on-ramp.ts';
 import { toDecimalText } from '../../../money/amount.ts';
+import type { Asset, ChainId } from '../../../money/catalogue.ts';
 import { isPublicAddress } from '../../../outgoing/public-address.ts';
 import { bearerToken } from './coinbase-key.ts';
 import { readCoinbaseNotice } from './coinbase-notice.ts';
@@ -23,8 +23,8 @@ const sessionsPath = '/platform/v2/onramp/sessions';
 /** An answer has some hundred bytes. */
 const mostBytes = 100_000;
 
-/** How Coinbase calls the chains, and what it sends there of what we take. */
-const offered: Partial<Record<ChainId, { readonly network: string; readonly assets: readonly string[] }>> = {
+/** How Coinbase calls the chains, and what it sends there of what we take. Undefined where it sends nothing. */
+const offered: Record<ChainId, { readonly network: string; readonly assets: readonly Asset[] } | undefined> = {
   MATIC: { network: 'polygon', assets: ['USDC'] },
   ETH: { network: 'ethereum', assets: ['USDC', 'EURC'] },
   ARB: { network: 'arbitrum', assets: ['USDC'] },
@@ -76,7 +76,7 @@ function describe({ reference, amount, chain, address, returnUrl, clientIp }: Pu
   return {
     purchaseCurrency: amount.asset,
     purchaseAmount: toDecimalText(amount),
-    paymentCurrency: amount.asset === 'EURC' ? 'EUR' : 'USD',
+    paymentCurrency: cardCurrency(amount),
     destinationNetwork: offered[chain]?.network,
     destinationAddress: address,
     partnerUserRef: reference,

@@ -1,9 +1,8 @@
 import { createHmac } from 'node:crypto';
-import type { ChainId } from '../../../chains/chains.ts';
 import type { Clock } from '../../../clock.ts';
-import type { OnRamp, Purchase } from '../../../funding/on-ramp.ts';
+import { cardCurrency, type OnRamp, type Purchase } from '../../../funding/on-ramp.ts';
 import { toDecimalText } from '../../../money/amount.ts';
-import type { Asset } from '../../../money/asset.ts';
+import type { Asset, ChainId } from '../../../money/catalogue.ts';
 import { readMoonPayNotice } from './moonpay-notice.ts';
 
 export interface MoonPayOptions {
@@ -15,12 +14,13 @@ export interface MoonPayOptions {
   readonly clock: Clock;
 }
 
-/** How MoonPay calls what it sends to which chain. */
-const currencyCodes: Partial<Record<ChainId, Partial<Record<Asset, string>>>> = {
+/** How MoonPay calls what it sends to which chain. Undefined where it sends nothing. */
+const currencyCodes: Record<ChainId, Partial<Record<Asset, string>> | undefined> = {
   MATIC: { USDC: 'usdc_polygon' },
   ETH: { USDC: 'usdc' },
   ARB: { USDC: 'usdc_arbitrum' },
   BASE: { USDC: 'usdc_base' },
+  AVAX: undefined,
   OP: { USDC: 'usdc_optimism' },
 };
 
@@ -42,7 +42,7 @@ function signedUrl({ url, apiKey, secretKey }: MoonPayOptions, purchase: Purchas
     currencyCode: currencyCodes[chain]?.[amount.asset] ?? '',
     walletAddress: address,
     quoteCurrencyAmount: toDecimalText(amount),
-    baseCurrencyCode: amount.asset === 'EURC' ? 'eur' : 'usd',
+    baseCurrencyCode: cardCurrency(amount).toLowerCase(),
     lockAmount: 'true',
     externalTransactionId: reference,
     redirectURL: returnUrl,

@@ -1,0 +1,26 @@
+/** "ETH, MATIC and POL": a part of the catalogue as a sentence names it. */
+export function listed(names: readonly string[], conjunction: 'and' | 'or' = 'and'): string {
+  if (names.length < 2) return names.join('');
+  return `${names.slice(0, -1).join(', ')} ${conjunction} ${names.at(-1)}`;
+}
+
+const numerals = [
+  'no',
+  'one',
+  'two',
+  'three',
+  'four',
+  'five',
+  'six',
+  'seven',
+  'eight',
+  'nine',
+  'ten',
+  'eleven',
+  'twelve',
+];
+
+/** "six", for a sentence that counts something. */
+export function counted(count: number): string {
+  return numerals[count] ?? String(count);
+}
