@@ -7,7 +7,6 @@ import type { Config } from '../config.ts';
 import { claimDatabase } from '../db/claim-database.ts';
 import { type Database, openDatabase } from '../db/database.ts';
 import { createSilentChains } from '../deposits/silent-chains.ts';
-import type { Parts } from '../feature.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { openSecrets } from '../operator-secret/open-secrets.ts';
@@ -33,28 +32,16 @@ import { withdrawals } from '../withdrawals/feature.ts';
 import { openCustody } from './custody.ts';
 import { features as listed } from './features.ts';
 import { readGivenSecrets } from './given-secrets.ts';
-import {
-  type AdapterParts,
-  beforeAccountClosingOf,
-  eventsOf,
-  type ListedFeature,
-  onAccountClosingOf,
-  onDepositsOf,
-  onKeyRotatedOf,
-  onKeysEndedOf,
-  sagasOf,
-  sealedOf,
-  settingsOf,
-  underWayOfAll,
-} from './listed-feature.ts';
+import { eventsOf, hooksOf, type ListedFeature, sagasOf, sealedOf, settingsOf } from './listed-feature.ts';
 import { type Meters, openMeters } from './meters.ts';
 import { openOnRamps } from './on-ramps.ts';
+import type { Parts } from './parts.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { openStore, openStoreDatabase } from './store.ts';
 import { warnOperator } from './warn-operator.ts';
 
 /** What every role stands on, and every feature with it. */
-export interface Foundation extends Parts, AdapterParts {
+export interface Foundation extends Parts {
   readonly features: readonly ListedFeature[];
   readonly config: Config;
   readonly say: (line: string) => void;
@@ -197,12 +184,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     sandboxSeller,
     events,
     sagas: sagasOf(features),
-    onDeposits: onDepositsOf(features),
-    onKeysEnded: onKeysEndedOf(features),
-    onKeyRotated: onKeyRotatedOf(features),
-    beforeAccountClosing: beforeAccountClosingOf(features),
-    onAccountClosing: onAccountClosingOf(features, { publicUrl: () => publicUrl }),
-    underWayOf: underWayOfAll(features),
+    gatherHook: hooksOf(features),
     onTransaction: wakeStep,
     publicUrl: () => publicUrl,
     listensOn(port) {

@@ -1,7 +1,6 @@
 import type { Attestations } from '../bridge/attestations.ts';
 import { turnsPerSource } from '../bridge/await-attestation.ts';
 import { chainIds } from '../chains/chains.ts';
-import type { WorkingParts } from '../feature.ts';
 import { startWorker, type Worker } from '../jobs/worker.ts';
 import type { Notifier } from '../messages/notifier.ts';
 import { cctp } from '../providers/cctp/feature.ts';
@@ -13,7 +12,8 @@ import { refuseTwice } from '../refuse-twice.ts';
 import { createSagaRunner } from '../sagas/run-saga.ts';
 import { createConsoleNotifier } from '../sandbox/notifier.ts';
 import type { Foundation } from './foundation.ts';
-import { gather, settingsOf } from './listed-feature.ts';
+import { gather, ownSettings, settingsOf } from './listed-feature.ts';
+import type { WorkingParts } from './parts.ts';
 
 /**
  * Sagas wait for their chain and for commits most of the time, so more of them run at once than of other jobs; and of shops there are
@@ -33,9 +33,9 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
     notifier: await chooseNotifier(foundation),
     attestations: chooseAttestations(foundation),
   };
-  for (const feature of features) await feature.onStart?.(parts, settingsOf(config, feature));
+  for (const feature of features) await feature.onStart?.(parts, ownSettings(config, feature));
   for (const feature of features) {
-    const loops = feature.loops?.(parts, settingsOf(config, feature)) ?? [];
+    const loops = feature.loops?.(parts, ownSettings(config, feature)) ?? [];
     closers.push(...loops.map((loop) => () => loop.stop()));
   }
   const sagas = createSagaRunner({

@@ -2,12 +2,13 @@ import { z } from 'zod';
 import { type ChainId, chainIds, homeChain } from '../chains/chains.ts';
 import type { Feature } from '../feature.ts';
 import { amountFromText } from '../money/parse-amount.ts';
-import { defineSettings } from '../settings.ts';
+import { defineSettings, type Mode } from '../settings.ts';
 import { bridgeHandler } from './advance-bridge.ts';
-import { startCarryingHome } from './carry-home.ts';
+import { type CarryHomeParts, startCarryingHome } from './carry-home.ts';
 import { bridgeEvents } from './events.ts';
+import type { BridgeParts } from './parts.ts';
 import { bridgePicture } from './picture.ts';
-import { bridgeRoutes } from './routes.ts';
+import { type BridgeRouteParts, bridgeRoutes } from './routes.ts';
 import { bridgeSaga } from './saga.ts';
 import { crossChainWalletRoutes } from './wallet-routes.ts';
 
@@ -16,7 +17,11 @@ interface BridgeSettings {
   readonly carryMinimum: ReadonlyMap<ChainId, bigint>;
 }
 
-export const bridge: Feature<BridgeSettings> = {
+export const bridge: Feature<{
+  settings: BridgeSettings;
+  serving: BridgeRouteParts;
+  working: BridgeParts & Omit<CarryHomeParts, 'minimum'> & { readonly mode: Mode };
+}> = {
   name: 'bridge',
   settings: defineSettings({
     variables: { CARRY_HOME_MINIMUM: z.string().transform(readMinimums).optional() },

@@ -1,5 +1,9 @@
 import { z } from 'zod';
+import type { Database } from '../db/database.ts';
 import type { Feature } from '../feature.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Logger } from '../logger.ts';
+import type { Secrets } from '../secrets.ts';
 import { defineSettings } from '../settings.ts';
 import type { LocalChains } from './chains/local-chains.ts';
 import { fillSandboxFloat } from './fill-float.ts';
@@ -17,6 +21,17 @@ export interface SandboxParts {
   readonly sandboxSeller: SandboxSeller | undefined;
   /** Only where the sandbox plays the card company itself. */
   readonly sandboxOnRamp: SandboxOnRamp | undefined;
+}
+
+interface SandboxServing extends SandboxParts {
+  readonly db: Database;
+  readonly secrets: Secrets;
+}
+
+interface SandboxWork extends SandboxParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly logger: Logger;
 }
 
 export interface SandboxSettings {
@@ -38,7 +53,7 @@ const ways = z
 
 const trueOrFalse = z.enum(['true', 'false'], { error: 'must be true or false' });
 
-export const sandbox: Feature<SandboxSettings, SandboxParts> = {
+export const sandbox: Feature<{ settings: SandboxSettings; serving: SandboxServing; working: SandboxWork }> = {
   name: 'sandbox',
   // In the links to its card company, which are good for minutes.
   sealed: [{ purpose: 'sandbox-on-ramp', columns: [] }],

@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import type { ChainId } from '../chains/chains.ts';
 import type { FeeCeiling } from '../chains/fee-ceiling.ts';
+import type { Networks } from '../chains/network.ts';
+import type { Database } from '../db/database.ts';
 import type { Feature } from '../feature.ts';
+import type { Logger } from '../logger.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
-import { addTreasuryCommands } from './commands.ts';
+import { addTreasuryCommands, type TreasuryParts } from './commands.ts';
 import { composeCeilings, readGasPrices, unsafeCeilings } from './fee-ceilings.ts';
 import { gasMetrics } from './gas-metrics.ts';
-import { houseMoveHandler, houseMoveSaga } from './house-move.ts';
+import { type HouseMoveParts, houseMoveHandler, houseMoveSaga } from './house-move.ts';
 import { beginMovesSoon, moveRetiredSchedule } from './move-retired.ts';
 import { watchGasSchedule } from './watch-gas.ts';
 
@@ -17,7 +20,12 @@ interface TreasurySettings {
   readonly avaxInUsdc: bigint;
 }
 
-export const treasury: Feature<TreasurySettings> = {
+export const treasury: Feature<{
+  settings: TreasurySettings;
+  metrics: { readonly db: Database; readonly networks: Networks };
+  working: HouseMoveParts & { readonly logger: Logger };
+  commands: TreasuryParts;
+}> = {
   name: 'treasury',
   settings: defineSettings({
     variables: {
