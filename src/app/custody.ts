@@ -23,6 +23,7 @@ import { features as listed } from './features.ts';
 import { readGivenSecrets } from './given-secrets.ts';
 import { type ListedFeature, sagasOf, sealedOf, settingsOf } from './listed-feature.ts';
 import type { CommandParts } from './parts.ts';
+import { loadSandbox } from './sandbox.ts';
 
 /** What holds the money: the chains as we reach them, and whoever has the keys. */
 export interface Custody {
@@ -124,7 +125,7 @@ export async function openCommandParts({ config, logger, url, db, features = lis
   const given = await readGivenSecrets(config, db);
   const opened = await openSecrets({ db, url, logger, given, sealed: sealedOf(features) });
   const { secrets } = opened;
-  const localChains = config.mode === 'sandbox' ? await connectSandbox(db) : undefined;
+  const localChains = config.mode === 'sandbox' ? await (await loadSandbox(config)).connectNetworks(db) : undefined;
   const custody = await openCustody({ config, db, secrets, logger, localChains });
   const ledgerDb = openDatabase({ url, poolSize: 1, logger, limits: postingLimits });
   const ledger = createLedger({ db: ledgerDb, logger });
@@ -146,9 +147,4 @@ export async function openCommandParts({ config, logger, url, db, features = lis
       await opened.close();
     },
   };
-}
-
-async function connectSandbox(db: Database): Promise<ReadonlyMap<ChainId, NetworkSettings>> {
-  const { connectLocalChains } = await import('../sandbox/chains/local-chains.ts');
-  return (await connectLocalChains({ db })).settings;
 }

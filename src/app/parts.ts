@@ -23,7 +23,6 @@ import type { Parser } from '../parser/parser.ts';
 import type { CirclePages, CircleWork } from '../providers/circle/feature.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import type { Saga } from '../sagas/define-saga.ts';
-import type { SandboxParts } from '../sandbox/feature.ts';
 import type { Secrets } from '../secrets.ts';
 import type { Mode } from '../settings.ts';
 import type { Shopping } from '../shopping/open-shopping.ts';
@@ -35,9 +34,10 @@ import type { SeedRotation } from '../wallets/seed-rotation.ts';
 import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
 import type { Brakes } from '../withdrawals/brakes.ts';
 import type { Screening } from '../withdrawals/screening.ts';
+import type { OpenSandbox } from './sandbox-port.ts';
 
 /** The sum of all ports: what the service has for its features, in every process. */
-export interface Parts extends Pick<CirclePages & CircleWork, 'circle' | 'onTransaction'>, SandboxParts {
+export interface Parts extends Pick<CirclePages & CircleWork, 'circle' | 'onTransaction'> {
   readonly mode: Mode;
   readonly db: Database;
   readonly ledger: Ledger;
@@ -75,6 +75,8 @@ export interface Parts extends Pick<CirclePages & CircleWork, 'circle' | 'onTran
   /** The sagas of all features. */
   readonly sagas: readonly Saga[];
   readonly gatherHook: GatherHook;
+  /** What stands in for the outside world; undefined in live mode. */
+  readonly sandbox: OpenSandbox | undefined;
 }
 
 /** In a process that answers requests. */

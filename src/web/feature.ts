@@ -17,6 +17,13 @@ import { addPages, type PageParts } from './pages.ts';
 import { addPreviewPage } from './preview-page.ts';
 import { addResetPage } from './reset-page.ts';
 
+/** What the pages show of a sandbox. */
+interface SandboxPages {
+  /** Where a browser on this machine finds a page of the sandbox's shops; undefined for any other page. */
+  readonly linkFor: (url: string) => string | undefined;
+  readonly onRamp: TestCardCompany | undefined;
+}
+
 interface WebParts extends PageParts {
   readonly db: Database;
   readonly secrets: Secrets;
@@ -25,23 +32,21 @@ interface WebParts extends PageParts {
   readonly publicUrl: () => string;
   readonly shops: Pick<Shopping, 'pictures'>;
   readonly onRamps: readonly OnRamp[];
-  /** Shops that only a browser on this machine finds. Only a sandbox has them. */
-  readonly sandboxShops: { linkFor(url: string): string | undefined } | undefined;
-  readonly sandboxOnRamp: TestCardCompany | undefined;
+  /** In live mode there is none. */
+  readonly sandbox: SandboxPages | undefined;
 }
 
 export const web: Feature<{ pages: WebParts }> = {
   name: 'web',
   pages(app, parts) {
-    const { document, readiness, mode, db, secrets, networks, logger, publicUrl, shops, onRamps } = parts;
-    const { sandboxShops, sandboxOnRamp } = parts;
+    const { document, readiness, mode, db, secrets, networks, logger, publicUrl, shops, onRamps, sandbox } = parts;
     const context = addPages(app, { document, mode, readiness });
     addInvoicePage(app, { context, publicUrl, find: (token) => findPageView(db, token) });
     addPreviewPage(app, {
       context,
       find: (token) => findPreview(db, token),
       readPicture: (url, holder) => shops.pictures.read(url, holder),
-      linkFor: (url) => sandboxShops?.linkFor(url) ?? url,
+      linkFor: (url) => sandbox?.linkFor(url) ?? url,
     });
     addBuyPages(app, {
       context,
@@ -52,7 +57,7 @@ export const web: Feature<{ pages: WebParts }> = {
       find: (token) => findFundingPage(db, secrets, token),
       follower: createLinkFollower({ db }),
     });
-    if (sandboxOnRamp !== undefined) addOnRampPage(app, { context, onRamp: sandboxOnRamp });
+    if (sandbox?.onRamp !== undefined) addOnRampPage(app, { context, onRamp: sandbox.onRamp });
     addBotPage(app, context);
     addResetPage(app, context);
   },
