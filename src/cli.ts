@@ -2,16 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { Command } from 'commander';
 import { features } from './app/features.ts';
 import { readGivenSecrets } from './app/given-secrets.ts';
-import {
-  type ListedFeature,
-  onDepositsOf,
-  onKeysEndedOf,
-  sagasOf,
-  sealedOf,
-  settingsOf,
-} from './app/listed-feature.ts';
+import { hooksOf, type ListedFeature, ownSettings, sagasOf, sealedOf } from './app/listed-feature.ts';
 import type { Roles, RunningPaywright } from './app/main.ts';
 import { migrateDatabase } from './app/migrate-database.ts';
+import type { CommandParts } from './app/parts.ts';
 import { readConfig } from './app/read-config.ts';
 import { runRotation } from './app/run-rotation.ts';
 import { openStore, openStoreDatabase } from './app/store.ts';
@@ -22,7 +16,7 @@ import { recordAudit } from './audit/record.ts';
 import type { Config } from './config.ts';
 import { type Database, isUnavailable } from './db/database.ts';
 import { OutcomeUnknown } from './db/outcome-unknown.ts';
-import type { CommandParts, CommandTools } from './feature.ts';
+import type { CommandTools } from './feature.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { openSecrets } from './operator-secret/open-secrets.ts';
 import { Refusal } from './refusal.ts';
@@ -139,18 +133,17 @@ function stopOnSignal(starting: Promise<RunningPaywright>, logger: Logger, start
   }, 250).unref();
 }
 
-/** What the commands of a feature are given. Nothing is opened before a command runs. */
 function toolsFor(
   feature: ListedFeature,
   list: readonly ListedFeature[],
   given: () => GivenCommand,
-): CommandTools<unknown> {
+): CommandTools<never, CommandParts> {
   const operator = operatorName(process.env);
   return {
     withDatabase: (work) =>
       withStore(list, async ({ db, config }) => {
         await noteCommand(db, operator, given());
-        await work(db, settingsOf(config, feature));
+        await work(db, ownSettings(config, feature));
       }),
     withSecrets: (work) =>
       withStore(list, async ({ db, config, url, logger }) => {
@@ -163,7 +156,7 @@ function toolsFor(
         });
         try {
           await noteCommand(db, operator, given());
-          await work({ db, secrets }, settingsOf(config, feature));
+          await work({ db, secrets }, ownSettings(config, feature));
         } finally {
           await close();
         }
@@ -171,13 +164,12 @@ function toolsFor(
     withMoney: (work) =>
       withCustody(list, async (parts, config) => {
         await noteCommand(parts.db, operator, given());
-        await work(parts, settingsOf(config, feature));
+        await work(parts, ownSettings(config, feature));
       }),
     say,
     operator,
     sagas: sagasOf(list),
-    onDeposits: onDepositsOf(list),
-    onKeysEnded: onKeysEndedOf(list),
+    gatherHook: hooksOf(list),
   };
 }
 

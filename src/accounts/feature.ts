@@ -1,14 +1,22 @@
 import { z } from 'zod';
 import type { Feature } from '../feature.ts';
+import type { GatherHook } from '../hook.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Logger } from '../logger.ts';
+import type { RateLimiter } from '../rate-limit/limiter.ts';
+import type { Saga } from '../sagas/define-saga.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
+import type { AccountChanges } from './account-changes.ts';
 import { accountEvents } from './account-events.ts';
 import { closeAccount } from './closing/close-account.ts';
+import { accountClosing, beforeAccountClosing, underWay } from './closing/on-account-closing.ts';
 import { addAccountCommands } from './commands.ts';
 import { askEmailChange } from './emails/ask-email-change.ts';
 import { confirmEmailChange } from './emails/confirm-email-change.ts';
 import { addGiveKeyCommand } from './keys/give-key-command.ts';
 import { addKeyCommands } from './keys/key-commands.ts';
 import type { KeyIdleness } from './keys/key-lifetime.ts';
+import { keyRotated, keysEnded } from './keys/on-keys-ended.ts';
 import {
   type AccountLimits,
   limitNames,
@@ -17,15 +25,16 @@ import {
   readLimits,
   unsafeLimits,
 } from './limit-settings.ts';
+import type { AccountParts } from './parts.ts';
 import { askReset } from './passwords/ask-reset.ts';
 import { changePassword } from './passwords/change-password.ts';
 import { confirmReset } from './passwords/confirm-reset.ts';
-import { mailResetHandler } from './passwords/mail-reset.ts';
+import { type MailResetParts, mailResetHandler } from './passwords/mail-reset.ts';
 import { createNoteFailure } from './passwords/note-failure.ts';
-import { createPasswords } from './passwords/passwords.ts';
+import { createPasswords, type PasswordCost } from './passwords/passwords.ts';
 import { addResetCommand } from './passwords/reset-command.ts';
 import { createSignInThrottle } from './passwords/sign-in-throttle.ts';
-import { createRegister } from './register.ts';
+import { createRegister, type WalletSource } from './register.ts';
 import { accountRoutes } from './routes.ts';
 import { createVerification } from './verification.ts';
 
@@ -36,7 +45,24 @@ interface AccountSettings extends AccountLimits, KeyIdleness {
   readonly autoVerify: boolean;
 }
 
-export const accounts: Feature<AccountSettings> = {
+/** What the routes about accounts are made from. */
+interface AccountServing extends Pick<AccountParts, 'db' | 'once' | 'secrets' | 'rateLimits' | 'clock'> {
+  readonly ledger: Ledger;
+  readonly limiter: RateLimiter;
+  readonly provider: WalletSource;
+  readonly accountChanges: AccountChanges;
+  readonly logger: Logger;
+  readonly gatherHook: GatherHook;
+  readonly sagas: readonly Saga[];
+  readonly passwordCost: PasswordCost | undefined;
+  readonly publicUrl: () => string;
+}
+
+export const accounts: Feature<{
+  settings: AccountSettings;
+  serving: AccountServing;
+  working: Omit<MailResetParts, 'resetLimits'>;
+}> = {
   name: 'accounts',
   chapters: [{ name: 'Accounts', description: 'Register, sign in, look others up, and look after your own account.' }],
   events: accountEvents,
@@ -72,7 +98,7 @@ export const accounts: Feature<AccountSettings> = {
   }),
   commands(program, tools) {
     const account = addAccountCommands(program, tools);
-    addKeyCommands(account, tools);
+    addKeyCommands(account, { ...tools, onKeysEnded: tools.gatherHook(keysEnded) });
     addGiveKeyCommand(account, tools);
     addResetCommand(account, tools);
   },
@@ -88,14 +114,12 @@ export const accounts: Feature<AccountSettings> = {
       accountChanges: changes,
       logger,
       clock,
-      onKeysEnded,
-      onKeyRotated,
-      beforeAccountClosing,
-      onAccountClosing,
-      underWayOf,
+      gatherHook,
       sagas,
       passwordCost,
+      publicUrl,
     } = parts;
+    const onKeysEnded = gatherHook(keysEnded);
     const verification = createVerification({ db, secrets, limiter, logger, codeLimits, automatic: autoVerify });
     const passwords = createPasswords(passwordCost);
     const throttle = createSignInThrottle({ limiter, rateLimits, passwords, longestDelayMs, clock });
@@ -111,7 +135,7 @@ export const accounts: Feature<AccountSettings> = {
       clock,
       idleMs,
       onKeysEnded,
-      onKeyRotated,
+      onKeyRotated: gatherHook(keyRotated),
       register: createRegister({ ...signIn, verification, wallets: provider, idleMs, logger, registrationsPerNetwork }),
       changePassword: (change) => changePassword({ ...signIn, limiter, changes, onKeysEnded }, change),
       askEmailChange: (wish) =>
@@ -119,7 +143,17 @@ export const accounts: Feature<AccountSettings> = {
       confirmEmailChange: (confirmation) => confirmEmailChange({ db, secrets, changes }, confirmation),
       closeAccount: (closing) =>
         closeAccount(
-          { ...signIn, ledger, changes, onKeysEnded, beforeAccountClosing, onAccountClosing, underWayOf, sagas },
+          {
+            ...signIn,
+            ledger,
+            changes,
+            onKeysEnded,
+            beforeAccountClosing: gatherHook(beforeAccountClosing),
+            onAccountClosing: gatherHook(accountClosing),
+            underWayOf: gatherHook(underWay),
+            sagas,
+            publicUrl,
+          },
           closing,
         ),
       askReset: (asked) => askReset({ db, logger, resetLimits }, asked),

@@ -5,13 +5,12 @@ import type { Checkpoint } from '../checkpoint.ts';
 import type { Config } from '../config.ts';
 import { type Database, openDatabase } from '../db/database.ts';
 import { beginChains } from '../deposits/begin-chains.ts';
-import type { CommandParts } from '../feature.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { type ChainId, chains, homeChain } from '../money/catalogue.ts';
 import { openSecrets } from '../operator-secret/open-secrets.ts';
 import type { CallLimits } from '../providers/circle/circle-client.ts';
-import { type CircleParts, circle as circleFeature } from '../providers/circle/feature.ts';
+import { type CircleWork, circle as circleFeature } from '../providers/circle/feature.ts';
 import { createKeysProvider } from '../providers/keys/keys-provider.ts';
 import type { Secrets } from '../secrets.ts';
 import { treasury as treasuryFeature } from '../treasury/feature.ts';
@@ -23,12 +22,14 @@ import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
 import { features as listed } from './features.ts';
 import { readGivenSecrets } from './given-secrets.ts';
 import { type ListedFeature, sagasOf, sealedOf, settingsOf } from './listed-feature.ts';
+import type { CommandParts } from './parts.ts';
+import { loadSandbox } from './sandbox.ts';
 
 /** What holds the money: the chains as we reach them, and whoever has the keys. */
 export interface Custody {
   readonly networks: Networks;
   readonly provider: WalletProvider & Pick<WalletSource, 'giveBack'>;
-  readonly circle: CircleParts['circle'];
+  readonly circle: CircleWork['circle'];
   /** Only where the keys are our own. */
   readonly unknownTransactions: UnknownTransactions | undefined;
   readonly seedRotation: SeedRotation | undefined;
@@ -124,7 +125,7 @@ export async function openCommandParts({ config, logger, url, db, features = lis
   const given = await readGivenSecrets(config, db);
   const opened = await openSecrets({ db, url, logger, given, sealed: sealedOf(features) });
   const { secrets } = opened;
-  const localChains = config.mode === 'sandbox' ? await connectSandbox(db) : undefined;
+  const localChains = config.mode === 'sandbox' ? await (await loadSandbox(config)).connectNetworks(db) : undefined;
   const custody = await openCustody({ config, db, secrets, logger, localChains });
   const ledgerDb = openDatabase({ url, poolSize: 1, logger, limits: postingLimits });
   const ledger = createLedger({ db: ledgerDb, logger });
@@ -146,9 +147,4 @@ export async function openCommandParts({ config, logger, url, db, features = lis
       await opened.close();
     },
   };
-}
-
-async function connectSandbox(db: Database): Promise<ReadonlyMap<ChainId, NetworkSettings>> {
-  const { connectLocalChains } = await import('../sandbox/chains/local-chains.ts');
-  return (await connectLocalChains({ db })).settings;
 }

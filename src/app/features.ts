@@ -21,7 +21,6 @@ import { twilio } from '../providers/twilio/feature.ts';
 import { purchases } from '../purchases/feature.ts';
 import { reserves } from '../reserves/feature.ts';
 import { sagas } from '../sagas/feature.ts';
-import { sandbox } from '../sandbox/feature.ts';
 import { shopping } from '../shopping/feature.ts';
 import { swaps } from '../swaps/feature.ts';
 import { transfers } from '../transfers/feature.ts';
@@ -31,6 +30,7 @@ import { web } from '../web/feature.ts';
 import { webhooks } from '../webhooks/feature.ts';
 import { withdrawals } from '../withdrawals/feature.ts';
 import type { ListedFeature } from './listed-feature.ts';
+import { sandbox } from './sandbox-feature.ts';
 
 /** Every feature, once, in the order in which the reference is read. Whatever a feature brings comes from its line here. */
 export const features: readonly ListedFeature[] = [

@@ -1,13 +1,10 @@
-import { createHash } from 'node:crypto';
-import { join } from 'node:path';
 import { wakeStep } from '../chain-steps/look-at-steps.ts';
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import { monotonicClock, systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { claimDatabase } from '../db/claim-database.ts';
-import { type Database, openDatabase } from '../db/database.ts';
+import { openDatabase } from '../db/database.ts';
 import { createSilentChains } from '../deposits/silent-chains.ts';
-import type { Parts } from '../feature.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
 import { chainIds } from '../money/catalogue.ts';
@@ -23,10 +20,6 @@ import { denyList } from '../providers/deny-list/feature.ts';
 import { merchantPlatforms } from '../providers/merchants/platforms.ts';
 import { createUcpCheckouts } from '../providers/merchants/ucp/checkout/shop-checkouts.ts';
 import { createUniswapMarket } from '../providers/uniswap/uniswap-market.ts';
-import type { LocalChains } from '../sandbox/chains/local-chains.ts';
-import { sandbox } from '../sandbox/feature.ts';
-import type { SandboxSeller } from '../sandbox/seller/open-seller.ts';
-import type { SandboxShops } from '../sandbox/shop/open-shops.ts';
 import { createAgentKey } from '../shopping/agent-key.ts';
 import { openShopping } from '../shopping/open-shopping.ts';
 import { treasury } from '../treasury/feature.ts';
@@ -35,28 +28,18 @@ import { withdrawals } from '../withdrawals/feature.ts';
 import { openCustody } from './custody.ts';
 import { features as listed } from './features.ts';
 import { readGivenSecrets } from './given-secrets.ts';
-import {
-  type AdapterParts,
-  beforeAccountClosingOf,
-  eventsOf,
-  type ListedFeature,
-  onAccountClosingOf,
-  onDepositsOf,
-  onKeyRotatedOf,
-  onKeysEndedOf,
-  sagasOf,
-  sealedOf,
-  settingsOf,
-  underWayOfAll,
-} from './listed-feature.ts';
+import { eventsOf, hooksOf, type ListedFeature, sagasOf, sealedOf, settingsOf } from './listed-feature.ts';
 import { type Meters, openMeters } from './meters.ts';
 import { openOnRamps } from './on-ramps.ts';
+import type { Parts } from './parts.ts';
 import { prepareDatabase } from './prepare-database.ts';
+import { loadSandbox } from './sandbox.ts';
+import { sandbox as sandboxFeature } from './sandbox-feature.ts';
 import { openStore, openStoreDatabase } from './store.ts';
 import { warnOperator } from './warn-operator.ts';
 
 /** What every role stands on, and every feature with it. */
-export interface Foundation extends Parts, AdapterParts {
+export interface Foundation extends Parts {
   readonly features: readonly ListedFeature[];
   readonly config: Config;
   readonly say: (line: string) => void;
@@ -119,22 +102,30 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   const ledger = createLedger({ db: ledgerDb, logger, onBatch: meters?.batches.count });
   closers.push(() => ledger.stop());
 
-  const localChains = config.mode === 'sandbox' ? await startSandboxChains(db, logger, say) : undefined;
-  if (localChains !== undefined) closers.push(() => localChains.stop());
+  let publicUrl = config.publicUrl ?? '';
+  const sandbox =
+    config.mode === 'sandbox'
+      ? await (await loadSandbox(config)).openSandbox({
+          dataDir: config.dataDir,
+          databaseUrl: config.databaseUrl,
+          settings: settingsOf(config, sandboxFeature),
+          db,
+          ledger,
+          secrets,
+          logger,
+          say,
+          publicUrl: () => publicUrl,
+          closers,
+        })
+      : undefined;
   const innerPorts = portsOf([
     store.url,
     ...(config.redisUrl === undefined ? [] : [config.redisUrl]),
-    ...[...(localChains?.settings.values() ?? [])].flatMap(({ urls }) => urls),
+    ...[...(sandbox?.networks.values() ?? [])].flatMap(({ urls }) => urls),
   ]);
-  let publicUrl = config.publicUrl ?? '';
-  const sandboxShops =
-    config.mode === 'sandbox' ? await openSandboxShops(config, { logger, publicUrl: () => publicUrl }) : undefined;
-  if (sandboxShops !== undefined) closers.push(() => sandboxShops.stop());
-  const sandboxSeller = localChains && (await openSandboxSeller(localChains, logger));
-  if (sandboxSeller !== undefined) closers.push(() => sandboxSeller.stop());
   const outgoing = createOutgoing({
     allowPrivateHosts: config.allowPrivateHosts,
-    names: new Map([...(sandboxShops?.names ?? []), ...(sandboxSeller?.names ?? [])]),
+    names: sandbox?.names ?? new Map(),
     forbiddenPorts: () => [...innerPorts, ...(meters?.ports ?? [])],
   });
   closers.push(() => outgoing.close());
@@ -147,7 +138,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     logger,
     checkpoint,
     circleLimits,
-    localChains: localChains?.settings,
+    localChains: sandbox?.networks,
   });
   const shops = openShopping({
     outgoing,
@@ -167,7 +158,6 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     publicUrl: () => publicUrl,
   });
   const market = createUniswapMarket(custody.networks);
-  const onRamps = await openOnRamps({ config, db, secrets, localChains, publicUrl: () => publicUrl });
   return {
     features,
     config,
@@ -193,18 +183,11 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     agentKey,
     screening: createDenyList(settingsOf(config, denyList).file),
     brakes: settingsOf(config, withdrawals),
-    ...onRamps,
-    localChains,
-    sandboxShops,
-    sandboxSeller,
+    onRamps: openOnRamps(config, sandbox),
+    sandbox,
     events,
     sagas: sagasOf(features),
-    onDeposits: onDepositsOf(features),
-    onKeysEnded: onKeysEndedOf(features),
-    onKeyRotated: onKeyRotatedOf(features),
-    beforeAccountClosing: beforeAccountClosingOf(features),
-    onAccountClosing: onAccountClosingOf(features, { publicUrl: () => publicUrl }),
-    underWayOf: underWayOfAll(features),
+    gatherHook: hooksOf(features),
     onTransaction: wakeStep,
     publicUrl: () => publicUrl,
     listensOn(port) {
@@ -216,35 +199,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
 }
 
 function openGasCosts(config: Config, parts: Pick<GasCostsParts, 'networks' | 'market'>): GasCosts {
-  if (config.mode === 'sandbox' && !settingsOf(config, sandbox).chargeGas) return freeGas;
+  if (config.mode === 'sandbox' && !settingsOf(config, sandboxFeature).chargeGas) return freeGas;
   const { untradedInUsdc } = settingsOf(config, treasury);
   return createGasCosts({ ...parts, untradedInUsdc, clock: monotonicClock });
-}
-
-/** Loaded only now: what the sandbox is made of need not be installed for live mode. */
-async function startSandboxChains(db: Database, logger: Logger, say: (line: string) => void): Promise<LocalChains> {
-  say(`Starting ${counted(chainIds.length)} local chains …`);
-  const { startLocalChains } = await import('../sandbox/chains/local-chains.ts');
-  return startLocalChains({ db, logger });
-}
-
-async function openSandboxSeller(chains: LocalChains, logger: Logger): Promise<SandboxSeller> {
-  const { openSeller } = await import('../sandbox/seller/open-seller.ts');
-  return openSeller({ chains, logger });
-}
-
-async function openSandboxShops(
-  config: Config,
-  parts: { readonly logger: Logger; readonly publicUrl: () => string },
-): Promise<SandboxShops> {
-  const { openShops } = await import('../sandbox/shop/open-shops.ts');
-  const { ways } = settingsOf(config, sandbox);
-  return openShops({ ...parts, ways, dataDir: shopsDataDir(config) });
-}
-
-/** A shop belongs to the books that pay it: where several databases share a folder, each has a shop of its own. */
-export function shopsDataDir({ dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'databaseUrl'>): string {
-  if (databaseUrl === undefined) return dataDir;
-  const { host, pathname } = new URL(databaseUrl);
-  return join(dataDir, 'databases', createHash('sha256').update(`${host}${pathname}`).digest('hex').slice(0, 16));
 }

@@ -3,7 +3,7 @@ import type { Config, SecretSetting } from '../config.ts';
 import type { Database } from '../db/database.ts';
 import type { GivenSecrets } from '../operator-secret/open-secrets.ts';
 import { Refusal } from '../refusal.ts';
-import { sandboxSecret } from '../sandbox/secret.ts';
+import { loadSandbox } from './sandbox.ts';
 
 /** The operator's secrets, or in a sandbox without one its own. */
 export async function readGivenSecrets(config: Config, db: Database): Promise<GivenSecrets> {
@@ -19,7 +19,7 @@ export async function readGivenSecrets(config: Config, db: Database): Promise<Gi
     throw new Refusal('PAYWRIGHT_SECRET is missing: the one to come and the one that goes stand beside it, not alone.');
   }
   return {
-    current: current ?? (await sandboxSecret(db)),
+    current: current ?? (await (await loadSandbox(config)).sandboxSecret(db)),
     ...(old !== undefined && { old }),
     ...(next !== undefined && { next }),
   };

@@ -4,10 +4,9 @@ import { openDatabase } from '../db/database.ts';
 import { findServiceRole, grantService } from '../db/grant-service.ts';
 import type { Logger } from '../logger.ts';
 import { Refusal } from '../refusal.ts';
-import { createChainTables } from '../sandbox/chains/chain-tables.ts';
-import { createSecretTable } from '../sandbox/secret.ts';
 import type { ListedFeature } from './listed-feature.ts';
 import { prepareDatabase } from './prepare-database.ts';
+import { loadSandbox } from './sandbox.ts';
 
 export interface MigrateDatabaseOptions {
   readonly config: Config;
@@ -30,17 +29,17 @@ export async function migrateDatabase({ config, url, features, logger, say }: Mi
   say(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`);
   if (role === undefined) return;
   await prepareClaim(ownerUrl);
-  if (config.mode === 'sandbox') await createSandboxTables(ownerUrl, logger);
+  if (config.mode === 'sandbox') await prepareSandbox(config, ownerUrl, logger);
   await grantService(ownerUrl, role, patience);
   say(`${role} may use the tables, and owns none of them.`);
 }
 
 /** What a sandbox would otherwise make by itself. */
-async function createSandboxTables(url: string, logger: Logger): Promise<void> {
+async function prepareSandbox(config: Config, url: string, logger: Logger): Promise<void> {
+  const { createSandboxTables } = await loadSandbox(config);
   const db = openDatabase({ url, poolSize: 1, logger });
   try {
-    await createChainTables(db);
-    await createSecretTable(db);
+    await createSandboxTables(db);
   } finally {
     await db.close();
   }

@@ -5,12 +5,10 @@ import { createKeyRing } from '../accounts/keys/key-ring.ts';
 import { createKeyUses } from '../accounts/keys/key-uses.ts';
 import type { PasswordCost } from '../accounts/passwords/passwords.ts';
 import { monotonicClock } from '../clock.ts';
-import type { ServingParts } from '../feature.ts';
 import { service } from '../http/feature.ts';
 import { addHealth, createReadiness } from '../http/health.ts';
 import { createOnce } from '../http/idempotency.ts';
 import { closeServer, listen } from '../http/listen.ts';
-import type { OpenApiDocument } from '../http/openapi.ts';
 import { describeRoutes } from '../http/openapi-route.ts';
 import { createServer } from '../http/server.ts';
 import type { Worker } from '../jobs/worker.ts';
@@ -19,6 +17,7 @@ import { limiterMetrics } from '../rate-limit/limiter-metrics.ts';
 import { createMemoryLimiter } from '../rate-limit/memory-limiter.ts';
 import type { Foundation } from './foundation.ts';
 import { gather, settingsOf } from './listed-feature.ts';
+import type { PageParts } from './parts.ts';
 
 export interface ServingOptions {
   /** Undefined where another process runs the jobs. */
@@ -87,7 +86,7 @@ async function openLimiter({ config, logger }: Foundation): Promise<RateLimiter>
 
 function addFeaturePages(
   pages: FastifyInstance,
-  parts: Foundation & ServingParts & { readonly document: () => OpenApiDocument },
+  parts: Foundation & Omit<PageParts, 'readiness'>,
   worker: Worker | undefined,
 ): void {
   const { db, features } = parts;

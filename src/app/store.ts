@@ -1,44 +1,18 @@
 import type { Config } from '../config.ts';
 import { type Database, openDatabase } from '../db/database.ts';
 import type { Logger } from '../logger.ts';
-import { lockDataDir, lockHolder, openDataDir } from '../sandbox/data-dir.ts';
-import { embeddedPostgresUrl, startEmbeddedPostgres } from '../sandbox/postgres.ts';
+import { loadSandbox } from './sandbox.ts';
+import type { SandboxStoreOptions, Store } from './sandbox-port.ts';
 
-/** Where the data is: an operator's PostgreSQL, or the sandbox's own. */
-export interface Store {
-  readonly url: string;
-  close(): Promise<void>;
-}
-
-export interface OpenStoreOptions {
+export interface OpenStoreOptions extends Omit<SandboxStoreOptions, 'dataDir'> {
   readonly config: Config;
-  readonly logger: Logger;
-  readonly say: (line: string) => void;
-  /** Whether a server that runs in the same folder already may be joined; otherwise there is only one. */
-  readonly mayJoin: boolean;
 }
 
-export async function openStore({ config, logger, say, mayJoin }: OpenStoreOptions): Promise<Store> {
-  const { databaseUrl, dataDir } = config;
-  if (databaseUrl !== undefined) return { url: databaseUrl, close: async () => {} };
-  if (mayJoin && lockHolder(dataDir) !== undefined) return { url: embeddedPostgresUrl(dataDir), close: async () => {} };
-
-  openDataDir(dataDir);
-  const lock = lockDataDir(dataDir);
-  try {
-    say('Starting PostgreSQL …');
-    const postgres = await startEmbeddedPostgres({ dataDir, onCrash: (message) => logger.error(message) });
-    return {
-      url: postgres.url,
-      async close() {
-        await postgres.stop();
-        lock.release();
-      },
-    };
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
+export async function openStore({ config, ...options }: OpenStoreOptions): Promise<Store> {
+  const { databaseUrl: url, dataDir } = config;
+  if (url !== undefined) return { url, close: async () => {} };
+  const { openSandboxStore } = await loadSandbox(config);
+  return openSandboxStore({ ...options, dataDir });
 }
 
 export function openStoreDatabase(store: Store, config: Config, logger: Logger): Database {

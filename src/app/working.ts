@@ -1,6 +1,5 @@
 import type { Attestations } from '../bridge/attestations.ts';
 import { turnsPerSource } from '../bridge/await-attestation.ts';
-import type { WorkingParts } from '../feature.ts';
 import { startWorker, type Worker } from '../jobs/worker.ts';
 import type { Notifier } from '../messages/notifier.ts';
 import { chainIds } from '../money/catalogue.ts';
@@ -11,9 +10,10 @@ import { twilio } from '../providers/twilio/feature.ts';
 import { createTwilioSms } from '../providers/twilio/twilio-sms.ts';
 import { refuseTwice } from '../refuse-twice.ts';
 import { createSagaRunner } from '../sagas/run-saga.ts';
-import { createConsoleNotifier } from '../sandbox/notifier.ts';
 import type { Foundation } from './foundation.ts';
-import { gather, settingsOf } from './listed-feature.ts';
+import { gather, ownSettings, settingsOf } from './listed-feature.ts';
+import type { WorkingParts } from './parts.ts';
+import { loadSandbox } from './sandbox.ts';
 
 /**
  * Sagas wait for their chain and for commits most of the time, so more of them run at once than of other jobs; and of shops there are
@@ -33,9 +33,9 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
     notifier: await chooseNotifier(foundation),
     attestations: chooseAttestations(foundation),
   };
-  for (const feature of features) await feature.onStart?.(parts, settingsOf(config, feature));
+  for (const feature of features) await feature.onStart?.(parts, ownSettings(config, feature));
   for (const feature of features) {
-    const loops = feature.loops?.(parts, settingsOf(config, feature)) ?? [];
+    const loops = feature.loops?.(parts, ownSettings(config, feature)) ?? [];
     closers.push(...loops.map((loop) => () => loop.stop()));
   }
   const sagas = createSagaRunner({
@@ -60,14 +60,14 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
   return worker;
 }
 
-function chooseAttestations({ config, db, localChains }: Foundation): Attestations {
-  const url = settingsOf(config, cctp).attestationUrl ?? localChains?.attestationUrl;
+function chooseAttestations({ config, db, sandbox }: Foundation): Attestations {
+  const url = settingsOf(config, cctp).attestationUrl ?? sandbox?.attestationUrl;
   if (url === undefined) throw new Error('nobody attests what is burnt');
   return createIris({ db, url });
 }
 
 async function chooseNotifier({ mode, config, say }: Foundation): Promise<Notifier> {
-  if (mode === 'sandbox') return createConsoleNotifier(say);
+  if (mode === 'sandbox') return (await loadSandbox({ mode })).createConsoleNotifier(say);
   const mail = settingsOf(config, smtp);
   const sms = settingsOf(config, twilio);
   if (mail === undefined || sms === undefined) throw new Error('live mode has no way to send messages');

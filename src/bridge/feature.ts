@@ -3,12 +3,13 @@ import type { Feature } from '../feature.ts';
 import { type ChainId, chainIds, chains, homeChain } from '../money/catalogue.ts';
 import { counted } from '../money/in-words.ts';
 import { amountFromText } from '../money/parse-amount.ts';
-import { defineSettings } from '../settings.ts';
+import { defineSettings, type Mode } from '../settings.ts';
 import { bridgeHandler } from './advance-bridge.ts';
-import { startCarryingHome } from './carry-home.ts';
+import { type CarryHomeParts, startCarryingHome } from './carry-home.ts';
 import { bridgeEvents } from './events.ts';
+import type { BridgeParts } from './parts.ts';
 import { bridgePicture } from './picture.ts';
-import { bridgeRoutes } from './routes.ts';
+import { type BridgeRouteParts, bridgeRoutes } from './routes.ts';
 import { bridgeSaga } from './saga.ts';
 import { crossChainWalletRoutes } from './wallet-routes.ts';
 
@@ -23,7 +24,11 @@ const usualMinimums = chainIds
   .map((id) => `${id}=${chains[id].carryHomeFrom}`)
   .join(',');
 
-export const bridge: Feature<BridgeSettings> = {
+export const bridge: Feature<{
+  settings: BridgeSettings;
+  serving: BridgeRouteParts;
+  working: BridgeParts & Omit<CarryHomeParts, 'minimum'> & { readonly mode: Mode };
+}> = {
   name: 'bridge',
   settings: defineSettings({
     variables: { CARRY_HOME_MINIMUM: z.string().transform(readMinimums).optional() },

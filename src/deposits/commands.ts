@@ -18,7 +18,7 @@ import { restoreBooked } from './restore-deposit.ts';
 import { refuseIfShown, reverseBooked } from './reverse-deposit.ts';
 import { settleReversal } from './settle-reversal.ts';
 
-interface DepositParts {
+export interface DepositParts {
   readonly db: Database;
   readonly ledger: Ledger;
   readonly networks: Networks;

@@ -1,26 +1,45 @@
+import { underWay } from '../accounts/closing/on-account-closing.ts';
+import type { Networks } from '../chains/network.ts';
+import type { SilentChains } from '../chains/silent-chains.ts';
+import type { Checkpoint } from '../checkpoint.ts';
+import type { Database } from '../db/database.ts';
 import type { Feature } from '../feature.ts';
+import type { GatherHook } from '../hook.ts';
 import { assets, holdings } from '../money/catalogue.ts';
 import { listed } from '../money/in-words.ts';
-import { defineSettings, notGiven, wholeNumber } from '../settings.ts';
+import { defineSettings, type Mode, notGiven, wholeNumber } from '../settings.ts';
+import type { Market } from '../swaps/market.ts';
+import type { GasCosts } from '../treasury/gas-costs.ts';
 import { createAddressBook } from './address-book.ts';
 import { coinSweepHandler } from './advance-coin-sweep.ts';
 import { sweepHandler } from './advance-sweep.ts';
 import { chainMetrics } from './chain-metrics.ts';
 import { startCheckingWallets } from './check-wallets.ts';
 import { coinSweepSaga } from './coin-sweep-saga.ts';
-import { addDepositCommands } from './commands.ts';
+import { addDepositCommands, type DepositParts } from './commands.ts';
 import { depositsUnderWay } from './deposits-under-way.ts';
 import { hostsOf } from './judge-testimony.ts';
 import { startLookingAtHeld } from './look-at-held.ts';
+import { depositsCredited } from './on-deposits.ts';
 import { type OneNodeLimit, oneNodeLimit } from './one-node-limit.ts';
 import { depositRoutes } from './routes.ts';
 import { startSweeps } from './sweep.ts';
+import type { SweepParts } from './sweep-parts.ts';
 import { sweepSaga } from './sweep-saga.ts';
 import { startWatchers } from './watch-chains.ts';
 
 interface DepositSettings {
   /** How much one node is believed; without it, everything. */
   readonly oneNodeLimit: OneNodeLimit | undefined;
+}
+
+/** What deposits are watched for, credited and swept with. */
+interface DepositWork extends SweepParts {
+  readonly mode: Mode;
+  readonly checkpoint: Checkpoint;
+  readonly market: Market;
+  readonly gasCosts: GasCosts;
+  readonly gatherHook: GatherHook;
 }
 
 /** In live mode: whoever sets more means that one node is believed whatever it says. */
@@ -31,9 +50,15 @@ const others = holdings
   .filter((asset) => !stable.includes(asset))
   .map((asset) => `${parseFloat((1_000 / Number(assets[asset].worthAtMost)).toPrecision(3))} ${asset}`);
 
-export const deposits: Feature<DepositSettings> = {
+export const deposits: Feature<{
+  settings: DepositSettings;
+  serving: { readonly db: Database; readonly silentChains: SilentChains };
+  metrics: { readonly db: Database; readonly networks: Networks };
+  working: DepositWork;
+  commands: DepositParts;
+}> = {
   name: 'deposits',
-  underWayOf: depositsUnderWay,
+  hooks: [underWay.on(depositsUnderWay)],
   settings: defineSettings({
     variables: { DEPOSIT_ONE_NODE_LIMIT: wholeNumber(0, 1_000_000_000, notGiven) },
     readme: [
@@ -49,7 +74,8 @@ export const deposits: Feature<DepositSettings> = {
         ? [`DEPOSIT_ONE_NODE_LIMIT is unsafe: one node could invent that much; at most ${mostOnOneNode}`]
         : [],
   }),
-  commands: (program, tools) => addDepositCommands(program, tools),
+  commands: (program, tools) =>
+    addDepositCommands(program, { ...tools, onDeposits: tools.gatherHook(depositsCredited) }),
   events: [{ name: 'deposit.received' }],
   sagas: [
     {
@@ -67,10 +93,11 @@ export const deposits: Feature<DepositSettings> = {
   metrics: ({ db, networks }) => [chainMetrics(db, networks)],
   checks: ({ silentChains }) => ({ chains: silentChains }),
   loops(
-    { mode, db, ledger, networks, provider, market, gasCosts, logger, checkpoint, onDeposits },
+    { mode, db, ledger, networks, provider, market, gasCosts, logger, checkpoint, gatherHook },
     { oneNodeLimit: limit },
   ) {
     const parts = { db, ledger, networks, logger, checkpoint };
+    const onDeposits = gatherHook(depositsCredited);
     for (const { id: chain, nodes } of networks.values()) {
       if (limit !== undefined && hostsOf(nodes).size < 2)
         logger.warn({ chain }, 'only one host is named for this chain: what is large waits for the operator');

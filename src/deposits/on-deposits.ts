@@ -1,5 +1,6 @@
 import type { Hex } from 'viem';
 import type { Transaction } from '../db/database.ts';
+import { defineHook } from '../hook.ts';
 import type { Asset, ChainId } from '../money/catalogue.ts';
 
 /** A deposit of somebody's, in the commit that credits it. */
@@ -18,3 +19,6 @@ export interface CreditedDeposit {
 
 /** What somebody does when deposits on a chain are credited, in the same commit. It is told of each deposit once. */
 export type OnDeposits = (tx: Transaction, chain: ChainId, deposits: readonly CreditedDeposit[]) => Promise<void>;
+
+/** Part of the commit that credits deposits, before the posting. Everybody's deposits wait for it: nothing slow. */
+export const depositsCredited = defineHook<OnDeposits>();

@@ -1,10 +1,14 @@
+import { underWay } from '../accounts/closing/on-account-closing.ts';
+import { depositsCredited } from '../deposits/on-deposits.ts';
 import type { Feature } from '../feature.ts';
+import type { Logger } from '../logger.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
-import { addCardNotices } from './card-notices.ts';
+import { addCardNotices, type CardNoticeParts } from './card-notices.ts';
 import { completeLinks } from './complete-links.ts';
 import { fundingEvents } from './events.ts';
 import { forgetLinksSchedule } from './forget-links.ts';
-import { startLooking } from './look-at-chains.ts';
+import { type LookParts, startLooking } from './look-at-chains.ts';
+import type { FundingParts } from './parts.ts';
 import { fundingRoutes } from './routes.ts';
 import { linkPicture } from './states.ts';
 
@@ -13,7 +17,12 @@ interface FundingSettings {
   readonly maximum: bigint;
 }
 
-export const funding: Feature<FundingSettings> = {
+export const funding: Feature<{
+  settings: FundingSettings;
+  serving: Omit<FundingParts, 'maximum'>;
+  pages: CardNoticeParts;
+  working: LookParts & { readonly logger: Logger };
+}> = {
   name: 'funding',
   settings: defineSettings({
     variables: { FUNDING_MAXIMUM: wholeNumber(1, 900_000_000, 100_000) },
@@ -29,19 +38,21 @@ export const funding: Feature<FundingSettings> = {
     },
   ],
   events: fundingEvents,
-  async underWayOf(tx, accountId) {
-    const { rows } = await tx.query<{ id: string }>(
-      `SELECT l.id FROM funding_links l
-        WHERE l.account_id = $1 AND l.completed_at IS NULL
-          AND (l.seen_tx IS NOT NULL OR EXISTS (
-            SELECT FROM funding_card_payments c
-             WHERE c.link_id = l.id AND c.state <> 'failed' AND c.updated_at > now() - interval '1 day'))
-        ORDER BY l.id LIMIT 100`,
-      [accountId],
-    );
-    return rows.map(({ id }) => ({ kind: 'funding', id }));
-  },
-  onDeposits: completeLinks,
+  hooks: [
+    depositsCredited.on(completeLinks),
+    underWay.on(async (tx, accountId) => {
+      const { rows } = await tx.query<{ id: string }>(
+        `SELECT l.id FROM funding_links l
+          WHERE l.account_id = $1 AND l.completed_at IS NULL
+            AND (l.seen_tx IS NOT NULL OR EXISTS (
+              SELECT FROM funding_card_payments c
+               WHERE c.link_id = l.id AND c.state <> 'failed' AND c.updated_at > now() - interval '1 day'))
+          ORDER BY l.id LIMIT 100`,
+        [accountId],
+      );
+      return rows.map(({ id }) => ({ kind: 'funding', id }));
+    }),
+  ],
   routes: ({ db, once, secrets, networks, provider, onRamps, publicUrl }, { maximum }) =>
     fundingRoutes({ db, once, secrets, networks, provider, onRamps, publicUrl, maximum }),
   schedules: ({ db }) => [forgetLinksSchedule(db)],

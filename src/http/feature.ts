@@ -1,4 +1,5 @@
 import { forgetCountsSchedule } from '../daily-caps/forget-counts.ts';
+import type { Database } from '../db/database.ts';
 import type { Feature } from '../feature.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
 import { expireIdempotencyKeys } from './expire-idempotency-keys.ts';
@@ -11,7 +12,7 @@ interface ServiceSettings {
 const { atOnce, perAccount, patienceMs } = usualLongAnswerLimits;
 
 /** What the interface is about itself. Its one operation describes all others, so it is added when they are all there. */
-export const service: Feature<ServiceSettings> = {
+export const service: Feature<{ settings: ServiceSettings; working: { readonly db: Database } }> = {
   name: 'service',
   chapters: [{ name: 'Service', description: 'The service about itself.' }],
   settings: defineSettings({

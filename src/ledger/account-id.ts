@@ -104,10 +104,6 @@ export function assetCode(asset: Asset): number {
   return assetCodes[asset];
 }
 
-export function chainCode(chain: Chain): number {
-  return chainCodes[chain];
-}
-
 const assetNames = byCode(assetCodes);
 const chainNames = byCode(chainCodes);
 const kindNames = byCode(kindCodes);

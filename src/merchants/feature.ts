@@ -1,21 +1,39 @@
+import { accountClosing, underWay } from '../accounts/closing/on-account-closing.ts';
+import type { Database } from '../db/database.ts';
 import type { Feature } from '../feature.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Outgoing } from '../outgoing/outgoing.ts';
+import type { Parser } from '../parser/parser.ts';
+import type { Secrets } from '../secrets.ts';
 import { describeAgent } from '../shopping/agent.ts';
 import { addMerchantCommands } from './commands.ts';
 import { createProofLook } from './look-for-proof.ts';
 import { redeemLeftoversSchedule } from './redeem-leftovers.ts';
-import { merchantRoutes } from './routes.ts';
+import { type MerchantParts, merchantRoutes } from './routes.ts';
 
-export const merchants: Feature = {
+interface MerchantServing extends Omit<MerchantParts, 'lookForProof'> {
+  readonly outgoing: Outgoing;
+  readonly parser: Parser;
+  readonly publicUrl: () => string;
+}
+
+export const merchants: Feature<{
+  serving: MerchantServing;
+  working: { readonly db: Database; readonly ledger: Ledger };
+  commands: { readonly db: Database; readonly ledger: Ledger; readonly secrets: Secrets };
+}> = {
   name: 'merchants',
-  onAccountClosing: () => async (tx, accountId) => {
-    await tx.query('DELETE FROM merchant_claims WHERE account_id = $1', [accountId]);
-  },
-  async underWayOf(tx, accountId) {
-    const { rows } = await tx.query<{ id: string }>('SELECT domain AS id FROM merchants WHERE account_id = $1', [
-      accountId,
-    ]);
-    return rows.map(({ id }) => ({ kind: 'domain', id }));
-  },
+  hooks: [
+    accountClosing.on(async (tx, accountId) => {
+      await tx.query('DELETE FROM merchant_claims WHERE account_id = $1', [accountId]);
+    }),
+    underWay.on(async (tx, accountId) => {
+      const { rows } = await tx.query<{ id: string }>('SELECT domain AS id FROM merchants WHERE account_id = $1', [
+        accountId,
+      ]);
+      return rows.map(({ id }) => ({ kind: 'domain', id }));
+    }),
+  ],
   sealed: [
     {
       purpose: 'merchant-orders',

@@ -1,13 +1,17 @@
+import { accountClosing } from '../accounts/closing/on-account-closing.ts';
 import type { Feature } from '../feature.ts';
+import type { Mode } from '../settings.ts';
 import { forgetMessagesSchedule } from './forget-messages.ts';
-import { sendMessageHandler } from './outbox.ts';
+import { type OutboxParts, sendMessageHandler } from './outbox.ts';
 
-export const messages: Feature = {
+export const messages: Feature<{ working: Omit<OutboxParts, 'keepText'> & { readonly mode: Mode } }> = {
   name: 'messages',
-  /** Those that wait are not sent, and of the others the address goes. */
-  onAccountClosing: () => async (tx, accountId) => {
-    await tx.query('DELETE FROM messages WHERE account_id = $1', [accountId]);
-  },
+  hooks: [
+    // Those that wait are not sent, and of the others the address goes.
+    accountClosing.on(async (tx, accountId) => {
+      await tx.query('DELETE FROM messages WHERE account_id = $1', [accountId]);
+    }),
+  ],
   sealed: [{ purpose: 'messages', columns: [{ table: 'messages', key: ['id'], column: 'sealed' }] }],
   jobs: ({ mode, db, secrets, notifier }) => [
     sendMessageHandler({ db, secrets, notifier, keepText: mode === 'sandbox' }),

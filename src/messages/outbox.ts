@@ -34,17 +34,14 @@ interface MessageRow {
 }
 
 /** A crash between sending and marking sends the message twice: for a code that is harmless, and better than never. */
-export function sendMessageHandler({
-  db,
-  secrets,
-  notifier,
-  keepText,
-}: {
-  db: Database;
-  secrets: Secrets;
-  notifier: Notifier;
-  keepText: boolean;
-}): JobHandler {
+export interface OutboxParts {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly notifier: Notifier;
+  readonly keepText: boolean;
+}
+
+export function sendMessageHandler({ db, secrets, notifier, keepText }: OutboxParts): JobHandler {
   return handleJob(sendMessage, async ({ messageId }) => {
     const { rows } = await db.query<MessageRow>(
       'SELECT channel, recipient, subject, sealed FROM messages WHERE id = $1 AND sent_at IS NULL',

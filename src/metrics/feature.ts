@@ -9,7 +9,7 @@ type MetricsSettings = OperatorAddress | undefined;
 
 const portNumber = 'must be a whole number from 0 to 65535';
 
-export const metrics: Feature<MetricsSettings> = {
+export const metrics: Feature<{ settings: MetricsSettings }> = {
   name: 'metrics',
   settings: defineSettings({
     variables: {

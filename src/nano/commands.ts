@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { isAddress } from 'viem';
-import type { CommandTools } from '../feature.ts';
+import type { Database } from '../db/database.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import { Refusal } from '../refusal.ts';
 
@@ -10,7 +10,7 @@ const mostDebtors = 1_000;
 /** What the operator does about payers who did not pay. */
 export function addNanoCommands(
   program: Command,
-  withDatabase: CommandTools<unknown>['withDatabase'],
+  withDatabase: (work: (db: Database) => Promise<void>) => Promise<void>,
   say: (line: string) => void,
 ): void {
   const nano = program.command('nano').description('calls that are paid for one by one');

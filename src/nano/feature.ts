@@ -1,9 +1,11 @@
 import { z } from 'zod';
-import type { Feature, ServingParts } from '../feature.ts';
+import type { Feature } from '../feature.ts';
 import { defineJob, handleJob } from '../jobs/define-job.ts';
 import { amountFromText } from '../money/parse-amount.ts';
+import type { Outgoing } from '../outgoing/outgoing.ts';
 import { defineSettings, url, wholeNumber } from '../settings.ts';
-import { settlementHandler } from './advance-settlement.ts';
+import type { Shopping } from '../shopping/open-shopping.ts';
+import { type SettlingParts, settlementHandler } from './advance-settlement.ts';
 import { createClaimer } from './claim-payments.ts';
 import { addNanoCommands } from './commands.ts';
 import { forgetAnswers } from './forget-claims.ts';
@@ -14,8 +16,16 @@ import { nanoRoutes } from './routes.ts';
 import { settlementSaga } from './saga.ts';
 import { createServer } from './serve-calls.ts';
 import { startSettling } from './settle-payments.ts';
-import { openTill } from './till.ts';
+import { openTill, type TillParts } from './till.ts';
 import { addDiscoveryPage } from './well-known.ts';
+
+type SameAsSelling = 'db' | 'ledger' | 'once' | 'screening' | 'clock' | 'checkpoint' | 'publicUrl';
+
+/** What calls are sold with, before it is opened. */
+interface NanoServing extends Pick<SellingParts, SameAsSelling>, Pick<TillParts, 'networks'> {
+  readonly outgoing: Outgoing;
+  readonly shops: Pick<Shopping, 'merchants'>;
+}
 
 interface NanoSettings {
   readonly settleSeconds: number;
@@ -37,7 +47,12 @@ const usdc = (fallback: string) =>
       return z.NEVER;
     });
 
-export const nano: Feature<NanoSettings> = {
+export const nano: Feature<{
+  settings: NanoSettings;
+  serving: NanoServing;
+  pages: TillParts & Pick<NanoServing, 'publicUrl'>;
+  working: SettlingParts & Pick<NanoServing, 'checkpoint'>;
+}> = {
   name: 'nano',
   settings: defineSettings({
     variables: {
@@ -82,7 +97,7 @@ export const nano: Feature<NanoSettings> = {
 /** A payment must outlast two attempts to settle it, and the time that the second one takes. */
 const settlingSeconds = 30;
 
-function openSelling(parts: ServingParts, settings: NanoSettings): SellingParts {
+function openSelling(parts: NanoServing, settings: NanoSettings): SellingParts {
   const { db, ledger, once, outgoing, shops, screening, clock, checkpoint, publicUrl } = parts;
   const { settleSeconds, mostCredit, payerPerMinute, facilitatorUrl } = settings;
   return {

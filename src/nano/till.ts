@@ -21,15 +21,13 @@ export interface Till {
 /** A new treasury is paid from then on; what was signed for the one before is settled all the same. */
 const treasuryKeptMs = 5_000;
 
-export function openTill({
-  db,
-  networks,
-  clock,
-}: {
+export interface TillParts {
   readonly db: Queryable;
   readonly networks: Networks;
   readonly clock: Clock;
-}): Till {
+}
+
+export function openTill({ db, networks, clock }: TillParts): Till {
   const network = requireHome(networks);
   const token = usdcOf(network);
   let domain: Promise<TypedDataDomain> | undefined;

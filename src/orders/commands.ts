@@ -7,7 +7,12 @@ import { Refusal } from '../refusal.ts';
 import { findOrder, heldFor, type Order, type OrderRow, selectOrder, toOrder } from './order.ts';
 import { captureOrder, releaseOrder } from './settle-order.ts';
 
-type WithLedger = (work: (parts: { db: Database; ledger: Ledger }) => Promise<void>) => Promise<void>;
+export interface OrderCommandParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+}
+
+type WithLedger = (work: (parts: OrderCommandParts) => Promise<void>) => Promise<void>;
 type Say = (line: string) => void;
 
 /** `paywright orders …`: what a shop has never answered, and the decision about it. */

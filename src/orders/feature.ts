@@ -1,19 +1,26 @@
 import { z } from 'zod';
+import { accountClosing, underWay } from '../accounts/closing/on-account-closing.ts';
+import type { Database } from '../db/database.ts';
 import type { Feature } from '../feature.ts';
+import type { Outgoing } from '../outgoing/outgoing.ts';
 import { defineSettings } from '../settings.ts';
+import type { Shopping } from '../shopping/open-shopping.ts';
 import { orderHandler } from './advance-order.ts';
 import { createOrderWaits } from './await-order.ts';
+import type { BuyParts } from './buy.ts';
 import { buyRoute } from './buy-route.ts';
 import { cancelRoute } from './cancel-route.ts';
-import { addOrderCommands } from './commands.ts';
+import type { ShopCheckouts } from './checkout.ts';
+import { addOrderCommands, type OrderCommandParts } from './commands.ts';
 import { orderEvents } from './events.ts';
 import { addHandlerPages } from './handler-pages.ts';
 import { orderRoutes } from './order-routes.ts';
 import { eraseAddressesOf, eraseShippedAddressesSchedule, openSalesOf } from './orders-of-closed.ts';
+import type { OrderParts } from './parts.ts';
 import { orderPicture } from './picture.ts';
-import { redeemRoute } from './redeem-route.ts';
+import { type RedeemParts, redeemRoute } from './redeem-route.ts';
 import { orderSaga } from './saga.ts';
-import { saleRoutes } from './sale-routes.ts';
+import { type SaleParts, saleRoutes } from './sale-routes.ts';
 
 interface OrderSettings {
   /** How long a shop may take to take an order. */
@@ -26,10 +33,22 @@ interface OrderSettings {
   readonly waitSeconds: number;
 }
 
-export const orders: Feature<OrderSettings> = {
+interface OrderServing extends OrderParts, Omit<BuyParts, 'merchants'>, SaleParts, Omit<RedeemParts, 'shopPerMinute'> {
+  readonly db: Database;
+  readonly outgoing: Outgoing;
+  readonly checkouts: ShopCheckouts;
+  readonly shops: Pick<Shopping, 'merchants'>;
+}
+
+export const orders: Feature<{
+  settings: OrderSettings;
+  serving: OrderServing;
+  pages: { readonly publicUrl: () => string };
+  working: OrderParts;
+  commands: OrderCommandParts;
+}> = {
   name: 'orders',
-  onAccountClosing: () => eraseAddressesOf,
-  underWayOf: openSalesOf,
+  hooks: [accountClosing.on(eraseAddressesOf), underWay.on(openSalesOf)],
   settings: defineSettings({
     variables: {
       ORDER_ANSWER_SECONDS: z.coerce.number().int().min(1).max(25).default(10),

@@ -1,11 +1,13 @@
 import type { Feature } from '../feature.ts';
 import { amountOf } from '../money/amount.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
+import type { Shopping } from '../shopping/open-shopping.ts';
 import { purchaseHandler } from './advance-purchase.ts';
+import type { BuyParts } from './buy.ts';
 import { purchaseEvents } from './events.ts';
 import { fillFloatHandler, fillFloatSchedule } from './fill-float.ts';
 import { forgetAnswersSchedule } from './forget-answers.ts';
-import type { PurchaseSettings } from './parts.ts';
+import type { PurchaseParts, PurchaseSettings } from './parts.ts';
 import { purchasePicture } from './picture.ts';
 import { purchaseRoutes } from './routes.ts';
 import { purchaseSaga } from './saga.ts';
@@ -13,7 +15,15 @@ import { purchaseSaga } from './saga.ts';
 /** Seconds. A job that asks a seller again has thirty for everything. */
 const mostTimeout = 25;
 
-export const purchases: Feature<PurchaseSettings> = {
+interface PurchaseServing extends Omit<BuyParts, keyof PurchaseSettings | 'calls'> {
+  readonly shops: Pick<Shopping, 'merchants'>;
+}
+
+export const purchases: Feature<{
+  settings: PurchaseSettings;
+  serving: PurchaseServing;
+  working: Omit<PurchaseParts, keyof PurchaseSettings>;
+}> = {
   name: 'purchases',
   sealed: [{ purpose: 'purchases', columns: [{ table: 'purchase_requests', key: ['purchase_id'], column: 'sealed' }] }],
   settings: defineSettings({

@@ -7,7 +7,7 @@ import { findSnapshot, readRoots } from './read-proof.ts';
 import { reconcile } from './reconcile.ts';
 import { type ReserveRow, reportReserves } from './report.ts';
 
-interface ReserveCommandParts {
+export interface ReserveCommandParts {
   readonly db: Database;
   readonly networks: Networks;
   readonly sagas: readonly Saga[];

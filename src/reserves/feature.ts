@@ -1,12 +1,22 @@
 import { monotonicClock } from '../clock.ts';
-import type { Feature, Parts } from '../feature.ts';
-import { addReserveCommands } from './commands.ts';
+import type { Feature } from '../feature.ts';
+import type { Mode } from '../settings.ts';
+import { addReserveCommands, type ReserveCommandParts } from './commands.ts';
 import { snapshotSchedule } from './jobs.ts';
 import { reserveMetrics } from './reserve-metrics.ts';
-import { createReserves, type Reserves } from './reserves.ts';
+import { createReserves, type Reserves, type ReservesOptions } from './reserves.ts';
 import { reserveRoutes } from './routes.ts';
 
-export const reserves: Feature = {
+interface ReserveParts extends Pick<ReservesOptions, 'db' | 'networks' | 'logger'> {
+  readonly mode: Mode;
+}
+
+export const reserves: Feature<{
+  serving: ReserveParts;
+  metrics: ReserveParts;
+  working: ReserveParts;
+  commands: ReserveCommandParts;
+}> = {
   name: 'reserves',
   chapters: [{ name: 'Reserves', description: 'Proof that the service holds what it owes.' }],
   commands: (program, { withMoney, say }) => addReserveCommands(program, withMoney, say),
@@ -15,7 +25,7 @@ export const reserves: Feature = {
   schedules: (parts) => [snapshotSchedule(openReserves(parts))],
 };
 
-function openReserves({ mode, db, networks, logger }: Parts): Reserves {
+function openReserves({ mode, db, networks, logger }: ReserveParts): Reserves {
   return createReserves({
     db,
     networks,

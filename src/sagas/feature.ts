@@ -1,9 +1,17 @@
+import type { Database } from '../db/database.ts';
 import type { Feature } from '../feature.ts';
 import { addSagaCommands } from './commands.ts';
+import type { Saga } from './define-saga.ts';
 import { resumeAllSagas, resumeSagasSchedule } from './resume-sagas.ts';
 import { sagaMetrics } from './saga-metrics.ts';
 
-export const sagas: Feature = {
+interface SagaParts {
+  readonly db: Database;
+  /** Of all features. */
+  readonly sagas: readonly Saga[];
+}
+
+export const sagas: Feature<{ metrics: SagaParts; working: SagaParts }> = {
   name: 'sagas',
   commands: (program, tools) => addSagaCommands(program, tools),
   metrics: ({ db, sagas: declared }) => [sagaMetrics(db, declared)],

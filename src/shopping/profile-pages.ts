@@ -3,10 +3,13 @@ import type { SigningKey } from '../signed-requests/signing-key.ts';
 import { agentProfile, profilePath, profileVersions } from './agent.ts';
 
 /** Where shops find out who asks them. */
-export function addProfilePages(
-  app: FastifyInstance,
-  { publicUrl, agentKey }: { readonly publicUrl: () => string; readonly agentKey: () => Promise<SigningKey> },
-): void {
+export interface ProfileParts {
+  readonly publicUrl: () => string;
+  /** With which we sign what we ask of shops. */
+  readonly agentKey: () => Promise<SigningKey>;
+}
+
+export function addProfilePages(app: FastifyInstance, { publicUrl, agentKey }: ProfileParts): void {
   for (const [index, version] of profileVersions.entries()) {
     app.get(index === 0 ? profilePath : `${profilePath}/${version}`, async (_request, reply) => {
       const { publicJwk } = await agentKey();

@@ -4,8 +4,9 @@ import { listed } from '../money/in-words.ts';
 import { defineSettings } from '../settings.ts';
 import { swapHandler } from './advance-swap.ts';
 import { swapEvents } from './events.ts';
+import type { SwapParts } from './parts.ts';
 import { swapPicture } from './picture.ts';
-import { swapRoutes } from './routes.ts';
+import { type SwapRouteParts, swapRoutes } from './routes.ts';
 import { swapSaga } from './saga.ts';
 import { swapTokens } from './tokens.ts';
 
@@ -14,7 +15,11 @@ interface SwapSettings {
   readonly validSeconds: number;
 }
 
-export const swaps: Feature<SwapSettings> = {
+export const swaps: Feature<{
+  settings: SwapSettings;
+  serving: Omit<SwapRouteParts, 'validSeconds'>;
+  working: SwapParts;
+}> = {
   name: 'swaps',
   settings: defineSettings({
     variables: { SWAP_DEADLINE_SECONDS: z.coerce.number().int().min(30).max(86_400).default(1_200) },
@@ -32,6 +37,6 @@ export const swaps: Feature<SwapSettings> = {
     },
   ],
   events: swapEvents,
-  sagas: [{ saga: swapSaga, handler: (parts) => swapHandler(parts) }],
+  sagas: [{ saga: swapSaga, handler: swapHandler }],
   routes: (parts, { validSeconds }) => swapRoutes({ ...parts, validSeconds }),
 };

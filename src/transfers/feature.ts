@@ -1,9 +1,9 @@
 import type { Feature } from '../feature.ts';
 import { transferEvents } from './events.ts';
 import { createRecipientBook } from './recipient-book.ts';
-import { transferRoutes } from './routes.ts';
+import { type TransferParts, transferRoutes } from './routes.ts';
 
-export const transfers: Feature = {
+export const transfers: Feature<{ serving: Omit<TransferParts, 'recipients'> }> = {
   name: 'transfers',
   chapters: [{ name: 'Transfers', description: 'Pay somebody, see what you have and where it went.' }],
   events: transferEvents,

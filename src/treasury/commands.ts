@@ -21,7 +21,7 @@ import { treasuryOverview } from './overview.ts';
 import { raiseFee } from './raise-fee.ts';
 import { rotateSeed } from './rotate-seed.ts';
 
-interface TreasuryParts {
+export interface TreasuryParts {
   readonly db: Database;
   readonly ledger: Ledger;
   readonly networks: Networks;

@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import type { FeeCeiling } from '../chains/fee-ceiling.ts';
+import type { Networks } from '../chains/network.ts';
+import type { Database } from '../db/database.ts';
 import type { Feature } from '../feature.ts';
+import type { Logger } from '../logger.ts';
 import type { ChainId } from '../money/catalogue.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
-import { addTreasuryCommands } from './commands.ts';
+import { addTreasuryCommands, type TreasuryParts } from './commands.ts';
 import { composeCeilings, readGasPrices, unsafeCeilings, usualPrices } from './fee-ceilings.ts';
 import { gasMetrics } from './gas-metrics.ts';
-import { houseMoveHandler, houseMoveSaga } from './house-move.ts';
+import { type HouseMoveParts, houseMoveHandler, houseMoveSaga } from './house-move.ts';
 import { beginMovesSoon, moveRetiredSchedule } from './move-retired.ts';
 import {
   readUntraded,
@@ -24,7 +27,12 @@ interface TreasurySettings {
   readonly untradedInUsdc: UntradedPrices;
 }
 
-export const treasury: Feature<TreasurySettings> = {
+export const treasury: Feature<{
+  settings: TreasurySettings;
+  metrics: { readonly db: Database; readonly networks: Networks };
+  working: HouseMoveParts & { readonly logger: Logger };
+  commands: TreasuryParts;
+}> = {
   name: 'treasury',
   settings: defineSettings({
     variables: {

@@ -1,8 +1,8 @@
 import type { Feature } from '../feature.ts';
-import { walletRoutes } from './wallet-routes.ts';
+import { type WalletParts, walletRoutes } from './wallet-routes.ts';
 
-export const wallets: Feature = {
+export const wallets: Feature<{ serving: WalletParts }> = {
   name: 'wallets',
   chapters: [{ name: 'Wallets', description: 'Where you are paid into from outside, and what has arrived.' }],
-  routes: ({ db, once, provider, networks }) => walletRoutes({ db, once, provider, networks }),
+  routes: walletRoutes,
 };

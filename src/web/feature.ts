@@ -1,35 +1,52 @@
+import type { Networks } from '../chains/network.ts';
+import type { Database } from '../db/database.ts';
 import type { Feature } from '../feature.ts';
 import { createLinkFollower } from '../funding/follow-links.ts';
+import type { OnRamp } from '../funding/on-ramp.ts';
 import { findFundingPage } from '../funding/page-view.ts';
 import { findPageView } from '../invoices/page-view.ts';
-import type { SandboxOnRamp } from '../sandbox/on-ramp/sandbox-on-ramp.ts';
-import type { SandboxShops } from '../sandbox/shop/open-shops.ts';
+import type { Logger } from '../logger.ts';
+import type { Secrets } from '../secrets.ts';
+import type { Shopping } from '../shopping/open-shopping.ts';
 import { findPreview } from '../shopping/preview.ts';
 import { addBotPage } from './bot-page.ts';
 import { addBuyPages } from './buy/add-buy-pages.ts';
 import { addInvoicePage } from './invoice-page.ts';
-import { addOnRampPage } from './on-ramp-page.ts';
-import { addPages } from './pages.ts';
+import { addOnRampPage, type TestCardCompany } from './on-ramp-page.ts';
+import { addPages, type PageParts } from './pages.ts';
 import { addPreviewPage } from './preview-page.ts';
 import { addResetPage } from './reset-page.ts';
 
-interface WebParts {
-  readonly sandboxShops: SandboxShops | undefined;
-  readonly sandboxOnRamp: SandboxOnRamp | undefined;
+/** What the pages show of a sandbox. */
+interface SandboxPages {
+  /** Where a browser on this machine finds a page of the sandbox's shops; undefined for any other page. */
+  readonly linkFor: (url: string) => string | undefined;
+  readonly onRamp: TestCardCompany | undefined;
 }
 
-export const web: Feature<unknown, WebParts> = {
+interface WebParts extends PageParts {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly networks: Networks;
+  readonly logger: Logger;
+  readonly publicUrl: () => string;
+  readonly shops: Pick<Shopping, 'pictures'>;
+  readonly onRamps: readonly OnRamp[];
+  /** In live mode there is none. */
+  readonly sandbox: SandboxPages | undefined;
+}
+
+export const web: Feature<{ pages: WebParts }> = {
   name: 'web',
   pages(app, parts) {
-    const { document, readiness, mode, db, secrets, networks, logger, publicUrl, shops, onRamps } = parts;
-    const { sandboxShops, sandboxOnRamp } = parts;
+    const { document, readiness, mode, db, secrets, networks, logger, publicUrl, shops, onRamps, sandbox } = parts;
     const context = addPages(app, { document, mode, readiness });
     addInvoicePage(app, { context, publicUrl, find: (token) => findPageView(db, token) });
     addPreviewPage(app, {
       context,
       find: (token) => findPreview(db, token),
       readPicture: (url, holder) => shops.pictures.read(url, holder),
-      linkFor: (url) => sandboxShops?.linkFor(url) ?? url,
+      linkFor: (url) => sandbox?.linkFor(url) ?? url,
     });
     addBuyPages(app, {
       context,
@@ -40,7 +57,7 @@ export const web: Feature<unknown, WebParts> = {
       find: (token) => findFundingPage(db, secrets, token),
       follower: createLinkFollower({ db }),
     });
-    if (sandboxOnRamp !== undefined) addOnRampPage(app, { context, onRamp: sandboxOnRamp });
+    if (sandbox?.onRamp !== undefined) addOnRampPage(app, { context, onRamp: sandbox.onRamp });
     addBotPage(app, context);
     addResetPage(app, context);
   },

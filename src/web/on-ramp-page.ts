@@ -1,16 +1,30 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { cardCurrency } from '../funding/on-ramp.ts';
-import { chains } from '../money/catalogue.ts';
-import type { CardSession } from '../sandbox/on-ramp/card-session.ts';
-import { type CardOutcome, cardOutcomes, type SandboxOnRamp } from '../sandbox/on-ramp/sandbox-on-ramp.ts';
+import type { Amount } from '../money/amount.ts';
+import { type ChainId, chains } from '../money/catalogue.ts';
 import { formPolicy } from './content-policy.ts';
 import { type Html, html } from './html.ts';
 import { layout, type PageContext } from './layout.ts';
 import { amountText } from './words.ts';
 
+/** A purchase that a person has begun there. */
+interface TestPurchase {
+  readonly amount: Amount;
+  readonly chain: ChainId;
+  readonly address: string;
+}
+
+/** Plays the card company, where no card is real. Only a sandbox has one. */
+export interface TestCardCompany {
+  /** Undefined for a session that is unknown or over. */
+  find(session: string): TestPurchase | undefined;
+  /** Ends the purchase as the person wishes. False when there is no such session, or no such outcome. */
+  play(session: string, outcome: string): Promise<boolean>;
+}
+
 export interface OnRampPageParts {
   readonly context: () => PageContext;
-  readonly onRamp: SandboxOnRamp;
+  readonly onRamp: TestCardCompany;
 }
 
 /** The sandbox's card company: the first button pays, the others refuse as real ones do. */
@@ -32,17 +46,12 @@ export function addOnRampPage(app: FastifyInstance, { context, onRamp }: OnRampP
     scope.post<{ Params: { session: string; outcome: string } }>(
       '/sandbox/on-ramp/:session/:outcome',
       async ({ params }, reply) => {
-        const session = onRamp.find(params.session);
-        if (session === undefined || !isOutcome(params.outcome)) return send(reply.code(404), missingPage(context()));
-        await onRamp.play(session, params.outcome);
+        const isPlayed = await onRamp.play(params.session, params.outcome);
+        if (!isPlayed) return send(reply.code(404), missingPage(context()));
         return reply.redirect(`${context().base}/buy/return`, 303);
       },
     );
   });
-}
-
-function isOutcome(text: string): text is CardOutcome {
-  return Object.hasOwn(cardOutcomes, text);
 }
 
 function send(reply: FastifyReply, page: Html): FastifyReply {
@@ -56,7 +65,7 @@ function send(reply: FastifyReply, page: Html): FastifyReply {
     .send(page.toString());
 }
 
-function cardPage({ amount, chain, address }: CardSession, action: string, context: PageContext): Html {
+function cardPage({ amount, chain, address }: TestPurchase, action: string, context: PageContext): Html {
   const price = `${amountText(amount)} ${cardCurrency(amount)}`;
   return frame(
     'Test card company',
@@ -81,7 +90,7 @@ ${refusals.map(([outcome, label]) => html`<form method="post" action="${action}/
   );
 }
 
-const refusals: readonly (readonly [CardOutcome, string])[] = [
+const refusals: readonly (readonly [outcome: string, label: string])[] = [
   ['decline', 'Card declined'],
   ['no-money', 'Not enough money'],
   ['not-verified', 'Bank did not verify'],

@@ -1,11 +1,14 @@
 import { z } from 'zod';
+import { keyRotated, keysEnded } from '../accounts/keys/on-keys-ended.ts';
+import type { Clock } from '../clock.ts';
+import type { Database } from '../db/database.ts';
 import type { Feature } from '../feature.ts';
 import { defineSettings } from '../settings.ts';
-import { startDeliveries } from './deliver.ts';
+import { type DeliveryOptions, startDeliveries } from './deliver.ts';
 import { deliveryMetrics } from './delivery-metrics.ts';
 import { forgetDeliveriesSchedule } from './forget-deliveries.ts';
 import type { RetrySeconds } from './retry-plan.ts';
-import { webhookRoutes } from './routes.ts';
+import { type WebhookParts, webhookRoutes } from './routes.ts';
 import { moveWebhooksOfKey, webhooksOfEndedKeys } from './webhooks-of-keys.ts';
 
 interface WebhookSettings {
@@ -23,7 +26,12 @@ const retrySeconds = z
   .refine((list) => list.every((seconds) => seconds <= 86_400), 'must hold no more than 86400 seconds each')
   .default([10, 60, 360]);
 
-export const webhooks: Feature<WebhookSettings> = {
+export const webhooks: Feature<{
+  settings: WebhookSettings;
+  serving: WebhookParts;
+  metrics: { readonly db: Database };
+  working: Omit<DeliveryOptions, 'retrySeconds'> & { readonly clock: Clock };
+}> = {
   name: 'webhooks',
   sealed: [{ purpose: 'webhook-secrets', columns: [{ table: 'webhooks', key: ['id'], column: 'sealed_secret' }] }],
   chapters: [{ name: 'Webhooks', description: 'Be told of what happens, and see what you were told.' }],
@@ -35,12 +43,9 @@ export const webhooks: Feature<WebhookSettings> = {
     ],
     read: ({ WEBHOOK_RETRY_SECONDS }) => ({ retrySeconds: WEBHOOK_RETRY_SECONDS }),
   }),
-  routes: ({ db, once, secrets, outgoing, events }) => webhookRoutes({ db, once, secrets, outgoing, events }),
-  onKeysEnded: webhooksOfEndedKeys,
-  onKeyRotated: moveWebhooksOfKey,
+  routes: webhookRoutes,
+  hooks: [keysEnded.on(webhooksOfEndedKeys), keyRotated.on(moveWebhooksOfKey)],
   metrics: ({ db }) => [deliveryMetrics(db)],
   schedules: ({ db, clock }) => [forgetDeliveriesSchedule(db, clock)],
-  loops: ({ db, secrets, outgoing, logger, checkpoint, events }, settings) => [
-    startDeliveries({ db, secrets, outgoing, logger, checkpoint, events, retrySeconds: settings.retrySeconds }),
-  ],
+  loops: (parts, settings) => [startDeliveries({ ...parts, ...settings })],
 };

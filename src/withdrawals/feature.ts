@@ -1,26 +1,38 @@
+import { accountClosing } from '../accounts/closing/on-account-closing.ts';
+import type { Database } from '../db/database.ts';
 import type { Feature } from '../feature.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Mode } from '../settings.ts';
 import { withdrawalHandler } from './advance-withdrawal.ts';
 import { brakeMetrics } from './brake-metrics.ts';
 import { type Brakes, brakeSettings } from './brakes.ts';
 import { addWithdrawalCommands } from './commands.ts';
 import { withdrawalEvents } from './events.ts';
-import { withdrawalRoutes } from './routes.ts';
+import type { WithdrawalSagaParts } from './parts.ts';
+import { type WithdrawalParts, withdrawalRoutes } from './routes.ts';
 import { withdrawalSaga } from './saga.ts';
 
-export const withdrawals: Feature<Brakes> = {
+export const withdrawals: Feature<{
+  settings: Brakes;
+  serving: Omit<WithdrawalParts, 'brakes'>;
+  metrics: { readonly db: Database };
+  working: Omit<WithdrawalSagaParts, 'perHour'> & { readonly mode: Mode };
+  commands: { readonly db: Database; readonly ledger: Ledger };
+}> = {
   name: 'withdrawals',
-  onAccountClosing: () => async (tx, accountId) => {
-    await tx.query('DELETE FROM withdrawal_addresses WHERE account_id = $1', [accountId]);
-    await tx.query('DELETE FROM withdrawal_allow_lists WHERE account_id = $1', [accountId]);
-  },
+  hooks: [
+    accountClosing.on(async (tx, accountId) => {
+      await tx.query('DELETE FROM withdrawal_addresses WHERE account_id = $1', [accountId]);
+      await tx.query('DELETE FROM withdrawal_allow_lists WHERE account_id = $1', [accountId]);
+    }),
+  ],
   settings: brakeSettings,
   chapters: [
     { name: 'Withdrawals', description: 'Send money to an address outside, follow it, and say how much may go where.' },
   ],
   events: withdrawalEvents,
   commands: addWithdrawalCommands,
-  routes: ({ db, once, ledger, networks, silentChains, market, gasCosts, secrets, checkpoint }, brakes) =>
-    withdrawalRoutes({ db, once, ledger, networks, silentChains, market, gasCosts, secrets, brakes, checkpoint }),
+  routes: (parts, brakes) => withdrawalRoutes({ ...parts, brakes }),
   metrics: ({ db }, brakes) => [brakeMetrics(db, brakes)],
   async onStart({ mode, logger }, { perDay }) {
     // The operator may have agreed on it, and should know that it is so.

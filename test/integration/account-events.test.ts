@@ -4,8 +4,9 @@ import { addAccountCommands } from '../../src/accounts/commands.ts';
 import { endMostKeys } from '../../src/accounts/keys/end-most-keys.ts';
 import { addGiveKeyCommand } from '../../src/accounts/keys/give-key-command.ts';
 import { addKeyCommands } from '../../src/accounts/keys/key-commands.ts';
+import { keysEnded } from '../../src/accounts/keys/on-keys-ended.ts';
 import { features } from '../../src/app/features.ts';
-import { onKeysEndedOf } from '../../src/app/listed-feature.ts';
+import { hooksOf } from '../../src/app/listed-feature.ts';
 import type { Database } from '../../src/db/database.ts';
 import { createSecrets } from '../../src/secrets.ts';
 import type { TestAccount } from '../support/client.ts';
@@ -51,7 +52,7 @@ async function paywright(...args: string[]): Promise<void> {
       work({ db: db(), secrets }),
     say: () => {},
     operator: 'olga',
-    onKeysEnded: onKeysEndedOf(features),
+    onKeysEnded: hooksOf(features)(keysEnded),
   };
   const account = addAccountCommands(program, tools);
   addKeyCommands(account, tools);

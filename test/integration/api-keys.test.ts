@@ -3,8 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { addAccountCommands } from '../../src/accounts/commands.ts';
 import { addKeyCommands } from '../../src/accounts/keys/key-commands.ts';
 import { createKeyUses } from '../../src/accounts/keys/key-uses.ts';
+import { keysEnded } from '../../src/accounts/keys/on-keys-ended.ts';
 import { features } from '../../src/app/features.ts';
-import { onKeysEndedOf } from '../../src/app/listed-feature.ts';
+import { hooksOf } from '../../src/app/listed-feature.ts';
 import type { Database } from '../../src/db/database.ts';
 import { type Scope, scopes } from '../../src/http/define-route.ts';
 import type { OpenApiDocument } from '../../src/http/openapi.ts';
@@ -44,7 +45,7 @@ async function paywright(...args: string[]): Promise<string[]> {
       work(db(), { idleMs: 90 * dayMs }),
     say: (line: string) => void lines.push(line),
     operator: 'olga',
-    onKeysEnded: onKeysEndedOf(features),
+    onKeysEnded: hooksOf(features)(keysEnded),
   };
   addKeyCommands(addAccountCommands(program, tools), tools);
   await program.parseAsync(['node', 'paywright', ...args]);

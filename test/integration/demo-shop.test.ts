@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'vitest';
+import { searchWays } from '../../src/app/sandbox-port.ts';
 import { createLogger } from '../../src/logger.ts';
 import { createOutgoing } from '../../src/outgoing/outgoing.ts';
 import { catalog } from '../../src/sandbox/shop/catalog.ts';
 import { openShops } from '../../src/sandbox/shop/open-shops.ts';
-import { searchWays } from '../../src/sandbox/shop/shop.ts';
 import { describeProduct, type Product } from '../../src/shopping/product.ts';
 import { readPictureHeader } from '../../src/shopping/reading/picture-header.ts';
 import { readWebsite } from '../../src/shopping/website.ts';

@@ -3,11 +3,10 @@ import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { catalogueRows } from '../../src/app/catalogue-rows.ts';
 import { features } from '../../src/app/features.ts';
 import { prepareDatabase } from '../../src/app/prepare-database.ts';
-import { chainIds } from '../../src/chains/chains.ts';
 import type { FixedRows } from '../../src/db/fixed-rows.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createLogger } from '../../src/logger.ts';
-import { assets, decimalsOf } from '../../src/money/asset.ts';
+import { assetIds, assets, chainIds } from '../../src/money/catalogue.ts';
 import { administer, useDatabase } from '../support/database.ts';
 
 const { db, url } = useDatabase();
@@ -35,7 +34,7 @@ beforeEach(async () => {
 
 test('the assets and chains of the ledger are those of the code', async () => {
   const known = await db.query('SELECT symbol, decimals FROM ledger.assets ORDER BY code');
-  expect(known.rows).toEqual(assets.map((symbol) => ({ symbol, decimals: decimalsOf[symbol] })));
+  expect(known.rows).toEqual(assetIds.map((symbol) => ({ symbol, decimals: assets[symbol].decimals })));
   const chains = await db.query<{ id: string }>('SELECT id FROM ledger.chains ORDER BY code');
   expect(chains.rows.map(({ id }) => id)).toEqual(chainIds);
 });

@@ -21,8 +21,8 @@ async function withFoundation<Result>(
   }
 }
 
-const chainPorts = ({ localChains }: Foundation) =>
-  [...(localChains?.settings.values() ?? [])].flatMap(({ urls }) => urls.map((url) => new URL(url).port));
+const chainPorts = ({ sandbox }: Foundation) =>
+  [...(sandbox?.networks.values() ?? [])].flatMap(({ urls }) => urls.map((url) => new URL(url).port));
 
 test('nobody reaches the database or the local chains, even if the operator names them', async () => {
   // The chains keep their port, so that it can be named at the next start.

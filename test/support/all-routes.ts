@@ -2,11 +2,13 @@ import { features } from '../../src/app/features.ts';
 import { eventsOf, gather, type ListedFeature } from '../../src/app/listed-feature.ts';
 import { readConfig } from '../../src/app/read-config.ts';
 import type { Route } from '../../src/http/define-route.ts';
+import { type SandboxParts, sandboxRoutes } from '../../src/sandbox/routes.ts';
 
 /** The routes of every feature as they are declared, without a database or a server: none of them can be called. */
 export function declaredRoutes(): readonly Route[] {
   const config = readConfig({ DATABASE_URL: 'postgres://nowhere.invalid/none' }, features);
-  const parts = standIn({ events: eventsOf(features) }) as Parameters<NonNullable<ListedFeature['routes']>>[0];
+  const sandbox = { routes: () => sandboxRoutes(standIn({}) as SandboxParts) };
+  const parts = standIn({ events: eventsOf(features), sandbox }) as Parameters<NonNullable<ListedFeature['routes']>>[0];
   return gather(features, config, (feature, settings) => feature.routes?.(parts, settings));
 }
 

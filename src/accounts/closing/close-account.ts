@@ -39,6 +39,8 @@ export interface CloseAccountParts extends PasswordGuard {
   readonly onAccountClosing: OnAccountClosing;
   readonly underWayOf: UnderWayOf;
   readonly sagas: readonly Saga[];
+  /** Where the service is reached. */
+  readonly publicUrl: () => string;
 }
 
 /** Instead of the owner's, wherever others see the account. */
@@ -59,12 +61,12 @@ export async function closeAccount(parts: CloseAccountParts, closing: Closing): 
   await endMostKeys(db, { accountId, by, except: by.keyId });
   return changes.everywhere(accountId, async (tx) => {
     // An invoice that is paid is locked before the ledger accounts.
-    await parts.beforeAccountClosing(tx, accountId);
+    await parts.beforeAccountClosing(tx, accountId, parts);
     await lockOwner(tx, accountId);
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
     await requireSamePassword(tx, accountId, hash);
     const claims = await refuseUnlessEmpty(tx, parts, closing);
-    await parts.onAccountClosing(tx, accountId);
+    await parts.onAccountClosing(tx, accountId, parts);
     await tellOfClosing(tx, parts.secrets, accountId);
     await endAllKeys(tx, parts.onKeysEnded, { accountId, webhooks: 'end', by });
     const closed = await erase(tx, closing);

@@ -1,7 +1,22 @@
 import type { Transaction } from '../../db/database.ts';
+import { defineHook } from '../../hook.ts';
+
+interface ClosingParts {
+  /** Where the service is reached. */
+  readonly publicUrl: () => string;
+}
 
 /** Locks, or erases, what a feature knows of the person behind an account that closes. */
-export type OnAccountClosing = (tx: Transaction, accountId: bigint) => Promise<void>;
+export type OnAccountClosing = (tx: Transaction, accountId: bigint, parts: ClosingParts) => Promise<void>;
+
+/** The first part of the commit that closes an account: locks what others lock before ledger accounts, and writes nothing. */
+export const beforeAccountClosing = defineHook<OnAccountClosing>();
+
+/**
+ * The last part of that commit: erases what is known of the person. The account's row is locked, so requests that hold the key live
+ * have either written before, or are refused.
+ */
+export const accountClosing = defineHook<OnAccountClosing>();
 
 /** Something that has to end before its account can be closed. */
 export interface UnderWay {
@@ -11,3 +26,6 @@ export interface UnderWay {
 }
 
 export type UnderWayOf = (tx: Transaction, accountId: bigint) => Promise<UnderWay[]>;
+
+/** What keeps an account from being closed. Open sagas with an `account_id` do so by themselves. */
+export const underWay = defineHook<UnderWayOf>();

@@ -1,4 +1,5 @@
 import type { Transaction } from '../../db/database.ts';
+import { defineHook } from '../../hook.ts';
 
 /** Keys that are being ended, in the commit that ends them. */
 export interface EndedKeys {
@@ -18,6 +19,9 @@ export interface WebhookOfKey {
 /** What somebody has to tell, or to end, when keys end. */
 export type OnKeysEnded = (tx: Transaction, ended: EndedKeys) => Promise<WebhookOfKey[]>;
 
+/** Part of the commit that ends API keys: names what was made with them and outlasts them, or ends it too. */
+export const keysEnded = defineHook<OnKeysEnded>();
+
 /** A key that another one replaces, in the commit that makes the new one. */
 interface RotatedKeys {
   readonly accountId: bigint;
@@ -28,3 +32,6 @@ interface RotatedKeys {
 
 /** Hands over to the new key what was made with the old one. */
 export type OnKeyRotated = (tx: Transaction, rotated: RotatedKeys) => Promise<void>;
+
+/** Part of the commit that rotates an API key. */
+export const keyRotated = defineHook<OnKeyRotated>();

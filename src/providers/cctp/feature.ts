@@ -8,7 +8,7 @@ interface CctpSettings {
 
 const circles = 'https://iris-api.circle.com';
 
-export const cctp: Feature<CctpSettings> = {
+export const cctp: Feature<{ settings: CctpSettings }> = {
   name: 'cctp',
   settings: defineSettings({
     variables: { CCTP_ATTESTATION_URL: url('http:', 'https:').optional() },

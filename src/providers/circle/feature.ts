@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { Transaction } from '../../db/database.ts';
+import type { Clock } from '../../clock.ts';
+import type { Database, Transaction } from '../../db/database.ts';
 import type { Feature } from '../../feature.ts';
 import { Refusal } from '../../refusal.ts';
 import { defineSettings, missing, url } from '../../settings.ts';
@@ -14,15 +15,23 @@ interface CircleSettings {
   readonly baseUrl: string | undefined;
 }
 
-export interface CircleParts {
+interface CircleParts {
+  readonly db: Database;
   /** Only where Circle holds the keys. */
   readonly circle: { readonly provider: CircleProvider; readonly pool: PooledProvider } | undefined;
+}
+
+export interface CircleWork extends CircleParts {
+  readonly clock: Clock;
+}
+
+export interface CirclePages extends CircleParts {
   /** Tells every feature that something may have happened to a transaction. */
   readonly onTransaction: (tx: Transaction, providerRef: string) => Promise<void>;
 }
 
 /** Without settings the keys are our own. */
-export const circle: Feature<CircleSettings | undefined, CircleParts> = {
+export const circle: Feature<{ settings: CircleSettings | undefined; pages: CirclePages; working: CircleWork }> = {
   name: 'circle',
   settings: defineSettings({
     variables: {

@@ -7,7 +7,7 @@ interface DenyListSettings {
   readonly file: string | undefined;
 }
 
-export const denyList: Feature<DenyListSettings> = {
+export const denyList: Feature<{ settings: DenyListSettings }> = {
   name: 'deny-list',
   settings: defineSettings({
     variables: { DENY_LIST_FILE: z.string().optional() },

@@ -5,7 +5,7 @@ import { parseUrl } from '../../parse-url.ts';
 import { defineSettings, missing, url } from '../../settings.ts';
 import type { SmtpOptions } from './smtp-mailer.ts';
 
-export const smtp: Feature<SmtpOptions | undefined> = {
+export const smtp: Feature<{ settings: SmtpOptions | undefined }> = {
   name: 'smtp',
   settings: defineSettings({
     variables: { SMTP_URL: url('smtp:', 'smtps:').optional(), MAIL_FROM: z.string().max(320).optional() },

@@ -3,7 +3,7 @@ import type { Feature } from '../../feature.ts';
 import { defineSettings, missing } from '../../settings.ts';
 import type { TwilioOptions } from './twilio-sms.ts';
 
-export const twilio: Feature<TwilioOptions | undefined> = {
+export const twilio: Feature<{ settings: TwilioOptions | undefined }> = {
   name: 'twilio',
   settings: defineSettings({
     variables: {

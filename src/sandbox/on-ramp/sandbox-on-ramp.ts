@@ -10,20 +10,23 @@ import { mintedTokens } from '../chains/tokens.ts';
 import { type CardSession, openSession, sealSession } from './card-session.ts';
 
 /** How a payment by card can end here: it is paid, or refused for one of the usual reasons. */
-export const cardOutcomes = {
+const cardOutcomes = {
   pay: undefined,
   decline: 'the card was declined by its bank',
   'no-money': 'there is not enough money on the card',
   'not-verified': 'the bank could not verify that it was you',
 } as const satisfies Record<string, string | undefined>;
 
-export type CardOutcome = keyof typeof cardOutcomes;
+type CardOutcome = keyof typeof cardOutcomes;
 
 /** Plays the card company: on a page of ours, where no card is asked for, and then on the local chain. */
 export interface SandboxOnRamp extends OnRamp {
   find(session: string): CardSession | undefined;
-  /** Ends the payment as somebody wishes. A session pays once, however often it is asked to. */
-  play(session: CardSession, outcome: CardOutcome): Promise<void>;
+  /**
+   * Ends the payment as the person wishes. A session pays once, however often it is asked to. False when there is no such
+   * session, or no such outcome.
+   */
+  play(session: string, outcome: string): Promise<boolean>;
 }
 
 export interface SandboxOnRampParts {
@@ -57,16 +60,23 @@ export function createSandboxOnRamp({ db, secrets, faucet, clock, publicUrl }: S
     begin: async (purchase) =>
       `${new URL(publicUrl()).pathname.replace(/\/$/, '')}/sandbox/on-ramp/${sealSession(secrets, purchase, clock.now())}`,
     find: (session) => openSession(secrets, session, clock.now()),
-    async play(session, outcome) {
+    async play(sealed, outcome) {
+      const session = openSession(secrets, sealed, clock.now());
+      if (session === undefined || !isOutcome(outcome)) return false;
       const { id, chain, address: to, amount } = session;
       if (outcome !== 'pay') {
         // Another card may still be tried, so what was refused is a payment of its own.
         await tell(session, `${id}_${randomBase62(6)}`, 'failed', cardOutcomes[outcome]);
-        return;
+        return true;
       }
       await tell(session, id, 'pending');
       await faucet.mint({ id: `on-ramp ${id}`, chain, asset: amount.asset, atomic: amount.atomic, to });
       await tell(session, id, 'sent');
+      return true;
     },
   };
+}
+
+function isOutcome(text: string): text is CardOutcome {
+  return Object.hasOwn(cardOutcomes, text);
 }

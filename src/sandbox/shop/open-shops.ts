@@ -1,11 +1,11 @@
 import { join } from 'node:path';
+import { type SearchWay, searchWays } from '../../app/sandbox-port.ts';
 import type { Logger } from '../../logger.ts';
 import type { HostAndPort } from '../../outgoing/private-hosts.ts';
 import { catalog } from './catalog.ts';
 import { openCheckout } from './checkout/open-checkout.ts';
 import type { ShopSwitches } from './checkout/switches.ts';
 import { keepShop } from './keep-shop.ts';
-import { type SearchWay, searchWays } from './shop.ts';
 import { startShop } from './shop-server.ts';
 import { createClosedShop, createDemoShop, demoDomain } from './shops.ts';
 

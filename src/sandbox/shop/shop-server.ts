@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { SearchWay } from '../../app/sandbox-port.ts';
 import type { Logger } from '../../logger.ts';
 import { parseUrl } from '../../parse-url.ts';
 import { answerMcp } from './mcp/answer-mcp.ts';
@@ -9,7 +10,7 @@ import { answerPage, missingPage } from './pages.ts';
 import { drawPicture } from './pictures/draw-picture.ts';
 import { picturePath } from './product-links.ts';
 import { answerProfile } from './profile.ts';
-import type { SearchWay, Shop, ShopRequest } from './shop.ts';
+import type { Shop, ShopRequest } from './shop.ts';
 import { answerShopify } from './ways/shopify.ts';
 import { answerUcp } from './ways/ucp.ts';
 import { answerWooCommerce } from './ways/woocommerce.ts';

@@ -1,10 +1,7 @@
+import type { SearchWay } from '../../app/sandbox-port.ts';
 import type { ShopProduct } from './catalog.ts';
 import type { Checkout } from './checkout/open-checkout.ts';
 import type { ShopMessage } from './message.ts';
-
-/** The ways in which the demo shop can be searched, each of which may be switched off. */
-export const searchWays = ['ucp', 'shopify', 'woocommerce', 'json-ld'] as const;
-export type SearchWay = (typeof searchWays)[number];
 
 /** One of the sandbox's shops. */
 export interface Shop {

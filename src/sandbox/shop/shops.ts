@@ -1,6 +1,7 @@
+import type { SearchWay } from '../../app/sandbox-port.ts';
 import { catalog } from './catalog.ts';
 import type { Checkout } from './checkout/open-checkout.ts';
-import type { SearchWay, Shop } from './shop.ts';
+import type { Shop } from './shop.ts';
 
 /** Names that belong to nobody (RFC 2606), so that no real shop is ever meant by them. */
 export const demoDomain = 'demo-shop.example';

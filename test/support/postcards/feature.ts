@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import type { Feature } from '../../../src/feature.ts';
 import { defineRoute, ok } from '../../../src/http/define-route.ts';
+import type { Once } from '../../../src/http/idempotency.ts';
 import { defineJob, enqueue, handleJob } from '../../../src/jobs/define-job.ts';
 import { houseAccount, userAccount } from '../../../src/ledger/account-id.ts';
+import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { amountOf } from '../../../src/money/amount.ts';
 import { defineSettings } from '../../../src/settings.ts';
 
@@ -22,7 +24,11 @@ export const emptyLetterBox = defineJob({ name: 'empty_letter_box', payload: z.u
 export const postOffice = { open: false, timesEmptied: 0 };
 
 /** A made-up feature that has some of everything. Whoever sends a postcard is given a cent. */
-export const postcards: Feature<PostcardSettings> = {
+export const postcards: Feature<{
+  settings: PostcardSettings;
+  serving: { readonly once: Once };
+  working: { readonly ledger: Ledger };
+}> = {
   name: 'postcards',
   chapters: [{ name: 'Postcards', description: 'Send somebody a greeting.' }],
   settings: defineSettings({

@@ -14,7 +14,7 @@ const needed = {
 };
 
 /** On when its keys are there. */
-export const coinbase: Feature<Omit<CoinbaseOptions, 'clock'> | undefined> = {
+export const coinbase: Feature<{ settings: Omit<CoinbaseOptions, 'clock'> | undefined }> = {
   name: 'coinbase-onramp',
   settings: defineSettings({
     variables: {

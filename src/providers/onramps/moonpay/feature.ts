@@ -13,7 +13,7 @@ const needed = {
 };
 
 /** On when its keys are there. */
-export const moonpay: Feature<Omit<MoonPayOptions, 'clock'> | undefined> = {
+export const moonpay: Feature<{ settings: Omit<MoonPayOptions, 'clock'> | undefined }> = {
   name: 'moonpay',
   settings: defineSettings({
     variables: {

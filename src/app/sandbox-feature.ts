@@ -1,32 +1,7 @@
 import { z } from 'zod';
 import type { Feature } from '../feature.ts';
 import { defineSettings } from '../settings.ts';
-import type { LocalChains } from './chains/local-chains.ts';
-import { fillSandboxFloat } from './fill-float.ts';
-import { fillGas, fillGasSchedule } from './fill-gas.ts';
-import type { SandboxOnRamp } from './on-ramp/sandbox-on-ramp.ts';
-import { sandboxRoutes } from './routes.ts';
-import type { SandboxSeller } from './seller/open-seller.ts';
-import type { SandboxShops } from './shop/open-shops.ts';
-import { type SearchWay, searchWays } from './shop/shop.ts';
-
-export interface SandboxParts {
-  /** In live mode there are none, and nothing of all this. */
-  readonly localChains: LocalChains | undefined;
-  readonly sandboxShops: SandboxShops | undefined;
-  readonly sandboxSeller: SandboxSeller | undefined;
-  /** Only where the sandbox plays the card company itself. */
-  readonly sandboxOnRamp: SandboxOnRamp | undefined;
-}
-
-export interface SandboxSettings {
-  /** How the demo shop can be searched. */
-  readonly ways: readonly SearchWay[];
-  /** Whether it plays a card company on funding links. */
-  readonly onRamp: boolean;
-  /** Whether gas is charged as in live mode. */
-  readonly chargeGas: boolean;
-}
+import { type OpenSandbox, type SandboxSettings, type SearchWay, searchWays } from './sandbox-port.ts';
 
 const ways = z
   .string()
@@ -38,7 +13,13 @@ const ways = z
 
 const trueOrFalse = z.enum(['true', 'false'], { error: 'must be true or false' });
 
-export const sandbox: Feature<SandboxSettings, SandboxParts> = {
+interface SandboxParts {
+  /** In live mode there is none, and nothing of all this. */
+  readonly sandbox: OpenSandbox | undefined;
+}
+
+/** What the service knows of its sandbox without loading it. Its settings are here because live mode refuses them. */
+export const sandbox: Feature<{ settings: SandboxSettings; serving: SandboxParts; working: SandboxParts }> = {
   name: 'sandbox',
   // In the links to its card company, which are good for minutes.
   sealed: [{ purpose: 'sandbox-on-ramp', columns: [] }],
@@ -65,15 +46,7 @@ export const sandbox: Feature<SandboxSettings, SandboxParts> = {
         .map((name) => `${name} is unsafe: it belongs to the sandbox`),
   }),
   chapters: [{ name: 'Sandbox', description: 'Only in the sandbox: what stands in for the outside world.' }],
-  routes: ({ db, secrets, localChains: chains, sandboxShops: shops, sandboxSeller: seller }) =>
-    chains === undefined || shops === undefined || seller === undefined
-      ? []
-      : sandboxRoutes({ db, secrets, chains, shops, seller }),
-  async onStart({ db, ledger, logger, localChains }) {
-    if (localChains === undefined) return;
-    await fillGas({ db, ledger, faucet: localChains.faucet });
-    await fillSandboxFloat({ db, ledger, logger, chains: localChains });
-  },
-  schedules: ({ db, ledger, localChains }) =>
-    localChains === undefined ? [] : [fillGasSchedule({ db, ledger, faucet: localChains.faucet })],
+  routes: ({ sandbox: opened }) => opened?.routes() ?? [],
+  onStart: async ({ sandbox: opened }) => opened?.onStart(),
+  schedules: ({ sandbox: opened }) => opened?.schedules() ?? [],
 };
