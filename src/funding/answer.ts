@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { chainIds, chains } from '../chains/chains.ts';
-import { figure } from '../event-types.ts';
 import { currency } from '../http/amount-field.ts';
+import { figure } from '../ledger/event-types.ts';
 import { toDecimalText, toJsonNumber } from '../money/amount.ts';
 import type { Link } from './link.ts';
 import { linkStatuses } from './states.ts';

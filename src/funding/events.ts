@@ -1,6 +1,6 @@
 import type { ChainId } from '../chains/chains.ts';
 import type { CreditedDeposit } from '../deposits/on-deposits.ts';
-import { type EventType, figure } from '../event-types.ts';
+import { type EventType, figure } from '../ledger/event-types.ts';
 import { amountOf } from '../money/amount.ts';
 import type { OpenLink } from './match-arrivals.ts';
 

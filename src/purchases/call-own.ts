@@ -1,6 +1,6 @@
 import { ok } from '../http/define-route.ts';
-import type { Once } from '../http/idempotency.ts';
 import { parseQuery } from '../http/parse-query.ts';
+import type { Once } from '../ledger/idempotency.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { toJsonNumber } from '../money/amount.ts';
 import { type CallParts, calls } from '../nano/calls.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
-import type { Once } from '../http/idempotency.ts';
+import type { Once } from '../ledger/idempotency.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { describeWithdrawal, exampleWithdrawal, withdrawalRecord } from './answer.ts';

@@ -3,7 +3,7 @@ import type { Hex } from 'viem';
 import { describe, expect, test } from 'vitest';
 import { type ChainId, chainIds } from '../../src/chains/chains.ts';
 import { type Caller, scopes } from '../../src/http/define-route.ts';
-import { createOnce } from '../../src/http/idempotency.ts';
+import { createOnce } from '../../src/ledger/idempotency.ts';
 import { type NewWallet, ProviderError, type WalletProvider } from '../../src/wallets/provider.ts';
 import { openUserWallet, openWalletAt } from '../../src/wallets/user-wallets.ts';
 import { walletRoutes } from '../../src/wallets/wallet-routes.ts';

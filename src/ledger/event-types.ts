@@ -1,6 +1,6 @@
-import type { Posted } from './ledger/posting.ts';
-import { type Amount, toDecimalText, toJsonNumber } from './money/amount.ts';
-import { decimalsOf } from './money/asset.ts';
+import { type Amount, toDecimalText, toJsonNumber } from '../money/amount.ts';
+import { decimalsOf } from '../money/asset.ts';
+import type { Posted } from './posting.ts';
 
 /** Who an account is, to those it deals with. */
 interface Party {
