@@ -10,9 +10,9 @@ import { findRefusal } from '../http/find-refusal.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
 import type { Once } from '../ledger/idempotency.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
+import { requirePosted } from '../ledger/require-posted.ts';
 import { type Amount, amountOf, subtract, toDecimalText } from '../money/amount.ts';
-import { transferErrors } from '../transfers/errors.ts';
-import { requirePosted } from '../transfers/require-posted.ts';
 import type { GasCosts } from '../treasury/gas-costs.ts';
 import { silentErrors } from '../wallets/errors.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
@@ -106,8 +106,8 @@ function transferRoute(parts: BridgeRouteParts): Route {
         bridgeErrors.bridge_amount_too_small,
         bridgeErrors.bridge_fee_too_high,
         bridgeErrors.bridge_paused,
-        transferErrors.insufficient_balance,
-        transferErrors.account_frozen,
+        ledgerRefusals.insufficient_balance,
+        ledgerRefusals.account_frozen,
       ],
     },
     async ({ caller, body, idempotency }) => {
