@@ -5,6 +5,7 @@ import { parseRanges, toBlockList } from './http/trusted-proxies.ts';
 import { type ChainId, chainIds } from './money/catalogue.ts';
 import { type HostAndPort, parsePrivateHosts } from './outgoing/private-hosts.ts';
 import { parseUrl } from './parse-url.ts';
+import type { RateLimitConfig } from './rate-limit/rate-limit-config.ts';
 import { Refusal } from './refusal.ts';
 import { refuseTwice } from './refuse-twice.ts';
 import { type Given, type Mode, notGiven, orUsual, type Settings, url, wholeNumber } from './settings.ts';
@@ -138,19 +139,6 @@ interface MigrationConfig {
   readonly lockMs: number;
   /** How long it goes on trying. */
   readonly patienceMs: number;
-}
-
-/** Requests a minute; 0 is unlimited. */
-export interface RateLimitConfig {
-  readonly free: number;
-  readonly pro: number;
-  readonly anonymous: number;
-  /** Of all addresses of one IPv6 network (/48), of which a single customer may have 65,536 times as many as of an address. */
-  readonly network: number;
-  /** Of one address, for everything outside the API. */
-  readonly pages: number;
-  /** Of one address with keys, all of them together. Those of enterprise accounts do not count. */
-  readonly address: number;
 }
 
 /** Something that declares settings of its own. */

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { Database } from './db/database.ts';
-import type { EventType } from './event-types.ts';
 import type { GatherHook, Hooked } from './hook.ts';
 import type { Route } from './http/define-route.ts';
 import type { ReadinessChecks } from './http/health.ts';
@@ -52,6 +51,12 @@ export interface CommandTools<Own, Parts> {
   readonly gatherHook: GatherHook;
 }
 
+/** Something that a webhook may be registered for. The ledger says what it is described from (ledger/event-types.ts). */
+interface DeclaredEvent {
+  readonly name: string;
+  describe?(posting: never, partyOf: never): Readonly<Record<string, unknown>>;
+}
+
 /** A saga and, given what it works with, the code that runs it. */
 interface FeatureSaga<Working, Own> {
   readonly saga: Saga;
@@ -71,7 +76,7 @@ export interface Feature<Named extends Partial<Needs> = object> {
   readonly settings?: Settings<Of<Named, 'settings'>>;
   /** Of the reference, in the order of the list. */
   readonly chapters?: readonly Chapter[];
-  readonly events?: readonly EventType[];
+  readonly events?: readonly DeclaredEvent[];
   /** Jobs, resumption, guards, the operator's list, diagrams and crash tests follow from each. */
   readonly sagas?: readonly FeatureSaga<Of<Named, 'working'>, Of<Named, 'settings'>>[];
   /** What it seals with the operator's secret, and where that is kept: a new secret seals it again. */

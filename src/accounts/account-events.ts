@@ -1,7 +1,7 @@
 import type { AuditActor } from '../audit/record.ts';
 import type { Transaction } from '../db/database.ts';
-import type { EventType } from '../event-types.ts';
 import type { Scope } from '../http/define-route.ts';
+import type { EventType } from '../ledger/event-types.ts';
 import { recordEvent } from '../ledger/events.ts';
 
 /** What webhooks may be told of an account itself. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
-import type { RateLimitConfig } from '../config.ts';
 import type { Database } from '../db/database.ts';
-import type { Once } from '../http/idempotency.ts';
+import type { Once } from '../ledger/idempotency.ts';
+import type { RateLimitConfig } from '../rate-limit/rate-limit-config.ts';
 import type { Secrets } from '../secrets.ts';
 import type { AccountChanges } from './account-changes.ts';
 import type { Closed, Closing } from './closing/close-account.ts';

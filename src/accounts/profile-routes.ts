@@ -4,7 +4,7 @@ import { countToday } from '../daily-caps/count-today.ts';
 import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
-import { requireLiveKey } from '../http/require-live-key.ts';
+import { requireLiveKey } from '../ledger/require-live-key.ts';
 import { accountErrors } from './errors.ts';
 import * as field from './fields.ts';
 import type { AccountParts } from './parts.ts';

@@ -4,7 +4,7 @@ import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { countToday } from '../daily-caps/count-today.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
-import { requireLiveKey } from '../http/require-live-key.ts';
+import { requireLiveKey } from '../ledger/require-live-key.ts';
 import type { Secrets } from '../secrets.ts';
 import { type ChangedField, recordAccountChanged } from './account-events.ts';
 import { nextSteps } from './next-steps.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { type AuditActor, recordAudit } from '../audit/record.ts';
-import type { RateLimitConfig } from '../config.ts';
 import type { Transaction } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
 import { limitOfTier } from '../http/rate-limits.ts';
+import type { RateLimitConfig } from '../rate-limit/rate-limit-config.ts';
 import { recordAccountChanged } from './account-events.ts';
 
 export const tier = z.enum(['free', 'pro', 'enterprise'], { error: 'must be free, pro or enterprise' });

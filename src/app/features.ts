@@ -1,10 +1,12 @@
 import { accounts } from '../accounts/feature.ts';
 import { audit } from '../audit/feature.ts';
 import { bridge } from '../bridge/feature.ts';
+import { chainSteps } from '../chain-steps/feature.ts';
 import { deposits } from '../deposits/feature.ts';
 import { funding } from '../funding/feature.ts';
 import { service } from '../http/feature.ts';
 import { invoices } from '../invoices/feature.ts';
+import { ledger } from '../ledger/feature.ts';
 import { merchants } from '../merchants/feature.ts';
 import { messages } from '../messages/feature.ts';
 import { metrics } from '../metrics/feature.ts';
@@ -53,7 +55,9 @@ export const features: readonly ListedFeature[] = [
   webhooks,
   reserves,
   messages,
+  ledger,
   sagas,
+  chainSteps,
   service,
   metrics,
   sandbox,

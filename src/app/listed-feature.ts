@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
-import type { EventType } from '../event-types.ts';
 import type { Feature } from '../feature.ts';
 import type { GatherHook } from '../hook.ts';
+import type { EventType } from '../ledger/event-types.ts';
 import { allSealed, type Sealed } from '../operator-secret/sealed.ts';
 import { refuseTwice } from '../refuse-twice.ts';
 import type { Saga } from '../sagas/define-saga.ts';
@@ -22,7 +22,8 @@ interface Given {
  * A feature as the list holds it. This is the proof that every feature is given what it needs: one that names a part which the
  * service does not have, or not in that role, is no listed feature, and the list does not compile.
  */
-export interface ListedFeature extends Omit<Feature<Given>, 'settings'> {
+export interface ListedFeature extends Omit<Feature<Given>, 'settings' | 'events'> {
+  readonly events?: readonly EventType[];
   readonly settings?: Settings<unknown>;
 }
 

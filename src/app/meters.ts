@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import { type BatchMeter, createBatchMeter } from '../metrics/batch-metrics.ts';
+import { type BatchMeter, createBatchMeter } from '../ledger/batch-metrics.ts';
 import { metrics } from '../metrics/feature.ts';
 import type { MetricSource } from '../metrics/metric.ts';
 import type { CountedPool } from '../metrics/pool-metrics.ts';

@@ -6,13 +6,14 @@ import type { Database, Queryable } from '../db/database.ts';
 import { amountField, amountOrRefuse, type GivenAmount } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { findRefusal } from '../http/find-refusal.ts';
-import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
+import type { Once } from '../ledger/idempotency.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
+import { requirePosted } from '../ledger/require-posted.ts';
 import { type Amount, amountOf, subtract, toDecimalText } from '../money/amount.ts';
 import type { ChainId } from '../money/catalogue.ts';
 import { transferErrors } from '../transfers/errors.ts';
-import { requirePosted } from '../transfers/require-posted.ts';
 import type { GasCosts } from '../treasury/gas-costs.ts';
 import { silentErrors } from '../wallets/errors.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
@@ -106,8 +107,8 @@ function transferRoute(parts: BridgeRouteParts): Route {
         bridgeErrors.bridge_amount_too_small,
         bridgeErrors.bridge_fee_too_high,
         bridgeErrors.bridge_paused,
-        transferErrors.insufficient_balance,
-        transferErrors.account_frozen,
+        ledgerRefusals.insufficient_balance,
+        ledgerRefusals.account_frozen,
       ],
     },
     async ({ caller, body, idempotency }) => {

@@ -6,6 +6,7 @@ import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { Problem } from '../http/problem.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Posting } from '../ledger/posting.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import { type ChainId, chains } from '../money/catalogue.ts';
 import { transferErrors } from '../transfers/errors.ts';
@@ -159,7 +160,7 @@ function walletRoute(parts: BridgeRouteParts): Route {
       examples: { body: { blockchain: 'BASE' } },
       idempotent: true,
       returns: { 200: { description: 'Your wallet there', schema: wallet, example: exampleWallet } },
-      errors: [bridgeErrors.chain_not_available, transferErrors.account_frozen, dailyCapErrors.daily_cap_reached],
+      errors: [bridgeErrors.chain_not_available, ledgerRefusals.account_frozen, dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, body, idempotency }) => {
       reachable(networks, body.blockchain);
@@ -177,7 +178,7 @@ function walletRoute(parts: BridgeRouteParts): Route {
 /** What waits for somebody whose account was frozen waits on. */
 async function keepOrRefuse(tx: Transaction, ledger: Ledger, kept: readonly Posting[]): Promise<void> {
   for (const { outcome } of await ledger.postWithin(tx, kept)) {
-    if (outcome === 'frozen_account') throw transferErrors.account_frozen();
+    if (outcome === 'frozen_account') throw ledgerRefusals.account_frozen();
     if (outcome !== 'posted') throw new Error(`what waited was not kept: ${outcome}`);
   }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { figure } from '../event-types.ts';
 import { currency } from '../http/amount-field.ts';
+import { figure } from '../ledger/event-types.ts';
 import { toDecimalText, toJsonNumber } from '../money/amount.ts';
 import { chainIds, chains } from '../money/catalogue.ts';
 import type { Link } from './link.ts';

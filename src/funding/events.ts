@@ -1,5 +1,5 @@
 import type { CreditedDeposit } from '../deposits/on-deposits.ts';
-import { type EventType, figure } from '../event-types.ts';
+import { type EventType, figure } from '../ledger/event-types.ts';
 import { amountOf } from '../money/amount.ts';
 import type { ChainId } from '../money/catalogue.ts';
 import type { OpenLink } from './match-arrivals.ts';

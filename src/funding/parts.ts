@@ -1,6 +1,6 @@
 import type { Networks } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
-import type { Once } from '../http/idempotency.ts';
+import type { Once } from '../ledger/idempotency.ts';
 import type { Secrets } from '../secrets.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
 import type { OnRamp } from './on-ramp.ts';

@@ -4,7 +4,7 @@ import { amountField, amountOrRefuse, currency } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { page, pageQuery } from '../http/paging.ts';
-import { requireLiveKey } from '../http/require-live-key.ts';
+import { requireLiveKey } from '../ledger/require-live-key.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import { assets, chains } from '../money/catalogue.ts';
 import { fromTypeId } from '../typeid.ts';

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { monotonicClock } from '../clock.ts';
-import type { RateLimitConfig } from '../config.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
+import type { RateLimitConfig } from '../rate-limit/rate-limit-config.ts';
 import { clientAddress } from './client-address.ts';
 import type { Caller, RequestCount } from './define-route.ts';
 import { createInventedKeys } from './invented-keys.ts';

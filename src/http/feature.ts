@@ -2,7 +2,6 @@ import { forgetCountsSchedule } from '../daily-caps/forget-counts.ts';
 import type { Database } from '../db/database.ts';
 import type { Feature } from '../feature.ts';
 import { defineSettings, wholeNumber } from '../settings.ts';
-import { expireIdempotencyKeys } from './expire-idempotency-keys.ts';
 import { type LongAnswerLimits, usualLongAnswerLimits } from './long-answers.ts';
 
 interface ServiceSettings {
@@ -39,5 +38,5 @@ export const service: Feature<{ settings: ServiceSettings; working: { readonly d
         ? []
         : ['LONG_ANSWERS_PER_ACCOUNT is unsafe: one account could keep all others from their statements'],
   }),
-  schedules: ({ db }) => [expireIdempotencyKeys(db), forgetCountsSchedule(db)],
+  schedules: ({ db }) => [forgetCountsSchedule(db)],
 };

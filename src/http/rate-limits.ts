@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
-import type { RateLimitConfig } from '../config.ts';
 import type { RateLimitDecision, RateLimiter } from '../rate-limit/limiter.ts';
+import type { RateLimitConfig } from '../rate-limit/rate-limit-config.ts';
 import { busyNetworks, networksOf } from './client-address.ts';
 import type { Caller } from './define-route.ts';
 import { httpErrors } from './errors.ts';

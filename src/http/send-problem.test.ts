@@ -2,7 +2,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { OutcomeUnknown } from '../db/outcome-unknown.ts';
 import { DatabaseBusy } from '../db/slots.ts';
-import { LedgerBusy, LedgerUnavailable } from '../ledger/errors.ts';
+import { TryAgain } from '../db/try-again.ts';
 import { httpErrors } from './errors.ts';
 import { toProblem } from './send-problem.ts';
 
@@ -11,8 +11,7 @@ function databaseError(code: string): Error {
 }
 
 test.each([
-  ['a queue that is full', new LedgerBusy(10_000), 503, 'unavailable'],
-  ['a ledger that cannot write', new LedgerUnavailable(new Error('secret detail')), 503, 'unavailable'],
+  ['something that is busy', new TryAgain('secret detail'), 503, 'unavailable'],
   ['a connection lost in mid-commit', new OutcomeUnknown(new Error('secret detail')), 503, 'outcome_unknown'],
   ['a database that is shutting down', databaseError('57P01'), 503, 'unavailable'],
   ['a statement that took too long', databaseError('57014'), 503, 'unavailable'],

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { isUnavailable } from '../db/database.ts';
 import { OutcomeUnknown } from '../db/outcome-unknown.ts';
-import { LedgerBusy, LedgerUnavailable } from '../ledger/errors.ts';
+import { TryAgain } from '../db/try-again.ts';
 import { NoPlace } from '../places/no-place.ts';
 import { httpErrors } from './errors.ts';
 import { Problem, type ProblemExtras } from './problem.ts';
@@ -51,9 +51,7 @@ export function toProblem(error: unknown): Problem {
   }
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return httpErrors.invalid_request();
   if (error instanceof OutcomeUnknown) return httpErrors.outcome_unknown(undefined, retryAfter(error));
-  if (error instanceof LedgerBusy || error instanceof LedgerUnavailable) {
-    return httpErrors.unavailable(undefined, retryAfter(error));
-  }
+  if (error instanceof TryAgain) return httpErrors.unavailable(undefined, retryAfter(error));
   if (error instanceof NoPlace) {
     const refuse = error.isOwnShare ? httpErrors.rate_limited : httpErrors.unavailable;
     return refuse(error.message, retryAfter(error));

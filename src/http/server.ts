@@ -1,8 +1,9 @@
+import type { BlockList } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { Config } from '../config.ts';
 import { newId } from '../ids.ts';
 import type { Logger } from '../logger.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
+import type { RateLimitConfig } from '../rate-limit/rate-limit-config.ts';
 import { isTrusted, trustsAnybody } from './client-address.ts';
 import { answerClientError } from './client-error.ts';
 import type { Caller, Route } from './define-route.ts';
@@ -39,7 +40,7 @@ export interface AnsweredRequest {
 }
 
 export interface ServerOptions {
-  readonly config: Pick<Config, 'rateLimits' | 'trustedProxies'>;
+  readonly config: { readonly rateLimits: RateLimitConfig; readonly trustedProxies: BlockList };
   /** Where the service is reached; known for certain only once it listens. */
   readonly publicUrl: () => string;
   readonly routes: readonly Route[];

@@ -1,6 +1,6 @@
+import type { BlockList } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import ipaddr from 'ipaddr.js';
-import type { Config } from '../config.ts';
 import type { Logger } from '../logger.ts';
 import { isTrusted, plainAddress } from './client-address.ts';
 import { isOwnNetwork } from './trusted-proxies.ts';
@@ -9,7 +9,7 @@ import { isOwnNetwork } from './trusted-proxies.ts';
  * Behind a proxy that TRUSTED_PROXIES does not name, everybody comes from the proxy's address and shares one limit. It shows
  * by a header that only proxies write, on a connection from a network of the operator's own. Said once.
  */
-export function createProxyNotice({ trustedProxies }: Pick<Config, 'trustedProxies'>, logger: Logger) {
+export function createProxyNotice({ trustedProxies }: { readonly trustedProxies: BlockList }, logger: Logger) {
   let said = false;
   return ({ headers, socket }: FastifyRequest): void => {
     if (said || (headers['x-forwarded-for'] === undefined && headers['forwarded'] === undefined)) return;

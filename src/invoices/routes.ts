@@ -6,6 +6,7 @@ import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
 import { momentField, momentForms } from '../http/moment-field.ts';
 import { page, pageQuery } from '../http/paging.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { fromTypeId } from '../typeid.ts';
 import { describeInvoice, exampleInvoice, examplePaid, invoiceAnswer } from './answer.ts';
@@ -160,8 +161,8 @@ function payRoute(parts: InvoiceParts): Route {
         invoiceErrors.not_invoice_recipient,
         invoiceErrors.invoice_already_paid,
         invoiceErrors.invoice_already_cancelled,
-        transferErrors.insufficient_balance,
-        transferErrors.account_frozen,
+        ledgerRefusals.insufficient_balance,
+        ledgerRefusals.account_frozen,
       ],
     },
     async ({ caller, params: { id }, idempotency }) =>

@@ -1,7 +1,8 @@
+import { TryAgain } from '../db/try-again.ts';
+
 /** Too many postings wait already. Nothing of this one was written: try again after a moment. */
-export class LedgerBusy extends Error {
+export class LedgerBusy extends TryAgain {
   override readonly name = 'LedgerBusy';
-  readonly retryAfterSeconds = 1;
 
   constructor(waiting: number) {
     super(`${waiting} postings are waiting already`);
@@ -9,9 +10,8 @@ export class LedgerBusy extends Error {
 }
 
 /** The database cannot be reached or cannot write. Nothing was posted. */
-export class LedgerUnavailable extends Error {
+export class LedgerUnavailable extends TryAgain {
   override readonly name = 'LedgerUnavailable';
-  readonly retryAfterSeconds = 1;
 
   constructor(cause: unknown) {
     super('the ledger cannot post at the moment', { cause });

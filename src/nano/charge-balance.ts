@@ -5,8 +5,8 @@ import { httpErrors } from '../http/errors.ts';
 import { houseAccount, userAccount } from '../ledger/account-id.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Outcome, Posting } from '../ledger/posting.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
 import type { Amount } from '../money/amount.ts';
-import { transferErrors } from '../transfers/errors.ts';
 
 /** How the ledger calls what a call has cost. The history gathers them by the hour (`src/ledger/history.ts`). */
 const chargeType = 'nano';
@@ -53,7 +53,7 @@ function isCharged({ outcome }: Outcome): boolean {
     case 'unknown_account':
       return false;
     case 'frozen_account':
-      throw transferErrors.account_frozen();
+      throw ledgerRefusals.account_frozen();
     case 'key_revoked':
       throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
     case 'duplicate':

@@ -1,6 +1,6 @@
 import type { Checkpoint } from '../checkpoint.ts';
 import type { Clock } from '../clock.ts';
-import type { Once } from '../http/idempotency.ts';
+import type { Once } from '../ledger/idempotency.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Screening } from '../withdrawals/screening.ts';
 import type { CallParts } from './calls.ts';

@@ -5,14 +5,14 @@ import { dailyCapErrors } from '../daily-caps/errors.ts';
 import { amountField, amountOrRefuse, currency } from '../http/amount-field.ts';
 import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../http/define-route.ts';
 import { httpErrors } from '../http/errors.ts';
-import type { Once } from '../http/idempotency.ts';
 import type { ErrorKind } from '../http/problem.ts';
 import { untrusted } from '../http/untrusted.ts';
+import type { Once } from '../ledger/idempotency.ts';
 import { findKey } from '../ledger/kept-answers.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
+import { requirePosted } from '../ledger/require-posted.ts';
 import { shoppingErrors } from '../shopping/errors.ts';
 import { website, websiteOrRefuse } from '../shopping/website-field.ts';
-import { transferErrors } from '../transfers/errors.ts';
-import { requirePosted } from '../transfers/require-posted.ts';
 import { addressParts } from './address-field.ts';
 import { describeOrder, exampleOrder, orderedVariant, statusUrlOf } from './answer.ts';
 import type { OrderWaits } from './await-order.ts';
@@ -146,9 +146,9 @@ export function buyRoute(parts: BuyRouteParts): Route {
         merchant_unreachable,
         merchant_too_slow,
         merchant_unsupported,
-        transferErrors.insufficient_balance,
+        ledgerRefusals.insufficient_balance,
         dailyCapErrors.daily_cap_reached,
-        transferErrors.account_frozen,
+        ledgerRefusals.account_frozen,
       ],
     },
     async ({ caller, ip, body: asked, idempotency }) => {

@@ -4,6 +4,7 @@ import type { Caller } from '../http/define-route.ts';
 import { holderOf } from '../http/holder.ts';
 import { spendableBalances } from '../ledger/balances.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
 import type { Amount } from '../money/amount.ts';
 import { toJsonNumber } from '../money/amount.ts';
 import { assets, type Currency } from '../money/catalogue.ts';
@@ -14,7 +15,6 @@ import type { SharedSearch } from '../shopping/limited-search.ts';
 import { MerchantTrouble } from '../shopping/merchant-trouble.ts';
 import { refuseByTroubles } from '../shopping/refuse-by-troubles.ts';
 import type { Website } from '../shopping/website.ts';
-import { transferErrors } from '../transfers/errors.ts';
 import type { BegunCheckout, CheckoutTotal, ShopCheckouts } from './checkout.ts';
 import type { OrderedProduct, WantedProduct } from './choose-product.ts';
 import { toAmount, totalOf } from './currency.ts';
@@ -80,7 +80,7 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
   const { [asset]: balance } = await spendableBalances(db, caller.accountId);
   // The ledger has the last word; but whoever lacks the money is told without a trace of an order.
   if (offer.continueUrl === undefined && balance.atomic < amount.atomic + fee.atomic) {
-    throw transferErrors.insufficient_balance();
+    throw ledgerRefusals.insufficient_balance();
   }
   return {
     accountId: caller.accountId,

@@ -1,4 +1,4 @@
-import type { EventType } from '../event-types.ts';
+import type { EventType } from '../ledger/event-types.ts';
 
 /** Told to the buyer, and to the shop if it has an account here; `role` says which of the two the webhook's owner is. */
 export const orderEvents = [

@@ -3,10 +3,10 @@ import { visibleText } from '../accounts/fields.ts';
 import type { Queryable } from '../db/database.ts';
 import { amountField, amountOrRefuse } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
-import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
+import type { Once } from '../ledger/idempotency.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { transferErrors } from '../transfers/errors.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
 import { isVisible } from '../visible-text.ts';
 import { describeSale, exampleSale, saleRecord } from './answer.ts';
 import { saleErrors } from './errors.ts';
@@ -151,8 +151,8 @@ function refundRoute({ db, once, ledger }: SaleParts): Route {
         saleErrors.sale_not_found,
         saleErrors.not_completed,
         saleErrors.refund_too_large,
-        transferErrors.insufficient_balance,
-        transferErrors.account_frozen,
+        ledgerRefusals.insufficient_balance,
+        ledgerRefusals.account_frozen,
       ],
     },
     async ({ caller, params: { orderId }, body, idempotency }) => {

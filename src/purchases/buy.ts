@@ -6,11 +6,11 @@ import { Problem } from '../http/problem.ts';
 import { spendableBalances } from '../ledger/balances.ts';
 import { keyDigest } from '../ledger/encode-batch.ts';
 import { findKey, keepAnswer } from '../ledger/kept-answers.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
 import { type Amount, toJsonNumber } from '../money/amount.ts';
 import { homeChain } from '../money/catalogue.ts';
 import { OutgoingError } from '../outgoing/outgoing.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
-import { transferErrors } from '../transfers/errors.ts';
 import { listHouseWallets } from '../wallets/house-wallets.ts';
 import { refuseSilent } from '../wallets/refuse-silent.ts';
 import type { Screening } from '../withdrawals/screening.ts';
@@ -105,7 +105,7 @@ async function askPrice(parts: BuyParts, { caller, request }: Buying): Promise<S
 async function refuseUnfunded({ db }: BuyParts, { caller, maximum }: Buying): Promise<void> {
   const { USDC } = await spendableBalances(db, caller.accountId);
   if (USDC.atomic < maximum.atomic) {
-    throw transferErrors.insufficient_balance(
+    throw ledgerRefusals.insufficient_balance(
       'The balance is less than maxAmount. Nothing was asked of the seller, and nothing was paid.',
     );
   }

@@ -1,13 +1,13 @@
 import { ok } from '../http/define-route.ts';
-import type { Once } from '../http/idempotency.ts';
 import { parseQuery } from '../http/parse-query.ts';
+import type { Once } from '../ledger/idempotency.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { requirePosted } from '../ledger/require-posted.ts';
 import { toJsonNumber } from '../money/amount.ts';
 import { type CallParts, calls } from '../nano/calls.ts';
 import { chargePosting } from '../nano/charge-balance.ts';
 import { readInput } from '../nano/routes.ts';
 import { runCall } from '../nano/sale.ts';
-import { requirePosted } from '../transfers/require-posted.ts';
 import type { PayAnswer } from './answer.ts';
 import { purchaseErrors } from './errors.ts';
 import { refuseAbove } from './refuse-above.ts';

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { Queryable } from '../db/database.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
 import { shoppingErrors } from '../shopping/errors.ts';
-import { transferErrors } from '../transfers/errors.ts';
 import { withdrawalErrors } from '../withdrawals/errors.ts';
 import {
   describePurchase,
@@ -49,8 +49,8 @@ function payRoute(parts: BuyParts): Route {
         ...Object.values(refusals),
         withdrawalErrors.daily_limit_reached,
         withdrawalErrors.address_not_allowed,
-        transferErrors.insufficient_balance,
-        transferErrors.account_frozen,
+        ledgerRefusals.insufficient_balance,
+        ledgerRefusals.account_frozen,
         shoppingErrors.merchant_unreachable,
         shoppingErrors.merchant_too_slow,
         shoppingErrors.merchant_unsupported,

@@ -1,19 +1,20 @@
 import type { Command } from 'commander';
-import { listSteps } from '../chain-steps/chain-step.ts';
 import type { Database } from '../db/database.ts';
 import { Refusal } from '../refusal.ts';
 import type { Saga } from './define-saga.ts';
 import { listOpenSagas, type OpenSaga } from './list-sagas.ts';
+import type { SagaDetails } from './saga-details.ts';
 import { wakeSaga } from './wake-saga.ts';
 
 export interface SagaCommandTools {
   withDatabase(work: (db: Database) => Promise<void>): Promise<void>;
   readonly sagas: readonly Saga[];
+  readonly details: SagaDetails;
   say(line: string): void;
 }
 
 /** `paywright sagas …`: everything that is under way, and a hand for what is stuck. */
-export function addSagaCommands(program: Command, { withDatabase, sagas, say }: SagaCommandTools): void {
+export function addSagaCommands(program: Command, { withDatabase, sagas, details, say }: SagaCommandTools): void {
   const command = program.command('sagas').description('what is under way: withdrawals, sweeps, bridges, moves');
 
   command
@@ -33,7 +34,7 @@ export function addSagaCommands(program: Command, { withDatabase, sagas, say }: 
     .description('one saga with its steps on chains, finished or not')
     .action((id: string) =>
       withDatabase(async (db) => {
-        for (const line of await show(db, sagas, id)) say(line);
+        for (const line of await show(db, { sagas, details }, id)) say(line);
       }),
     );
 
@@ -70,7 +71,11 @@ function ageText(ms: number): string {
   return `${Math.max(0, Math.floor(ms / unit))} ${name}`;
 }
 
-async function show(db: Database, sagas: readonly Saga[], id: string): Promise<string[]> {
+async function show(
+  db: Database,
+  { sagas, details }: Pick<SagaCommandTools, 'sagas' | 'details'>,
+  id: string,
+): Promise<string[]> {
   for (const saga of sagas) {
     const { rows } = await db.query<{ status: string; about: string; waits_for: string | null; row: object }>(
       `SELECT status, ${saga.about} AS about, waits_for, to_jsonb(${saga.table}) AS row FROM ${saga.table} WHERE id = $1`,
@@ -79,16 +84,12 @@ async function show(db: Database, sagas: readonly Saga[], id: string): Promise<s
     const [found] = rows;
     if (found === undefined) continue;
     const { status, about, waits_for } = found;
-    const steps = await listSteps(db, id);
     return [
       `${saga.name} ${id}: ${about}`,
       `${status}: ${saga.states[status]?.meaning ?? 'a state that this release does not know'}`,
       ...(waits_for === null ? [] : [`waits for: ${waits_for}`]),
       ...Object.entries(found.row).map(([column, value]) => `  ${column.padEnd(16)} ${toText(value)}`),
-      ...steps.map(
-        ({ step, chain, state, id: key, walletId, providerRef, hash, blockNumber, reason }) =>
-          `step ${step} on ${chain}: ${state}   key ${key}   wallet ${walletId ?? '-'}   reference ${providerRef ?? '-'}   transaction ${hash ?? '-'}   block ${blockNumber ?? '-'}${reason === null ? '' : `   ${reason}`}`,
-      ),
+      ...(await details(db, id)),
     ];
   }
   throw new Refusal(`There is no saga ${id}.`);

@@ -3,6 +3,7 @@ import type { Feature } from '../feature.ts';
 import { addSagaCommands } from './commands.ts';
 import type { Saga } from './define-saga.ts';
 import { resumeAllSagas, resumeSagasSchedule } from './resume-sagas.ts';
+import { sagaDetails } from './saga-details.ts';
 import { sagaMetrics } from './saga-metrics.ts';
 
 interface SagaParts {
@@ -13,7 +14,7 @@ interface SagaParts {
 
 export const sagas: Feature<{ metrics: SagaParts; working: SagaParts }> = {
   name: 'sagas',
-  commands: (program, tools) => addSagaCommands(program, tools),
+  commands: (program, tools) => addSagaCommands(program, { ...tools, details: tools.gatherHook(sagaDetails) }),
   metrics: ({ db, sagas: declared }) => [sagaMetrics(db, declared)],
   onStart: ({ db, sagas: declared }) => resumeAllSagas(db, declared),
   schedules: ({ db, sagas: declared }) => [resumeSagasSchedule(db, declared)],

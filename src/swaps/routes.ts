@@ -4,14 +4,15 @@ import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { amountField, amountOrRefuse } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
-import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
 import { spendableBalances } from '../ledger/balances.ts';
+import type { Once } from '../ledger/idempotency.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
+import { requirePosted } from '../ledger/require-posted.ts';
 import { toDecimalText } from '../money/amount.ts';
 import { coins, currencies, type Holding, homeChain } from '../money/catalogue.ts';
 import { transferErrors } from '../transfers/errors.ts';
-import { requirePosted } from '../transfers/require-posted.ts';
 import type { GasCosts } from '../treasury/gas-costs.ts';
 import { silentErrors } from '../wallets/errors.ts';
 import { refuseSilent } from '../wallets/refuse-silent.ts';
@@ -148,8 +149,8 @@ function executeRoute(parts: SwapRouteParts): Route {
       errors: [
         ...refusals,
         silentErrors.chain_not_available,
-        transferErrors.insufficient_balance,
-        transferErrors.account_frozen,
+        ledgerRefusals.insufficient_balance,
+        ledgerRefusals.account_frozen,
       ],
     },
     async ({ caller, body, idempotency }) => {

@@ -1,4 +1,4 @@
-import { describeMoney, type EventType, figure, type PartyOf } from '../event-types.ts';
+import { describeMoney, type EventType, figure, type PartyOf } from '../ledger/event-types.ts';
 import type { Posted } from '../ledger/posting.ts';
 import { subtract } from '../money/amount.ts';
 

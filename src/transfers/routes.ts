@@ -4,6 +4,7 @@ import type { Queryable } from '../db/database.ts';
 import { amountField, amountOrRefuse, currency } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
 import { subtract, toJsonNumber } from '../money/amount.ts';
 import { transferFee, transferFeeRate } from '../money/fees.ts';
 import { balanceRoutes } from './balance-routes.ts';
@@ -118,7 +119,12 @@ function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/
           example: exampleTransfer,
         },
       },
-      errors: Object.values(transferErrors),
+      errors: [
+        transferErrors.recipient_not_found,
+        ledgerRefusals.insufficient_balance,
+        transferErrors.self_transfer,
+        ledgerRefusals.account_frozen,
+      ],
     },
     async ({ caller, body, idempotency }) => {
       const amount = amountOrRefuse(body.currency, body.amount);

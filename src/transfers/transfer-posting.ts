@@ -1,6 +1,7 @@
 import { httpErrors } from '../http/errors.ts';
 import { houseAccount, userAccount } from '../ledger/account-id.ts';
 import type { Outcome, Posted, Posting } from '../ledger/posting.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
 import type { Amount } from '../money/amount.ts';
 import { transferFee } from '../money/fees.ts';
 import { transferErrors } from './errors.ts';
@@ -51,9 +52,9 @@ export function completeOrRefuse(result: Outcome): CompletedTransfer {
     case 'duplicate':
       return { posting: result.posting, replayed: true };
     case 'insufficient_balance':
-      throw transferErrors.insufficient_balance();
+      throw ledgerRefusals.insufficient_balance();
     case 'frozen_account':
-      throw transferErrors.account_frozen();
+      throw ledgerRefusals.account_frozen();
     case 'key_revoked':
       throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
     case 'mismatch':

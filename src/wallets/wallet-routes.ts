@@ -5,7 +5,7 @@ import { dailyCapErrors } from '../daily-caps/errors.ts';
 import type { Database } from '../db/database.ts';
 import { holding } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
-import type { Once } from '../http/idempotency.ts';
+import type { Once } from '../ledger/idempotency.ts';
 import { assets, type ChainId, chainIds, chains, coins, holdings, homeChain } from '../money/catalogue.ts';
 import { listed } from '../money/in-words.ts';
 import { depositTokens } from './deposit-tokens.ts';

@@ -1,8 +1,8 @@
 import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
 import { monotonicClock, systemClock } from '../clock.ts';
 import type { Database } from '../db/database.ts';
-import type { EventType } from '../event-types.ts';
 import { startLoop } from '../jobs/loop.ts';
+import type { EventType } from '../ledger/event-types.ts';
 import type { Logger } from '../logger.ts';
 import type { Outgoing } from '../outgoing/outgoing.ts';
 import type { Secrets } from '../secrets.ts';

@@ -1,4 +1,4 @@
-import { describePosting, type EventType, type PartyOf } from '../event-types.ts';
+import { describePosting, type EventType, type PartyOf } from '../ledger/event-types.ts';
 import type { LedgerEvent } from '../ledger/events.ts';
 
 /** What is sent of an event: built once, and sent in these bytes on every attempt and to every webhook. */

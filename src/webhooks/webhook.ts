@@ -1,9 +1,9 @@
 import { countToday } from '../daily-caps/count-today.ts';
 import type { Queryable, Transaction } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
-import { requireLiveKey } from '../http/require-live-key.ts';
 import { newId } from '../ids.ts';
 import { setSubscriptions } from '../ledger/event-subscriptions.ts';
+import { requireLiveKey } from '../ledger/require-live-key.ts';
 import type { Secrets } from '../secrets.ts';
 import { webhookErrors } from './errors.ts';
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
-import type { Once } from '../http/idempotency.ts';
+import type { Once } from '../ledger/idempotency.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { transferErrors } from '../transfers/errors.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
 import { describeWithdrawal, exampleWithdrawal, withdrawalRecord } from './answer.ts';
 import { cancelWithdrawal } from './cancel-withdrawal.ts';
 import { withdrawalErrors } from './errors.ts';
@@ -37,7 +37,7 @@ export function cancelRoute({ once, ledger }: CancelParts): Route {
       errors: [
         withdrawalErrors.withdrawal_not_found,
         withdrawalErrors.withdrawal_not_cancellable,
-        transferErrors.account_frozen,
+        ledgerRefusals.account_frozen,
       ],
     },
     async ({ caller, params, idempotency, ip }) =>

@@ -5,7 +5,7 @@ import { hasUnexplained } from '../chain-steps/unknown-calls.ts';
 import type { Transaction } from '../db/database.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { postSurely } from '../ledger/post-surely.ts';
-import { transferErrors } from '../transfers/errors.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
 import { withdrawalErrors } from './errors.ts';
 import { returnPosting } from './finish-withdrawal.ts';
 import { findWithdrawal, firstStep, type Withdrawal } from './withdrawal.ts';
@@ -30,7 +30,7 @@ export async function cancelWithdrawal(
   if (withdrawal.status === 'cancelled') return withdrawal;
   if (!isUnsent(withdrawal)) throw withdrawalErrors.withdrawal_not_cancellable(explain(withdrawal));
   // The withdrawal before its owner, as whoever holds one does.
-  if (await isFrozen(tx, accountId)) throw transferErrors.account_frozen();
+  if (await isFrozen(tx, accountId)) throw ledgerRefusals.account_frozen();
   if (await hasUnexplained(tx, withdrawal)) throw withdrawalErrors.withdrawal_not_cancellable(unknownSent);
   await tx.query(
     `UPDATE withdrawals SET status = 'cancelled', error = NULL, updated_at = now(), finished_at = now() WHERE id = $1`,

@@ -4,7 +4,7 @@ import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { countToday } from '../daily-caps/count-today.ts';
 import { type Database, onlyRow, type Transaction } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
-import { requireLiveKey } from '../http/require-live-key.ts';
+import { requireLiveKey } from '../ledger/require-live-key.ts';
 import type { Secrets } from '../secrets.ts';
 import { type AddressRow, type AllowedAddress, type AllowList, readAllowList, toAddress } from './allow-list.ts';
 import { lockSending } from './apply-brakes.ts';

@@ -1,4 +1,4 @@
-import { describeMoney, detailsOf, type EventType, figure } from '../event-types.ts';
+import { describeMoney, detailsOf, type EventType, figure } from '../ledger/event-types.ts';
 import type { Posted } from '../ledger/posting.ts';
 import { subtract } from '../money/amount.ts';
 

@@ -7,17 +7,17 @@ import type { Database, Queryable } from '../db/database.ts';
 import { amountField, amountOrRefuse, figure, holding, toFigure } from '../http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { findRefusal } from '../http/find-refusal.ts';
-import type { Once } from '../http/idempotency.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
+import type { Once } from '../ledger/idempotency.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { ledgerRefusals } from '../ledger/refusals.ts';
+import { requirePosted } from '../ledger/require-posted.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
 import { assets, type ChainId, chains, coins, currencies, homeChain, isCurrency } from '../money/catalogue.ts';
 import { withdrawalFee } from '../money/fees.ts';
 import { listed } from '../money/in-words.ts';
 import type { Secrets } from '../secrets.ts';
 import type { Market } from '../swaps/market.ts';
-import { transferErrors } from '../transfers/errors.ts';
-import { requirePosted } from '../transfers/require-posted.ts';
 import type { GasCosts } from '../treasury/gas-costs.ts';
 import { silentErrors } from '../wallets/errors.ts';
 import { refuseSilent } from '../wallets/refuse-silent.ts';
@@ -118,8 +118,8 @@ function withdrawRoute(parts: WithdrawalParts): Route {
         withdrawalErrors.amount_too_small,
         withdrawalErrors.daily_limit_reached,
         withdrawalErrors.address_not_allowed,
-        transferErrors.insufficient_balance,
-        transferErrors.account_frozen,
+        ledgerRefusals.insufficient_balance,
+        ledgerRefusals.account_frozen,
       ],
     },
     async ({ caller, body, idempotency }) => {

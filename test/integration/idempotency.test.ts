@@ -2,9 +2,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { scopes } from '../../src/http/define-route.ts';
 import { httpErrors } from '../../src/http/errors.ts';
-import { expireIdempotencyKeys } from '../../src/http/expire-idempotency-keys.ts';
-import { createOnce } from '../../src/http/idempotency.ts';
 import { keyDigest } from '../../src/ledger/encode-batch.ts';
+import { expireIdempotencyKeys } from '../../src/ledger/expire-idempotency-keys.ts';
+import { createOnce } from '../../src/ledger/idempotency.ts';
 import { useService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 

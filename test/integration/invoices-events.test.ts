@@ -1,12 +1,12 @@
 import { beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { scopes } from '../../src/http/define-route.ts';
-import { createOnce } from '../../src/http/idempotency.ts';
 import { cancelInvoice } from '../../src/invoices/cancel-invoice.ts';
 import { createInvoice } from '../../src/invoices/create-invoice.ts';
 import { payInvoice } from '../../src/invoices/pay-invoice.ts';
 import { setSubscriptions } from '../../src/ledger/event-subscriptions.ts';
 import { type LedgerEvent, takeEvents } from '../../src/ledger/events.ts';
+import { createOnce } from '../../src/ledger/idempotency.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { createLogger } from '../../src/logger.ts';
 import { amountOf } from '../../src/money/amount.ts';

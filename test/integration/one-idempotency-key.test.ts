@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { scopes } from '../../src/http/define-route.ts';
-import { createOnce } from '../../src/http/idempotency.ts';
+import { createOnce } from '../../src/ledger/idempotency.ts';
 import { keepAnswer } from '../../src/ledger/kept-answers.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';

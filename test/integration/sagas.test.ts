@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { features } from '../../src/app/features.ts';
-import { sagasOf } from '../../src/app/listed-feature.ts';
+import { hooksOf, sagasOf } from '../../src/app/listed-feature.ts';
 import { Ended } from '../../src/checkpoint.ts';
 import { addSagaCommands } from '../../src/sagas/commands.ts';
 import { declareSagas } from '../../src/sagas/declare-sagas.ts';
 import { defineSaga, isEnd, type Saga } from '../../src/sagas/define-saga.ts';
 import { resumeAllSagas, resumeSagasSchedule } from '../../src/sagas/resume-sagas.ts';
 import { createSagaRunner, handleSaga, type SagaStep } from '../../src/sagas/run-saga.ts';
+import { sagaDetails } from '../../src/sagas/saga-details.ts';
 import { sagaMetrics } from '../../src/sagas/saga-metrics.ts';
 import { wakeSaga } from '../../src/sagas/wake-saga.ts';
 import { useDatabase } from '../support/database.ts';
@@ -587,6 +588,7 @@ describe('errands', () => {
       addSagaCommands(program, {
         withDatabase: (work) => work(db),
         sagas: [...listed, errand],
+        details: hooksOf(features)(sagaDetails),
         say: (line) => void lines.push(line),
       });
       await program.parseAsync(['node', 'paywright', 'sagas', ...args]);

@@ -1,7 +1,7 @@
 import { toHex } from 'viem';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createOnce } from '../../src/http/idempotency.ts';
 import { Problem } from '../../src/http/problem.ts';
+import { createOnce } from '../../src/ledger/idempotency.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import { swapFee } from '../../src/money/fees.ts';
 import { type Market, MarketUnreachable } from '../../src/swaps/market.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Hex } from 'viem';
 import { describe, expect, test } from 'vitest';
 import { type Caller, scopes } from '../../src/http/define-route.ts';
-import { createOnce } from '../../src/http/idempotency.ts';
+import { createOnce } from '../../src/ledger/idempotency.ts';
 import { type ChainId, chainIds } from '../../src/money/catalogue.ts';
 import { type NewWallet, ProviderError, type WalletProvider } from '../../src/wallets/provider.ts';
 import { openUserWallet, openWalletAt } from '../../src/wallets/user-wallets.ts';

@@ -1,9 +1,9 @@
 import { type AuditActor, recordAudit } from '../../audit/record.ts';
 import { onlyRow, type Transaction } from '../../db/database.ts';
-import { requireLiveKey } from '../../http/require-live-key.ts';
 import { type Claim, claimsOf } from '../../ledger/balances.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { lockOwner } from '../../ledger/lock-owner.ts';
+import { requireLiveKey } from '../../ledger/require-live-key.ts';
 import { postMessage } from '../../messages/outbox.ts';
 import { toDecimalText } from '../../money/amount.ts';
 import type { Saga } from '../../sagas/define-saga.ts';

@@ -1,8 +1,8 @@
 import type { AuditActor } from '../../audit/record.ts';
 import { onlyRow, type Transaction } from '../../db/database.ts';
 import { httpErrors } from '../../http/errors.ts';
-import { requireLiveKey } from '../../http/require-live-key.ts';
 import { randomDigits } from '../../ids.ts';
+import { requireLiveKey } from '../../ledger/require-live-key.ts';
 import { postMessage } from '../../messages/outbox.ts';
 import type { Secrets } from '../../secrets.ts';
 import type { AccountChanges } from '../account-changes.ts';

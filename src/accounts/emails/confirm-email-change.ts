@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { AuditActor } from '../../audit/record.ts';
 import type { Database } from '../../db/database.ts';
 import { httpErrors } from '../../http/errors.ts';
-import { requireLiveKey } from '../../http/require-live-key.ts';
+import { requireLiveKey } from '../../ledger/require-live-key.ts';
 import type { Secrets } from '../../secrets.ts';
 import type { AccountChanges } from '../account-changes.ts';
 import { accountErrors } from '../errors.ts';

@@ -1,8 +1,8 @@
 import type { AuditActor } from '../../audit/record.ts';
 import type { Database } from '../../db/database.ts';
 import { networksOf } from '../../http/client-address.ts';
-import { requireLiveKey } from '../../http/require-live-key.ts';
 import { lockOwner } from '../../ledger/lock-owner.ts';
+import { requireLiveKey } from '../../ledger/require-live-key.ts';
 import type { RateLimitDecision, RateLimiter } from '../../rate-limit/limiter.ts';
 import type { Secrets } from '../../secrets.ts';
 import type { AccountChanges } from '../account-changes.ts';

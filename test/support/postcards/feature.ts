@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Feature } from '../../../src/feature.ts';
 import { defineRoute, ok } from '../../../src/http/define-route.ts';
-import type { Once } from '../../../src/http/idempotency.ts';
 import { defineJob, enqueue, handleJob } from '../../../src/jobs/define-job.ts';
 import { houseAccount, userAccount } from '../../../src/ledger/account-id.ts';
+import type { Once } from '../../../src/ledger/idempotency.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { amountOf } from '../../../src/money/amount.ts';
 import { defineSettings } from '../../../src/settings.ts';

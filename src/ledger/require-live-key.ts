@@ -1,6 +1,6 @@
 import type { Transaction } from '../db/database.ts';
-import { holdLiveKey, type OwnedKey } from '../ledger/live-key.ts';
-import { httpErrors } from './errors.ts';
+import { httpErrors } from '../http/errors.ts';
+import { holdLiveKey, type OwnedKey } from './live-key.ts';
 
 /** Refuses a request whose key has ended while it was under way, and keeps the key from ending until the commit. */
 export async function requireLiveKey(tx: Transaction, key: OwnedKey): Promise<void> {

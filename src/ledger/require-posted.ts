@@ -1,6 +1,6 @@
 import { httpErrors } from '../http/errors.ts';
-import type { Outcome } from '../ledger/posting.ts';
-import { transferErrors } from './errors.ts';
+import type { Outcome } from './posting.ts';
+import { ledgerRefusals } from './refusals.ts';
 
 /** For what is new and takes from a balance: posted, or the refusal that whoever asks is told. */
 export function requirePosted(outcome: Outcome['outcome'], what: string): void {
@@ -8,9 +8,9 @@ export function requirePosted(outcome: Outcome['outcome'], what: string): void {
     case 'posted':
       return;
     case 'insufficient_balance':
-      throw transferErrors.insufficient_balance();
+      throw ledgerRefusals.insufficient_balance();
     case 'frozen_account':
-      throw transferErrors.account_frozen();
+      throw ledgerRefusals.account_frozen();
     case 'key_revoked':
       throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
     case 'unknown_account':

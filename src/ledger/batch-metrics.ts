@@ -1,6 +1,6 @@
-import type { BatchReport } from '../ledger/batcher.ts';
-import { createHistogram } from './histogram.ts';
-import { defineMetrics, type MetricSource } from './metric.ts';
+import { createHistogram } from '../metrics/histogram.ts';
+import { defineMetrics, type MetricSource } from '../metrics/metric.ts';
+import type { BatchReport } from './batcher.ts';
 
 export interface BatchMeter {
   readonly source: MetricSource;

@@ -1,6 +1,6 @@
-import type { Posted } from './ledger/posting.ts';
-import { type Amount, toDecimalText, toJsonNumber } from './money/amount.ts';
-import { assets } from './money/catalogue.ts';
+import { type Amount, toDecimalText, toJsonNumber } from '../money/amount.ts';
+import { assets } from '../money/catalogue.ts';
+import type { Posted } from './posting.ts';
 
 /** Who an account is, to those it deals with. */
 interface Party {

@@ -1,9 +1,9 @@
 import type { Database, Transaction } from '../db/database.ts';
 import { tryLockUntilCommit } from '../db/locks.ts';
-import { findKey, type KeptAnswer, keepAnswer } from '../ledger/kept-answers.ts';
-import type { IdempotencyScope } from '../ledger/posting.ts';
-import type { Caller, IdempotencyClaim } from './define-route.ts';
-import { httpErrors } from './errors.ts';
+import type { Caller, IdempotencyClaim } from '../http/define-route.ts';
+import { httpErrors } from '../http/errors.ts';
+import { findKey, type KeptAnswer, keepAnswer } from './kept-answers.ts';
+import type { IdempotencyScope } from './posting.ts';
 
 interface OnceRequest {
   readonly caller: Caller;
