@@ -18,7 +18,7 @@ import type { Settings } from './settings.ts';
  * What a feature works with, role by role, each in the feature's own words. It leaves out what it does not need. The list
  * in app/features.ts compiles only if the service has every part that is named here.
  */
-export interface Needs {
+interface Needs {
   /** What its settings say. */
   readonly settings: unknown;
   /** In a process that answers requests. */
