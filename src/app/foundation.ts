@@ -7,8 +7,6 @@ import { openDatabase } from '../db/database.ts';
 import { createSilentChains } from '../deposits/silent-chains.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import type { Logger } from '../logger.ts';
-import { chainIds } from '../money/catalogue.ts';
-import { counted } from '../money/in-words.ts';
 import { openSecrets } from '../operator-secret/open-secrets.ts';
 import { portsOf } from '../outgoing/inner-ports.ts';
 import { createOutgoing } from '../outgoing/outgoing.ts';

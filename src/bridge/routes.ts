@@ -13,7 +13,6 @@ import { ledgerRefusals } from '../ledger/refusals.ts';
 import { requirePosted } from '../ledger/require-posted.ts';
 import { type Amount, amountOf, subtract, toDecimalText } from '../money/amount.ts';
 import type { ChainId } from '../money/catalogue.ts';
-import { transferErrors } from '../transfers/errors.ts';
 import type { GasCosts } from '../treasury/gas-costs.ts';
 import { silentErrors } from '../wallets/errors.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';

@@ -9,7 +9,6 @@ import type { Posting } from '../ledger/posting.ts';
 import { ledgerRefusals } from '../ledger/refusals.ts';
 import { amountOf, toDecimalText } from '../money/amount.ts';
 import { type ChainId, chains } from '../money/catalogue.ts';
-import { transferErrors } from '../transfers/errors.ts';
 import { orUnavailable } from '../wallets/or-unavailable.ts';
 import { openUserWallet, type UserWallet } from '../wallets/user-wallets.ts';
 import { chainField } from './answer.ts';

@@ -4,7 +4,7 @@ import { defineRoute, ok, type Route } from '../http/define-route.ts';
 import { page, pageQuery, toPage } from '../http/paging.ts';
 import { ledgerRefusals } from '../ledger/refusals.ts';
 import { shoppingErrors } from '../shopping/errors.ts';
-import { withdrawalErrors } from '../withdrawals/errors.ts';
+import { limitErrors } from '../withdrawals/limit-errors.ts';
 import {
   describePurchase,
   exampleDetail,
@@ -47,8 +47,8 @@ function payRoute(parts: BuyParts): Route {
       returns: { 200: { description: 'What the seller has answered', schema: payAnswer, example: examplePaid } },
       errors: [
         ...Object.values(refusals),
-        withdrawalErrors.daily_limit_reached,
-        withdrawalErrors.address_not_allowed,
+        limitErrors.daily_limit_reached,
+        limitErrors.address_not_allowed,
         ledgerRefusals.insufficient_balance,
         ledgerRefusals.account_frozen,
         shoppingErrors.merchant_unreachable,

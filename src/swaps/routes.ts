@@ -12,7 +12,6 @@ import { ledgerRefusals } from '../ledger/refusals.ts';
 import { requirePosted } from '../ledger/require-posted.ts';
 import { toDecimalText } from '../money/amount.ts';
 import { coins, currencies, type Holding, homeChain } from '../money/catalogue.ts';
-import { transferErrors } from '../transfers/errors.ts';
 import type { GasCosts } from '../treasury/gas-costs.ts';
 import { silentErrors } from '../wallets/errors.ts';
 import { refuseSilent } from '../wallets/refuse-silent.ts';

@@ -1,22 +1,19 @@
 import type { Command } from 'commander';
-import { getAddress, isAddress } from 'viem';
 import type { Networks } from '../chains/network.ts';
+import { commandGroup } from '../command-group.ts';
 import type { Database } from '../db/database.ts';
-import { Problem } from '../http/problem.ts';
-import { houseBalance, houseBalances } from '../ledger/balances.ts';
+import { houseBalances } from '../ledger/balances.ts';
 import { walkDues } from '../ledger/claimants.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
-import { type Asset, assetIds, type ChainId, chainIds, chains, holdings, homeChain } from '../money/catalogue.ts';
-import { listed } from '../money/in-words.ts';
-import { amountFromText } from '../money/parse-amount.ts';
+import { amountOf, toDecimalText } from '../money/amount.ts';
+import { chainIds, chains, holdings, homeChain } from '../money/catalogue.ts';
 import { Refusal } from '../refusal.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
 import type { SeedRotation } from '../wallets/seed-rotation.ts';
 import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
-import { openWithdrawal, refuseImpossible } from '../withdrawals/open-withdrawal.ts';
 import { addFloat } from './add-float.ts';
 import { explainUnknown, showUnknown } from './explain-unknown.ts';
+import { amountOrRefuse, chainOrRefuse, inWords as text } from './given-amount.ts';
 import { treasuryOverview } from './overview.ts';
 import { raiseFee } from './raise-fee.ts';
 import { rotateSeed } from './rotate-seed.ts';
@@ -36,7 +33,7 @@ type Say = (line: string) => void;
 
 /** `paywright treasury …`: the house's own money. */
 export function addTreasuryCommands(program: Command, withTreasury: WithTreasury, say: Say): void {
-  const treasury = program.command('treasury').description('look after the wallets and the money of the house');
+  const treasury = commandGroup(program, 'treasury').description('look after the wallets and the money of the house');
 
   treasury
     .command('show')
@@ -47,15 +44,6 @@ export function addTreasuryCommands(program: Command, withTreasury: WithTreasury
     .command('dues')
     .description('what is owed to those who have no account yet')
     .action(() => withTreasury((parts) => showDues(parts, say)));
-
-  treasury
-    .command('withdraw-fees')
-    .description('pay out earned fees; goes the way of every withdrawal')
-    .requiredOption('--to <address>', 'where to')
-    .option('--currency <currency>', listed(holdings, 'or'), 'USDC')
-    .option('--chain <chain>', chainIds.join(', '), homeChain)
-    .option('--amount <amount>', 'all of it when left out')
-    .action((options: FeeOptions) => withTreasury((parts) => withdrawFees(parts, options, say)));
 
   treasury
     .command('add-float')
@@ -107,13 +95,6 @@ export function addTreasuryCommands(program: Command, withTreasury: WithTreasury
     );
 }
 
-interface FeeOptions {
-  readonly to: string;
-  readonly currency: string;
-  readonly chain: string;
-  readonly amount?: string;
-}
-
 interface FloatOptions {
   readonly amount: string;
   readonly currency: string;
@@ -151,35 +132,6 @@ async function showDues({ db }: TreasuryParts, say: Say): Promise<void> {
   if (!isAny) say('Nothing is owed to anybody without an account.');
 }
 
-async function withdrawFees({ db, ledger, networks }: TreasuryParts, options: FeeOptions, say: Say): Promise<void> {
-  const chain = chainOrRefuse(options.chain);
-  const asset = assetOrRefuse(options.currency);
-  if (!isAddress(options.to, { strict: /[a-f]/.test(options.to) && /[A-F]/.test(options.to.slice(2)) })) {
-    throw new Refusal(
-      '--to must be "0x" followed by 40 hexadecimal characters, with a right checksum if in mixed case.',
-    );
-  }
-  const address = getAddress(options.to);
-  const earned = await houseBalance(db, 'fees', asset, chain);
-  const gross = options.amount === undefined ? earned : amountOrRefuse(options.currency, options.amount);
-  if (gross.atomic === 0n) throw new Refusal(`There are no earned fees in ${asset} on ${chain}.`);
-  const id = await db.transaction(async (tx) => {
-    await refuseImpossible(tx, networks, { chain, address, gross }).catch((error: unknown) => {
-      throw error instanceof Problem ? new Refusal(error.message) : error;
-    });
-    const opened = await openWithdrawal(tx, ledger, {
-      accountId: null,
-      chain,
-      address,
-      gross,
-      fee: amountOf(asset, 0n),
-    });
-    if (opened.outcome !== 'posted') throw new Refusal(`Only ${text(earned)} of fees is there.`);
-    return opened.id;
-  });
-  say(`${text(gross)} is on its way to ${address} on ${chain}: ${id}`);
-}
-
 async function rotate(parts: TreasuryParts, given: { readonly backedUp?: string }, say: Say): Promise<void> {
   const { seedRotation } = parts;
   if (seedRotation === undefined)
@@ -206,29 +158,7 @@ async function rotate(parts: TreasuryParts, given: { readonly backedUp?: string 
   say('New house wallets need native coin for gas: see "paywright treasury show".');
 }
 
-function text(amount: Amount): string {
-  return `${toDecimalText(amount)} ${amount.asset}`;
-}
-
-function chainOrRefuse(chain: string): ChainId {
-  const found = chainIds.find((id) => id === chain.toUpperCase());
-  if (found === undefined) throw new Refusal(`The chain must be one of ${chainIds.join(', ')}, not "${chain}".`);
-  return found;
-}
-
-function assetOrRefuse(currency: string): Asset {
-  const found = assetIds.find((asset) => asset === currency.toUpperCase());
-  if (found === undefined) throw new Refusal(`The currency must be one of ${assetIds.join(', ')}, not "${currency}".`);
-  return found;
-}
-
 function seedNumberOrRefuse(given: string): number {
   if (/^[1-9][0-9]{0,8}$/.test(given)) return Number(given);
   throw new Refusal('--backed-up must be the number of the seed, as "paywright treasury rotate-seed" told it.');
-}
-
-function amountOrRefuse(currency: string, given: string): Amount {
-  const parsed = amountFromText(assetOrRefuse(currency), given);
-  if (!parsed.ok) throw new Refusal(`--amount ${parsed.message}.`);
-  return parsed.amount;
 }

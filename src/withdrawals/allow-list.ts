@@ -1,6 +1,6 @@
 import { getAddress, type Hex } from 'viem';
 import type { Queryable } from '../db/database.ts';
-import { withdrawalErrors } from './errors.ts';
+import { limitErrors } from './limit-errors.ts';
 
 /** An address that an account allows. */
 export interface AllowedAddress {
@@ -50,7 +50,7 @@ export async function refuseNotAllowed(
   const { usable_from: usableFrom, off_from: offFrom } = listed;
   const endsBefore = offFrom !== null && (usableFrom === null || offFrom < usableFrom);
   const from = (endsBefore ? offFrom : usableFrom)?.toISOString() ?? null;
-  throw withdrawalErrors.address_not_allowed(explain(address, { from, endsBefore }), {
+  throw limitErrors.address_not_allowed(explain(address, { from, endsBefore }), {
     members: { address, usableFrom: from },
   });
 }

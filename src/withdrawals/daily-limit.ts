@@ -2,7 +2,7 @@ import { onlyRow, type Queryable } from '../db/database.ts';
 import type { Caller } from '../http/define-route.ts';
 import { amountOf, toDecimalText, toJsonNumber } from '../money/amount.ts';
 import type { Brakes } from './brakes.ts';
-import { withdrawalErrors } from './errors.ts';
+import { limitErrors } from './limit-errors.ts';
 import { sentWithinDay } from './sent-outside.ts';
 
 /** What an account has sent outside within 24 hours, and what it may still send. In millionths of a USDC. */
@@ -49,7 +49,7 @@ export async function refuseBeyondDay(
     room === undefined
       ? 'It is more than may be sent in a day.'
       : `There is room for it at ${room.toISOString()}, as what was sent before grows older than a day.`;
-  throw withdrawalErrors.daily_limit_reached(
+  throw limitErrors.daily_limit_reached(
     `Of ${text(limit)} USDC in 24 hours ${text(left)} are left, and this is worth ${text(value)}. ${when}`,
     {
       members: {

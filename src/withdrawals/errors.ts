@@ -39,17 +39,6 @@ export const withdrawalErrors = defineErrors({
     detail:
       'The fee of this amount does not pay for the gas that the payment takes. Withdraw more, or on another chain.',
   },
-  daily_limit_reached: {
-    status: 403,
-    title: 'Daily limit reached',
-    detail:
-      'It is more than this account may send outside within 24 hours. GET /account/withdrawal-limits says what is left.',
-  },
-  address_not_allowed: {
-    status: 403,
-    title: 'Address not on the allow-list',
-    detail: 'Your allow-list is on, and this address is not on it. Add it with POST /account/withdrawal-addresses.',
-  },
   withdrawal_address_not_found: {
     status: 404,
     title: 'No such address',

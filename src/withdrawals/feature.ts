@@ -1,4 +1,5 @@
 import { accountClosing } from '../accounts/closing/on-account-closing.ts';
+import type { Networks } from '../chains/network.ts';
 import type { Database } from '../db/database.ts';
 import type { Feature } from '../feature.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -11,13 +12,14 @@ import { withdrawalEvents } from './events.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
 import { type WithdrawalParts, withdrawalRoutes } from './routes.ts';
 import { withdrawalSaga } from './saga.ts';
+import { addFeeCommand } from './withdraw-fees.ts';
 
 export const withdrawals: Feature<{
   settings: Brakes;
   serving: Omit<WithdrawalParts, 'brakes'>;
   metrics: { readonly db: Database };
   working: Omit<WithdrawalSagaParts, 'perHour'> & { readonly mode: Mode };
-  commands: { readonly db: Database; readonly ledger: Ledger };
+  commands: { readonly db: Database; readonly ledger: Ledger; readonly networks: Networks };
 }> = {
   name: 'withdrawals',
   hooks: [
@@ -31,7 +33,10 @@ export const withdrawals: Feature<{
     { name: 'Withdrawals', description: 'Send money to an address outside, follow it, and say how much may go where.' },
   ],
   events: withdrawalEvents,
-  commands: addWithdrawalCommands,
+  commands(program, tools) {
+    addWithdrawalCommands(program, tools);
+    addFeeCommand(program, tools);
+  },
   routes: (parts, brakes) => withdrawalRoutes({ ...parts, brakes }),
   metrics: ({ db }, brakes) => [brakeMetrics(db, brakes)],
   async onStart({ mode, logger }, { perDay }) {

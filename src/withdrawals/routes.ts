@@ -28,6 +28,7 @@ import type { Brakes } from './brakes.ts';
 import { cancelRoute } from './cancel-route.ts';
 import { refuseBelowGas } from './cover-gas.ts';
 import { withdrawalErrors } from './errors.ts';
+import { limitErrors } from './limit-errors.ts';
 import { limitsRoute } from './limits-route.ts';
 import { openWithdrawal, refuseImpossible } from './open-withdrawal.ts';
 import { shownStatuses, statesShownAs } from './saga.ts';
@@ -116,8 +117,8 @@ function withdrawRoute(parts: WithdrawalParts): Route {
         silentErrors.chain_not_available,
         withdrawalErrors.currency_not_available,
         withdrawalErrors.amount_too_small,
-        withdrawalErrors.daily_limit_reached,
-        withdrawalErrors.address_not_allowed,
+        limitErrors.daily_limit_reached,
+        limitErrors.address_not_allowed,
         ledgerRefusals.insufficient_balance,
         ledgerRefusals.account_frozen,
       ],

@@ -21,6 +21,7 @@ import { addTreasuryCommands } from '../../src/treasury/commands.ts';
 import { beginMoves } from '../../src/treasury/move-retired.ts';
 import { houseWallet, listHouseWallets } from '../../src/wallets/house-wallets.ts';
 import { addWithdrawalCommands } from '../../src/withdrawals/commands.ts';
+import { addFeeCommand } from '../../src/withdrawals/withdraw-fees.ts';
 import { useService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -39,6 +40,7 @@ async function paywright(...args: string[]): Promise<string> {
   const program = new Command('paywright').exitOverride();
   const say = (line: string) => void lines.push(line);
   addTreasuryCommands(program, (work) => work(parts), say);
+  addFeeCommand(program, { withMoney: (work) => work(parts), say });
   addWithdrawalCommands(program, { withMoney: (work) => work(parts), say, operator: 'olga' });
   try {
     await program.parseAsync(['node', 'paywright', ...args]);
