@@ -132,7 +132,7 @@ export interface ChainFacts {
   readonly gasCeiling: { readonly fee: string; readonly tip: string };
   /** In native coin: below it a house wallet soon cannot pay for its transactions, of which it is some hundred at busy times. */
   readonly gasAlarm: string;
-  /** From which amount of USDC a deposit is worth the gas that carries it home. */
+  /** From which amount of USDC a deposit is worth the gas that carries it home. Where gas is cheap it is little; at home it is nothing. */
   readonly carryHomeFrom: string;
   /** How long a bridge from it usually takes: until the chain's own finality is reached and the rest is done. */
   readonly bridgeTime: string;

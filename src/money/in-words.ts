@@ -1,4 +1,4 @@
-/** "ETH, MATIC and POL": a part of the catalogue as a sentence names it. */
+/** "USDC, ETH and MATIC": a part of the catalogue as a sentence names it. */
 export function listed(names: readonly string[], conjunction: 'and' | 'or' = 'and'): string {
   if (names.length < 2) return names.join('');
   return `${names.slice(0, -1).join(', ')} ${conjunction} ${names.at(-1)}`;

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { type AccountProof, buildTestTree, verifyProof } from '../../test/support/proofs.ts';
+import { assetIds, assets } from '../money/catalogue.ts';
 
 // With many neighbours an owner has only a few leaves, so that each thing in them can be changed in every way.
 const neighbours = Array.from({ length: 24 }, (_, index) => 1_000_000n * BigInt(index + 1));
@@ -139,4 +141,10 @@ describe('the stand-alone script', () => {
       await rm(folder, { recursive: true });
     }
   });
+});
+
+test('the script knows every asset of the catalogue, which it cannot import', () => {
+  const script = readFileSync(new URL('../../scripts/verify-proof.mjs', import.meta.url), 'utf8');
+  const written = /^const decimals = \{ (.*) \};$/m.exec(script)?.[1];
+  expect(written).toBe(assetIds.map((asset) => `${asset}: ${assets[asset].decimals}`).join(', '));
 });

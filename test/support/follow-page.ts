@@ -10,13 +10,18 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 /** A block of code that names its file: ```diff src/money/catalogue.ts */
 const block = /^```(\w+) (\S+)\n(.*?)^```$/gms;
 
-/** Copies the source and changes the copy as a page of the documentation says. Answers where the copy is. */
-export function followPage(page: string): string {
+/** Copies the source and changes the copy as these pages of the documentation say. Answers where the copy is. */
+export function followPage(...pages: readonly string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'follow-page-'));
   for (const name of ['src', 'scripts', 'test/support']) {
     cpSync(join(root, name), join(folder, name), { recursive: true, filter: (path) => !path.endsWith('.test.ts') });
   }
   for (const name of ['node_modules', 'dist', 'package.json']) symlinkSync(join(root, name), join(folder, name));
+  for (const page of pages) applyPage(page, folder);
+  return folder;
+}
+
+function applyPage(page: string, folder: string): void {
   const steps = [...readFileSync(join(root, page), 'utf8').matchAll(block)];
   if (steps.length === 0) throw new Error(`${page} has no block that names its file`);
   for (const [, language, path = '', text = ''] of steps) {
@@ -24,10 +29,10 @@ export function followPage(page: string): string {
     if (language === 'diff') writeFileSync(file, applyDiff(readFileSync(file, 'utf8'), text, path));
     else {
       mkdirSync(dirname(file), { recursive: true });
+      // A new file is new: a page must not write over what is there.
       writeFileSync(file, text, { flag: 'wx' });
     }
   }
-  return folder;
 }
 
 /** Replaces the one place that reads like the lines without a plus. */
