@@ -50,6 +50,7 @@ import {
 import { type Meters, openMeters } from './meters.ts';
 import { openOnRamps } from './on-ramps.ts';
 import { prepareDatabase } from './prepare-database.ts';
+import { tellToStartOver } from './start-over.ts';
 import { openStore, openStoreDatabase } from './store.ts';
 import { warnOperator } from './warn-operator.ts';
 
@@ -90,7 +91,11 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   say('Preparing the database …');
   await claimDatabase(store.url, config.mode);
   const { lockMs, patienceMs } = config.migration;
-  await prepareDatabase(store.url, { features, logger, patience: { lockMs, patienceMs, say } });
+  await prepareDatabase(store.url, { features, logger, patience: { lockMs, patienceMs, say } }).catch(
+    (error: unknown) => {
+      throw tellToStartOver(error, config);
+    },
+  );
   const db = openStoreDatabase(store, config, logger);
   closers.push(() => db.close());
   await warnOperator(db, config, logger);
