@@ -73,7 +73,8 @@ export async function main(
     .option('--yes', 'do not ask')
     .action(({ yes }: { yes?: true }) =>
       resetSandbox({
-        config: readConfig(process.env, list),
+        env: process.env,
+        features: list,
         say,
         confirm: async () => yes ?? (await askOnTerminal('Delete it? [y/N] ')),
       }),

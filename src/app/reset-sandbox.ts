@@ -1,21 +1,24 @@
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import type { Config } from '../config.ts';
 import { Refusal } from '../refusal.ts';
 import { deleteSandboxState, findSandboxState, refuseWhileRunning } from '../sandbox/reset.ts';
+import type { ListedFeature } from './listed-feature.ts';
+import { readConfig } from './read-config.ts';
 
 export interface ResetOptions {
-  readonly config: Pick<Config, 'mode' | 'dataDir' | 'databaseUrl'>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly features: readonly ListedFeature[];
   readonly say: (line: string) => void;
   readonly confirm: () => Promise<boolean>;
 }
 
 /** `paywright reset`: deletes the sandbox of DATA_DIR, so that the next start makes a new one. */
-export async function resetSandbox({ config, say, confirm }: ResetOptions): Promise<void> {
-  const { mode, dataDir, databaseUrl } = config;
-  if (mode === 'live') {
+export async function resetSandbox({ env, features, say, confirm }: ResetOptions): Promise<void> {
+  // Before all else: whatever live mode still lacks is not the point.
+  if (env['PAYWRIGHT_MODE'] === 'live') {
     throw new Refusal('PAYWRIGHT_MODE is live, and only a sandbox can be reset. Nothing was deleted.');
   }
+  const { dataDir, databaseUrl } = readConfig(env, features);
   if (databaseUrl !== undefined) {
     throw new Refusal(
       `The sandbox is in the database that DATABASE_URL names, which is yours and is not deleted here. Drop that database and create it again (the orders of its demo shop are below ${join(dataDir, 'databases')}), or unset DATABASE_URL to reset the sandbox in ${dataDir}.`,

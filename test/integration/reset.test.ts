@@ -26,7 +26,8 @@ interface Reset {
 
 const reset = (dataDir: string, { answer = true, env = {} }: Reset = {}) =>
   resetSandbox({
-    config: readConfig({ DATA_DIR: dataDir, ...env }),
+    env: { DATA_DIR: dataDir, ...env },
+    features,
     say: (line) => said.push(line),
     confirm: async () => answer,
   });
@@ -81,8 +82,9 @@ describe('a sandbox that is reset', () => {
       lockDataDir(dataDir);
       return true;
     };
-    const config = readConfig({ DATA_DIR: dataDir });
-    await expect(resetSandbox({ config, say: () => {}, confirm })).rejects.toThrow('is running');
+    await expect(resetSandbox({ env: { DATA_DIR: dataDir }, features, say: () => {}, confirm })).rejects.toThrow(
+      'is running',
+    );
     expect(existsSync(join(dataDir, 'postgres/PG_VERSION'))).toBe(true);
   });
 
@@ -117,9 +119,7 @@ describe('what is no sandbox', () => {
 
   test('is left alone: a live deployment, and a database of the operator', async () => {
     const dataDir = sandboxLike();
-    const config = { mode: 'live', dataDir, databaseUrl: undefined } as const;
-    const confirm = async () => true;
-    await expect(resetSandbox({ config, say: () => {}, confirm })).rejects.toThrow(
+    await expect(reset(dataDir, { env: { PAYWRIGHT_MODE: 'live' } })).rejects.toThrow(
       'PAYWRIGHT_MODE is live, and only a sandbox can be reset. Nothing was deleted.',
     );
     await expect(reset(dataDir, { env: { DATABASE_URL: 'postgres://db/mine' } })).rejects.toThrow(
