@@ -32,7 +32,8 @@ export async function createPeople(db: Database, count: number): Promise<readonl
     .toSorted((left, right) => (left.id < right.id ? -1 : 1))
     .map(({ id, handle }, index) => ({ id, handle, key: keys[index] as string }));
   await db.query(
-    "INSERT INTO api_keys (id, account_id, key_hash) SELECT 'key_' || a, a, h FROM unnest($1::bigint[], $2::bytea[]) t (a, h)",
+    `INSERT INTO api_keys (id, account_id, key_hash, name, last4)
+     SELECT 'key_' || a, a, h, 'default', 'last' FROM unnest($1::bigint[], $2::bytea[]) t (a, h)`,
     [people.map(({ id }) => id), people.map(({ key }) => secrets.hash('api-keys', key))],
   );
   // One in ten has a webhook and is told of what it pays and gets.

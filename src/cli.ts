@@ -7,7 +7,9 @@ import type { Roles, RunningPaywright } from './app/main.ts';
 import { migrateDatabase } from './app/migrate-database.ts';
 import type { CommandParts } from './app/parts.ts';
 import { readConfig } from './app/read-config.ts';
+import { askOnTerminal, resetSandbox } from './app/reset-sandbox.ts';
 import { runRotation } from './app/run-rotation.ts';
+import { tellToStartOver } from './app/start-over.ts';
 import { openStore, openStoreDatabase } from './app/store.ts';
 import { welcome } from './app/welcome.ts';
 import { type GivenCommand, noteCommand } from './audit/note-command.ts';
@@ -54,7 +56,21 @@ export async function main(
     .description('bring the database to the schema of this release')
     .action(() =>
       withStore(list, async ({ config, url, logger }) => {
-        await migrateDatabase({ config, url, features: list, logger, say });
+        await migrateDatabase({ config, url, features: list, logger, say }).catch((error: unknown) => {
+          throw tellToStartOver(error, config);
+        });
+      }),
+    );
+  program
+    .command('reset')
+    .description('delete the sandbox in DATA_DIR, with all its play money; the next start makes a new one')
+    .option('--yes', 'do not ask')
+    .action(({ yes }: { yes?: true }) =>
+      resetSandbox({
+        env: process.env,
+        features: list,
+        say,
+        confirm: async () => yes ?? (await askOnTerminal('Delete it? [y/N] ')),
       }),
     );
   program

@@ -221,6 +221,6 @@ async function createAccount(parts: RegisterParts, account: NewAccount): Promise
 }
 
 function answerKey({ apiKey, createdAt, expiresAt }: IssuedKey, idleMs: number) {
-  const times = { expiresAt, lastUsedAt: null, watchedSince: createdAt };
+  const times = { expiresAt, lastUsedAt: null, createdAt };
   return { apiKey, keyExpiresAt: tellEndOfKey(times, { idleMs }) };
 }

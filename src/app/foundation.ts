@@ -33,6 +33,7 @@ import type { Parts } from './parts.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { loadSandbox } from './sandbox.ts';
 import { sandbox as sandboxFeature } from './sandbox-feature.ts';
+import { tellToStartOver } from './start-over.ts';
 import { openStore, openStoreDatabase } from './store.ts';
 import { warnOperator } from './warn-operator.ts';
 
@@ -73,7 +74,11 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   say('Preparing the database …');
   await claimDatabase(store.url, config.mode);
   const { lockMs, patienceMs } = config.migration;
-  await prepareDatabase(store.url, { features, logger, patience: { lockMs, patienceMs, say } });
+  await prepareDatabase(store.url, { features, logger, patience: { lockMs, patienceMs, say } }).catch(
+    (error: unknown) => {
+      throw tellToStartOver(error, config);
+    },
+  );
   const db = openStoreDatabase(store, config, logger);
   closers.push(() => db.close());
   await warnOperator(db, config, logger);

@@ -82,13 +82,13 @@ async function applyPending(client: pg.Client, { url, patience, known }: Applyin
 async function prepareList(client: pg.Client): Promise<void> {
   await client.query(`
     CREATE TABLE IF NOT EXISTS schema_migrations (
-      version    integer PRIMARY KEY,
-      name       text NOT NULL,
-      checksum   text NOT NULL,
-      applied_at timestamptz NOT NULL DEFAULT now()
+      version     integer PRIMARY KEY,
+      name        text NOT NULL,
+      checksum    text NOT NULL,
+      -- The newest migration that a release has to know to serve with this one too.
+      serves_from integer NOT NULL,
+      applied_at  timestamptz NOT NULL DEFAULT now()
     )`);
-  // The newest migration that a release has to know to serve with this one too.
-  await client.query('ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS serves_from integer');
 }
 
 async function apply(client: pg.Client, { version, name, sql, checksum, servesFrom }: Migration): Promise<void> {

@@ -24,7 +24,7 @@ describe('a release and the schema that it finds', () => {
   });
 
   it.each([
-    ['which does not say so', [first, { ...adds, servesFrom: null }], [first], 2],
+    ['which does not say so', [first, { ...adds, servesFrom: adds.version }], [first], 2],
     ['of which one does not serve it', [first, adds, drops], [first], 3],
     ['that serves only from a later one on', [first, adds, later], [first], 3],
   ])('refuses a newer one %s', (_, applied, known, version) => {

@@ -5,8 +5,7 @@ import type { Migration } from './read-migrations.ts';
 interface AppliedMigration {
   readonly version: number;
   readonly checksum: string;
-  /** Null in what was applied before it was asked for. */
-  readonly servesFrom: number | null;
+  readonly servesFrom: number;
 }
 
 /** How the schema of a database stands to this release. */
@@ -16,6 +15,9 @@ export interface Schema {
   /** Whether a newer release has been here, and left a schema that this one can serve with. */
   readonly isNewer: boolean;
 }
+
+/** The database was made by migrations that this release does not have: no migration leads from there to here. */
+export class ForeignSchema extends Refusal {}
 
 type Session = Pick<pg.ClientBase, 'query'>;
 
@@ -29,10 +31,8 @@ async function readApplied(client: Session): Promise<readonly AppliedMigration[]
     "SELECT to_regclass('schema_migrations') IS NOT NULL AS exists",
   );
   if (rows[0]?.exists !== true) return [];
-  // By way of JSON, because the column may not be there yet.
   const applied = await client.query<AppliedMigration>(
-    `SELECT version, checksum, (to_jsonb(m) ->> 'serves_from')::integer AS "servesFrom"
-       FROM schema_migrations m ORDER BY version`,
+    'SELECT version, checksum, serves_from AS "servesFrom" FROM schema_migrations ORDER BY version',
   );
   return applied.rows;
 }
@@ -43,9 +43,9 @@ export function judgeSchema(applied: readonly AppliedMigration[], known: readonl
   for (const { version, checksum, servesFrom } of applied) {
     const migration = known.find((each) => each.version === version);
     if (migration !== undefined && migration.checksum !== checksum) {
-      throw new Refusal(`Migration ${migration.name} is not the one this database was built with.`);
+      throw new ForeignSchema(`Migration ${migration.name} is not the one this database was built with.`);
     }
-    if (migration === undefined && (servesFrom ?? version) > newest) {
+    if (migration === undefined && servesFrom > newest) {
       throw new Refusal(`The database has migration ${version}, which this release does not know: it is newer.`);
     }
     isNewer ||= migration === undefined;

@@ -1,7 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Secrets } from '../secrets.ts';
-import { GivenAmount } from './amount-field.ts';
 import { clientAddress } from './client-address.ts';
 import type { IdempotencyClaim, ReceivedRequest, RequestCount, Route } from './define-route.ts';
 import { httpErrors } from './errors.ts';
@@ -101,25 +99,11 @@ function readClaim(
   if (typeof key !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(key)) {
     throw httpErrors.invalid_request('Idempotency-Key must be 1 to 255 printable ASCII characters.');
   }
-  const asked = [routeId, request.params, body];
-  const content = JSON.stringify(asked);
+  const content = JSON.stringify([routeId, request.params, body]);
   return {
     key,
     requestHash: secrets.hash('requests', content),
-    // Before there was a key, with a secret that another one has replaced, and when amounts counted as they were spelt. None is kept for
-    // longer than the Idempotency-Key.
-    formerHashes: () => [
-      ...secrets.hashes('requests', content).slice(1),
-      ...[...new Set([content, JSON.stringify(asked, amountsAsGiven)])].flatMap((text) => [
-        ...(text === content ? [] : secrets.hashes('requests', text)),
-        createHash('sha256').update(text).digest(),
-      ]),
-    ],
+    // With a secret that another one has replaced.
+    formerHashes: () => secrets.hashes('requests', content).slice(1),
   };
-}
-
-/** A replacer for JSON.stringify: by the time that it is called, an amount has been given its one form. */
-function amountsAsGiven(this: Record<string, unknown>, name: string, value: unknown): unknown {
-  const held = this[name];
-  return held instanceof GivenAmount ? held.given : value;
 }

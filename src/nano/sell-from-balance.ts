@@ -21,21 +21,15 @@ export async function sellFromBalance(parts: SellingParts, request: KeyedRequest
     return (await chargeBalance(parts.ledger, charge)) ? { status: 200, body } : refuseShort(parts, request);
   }
   const scope = { accountId: caller.accountId, key, requestHash: fingerprintOf(call.id, input) };
-  return (await findAnswer(parts, request, scope)) ?? sellOnce(parts, request, charge, scope);
+  return (await findAnswer(parts, scope)) ?? sellOnce(parts, request, charge, scope);
 }
 
 /** Undefined when the key is new. */
-async function findAnswer(
-  { db, ...parts }: SellingParts,
-  request: KeyedRequest,
-  scope: IdempotencyScope,
-): Promise<Sale | undefined> {
+async function findAnswer({ db }: SellingParts, scope: IdempotencyScope): Promise<Sale | undefined> {
   const found = await findKey(db, scope);
   if (found.holder === 'nobody') return undefined;
-  if (found.holder === 'another') throw httpErrors.idempotency_mismatch();
-  // A release that kept no answers has charged it: it is answered anew, and not charged again.
-  const body = found.answer === undefined ? await runCall({ db, ...parts }, request) : found.answer.body;
-  return { status: 200, body, replayed: true };
+  if (found.holder === 'another' || found.answer === undefined) throw httpErrors.idempotency_mismatch();
+  return { status: 200, body: found.answer.body, replayed: true };
 }
 
 /** Of two requests under one key one is charged, and both get its answer. */

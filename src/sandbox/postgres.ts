@@ -17,7 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
@@ -112,6 +112,11 @@ export function embeddedPostgresUrl(dataDir: string): string {
   return urlOf(placeIn(dataDir), database);
 }
 
+/** Ends a server that one which was killed has left running. */
+export async function endEmbeddedPostgres(dataDir: string): Promise<void> {
+  await endLeftover(placeIn(dataDir));
+}
+
 function urlOf({ socketDir }: Place, name: string): string {
   return `postgresql://${user}@${encodeURIComponent(socketDir)}/${name}`;
 }
@@ -134,7 +139,7 @@ function placeIn(dataDir: string): Place {
 
 function prepareFolders(dataDir: string, demotion: Demotion): Place {
   const place = placeIn(dataDir);
-  closeFolder(dataDir, place, demotion);
+  closeFolder(dataDir, place);
   mkdirSync(place.socketDir, { recursive: true, mode: 0o700 });
   chmodSync(place.socketDir, 0o700);
   giveTo(demotion, place.socketDir);
@@ -146,11 +151,11 @@ function prepareFolders(dataDir: string, demotion: Demotion): Place {
   return place;
 }
 
-function closeFolder(dataDir: string, { closedDir }: Place, demotion: Demotion): void {
+function closeFolder(dataDir: string, { closedDir }: Place): void {
   const owner = statSync(dataDir).uid;
   mkdirSync(closedDir, { recursive: true, mode: 0o700 });
-  // In a temporary folder anybody could have put something else there first. In our own an earlier release has given it away.
-  const accepted = [process.getuid?.(), owner, ...(dirname(closedDir) === dataDir ? [demotion.owner] : [])];
+  // In a temporary folder anybody could have put something else there first.
+  const accepted = [process.getuid?.(), owner];
   const found = lstatSync(closedDir);
   if (!found.isDirectory() || !accepted.includes(found.uid)) {
     throw new Refusal(`${closedDir} belongs to somebody else: remove it, or set another DATA_DIR.`);

@@ -18,7 +18,7 @@ export interface Preview {
 
 export type PreviewProduct = Pick<Product, 'title' | 'brand' | 'url' | 'picture' | 'available'> & {
   readonly price: string;
-  /** What it is sold in, with prices, where the buyer has to choose. Unset in previews of the release before. */
+  /** What it is sold in, with prices, where the buyer has to choose. */
   readonly choices?: string | undefined;
 };
 

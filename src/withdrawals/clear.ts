@@ -94,8 +94,8 @@ async function goOn(
   const limit = accountId === null || perHour === undefined ? undefined : { perHour, before: await readLeftBefore(db) };
   return db.transaction(async (tx) => {
     if (limit !== undefined) await lockHour(tx);
-    // What was let go before, to be unwrapped, has its place in the hour already, or was let go by a release that counted no hours: it
-    // has left custody, and cannot be called back. What the operator has released needs none.
+    // What was let go before, to be unwrapped, has its place in the hour already: it has left custody, and cannot be
+    // called back. What the operator has released needs none.
     const { isLimited } = onlyRow(
       await tx.query<{ isLimited: boolean }>(
         `SELECT status <> 'unwrapped' AND coalesce(let_go_at, limit_waived_at, released_at) IS NULL AS "isLimited"

@@ -1,18 +1,9 @@
-import { currencies } from '../money/catalogue.ts';
-import { mostValue } from './value-limits.ts';
-
-/**
- * SQL: what a withdrawal is worth. A row of a release that kept no value counts as what it says in a currency, and as the most
- * that may be withdrawn in a coin.
- */
-const valueSql = `coalesce(value, CASE WHEN asset IN (${currencies.map((one) => `'${one}'`).join(', ')}) THEN gross ELSE ${mostValue} END)`;
-
 /**
  * SQL: everything that the account $1 has sent to addresses outside within a day, with its value and its time. What came back does
  * not count. Sellers are paid at an address that whoever asks may have chosen, so these payments are withdrawals by another name.
  */
 export const sentWithinDay = `
-  SELECT created_at, ${valueSql} AS value FROM withdrawals
+  SELECT created_at, value FROM withdrawals
    WHERE account_id = $1 AND created_at > now() - interval '24 hours' AND status NOT IN ('failed', 'cancelled')
   UNION ALL
   SELECT created_at, amount AS value FROM purchases
@@ -24,7 +15,7 @@ export const sentWithinDay = `
  */
 export const leftBetween = `
   SELECT coalesce(sum(value), 0) AS value FROM (
-    SELECT ${valueSql} AS value FROM withdrawals
+    SELECT value FROM withdrawals
      WHERE let_go_at > coalesce($1::timestamptz, now() - interval '1 hour') AND let_go_at <= $2::timestamptz
        AND account_id IS NOT NULL AND status NOT IN ('failed', 'cancelled')
     UNION ALL

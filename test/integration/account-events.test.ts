@@ -161,7 +161,8 @@ describe('key.revoked', () => {
   test('names at most a hundred keys of very many', async () => {
     const { id } = await listener(['key.revoked']);
     await db().query(
-      `INSERT INTO api_keys (id, account_id, key_hash) SELECT 'key_' || $1::bigint || '_' || n, $1::bigint, sha256(($1::bigint || ' ' || n)::bytea)
+      `INSERT INTO api_keys (id, account_id, key_hash, name, last4)
+         SELECT 'key_' || $1::bigint || '_' || n, $1::bigint, sha256(($1::bigint || ' ' || n)::bytea), 'one of many', 'last'
          FROM generate_series(1, 5001) n`,
       [id],
     );

@@ -250,8 +250,6 @@ describe('ending keys', () => {
     const { key, email, password } = await service.client.register();
     const other = (await make(key)).body;
     const [first, second] = [await addWebhook(key, 'first'), await addWebhook(other.apiKey, 'second')];
-    // As one from before it was known which key had made it.
-    await db().query('UPDATE webhooks SET key_id = NULL WHERE id = $1', [first.id]);
     await end(key, other.id);
     const answer = await service.client.post('/account/keys/revoke-all', undefined, key);
     expect(answer.body).toEqual({ revoked: true, webhooks: [second, first] });
@@ -335,8 +333,8 @@ describe('ending keys', () => {
     const { email, password, handle } = owner;
     const makeMany = async (mark: string) => {
       await db().query(
-        `INSERT INTO api_keys (id, account_id, key_hash)
-         SELECT 'key_' || $2 || n, a.id, sha256(($2 || n)::bytea) FROM accounts a, generate_series(1, 6000) n WHERE a.handle = $1`,
+        `INSERT INTO api_keys (id, account_id, key_hash, name, last4)
+         SELECT 'key_' || $2 || n, a.id, sha256(($2 || n)::bytea), 'one of many', 'last' FROM accounts a, generate_series(1, 6000) n WHERE a.handle = $1`,
         [handle, mark],
       );
     };
@@ -379,11 +377,7 @@ describe('ending keys', () => {
 
 describe('keys that end by themselves', () => {
   const age = (id: string, days: number) =>
-    db().query(
-      `UPDATE api_keys SET created_at = created_at - $2 * interval '1 day', watched_since = watched_since - $2 * interval '1 day'
-        WHERE id = $1`,
-      [id, days],
-    );
+    db().query(`UPDATE api_keys SET created_at = created_at - $2 * interval '1 day' WHERE id = $1`, [id, days]);
 
   test('one that nobody has used for long is refused and not listed; one that is used is neither', async () => {
     const { key } = await service.client.register();

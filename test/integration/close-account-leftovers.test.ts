@@ -81,9 +81,9 @@ describe('the address of an order', () => {
     await db().query(
       `INSERT INTO orders (id, account_id, seller_id, domain, channel, checkout, product_title, product_brand, product_url, item_id,
            shipping_address, likeness, asset, amount, fee, charged, charged_fee, transfer_id, ask_key, cancel_key, expires_at,
-           status, finished_at)
+           void_at, status, finished_at)
        VALUES ($1, $2, $3, 'shop.example', 'webhook', '{}', 'Mug', 'Mugs', 'https://shop.example/mug', 'mug', $4,
-           sha256('mug'), 'USDC', 5, 0, 5, 0, $1, gen_random_uuid(), gen_random_uuid(), now(), 'completed',
+           sha256('mug'), 'USDC', 5, 0, 5, 0, $1, gen_random_uuid(), gen_random_uuid(), now(), now(), 'completed',
            now() - $5::interval)`,
       [id, await idOf(buyer), seller === undefined ? null : await idOf(seller), home, age],
     );

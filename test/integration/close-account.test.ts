@@ -95,9 +95,9 @@ test('the addresses of its orders are erased, and of an order nothing else can b
   };
   await db().query(
     `INSERT INTO orders (id, account_id, domain, channel, checkout, product_title, product_brand, product_url, item_id,
-         shipping_address, likeness, asset, amount, fee, transfer_id, ask_key, cancel_key, expires_at, status, finished_at)
+         shipping_address, likeness, asset, amount, fee, transfer_id, ask_key, cancel_key, expires_at, void_at, status, finished_at)
      SELECT 'ord_erase', id, 'shop.example', 'webhook', '{}', 'Mug', 'Mugs', 'https://shop.example/mug', 'mug', $2,
-         sha256('mug'), 'USDC', 5, 0, 'tr_x', gen_random_uuid(), gen_random_uuid(), now(), 'failed', now()
+         sha256('mug'), 'USDC', 5, 0, 'tr_x', gen_random_uuid(), gen_random_uuid(), now(), now(), 'failed', now()
        FROM accounts WHERE handle = $1`,
     [account.handle, where],
   );

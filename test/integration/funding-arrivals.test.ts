@@ -127,7 +127,7 @@ describe('what the chain shows before it is final', () => {
     await lookNow();
     expect(await statusOf(newer)).toBe('open');
     expect(JSON.stringify(await pageOf(newer), replaceBigints)).not.toMatch(/"7"|"60"/);
-    // An older release has written down other money too.
+    // Whatever is written down, the page of a link shows only what completes it.
     await db.query(
       `UPDATE funding_links SET arriving = '[{"txHash":"0x1","atomic":"7","confirmations":1}]' WHERE id = $1`,
       [newer],

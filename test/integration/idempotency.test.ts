@@ -144,28 +144,4 @@ describe('what is kept of a request that came with an Idempotency-Key', () => {
     expect(rows).toHaveLength(1);
     expect(rows[0]?.kept).not.toBe(plainDigest('createWebhook', {}, webhook));
   });
-
-  test('is recognised in the form of the release before, by a request and by a transfer', async () => {
-    const [ada, bob] = [await service.client.register(), await service.client.register()];
-    await service.client.post('/sandbox/fund', { amount: 10, currency: 'USDC' }, ada.key);
-    const transfer = { to: bob.handle, amount: 1, currency: 'USDC' };
-    const cases = [
-      { id: 'createWebhook', path: '/webhooks', body: webhook },
-      { id: 'createTransfer', path: '/agent/transfer', body: transfer },
-    ];
-    for (const { id, path, body } of cases) {
-      const first = await send(path, body, ada, id);
-      expect(first.status).toBeLessThan(300);
-      const { rowCount } = await db.query(
-        'UPDATE ledger.idempotency_keys SET request_digest = $2::uuid WHERE digest = $1',
-        [digestOf(await accountOf(ada.handle), id), plainDigest(id, {}, body)],
-      );
-      expect(rowCount).toBe(1);
-      const again = await send(path, body, ada, id);
-      expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([first.status, 'true']);
-      expect(again.body).toEqual(first.body);
-    }
-    const other = await send('/agent/transfer', { ...transfer, amount: 2 }, ada, 'createTransfer');
-    expect([other.status, other.body.code]).toEqual([422, 'idempotency_mismatch']);
-  });
 });

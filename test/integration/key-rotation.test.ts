@@ -153,7 +153,7 @@ describe('a key that was rotated or has ended', () => {
     const [revoked, expired, idle] = [await make(key), await make(key), await make(key)];
     await revoke(key, revoked.id);
     await passOverlap(expired.id);
-    await db().query("UPDATE api_keys SET watched_since = now() - interval '91 days' WHERE id = $1", [idle.id]);
+    await db().query("UPDATE api_keys SET created_at = now() - interval '91 days' WHERE id = $1", [idle.id]);
     for (const { id } of [revoked, expired, idle]) expect(outcome(await rotate(key, id))).toEqual([409, 'key_ended']);
   });
 

@@ -6,7 +6,6 @@ import { bringBackPrices } from '../../src/sandbox/uniswap/bring-back-prices.ts'
 import { pools } from '../../src/sandbox/uniswap/pools.ts';
 import { startChains, type TestChains, useChains } from '../support/chains.ts';
 import { useDatabase } from '../support/database.ts';
-import { journalLength } from '../support/older-journal.ts';
 import { poolOf, useMarket } from '../support/uniswap.ts';
 
 const database = useDatabase();
@@ -65,9 +64,9 @@ describe('the market maker', () => {
   });
 
   test('does nothing when nothing has happened: no transaction, no block, no entry', async () => {
-    const before = await journalLength(database.db);
+    const before = await journalLength();
     expect(await look()).toBe(0);
-    expect(await journalLength(database.db)).toBe(before);
+    expect(await journalLength()).toBe(before);
   });
 
   test('takes several trades for a long way, each of a million at most', { tags: ['matrix'] }, async () => {
@@ -114,3 +113,8 @@ describe('after a restart', () => {
     await again.stop();
   });
 });
+
+async function journalLength(): Promise<bigint | undefined> {
+  const { rows } = await database.db.query<{ count: bigint }>('SELECT count(*) FROM sandbox.chain_journal');
+  return rows[0]?.count;
+}

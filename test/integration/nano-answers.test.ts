@@ -41,18 +41,6 @@ test('a key that could not be charged is charged when there is enough', async ()
   expect(await balanceOf(key)).toBe('0.9999');
 });
 
-test('what a release before this one has charged is answered, and not charged again', async () => {
-  const { key } = await client.register();
-  await client.post('/sandbox/fund', { amount: 1 }, key);
-  const ask = () => client.request('GET', quotePath, { key, headers: { 'idempotency-key': 'charged-before' } });
-  await ask();
-  await service.database.db.query('UPDATE ledger.idempotency_keys SET status = NULL, answer = NULL');
-  const again = await ask();
-  expect(again).toMatchObject({ status: 200, body: { fee: 0.75 } });
-  expect(again.headers.get('idempotency-replayed')).toBe('true');
-  expect(await balanceOf(key)).toBe('0.9999');
-});
-
 test('HEAD tells the terms and charges nothing, whoever asks', async () => {
   const { key } = await client.register();
   await client.post('/sandbox/fund', { amount: 1 }, key);

@@ -314,7 +314,7 @@ describe('an email that was never verified', () => {
     expect((await signIn(squatter.email, newPassword)).status).toBe(200);
   });
 
-  test('stays where it was verified, also by a release that knows of no tokens and ends none', async () => {
+  test('stays where it was verified, also if a token was left', async () => {
     const owner = await service.client.register();
     await ask(owner.email);
     const token = await tokenSentTo(owner.email);

@@ -6,10 +6,9 @@ import { useDepositWorld } from '../support/deposits.ts';
 
 const world = useDepositWorld();
 
-test('sweeps that Circle failed without a transaction, as 010 carries them over, are no finding', async () => {
+test('sweeps that Circle failed without a transaction are no finding', async () => {
   const { db } = world.database;
   const gas = await houseWallet(db, 'gas', 'MATIC');
-  // What the INSERT … SELECT of 010_sagas.sql makes of finished sweeps with a reference and no hash.
   for (const id of ['swe_1', 'swe_2']) {
     await db.query(
       `INSERT INTO chain_steps (id, saga, saga_id, step, chain, wallet_id, state, asked_at, provider_ref, hash, settled_at)

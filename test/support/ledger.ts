@@ -14,8 +14,8 @@ export async function createOwners(db: Database, count: number): Promise<{ id: b
        INSERT INTO accounts (handle, email, name, password_hash)
          SELECT 'PA-' || upper(substr(md5($1 || i), 1, 8)), lower($1) || i || '@example.com', 'Owner ' || i, '-'
            FROM generate_series(1, $2::int) i RETURNING id)
-     INSERT INTO api_keys (id, account_id, key_hash)
-       SELECT 'key_' || $1 || id, id, decode(md5($1 || id), 'hex') FROM owners RETURNING account_id AS id, id AS key_id`,
+     INSERT INTO api_keys (id, account_id, key_hash, name, last4)
+       SELECT 'key_' || $1 || id, id, decode(md5($1 || id), 'hex'), 'default', 'last' FROM owners RETURNING account_id AS id, id AS key_id`,
     [suffix, count],
   );
   return rows.map(({ id, key_id }) => ({ id, keyId: key_id }));

@@ -4,7 +4,6 @@ import { newId } from '../../ids.ts';
 import type { Secrets } from '../../secrets.ts';
 import { recordKeyCreated } from '../account-events.ts';
 import { newApiKey } from './api-key.ts';
-import { hashKey } from './key-hash.ts';
 
 export interface NewKey {
   readonly accountId: bigint;
@@ -33,12 +32,11 @@ export async function issueKey(tx: Transaction, secrets: Secrets, key: NewKey): 
   const id = newId('key');
   const apiKey = newApiKey();
   const last4 = apiKey.slice(-4);
-  const isWhole = expiresAt === null && allScopes.every((scope) => scopes.includes(scope));
   const { created_at: createdAt } = onlyRow(
     await tx.query<{ created_at: Date }>(
       `INSERT INTO api_keys (id, account_id, key_hash, name, last4, scopes, expires_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING created_at`,
-      [id, accountId, hashKey(secrets, apiKey, isWhole ? 'whole' : 'narrowed'), name, last4, scopes, expiresAt],
+      [id, accountId, secrets.hash('api-keys', apiKey), name, last4, scopes, expiresAt],
     ),
   );
   await recordKeyCreated(tx, accountId, { id, name, last4, scopes, expiresAt, rotatedFrom });

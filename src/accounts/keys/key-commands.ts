@@ -65,7 +65,7 @@ function describe(key: ListedKey, idleness: KeyIdleness): string {
   return printable(
     [
       key.id,
-      key.last4 === null ? '????' : `…${key.last4}`,
+      `…${key.last4}`,
       key.scopes.join(','),
       `made ${key.createdAt.toISOString()}`,
       used,

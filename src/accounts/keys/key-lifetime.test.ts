@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { tellEndOfKey } from './key-lifetime.ts';
 
 const dayMs = 24 * 60 * 60_000;
-const watchedSince = new Date('2026-01-01T00:00:00Z');
-const unused = { expiresAt: null, lastUsedAt: null, watchedSince };
+const createdAt = new Date('2026-01-01T00:00:00Z');
+const unused = { expiresAt: null, lastUsedAt: null, createdAt };
 
 test.each([
   ['nobody uses it', unused, '2026-01-11T00:00:00.000Z'],
@@ -18,5 +18,5 @@ test.each([
 test('where keys that nobody uses live on, a key without a day does not end', () => {
   const idleMs = Number.POSITIVE_INFINITY;
   expect(tellEndOfKey(unused, { idleMs })).toBeNull();
-  expect(tellEndOfKey({ ...unused, expiresAt: watchedSince }, { idleMs })).toBe(watchedSince.toISOString());
+  expect(tellEndOfKey({ ...unused, expiresAt: createdAt }, { idleMs })).toBe(createdAt.toISOString());
 });

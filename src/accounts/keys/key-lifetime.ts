@@ -3,8 +3,7 @@ export interface KeyTimes {
   /** The day that it was given when it was made, if any. */
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
-  /** Since when it is known whether anybody uses it. */
-  readonly watchedSince: Date;
+  readonly createdAt: Date;
 }
 
 /** How long a key lives that nobody uses. */
@@ -14,8 +13,8 @@ export interface KeyIdleness {
 }
 
 /** When a key ends as things stand, in milliseconds: on its day, or because nobody uses it until then. */
-export function endOfKey({ expiresAt, lastUsedAt, watchedSince }: KeyTimes, { idleMs }: KeyIdleness): number {
-  const usedAt = Math.max(watchedSince.getTime(), lastUsedAt?.getTime() ?? 0);
+export function endOfKey({ expiresAt, lastUsedAt, createdAt }: KeyTimes, { idleMs }: KeyIdleness): number {
+  const usedAt = Math.max(createdAt.getTime(), lastUsedAt?.getTime() ?? 0);
   return Math.min(expiresAt?.getTime() ?? Number.POSITIVE_INFINITY, usedAt + idleMs);
 }
 

@@ -16,7 +16,7 @@ const row = {
   scopes: ['read'],
   expiresAt: null,
   lastUsedAt: null,
-  watchedSince: new Date(start),
+  createdAt: new Date(start),
 };
 
 /** A database whose answers come when the test says so. */

@@ -4,7 +4,6 @@ import type { Caller, Scope } from '../../http/define-route.ts';
 import type { Visit } from '../../http/doors.ts';
 import type { Secrets } from '../../secrets.ts';
 import { looksLikeApiKey } from './api-key.ts';
-import { hashesOfKey } from './key-hash.ts';
 import { endOfKey } from './key-lifetime.ts';
 import type { KeyUses } from './key-uses.ts';
 
@@ -43,7 +42,7 @@ interface KeyRow {
   readonly scopes: readonly Scope[];
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
-  readonly watchedSince: Date;
+  readonly createdAt: Date;
 }
 
 interface Remembered {
@@ -66,10 +65,10 @@ export function createKeyRing({ db, secrets, mayRemember, clock, idleMs, uses }:
     const changesBefore = changes;
     const { rows } = await db.query<KeyRow>(
       `SELECT k.account_id, k.id AS key_id, a.handle, a.tier, k.scopes, k.expires_at AS "expiresAt",
-              k.last_used_at AS "lastUsedAt", k.watched_since AS "watchedSince"
+              k.last_used_at AS "lastUsedAt", k.created_at AS "createdAt"
          FROM api_keys k JOIN accounts a ON a.id = k.account_id
         WHERE k.key_hash = ANY ($1) AND k.revoked_at IS NULL`,
-      [hashesOfKey(secrets, apiKey)],
+      [secrets.hashes('api-keys', apiKey)],
     );
     const [row] = rows;
     const now = clock.now();

@@ -110,7 +110,7 @@ function makeRoute({ db, secrets, clock, idleMs }: AccountParts): Route {
         expiresAt: body.expiresAt,
       };
       const { apiKey, ...made } = await db.transaction((tx) => makeKey(tx, { secrets, clock }, wish));
-      const unused = { ...made, lastUsedAt: null, lastUsedFrom: null, watchedSince: made.createdAt, rotatedTo: null };
+      const unused = { ...made, lastUsedAt: null, lastUsedFrom: null, rotatedTo: null };
       return created({ apiKey, ...describeKey(unused, { idleMs, keyId: caller.keyId }) });
     },
   );

@@ -6,8 +6,8 @@ import type { KeyIdleness, KeyTimes } from './key-lifetime.ts';
 /** A key as its owner sees it. */
 export interface ListedKey extends KeyTimes {
   readonly id: string;
-  readonly name: string | null;
-  readonly last4: string | null;
+  readonly name: string;
+  readonly last4: string;
   readonly scopes: Scope[];
   readonly createdAt: Date;
   readonly lastUsedFrom: string | null;
@@ -30,11 +30,10 @@ export async function listLiveKeys(
   const now = clock.now();
   const { rows } = await db.query<ListedKey>(
     `SELECT id, name, last4, scopes, created_at AS "createdAt", last_used_at AS "lastUsedAt",
-            last_used_from AS "lastUsedFrom", expires_at AS "expiresAt", watched_since AS "watchedSince",
-            rotated_to AS "rotatedTo"
+            last_used_from AS "lastUsedFrom", expires_at AS "expiresAt", rotated_to AS "rotatedTo"
        FROM api_keys
       WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)
-        AND ($3::timestamptz IS NULL OR greatest(watched_since, last_used_at) > $3)
+        AND ($3::timestamptz IS NULL OR greatest(created_at, last_used_at) > $3)
         AND ($4::text IS NULL OR id < $4)
       ORDER BY id DESC LIMIT $5`,
     [accountId, new Date(now), Number.isFinite(idleMs) ? new Date(now - idleMs) : null, cursor ?? null, limit + 1],

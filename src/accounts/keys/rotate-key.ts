@@ -74,8 +74,8 @@ export async function rotateKey(tx: Transaction, parts: RotateKeyParts, rotation
 
 interface OldKey extends KeyTimes {
   readonly id: string;
-  readonly name: string | null;
-  readonly last4: string | null;
+  readonly name: string;
+  readonly last4: string;
   readonly scopes: readonly Scope[];
   readonly revoked: boolean;
   readonly rotatedTo: string | null;
@@ -87,7 +87,7 @@ interface OldKey extends KeyTimes {
 async function readKey(tx: Transaction, accountId: bigint, id: string): Promise<OldKey> {
   const { rows } = await tx.query<OldKey>(
     `SELECT k.id, k.name, k.last4, k.scopes, k.revoked_at IS NOT NULL AS revoked, k.expires_at AS "expiresAt",
-            k.last_used_at AS "lastUsedAt", k.watched_since AS "watchedSince", k.rotated_to AS "rotatedTo",
+            k.last_used_at AS "lastUsedAt", k.created_at AS "createdAt", k.rotated_to AS "rotatedTo",
             s.revoked_at IS NOT NULL AND s.last_used_at IS NULL AS "successorGivenUp", s.expires_at AS "successorExpiresAt"
        FROM api_keys k LEFT JOIN api_keys s ON s.id = k.rotated_to WHERE k.id = $1 AND k.account_id = $2`,
     [id, accountId],
@@ -143,6 +143,6 @@ async function endAfterOverlap(tx: Transaction, id: string, rotatedTo: string, o
 function rotatedNotice({ name, last4 }: IssuedKey, old: OldKey, ip: string) {
   return {
     subject: 'An API key that may withdraw from your account was replaced',
-    text: `A request from ${ip} has replaced the API key "${name}", which ended in ${old.last4 ?? 'characters from before they were kept'}, by a new one, which ends in ${last4}. It may send money to addresses outside.`,
+    text: `A request from ${ip} has replaced the API key "${name}", which ended in ${old.last4}, by a new one, which ends in ${last4}. It may send money to addresses outside.`,
   };
 }

@@ -74,7 +74,7 @@ export function rotateRoute({ changes, ...parts }: AccountParts): Route {
         rotateKey(tx, parts, rotation),
       );
       const { apiKey, ...shown } = made;
-      const unused = { ...shown, lastUsedAt: null, lastUsedFrom: null, watchedSince: made.createdAt, rotatedTo: null };
+      const unused = { ...shown, lastUsedAt: null, lastUsedFrom: null, rotatedTo: null };
       const rotatedFrom = { id, endsAt: oldEndsAt.toISOString() };
       return created({ apiKey, ...describeKey(unused, { idleMs: parts.idleMs, keyId: caller.keyId }), rotatedFrom });
     },

@@ -9,8 +9,8 @@ export const scope = z.enum(scopes, { error: `must be one of ${scopes.join(', ')
 
 export const key = z.object({
   id: z.string(),
-  name: z.string().nullable().meta({ description: 'Null for a key from before keys had names.' }),
-  last4: z.string().nullable().meta({ description: 'Its last four characters. Null for a key from before.' }),
+  name: z.string(),
+  last4: z.string().meta({ description: 'Its last four characters.' }),
   scopes: z.array(scope).meta({
     description:
       'What it may do. `read`: look. `pay`: move money within what the account can do here. `withdraw`: send it to an address outside. `manage`: change the account, its keys and webhooks.',

@@ -118,7 +118,7 @@ async function claimEmail(
   // Whoever has verified the email in the meantime has ended this token.
   if (!(await useResetToken(tx, secrets, claim))) throw accountErrors.reset_token_invalid();
   const { email } = await readHolder(tx, before);
-  // A release that knows of no tokens may have let somebody verify it, and ended none.
+  // What was verified stays where it is, also if a token was left.
   if (!(await yieldEmail(tx, before, `to somebody at ${ip}`)) || email === null)
     throw accountErrors.reset_token_invalid();
   const name = claim.name ?? email.slice(0, email.indexOf('@'));

@@ -32,16 +32,15 @@ CREATE TABLE api_keys (
   id             text PRIMARY KEY,
   account_id     bigint NOT NULL REFERENCES accounts (id),
   key_hash       bytea NOT NULL CONSTRAINT api_keys_hash_key UNIQUE,
-  -- As its maker calls it.
+  -- As its maker calls it. Null once its account is closed.
   name           text CHECK (name <> ''),
-  last4          text CHECK (length(last4) = 4),
+  last4          text NOT NULL CHECK (length(last4) = 4),
   -- What it may do, and until when.
   scopes         text[] NOT NULL DEFAULT '{read,pay,withdraw,manage}' CHECK (cardinality(scopes) > 0),
   expires_at     timestamptz,
   -- Written now and then, not at every use.
   last_used_at   timestamptz,
   last_used_from text,
-  watched_since  timestamptz NOT NULL DEFAULT now(),
   -- The key that replaces this one. The old key goes on working until its expires_at, which the rotation sets.
   rotated_to     text REFERENCES api_keys (id) CHECK (rotated_to <> id),
   created_at     timestamptz NOT NULL DEFAULT now(),

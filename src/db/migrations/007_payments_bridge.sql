@@ -9,7 +9,7 @@ CREATE TABLE bridges (
   amount         numeric NOT NULL CHECK (amount > 0),
   -- What the network gas of both ends costs its owner, in the asset that is carried. It left the balance beside the amount and
   -- comes back with it; the house earns it with the burn.
-  gas_fee        numeric NOT NULL DEFAULT 0 CHECK (gas_fee >= 0),
+  gas_fee        numeric NOT NULL CHECK (gas_fee >= 0),
   -- `request`: somebody asked for it. `deposit`: it carries home what was deposited on another chain.
   origin         text NOT NULL CHECK (origin IN ('request', 'deposit')),
   -- The house wallet that burns on from_chain.

@@ -10,7 +10,8 @@ CREATE TABLE withdrawals (
   gross           numeric NOT NULL CHECK (gross > 0),
   fee             numeric NOT NULL CHECK (fee >= 0),
   net             numeric NOT NULL CHECK (net > 0),
-  -- What it was worth when it was asked for, in millionths of a USDC.
+  -- What it was worth when it was asked for, in millionths of a USDC. What the operator pays out counts towards no limit, and may have
+  -- none.
   value           numeric CHECK (value >= 0),
   status          text NOT NULL,
   -- Why it is held, or why it failed, in words for the user.
@@ -30,7 +31,8 @@ CREATE TABLE withdrawals (
   created_at      timestamptz NOT NULL DEFAULT now(),
   updated_at      timestamptz NOT NULL DEFAULT now(),
   finished_at     timestamptz,
-  CHECK (gross = fee + net)
+  CHECK (gross = fee + net),
+  CHECK (account_id IS NULL OR value IS NOT NULL)
 );
 CREATE INDEX withdrawals_by_account ON withdrawals (account_id, id DESC);
 CREATE INDEX withdrawals_open ON withdrawals (chain, asset) WHERE finished_at IS NULL;

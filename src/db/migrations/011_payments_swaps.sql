@@ -10,9 +10,9 @@ CREATE TABLE swaps (
   amount         numeric NOT NULL CHECK (amount > 0),
   fee            numeric NOT NULL CHECK (fee >= 0 AND fee < amount),
   -- What is kept of the fee for gas if the market does not keep to its price after the swap was begun.
-  gas_fee        numeric NOT NULL DEFAULT 0 CHECK (gas_fee >= 0 AND gas_fee <= fee),
+  gas_fee        numeric NOT NULL CHECK (gas_fee >= 0 AND gas_fee <= fee),
   -- What the pools may use of gas when it is swapped.
-  pool_gas       bigint NOT NULL DEFAULT 1000000 CHECK (pool_gas >= 0),
+  pool_gas       bigint NOT NULL CHECK (pool_gas >= 0),
   -- The price was looked at just before it was begun. Of one that failed: the gas was kept.
   gas_due        boolean NOT NULL DEFAULT false,
   -- What the market said when it was accepted, and the least that it may pay.

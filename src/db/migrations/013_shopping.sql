@@ -86,7 +86,7 @@ CREATE TABLE orders (
   -- Until when the shop may take it: a shop that stays silent until then has not.
   expires_at          timestamptz NOT NULL,
   -- The last deadline: an order that the shop has not taken by then is void, and the money goes back.
-  void_at             timestamptz DEFAULT clock_timestamp() + interval '25 hours',
+  void_at             timestamptz NOT NULL,
   -- When the buyer asked to have it cancelled while the shop might have taken it.
   cancel_requested_at timestamptz,
   -- When the operator said that the order comes from a backup that was put back. Since the backup its shop may have been asked, and may
@@ -116,23 +116,13 @@ CREATE TABLE orders (
   CHECK (charged IS NULL OR status = 'completed'),
   CHECK ((charged IS NULL) = (charged_fee IS NULL)),
   CHECK (transfer_id IS NOT NULL OR status = 'needs_buyer'),
-  CHECK (continue_url IS NULL OR status = 'needs_buyer'),
-  CHECK (finished_at IS NOT NULL OR void_at IS NOT NULL)
+  CHECK (continue_url IS NULL OR status = 'needs_buyer')
 );
 CREATE INDEX orders_by_account ON orders (account_id, id DESC);
 CREATE INDEX orders_by_seller ON orders (seller_id, id DESC) WHERE seller_id IS NOT NULL;
 CREATE INDEX orders_by_domain ON orders (domain, id DESC) WHERE seller_id IS NULL;
 CREATE INDEX orders_alike ON orders (account_id, likeness, created_at DESC);
 CREATE INDEX orders_open ON orders (status_since) WHERE finished_at IS NULL;
-
--- Likewise for a process of the release before.
-CREATE FUNCTION find_merchant_of_order() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  SELECT account_id INTO NEW.merchant_id FROM merchants WHERE domain = NEW.domain FOR SHARE;
-  RETURN NEW;
-END $$;
-CREATE TRIGGER orders_merchant BEFORE INSERT ON orders
-  FOR EACH ROW WHEN (NEW.merchant_id IS NULL) EXECUTE FUNCTION find_merchant_of_order();
 
 CREATE TRIGGER orders_guard BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION guard_saga('order');
 CREATE TRIGGER orders_update_guard BEFORE UPDATE ON orders FOR EACH ROW

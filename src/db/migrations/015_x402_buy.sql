@@ -13,7 +13,7 @@ CREATE TABLE purchases (
   asset          text NOT NULL,
   amount         numeric NOT NULL CHECK (amount > 0),
   -- What it costs beside its amount, once an account has paid more within a day than calls cost.
-  fee            numeric NOT NULL DEFAULT 0 CHECK (fee >= 0),
+  fee            numeric NOT NULL CHECK (fee >= 0),
   -- What was accepted, as the seller wrote it and gets it back: JSON, as text because strangers write what jsonb cannot hold.
   x402_version   smallint NOT NULL CHECK (x402_version IN (1, 2)),
   terms          text NOT NULL,

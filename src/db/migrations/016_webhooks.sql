@@ -4,7 +4,7 @@ CREATE TABLE webhooks (
   id            text COLLATE "C" PRIMARY KEY,
   account_id    bigint NOT NULL REFERENCES accounts (id),
   -- The key that made it.
-  key_id        text REFERENCES api_keys (id),
+  key_id        text NOT NULL REFERENCES api_keys (id),
   url           text NOT NULL,
   events        text[] NOT NULL CHECK (cardinality(events) > 0),
   -- Sealed with the operator's secret. Null when none was given, and once the webhook is deleted.
@@ -16,7 +16,7 @@ CREATE TABLE webhooks (
   CHECK ((status = 'active') = (ended_at IS NULL))
 );
 CREATE INDEX webhooks_by_account ON webhooks (account_id, id) WHERE status <> 'deleted';
-CREATE INDEX webhooks_by_key ON webhooks (key_id) WHERE key_id IS NOT NULL AND status <> 'deleted';
+CREATE INDEX webhooks_by_key ON webhooks (key_id) WHERE status <> 'deleted';
 CREATE INDEX webhooks_deleted ON webhooks (ended_at) WHERE status = 'deleted';
 
 -- One event on its way to one webhook. A process that tries one holds it under `claim_id` until `claimed_until`; whoever

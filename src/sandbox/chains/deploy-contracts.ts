@@ -3,13 +3,14 @@ import { multicallAddress } from '../../chains/abi.ts';
 import { cctp } from '../../chains/cctp.ts';
 import { chains } from '../../money/catalogue.ts';
 import { placeCctp } from '../cctp/place-contracts.ts';
+import { placeCoin } from '../coins/place-coin.ts';
 import { setCode } from '../storage.ts';
 import { askChain, isFree } from './ask-chain.ts';
 import { contractCode, fiatTokenAddress, signatureCheckerAddress } from './contract-code.ts';
 import type { RpcCall } from './evm-node.ts';
 import type { LocalChain } from './local-chain.ts';
 import { mintAccount } from './mint-account.ts';
-import { placeBridgedToken, placeMintedToken, placeWrappedCoin } from './place-tokens.ts';
+import { placeMintedToken, placeWrappedCoin } from './place-tokens.ts';
 import { bridgedTokens, mintedTokens, wrappedCoins } from './tokens.ts';
 
 const isMinterAbi = parseAbi(['function isMinter(address account) view returns (bool)']);
@@ -31,7 +32,9 @@ export async function deployContracts(chain: LocalChain): Promise<void> {
   for (const token of mintedTokens[chain.id]) {
     if (await isMissing(token.address)) calls.push(...placeMintedToken(token));
   }
-  for (const token of bridgedTokens(chain.id)) calls.push(...(await placeBridgedToken(chain, token)));
+  for (const token of bridgedTokens(chain.id)) {
+    if (await isMissing(token.address)) calls.push(...placeCoin(token));
+  }
   for (const [address, place] of placeCctp(chain.id)) {
     if (await isMissing(address)) calls.push(...place());
   }

@@ -1,13 +1,9 @@
 import { encodeFunctionData, type Hex, keccak256, maxUint256, parseAbi, toHex } from 'viem';
-import { findHoldings } from '../coins/find-holdings.ts';
-import { placeCoin } from '../coins/place-coin.ts';
 import { mapped, setCode, setStorage, shortString } from '../storage.ts';
-import { askChain, isFree } from './ask-chain.ts';
 import { contractCode, fiatTokenAddress } from './contract-code.ts';
 import type { RpcCall } from './evm-node.ts';
-import type { LocalChain } from './local-chain.ts';
 import { mintAccount } from './mint-account.ts';
-import type { BridgedToken, MintedToken, WrappedCoin } from './tokens.ts';
+import type { MintedToken, WrappedCoin } from './tokens.ts';
 
 const fiatTokenAbi = parseAbi([
   'function initialize(string tokenName, string tokenSymbol, string tokenCurrency, uint8 tokenDecimals, address newMasterMinter, address newPauser, address newBlacklister, address newOwner)',
@@ -56,19 +52,6 @@ export function allowMinting(token: Hex, minter: Hex): RpcCall[] {
   return [
     setStorage(token, [mapped(mintersSlot, minter), 1]),
     setStorage(token, [mapped(mintAllowancesSlot, minter), maxUint256]),
-  ];
-}
-
-/** Sandboxes from before had Circle's contract here. It gives way, and everybody keeps what they own. */
-export async function placeBridgedToken(chain: LocalChain, token: BridgedToken): Promise<RpcCall[]> {
-  const { address } = token;
-  if (await isFree(chain, address)) return placeCoin(token, new Map());
-  const implementation = await askChain<Hex>(chain, 'eth_getStorageAt', [address, toHex(implementationSlot), 'latest']);
-  if (BigInt(implementation) === 0n) return [];
-  return [
-    ...placeCoin(token, await findHoldings(chain, address)),
-    setStorage(address, [implementationSlot, 0]),
-    setStorage(address, [adminSlot, 0]),
   ];
 }
 

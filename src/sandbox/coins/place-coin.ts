@@ -4,27 +4,22 @@ import { mintAccount } from '../chains/mint-account.ts';
 import type { BridgedToken } from '../chains/tokens.ts';
 import { codeOf, slotOf } from '../compiled-contracts.ts';
 import { mapped, type StorageWrite, setCode, setStorage, shortString } from '../storage.ts';
-import type { Holdings } from './find-holdings.ts';
 
 const adminRole = zeroHash;
 const depositorRole = keccak256(toHex('DEPOSITOR_ROLE'));
 
 /**
- * Puts a token in place that came over Polygon's bridge, or in the place of what was there before it: then those who own
- * some of that own as much of this. It is written without transactions, like the cross-chain protocol, and the mint
- * account is the depositor.
+ * Puts a token in place that came over Polygon's bridge. It is written without transactions, like the cross-chain protocol, and the
+ * mint account is the depositor.
  */
-export function placeCoin({ address, contract, name, symbol, decimals }: BridgedToken, holdings: Holdings): RpcCall[] {
+export function placeCoin({ address, contract, name, symbol, decimals }: BridgedToken): RpcCall[] {
   const slot = (variable: string) => slotOf(contract, variable);
-  const supply = [...holdings.values()].reduce((sum, atomic) => sum + atomic, 0n);
   const writes: StorageWrite[] = [
     [slot('name'), shortString(name)],
     [slot('symbol'), shortString(symbol)],
     [slot('decimals'), decimals],
-    [slot('totalSupply'), supply],
     roleOf(contract, adminRole, mintAccount.address),
     roleOf(contract, depositorRole, mintAccount.address),
-    ...Array.from(holdings, ([holder, atomic]): StorageWrite => [mapped(slot('balanceOf'), holder), atomic]),
   ];
   return [setCode(address, codeOf(contract)), ...writes.map((write) => setStorage(address, write))];
 }

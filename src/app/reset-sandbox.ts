@@ -1,0 +1,49 @@
+import { join } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import { Refusal } from '../refusal.ts';
+import { deleteSandboxState, findSandboxState, refuseWhileRunning } from '../sandbox/reset.ts';
+import type { ListedFeature } from './listed-feature.ts';
+import { readConfig } from './read-config.ts';
+
+export interface ResetOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly features: readonly ListedFeature[];
+  readonly say: (line: string) => void;
+  readonly confirm: () => Promise<boolean>;
+}
+
+/** `paywright reset`: deletes the sandbox of DATA_DIR, so that the next start makes a new one. */
+export async function resetSandbox({ env, features, say, confirm }: ResetOptions): Promise<void> {
+  // Before all else: whatever live mode still lacks is not the point.
+  if (env['PAYWRIGHT_MODE'] === 'live') {
+    throw new Refusal('PAYWRIGHT_MODE is live, and only a sandbox can be reset. Nothing was deleted.');
+  }
+  const { dataDir, databaseUrl } = readConfig(env, features);
+  if (databaseUrl !== undefined) {
+    throw new Refusal(
+      `The sandbox is in the database that DATABASE_URL names, which is yours and is not deleted here. Drop that database and create it again (the orders of its demo shop are below ${join(dataDir, 'databases')}), or unset DATABASE_URL to reset the sandbox in ${dataDir}.`,
+    );
+  }
+  refuseWhileRunning(dataDir);
+  const found = findSandboxState(dataDir);
+  if (found.length === 0) return say(`There is no sandbox in ${dataDir}. "npm start" makes one.`);
+  say(`This deletes all accounts, play money, chains and orders of the sandbox in ${dataDir}:`);
+  for (const path of found) say(`  ${path}`);
+  if (!(await confirm())) throw new Refusal('Nothing was deleted.');
+  await deleteSandboxState(dataDir);
+  say('The sandbox is deleted. "npm start" makes a new one.');
+}
+
+/** Asks on the terminal. Without one there is no answer, which is a no. */
+export async function askOnTerminal(question: string): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  const unanswered = new Promise<string>((resolve) => {
+    terminal.once('close', () => resolve(''));
+  });
+  try {
+    const answer = await Promise.race([terminal.question(question), unanswered]);
+    return /^y(es)?$/i.test(answer.trim());
+  } finally {
+    terminal.close();
+  }
+}
