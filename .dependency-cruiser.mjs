@@ -49,13 +49,13 @@ export default {
     {
       name: 'the-guard-of-outgoing-requests-stands-alone',
       severity: 'error',
-      from: { path: '^src/outgoing/', pathNot: '\\.test\\.ts$' },
+      from: { path: '^src/kernel/outgoing/', pathNot: '\\.test\\.ts$' },
       to: { path: '^src/', pathNot: '^src/(outgoing/|clock|parse-url)' },
     },
     {
       name: 'signed-requests-stand-alone',
       severity: 'error',
-      from: { path: '^src/signed-requests/', pathNot: '\\.test\\.ts$' },
+      from: { path: '^src/kernel/signing/', pathNot: '\\.test\\.ts$' },
       to: { path: '^src/', pathNot: '^src/(signed-requests/|clock)' },
     },
     {
@@ -75,7 +75,7 @@ export default {
     {
       name: 'the-parser-knows-no-feature',
       severity: 'error',
-      from: { path: '^src/parser/', pathNot: '\\.test\\.ts$' },
+      from: { path: '^src/kernel/parser/', pathNot: '\\.test\\.ts$' },
       to: { path: '^src/', pathNot: '^src/(parser/|logger|clock)' },
     },
     {
@@ -101,13 +101,13 @@ export default {
       name: 'one-file-loads-the-sandbox',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/(sandbox/|app/sandbox\\.ts$)' },
-      to: { path: '^src/sandbox/' },
+      to: { path: '^sandbox/' },
     },
     {
       name: 'the-sandbox-is-loaded-only-when-it-is-used',
       severity: 'error',
       from: { path: '^src/app/sandbox\\.ts$' },
-      to: { path: '^src/sandbox/', dynamic: false },
+      to: { path: '^sandbox/', dynamic: false },
     },
     {
       name: 'sagas-and-steps-know-no-feature-but-the-port-to-wallets',
@@ -115,7 +115,7 @@ export default {
       from: { path: '^src/(sagas|chain-steps)/', pathNot: '\\.test\\.ts$' },
       to: {
         path: [feature, '^src/(providers|sandbox|web)/'],
-        pathNot: '^src/wallets/(provider|house-wallets|user-wallets)\\.ts$',
+        pathNot: '^src/custody/wallets/(provider|house-wallets|user-wallets)\\.ts$',
       },
     },
     {
@@ -159,7 +159,7 @@ export default {
     {
       name: 'wallets-know-nothing-above-them',
       severity: 'error',
-      from: { path: '^src/wallets/' },
+      from: { path: '^src/custody/wallets/' },
       to: { path: feature, pathNot: '^src/(wallets|accounts)/' },
     },
     {

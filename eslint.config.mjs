@@ -9,7 +9,10 @@ export default tseslint.config({
     '@typescript-eslint/no-floating-promises': 'error',
     '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { attributes: false } }],
     '@typescript-eslint/await-thenable': 'error',
-    'no-restricted-properties': ['error', { object: 'URL', property: 'canParse', message: 'See src/parse-url.ts.' }],
+    'no-restricted-properties': [
+      'error',
+      { object: 'URL', property: 'canParse', message: 'See src/kernel/text/parse-url.ts.' },
+    ],
     '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
   },
 });

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
+import { startEmbeddedPostgres } from '../sandbox/postgres.ts';
 import { catalogueRows } from '../src/app/catalogue-rows.ts';
-import { migrate } from '../src/db/migrate.ts';
-import { startEmbeddedPostgres } from '../src/sandbox/postgres.ts';
+import { migrate } from '../src/kernel/db/migrate.ts';
 
 export interface BenchServer {
   /** A new database on the server, empty or with every migration applied. */

@@ -1,4 +1,4 @@
-import type { Database, Queryable } from '../src/db/database.ts';
+import type { Database, Queryable } from '../src/kernel/db/database.ts';
 
 interface PlanNode {
   readonly 'Node Type': string;

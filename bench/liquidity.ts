@@ -1,15 +1,15 @@
 import { features } from '../src/app/features.ts';
 import { sagasOf } from '../src/app/listed-feature.ts';
-import { matchArrival } from '../src/chain-steps/match-arrival.ts';
-import { planStep } from '../src/chain-steps/plan-step.ts';
-import { serveLiquidity } from '../src/chain-steps/serve-liquidity.ts';
 import { createNetworks, type Network } from '../src/chains/network.ts';
-import { type Database, openDatabase } from '../src/db/database.ts';
-import { createLogger } from '../src/logger.ts';
+import { matchArrival } from '../src/custody/steps/match-arrival.ts';
+import { planStep } from '../src/custody/steps/plan-step.ts';
+import { serveLiquidity } from '../src/custody/steps/serve-liquidity.ts';
+import { type Database, openDatabase } from '../src/kernel/db/database.ts';
+import { createLogger } from '../src/kernel/log/logger.ts';
+import { listOpenSagas } from '../src/kernel/sagas/list-sagas.ts';
+import { resumeAllSagas } from '../src/kernel/sagas/resume-sagas.ts';
 import { amountOf } from '../src/money/amount.ts';
 import type { ChainId } from '../src/money/catalogue.ts';
-import { listOpenSagas } from '../src/sagas/list-sagas.ts';
-import { resumeAllSagas } from '../src/sagas/resume-sagas.ts';
 import { explain } from './explain.ts';
 import { middle } from './measure.ts';
 

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { openDatabase } from '../src/db/database.ts';
+import { openDatabase } from '../src/kernel/db/database.ts';
+import { createLogger } from '../src/kernel/log/logger.ts';
 import { verifyLedger } from '../src/ledger/verify.ts';
-import { createLogger } from '../src/logger.ts';
 import { startBenchServer } from './bench-database.ts';
 import { measureBridge } from './bridge.ts';
 import { measureCustody } from './custody.ts';

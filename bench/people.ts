@@ -1,10 +1,10 @@
 import { newApiKey } from '../src/accounts/keys/api-key.ts';
-import type { Database } from '../src/db/database.ts';
+import type { Database } from '../src/kernel/db/database.ts';
+import { createLogger } from '../src/kernel/log/logger.ts';
+import { createSecrets } from '../src/kernel/secrets/secrets.ts';
 import { houseAccount, userAccount } from '../src/ledger/account-id.ts';
 import { createLedger } from '../src/ledger/ledger.ts';
-import { createLogger } from '../src/logger.ts';
 import { amountOf } from '../src/money/amount.ts';
-import { createSecrets } from '../src/secrets.ts';
 
 /** A million USDC each: nobody runs dry within a benchmark. */
 export const fundedAtomic = 1_000_000_000_000n;

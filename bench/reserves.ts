@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startLocalChains } from '../sandbox/chains/local-chains.ts';
 import { createNetworks } from '../src/chains/network.ts';
-import { type Database, openDatabase } from '../src/db/database.ts';
-import { chooseWallets } from '../src/deposits/open-sweep.ts';
-import { startWatchers } from '../src/deposits/watch-chains.ts';
+import { createKeysProvider } from '../src/custody/adapters/keys/keys-provider.ts';
+import { withLedgerCopy } from '../src/custody/reserves/copy-balances.ts';
+import { reportReserves } from '../src/custody/reserves/report.ts';
+import { chooseWallets } from '../src/custody/sweeps/open-sweep.ts';
+import { openHouseWallets } from '../src/custody/wallets/house-wallets.ts';
+import { type Database, openDatabase } from '../src/kernel/db/database.ts';
+import { createLogger } from '../src/kernel/log/logger.ts';
+import { createSecrets } from '../src/kernel/secrets/secrets.ts';
 import { createLedger } from '../src/ledger/ledger.ts';
-import { createLogger } from '../src/logger.ts';
-import { createKeysProvider } from '../src/providers/keys/keys-provider.ts';
-import { withLedgerCopy } from '../src/reserves/copy-balances.ts';
-import { reportReserves } from '../src/reserves/report.ts';
-import { startLocalChains } from '../src/sandbox/chains/local-chains.ts';
-import { createSecrets } from '../src/secrets.ts';
-import { openHouseWallets } from '../src/wallets/house-wallets.ts';
+import { startWatchers } from '../src/payments/deposits/watch-chains.ts';
 import { middle } from './measure.ts';
 import { benchSecret, createPeople } from './people.ts';
 

@@ -4,8 +4,8 @@ import { get, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { openDatabase } from '../src/db/database.ts';
-import { createLogger } from '../src/logger.ts';
+import { openDatabase } from '../src/kernel/db/database.ts';
+import { createLogger } from '../src/kernel/log/logger.ts';
 import { load, type Resources, type Server, startServer } from './http.ts';
 import { createPeople, type Person } from './people.ts';
 

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { runPaywright } from '../src/app/main.ts';
 import { readConfig } from '../src/app/read-config.ts';
-import { createLogger } from '../src/logger.ts';
+import { createLogger } from '../src/kernel/log/logger.ts';
 
 const running = await runPaywright({
   config: readConfig(process.env),

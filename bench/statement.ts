@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDatabase } from '../src/db/database.ts';
-import { createLogger } from '../src/logger.ts';
+import { openDatabase } from '../src/kernel/db/database.ts';
+import { createLogger } from '../src/kernel/log/logger.ts';
 import { load, type Server, startServer } from './http.ts';
 import { loadTransfers } from './load-transfers.ts';
 import { type Measured, middle } from './measure.ts';

@@ -6,8 +6,8 @@ import solc from 'solc';
 import { Refusal, root, runOrRefuse } from './prepare.mjs';
 
 const rooms = {
-  'src/sandbox/cctp': ['MessageTransmitterV2', 'TokenMessengerV2', 'TokenMinterV2'],
-  'src/sandbox/coins': ['MaticWETH', 'UChildDAI'],
+  'sandbox/cctp': ['MessageTransmitterV2', 'TokenMessengerV2', 'TokenMinterV2'],
+  'sandbox/coins': ['MaticWETH', 'UChildDAI'],
 };
 
 await runOrRefuse(async () => {

@@ -5,7 +5,7 @@
 //   node verify-proof.mjs proof.json reserves.json
 //
 // Instead of reserves.json a root may be given that you have from elsewhere. One line says what was found; the exit code
-// is 0 when everything holds and 1 when anything does not. What is hashed is written down in src/reserves/README.md.
+// is 0 when everything holds and 1 when anything does not. What is hashed is written down in src/custody/reserves/README.md.
 import { createHash } from 'node:crypto';
 import { readFileSync, realpathSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';

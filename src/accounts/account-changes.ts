@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Database, Transaction } from '../db/database.ts';
-import { type Listener, listenerName, startListener } from '../db/listener.ts';
-import type { Logger } from '../logger.ts';
+import type { Database, Transaction } from '../kernel/db/database.ts';
+import { type Listener, listenerName, startListener } from '../kernel/db/listener.ts';
+import type { Logger } from '../kernel/log/logger.ts';
 
 const changedChannel = 'account_changed';
 const seenChannel = 'account_change_seen';

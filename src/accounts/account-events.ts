@@ -1,8 +1,8 @@
-import type { AuditActor } from '../audit/record.ts';
-import type { Transaction } from '../db/database.ts';
-import type { Scope } from '../http/define-route.ts';
+import type { Transaction } from '../kernel/db/database.ts';
+import type { Scope } from '../kernel/http/define-route.ts';
 import type { EventType } from '../ledger/event-types.ts';
 import { recordEvent } from '../ledger/events.ts';
+import type { AuditActor } from './audit/record.ts';
 
 /** What webhooks may be told of an account itself. */
 export const accountEvents: readonly EventType[] = [

@@ -1,9 +1,9 @@
-import type { Transaction } from '../db/database.ts';
-import type { Logger } from '../logger.ts';
-import { countMessage, type DailyLimits } from '../messages/daily-caps.ts';
-import type { RateLimiter } from '../rate-limit/limiter.ts';
+import type { Transaction } from '../kernel/db/database.ts';
+import type { Logger } from '../kernel/log/logger.ts';
+import type { RateLimiter } from '../kernel/rate-limit/limiter.ts';
 import { accountErrors } from './errors.ts';
 import { countryOf } from './fields.ts';
+import { countMessage, type DailyLimits } from './messages/daily-caps.ts';
 
 export const codeMinutes = 15;
 export const attemptsPerCode = 5;

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import { recordAudit } from '../audit/record.ts';
-import type { Database, Transaction } from '../db/database.ts';
+import type { Database, Transaction } from '../kernel/db/database.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import { printable } from '../kernel/text/printable.ts';
 import { lockOwner } from '../ledger/lock-owner.ts';
-import { printable } from '../printable.ts';
-import { Refusal } from '../refusal.ts';
 import { announceAccountChange } from './account-changes.ts';
 import { recordAccountChanged } from './account-events.ts';
+import { recordAudit } from './audit/record.ts';
 import { findId } from './find-account.ts';
 import { readProfile } from './profile.ts';
 import { setTier, tier as tierField } from './tier.ts';

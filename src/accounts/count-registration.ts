@@ -1,7 +1,7 @@
-import { secondsLeftToday, takenToday, takeToday } from '../daily-caps/take-today.ts';
-import type { Queryable, Transaction } from '../db/database.ts';
-import { busyNetworks, networksOf } from '../http/client-address.ts';
-import type { Problem } from '../http/problem.ts';
+import { secondsLeftToday, takenToday, takeToday } from '../kernel/daily-caps/take-today.ts';
+import type { Queryable, Transaction } from '../kernel/db/database.ts';
+import { busyNetworks, networksOf } from '../kernel/http/client-address.ts';
+import type { Problem } from '../kernel/http/problem.ts';
 import { accountErrors } from './errors.ts';
 
 export interface CountedRegistration {

@@ -1,4 +1,4 @@
-import { defineErrors } from '../http/problem.ts';
+import { defineErrors } from '../kernel/http/problem.ts';
 
 export const accountErrors = defineErrors({
   wrong_password: {

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { Feature } from '../feature.ts';
-import type { GatherHook } from '../hook.ts';
+import type { Feature } from '../kernel/feature.ts';
+import type { GatherHook } from '../kernel/hook.ts';
+import type { Logger } from '../kernel/log/logger.ts';
+import type { RateLimiter } from '../kernel/rate-limit/limiter.ts';
+import type { Saga } from '../kernel/sagas/define-saga.ts';
+import { defineSettings, wholeNumber } from '../kernel/settings.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Logger } from '../logger.ts';
-import type { RateLimiter } from '../rate-limit/limiter.ts';
-import type { Saga } from '../sagas/define-saga.ts';
-import { defineSettings, wholeNumber } from '../settings.ts';
 import type { AccountChanges } from './account-changes.ts';
 import { accountEvents } from './account-events.ts';
 import { closeAccount } from './closing/close-account.ts';

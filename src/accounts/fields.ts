@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { getAddress, isAddress } from 'viem';
 import { z } from 'zod';
-import { isVisible } from '../visible-text.ts';
+import { isVisible } from '../kernel/text/visible-text.ts';
 
 /** The fields of an account, as requests and answers spell them. */
 

@@ -1,5 +1,5 @@
-import { onlyRow, type Queryable } from '../db/database.ts';
-import { Refusal } from '../refusal.ts';
+import { onlyRow, type Queryable } from '../kernel/db/database.ts';
+import { Refusal } from '../kernel/refusal.ts';
 
 /** A public identifier of an account. A closed account is found by none. An email or a phone number finds its account only once it is verified. */
 export type AccountIdentifier = { readonly handle: string } | { readonly email: string } | { readonly phone: string };

@@ -1,7 +1,7 @@
-import type { Transaction } from '../db/database.ts';
-import { randomHandle } from '../ids.ts';
-import { assignWallet } from '../wallets/assign-wallet.ts';
-import type { NewWallet } from '../wallets/provider.ts';
+import { assignWallet } from '../custody/wallets/assign-wallet.ts';
+import type { NewWallet } from '../custody/wallets/provider.ts';
+import type { Transaction } from '../kernel/db/database.ts';
+import { randomHandle } from '../kernel/ids/ids.ts';
 
 export interface AccountToInsert {
   readonly email: string;

@@ -1,4 +1,4 @@
-import type { Transaction } from '../db/database.ts';
+import type { Transaction } from '../kernel/db/database.ts';
 
 /**
  * Whether an account may send nothing. The answer holds until the commit: a freeze takes the same row, so it waits for whatever

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type Mode, notGiven, orUsual, wholeNumber } from '../settings.ts';
+import { type Mode, notGiven, orUsual, wholeNumber } from '../kernel/settings.ts';
 import type { CodeLimits } from './code-limits.ts';
 import type { ResetLimits } from './passwords/reset-limits.ts';
 

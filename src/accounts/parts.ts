@@ -1,8 +1,8 @@
-import type { Clock } from '../clock.ts';
-import type { Database } from '../db/database.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/db/database.ts';
+import type { RateLimitConfig } from '../kernel/rate-limit/rate-limit-config.ts';
+import type { Secrets } from '../kernel/secrets/secrets.ts';
 import type { Once } from '../ledger/idempotency.ts';
-import type { RateLimitConfig } from '../rate-limit/rate-limit-config.ts';
-import type { Secrets } from '../secrets.ts';
 import type { AccountChanges } from './account-changes.ts';
 import type { Closed, Closing } from './closing/close-account.ts';
 import type { EmailAsked, EmailWish } from './emails/ask-email-change.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { addressErrors } from '../addresses/errors.ts';
-import { countToday } from '../daily-caps/count-today.ts';
-import { dailyCapErrors } from '../daily-caps/errors.ts';
-import { defineRoute, ok, type Route } from '../http/define-route.ts';
-import { httpErrors } from '../http/errors.ts';
+import { countToday } from '../kernel/daily-caps/count-today.ts';
+import { dailyCapErrors } from '../kernel/daily-caps/errors.ts';
+import { defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
+import { httpErrors } from '../kernel/http/errors.ts';
 import { requireLiveKey } from '../ledger/require-live-key.ts';
+import { addressErrors } from './addresses/errors.ts';
 import { accountErrors } from './errors.ts';
 import * as field from './fields.ts';
 import type { AccountParts } from './parts.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { dailyCapErrors } from '../daily-caps/errors.ts';
-import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
-import { untrusted } from '../http/untrusted.ts';
+import { dailyCapErrors } from '../kernel/daily-caps/errors.ts';
+import { created, defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
+import { untrusted } from '../kernel/http/untrusted.ts';
 import { closeRoute } from './closing/close-route.ts';
 import { emailRoutes } from './emails/email-routes.ts';
 import { accountErrors } from './errors.ts';

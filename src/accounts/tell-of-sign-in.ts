@@ -1,6 +1,6 @@
-import type { Transaction } from '../db/database.ts';
-import { networksOf } from '../http/client-address.ts';
-import type { Secrets } from '../secrets.ts';
+import type { Transaction } from '../kernel/db/database.ts';
+import { networksOf } from '../kernel/http/client-address.ts';
+import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { tellOwner } from './tell-owner.ts';
 
 /** What further back lies is forgotten: then somebody is told once more. */

@@ -1,6 +1,6 @@
-import type { Transaction } from '../db/database.ts';
-import { postMessage } from '../messages/outbox.ts';
-import type { Secrets } from '../secrets.ts';
+import type { Transaction } from '../kernel/db/database.ts';
+import type { Secrets } from '../kernel/secrets/secrets.ts';
+import { postMessage } from './messages/outbox.ts';
 
 export interface Notice {
   readonly subject: string;

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { type AuditActor, recordAudit } from '../audit/record.ts';
-import type { Transaction } from '../db/database.ts';
-import type { Caller } from '../http/define-route.ts';
-import { limitOfTier } from '../http/rate-limits.ts';
-import type { RateLimitConfig } from '../rate-limit/rate-limit-config.ts';
+import type { Transaction } from '../kernel/db/database.ts';
+import type { Caller } from '../kernel/http/define-route.ts';
+import { limitOfTier } from '../kernel/http/rate-limits.ts';
+import type { RateLimitConfig } from '../kernel/rate-limit/rate-limit-config.ts';
 import { recordAccountChanged } from './account-events.ts';
+import { type AuditActor, recordAudit } from './audit/record.ts';
 
 export const tier = z.enum(['free', 'pro', 'enterprise'], { error: 'must be free, pro or enterprise' });
 

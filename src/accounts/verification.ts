@@ -1,12 +1,12 @@
 import { timingSafeEqual } from 'node:crypto';
-import { type AuditActor, recordAudit } from '../audit/record.ts';
-import { type Database, type Transaction, violates } from '../db/database.ts';
-import { randomDigits } from '../ids.ts';
-import { postMessage } from '../messages/outbox.ts';
-import type { Secrets } from '../secrets.ts';
+import { type Database, type Transaction, violates } from '../kernel/db/database.ts';
+import { randomDigits } from '../kernel/ids/ids.ts';
+import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { recordAccountChanged } from './account-events.ts';
+import { type AuditActor, recordAudit } from './audit/record.ts';
 import { attemptsPerCode, type CodeLimitParts, codeMinutes, refusalOfCodes } from './code-limits.ts';
 import { accountErrors } from './errors.ts';
+import { postMessage } from './messages/outbox.ts';
 
 type ContactKind = 'email' | 'phone';
 

@@ -1,4 +1,4 @@
-import type { FixedRows } from '../db/fixed-rows.ts';
+import type { FixedRows } from '../kernel/db/fixed-rows.ts';
 import { assetIds, assets, chainIds, chains } from '../money/catalogue.ts';
 
 /** The assets and chains of this release, as the tables of the ledger hold them. */

@@ -1,24 +1,24 @@
 import type { WalletSource } from '../accounts/register.ts';
 import { createNetworks, type NetworkSettings, type Networks } from '../chains/network.ts';
 import { lookUpWitnesses } from '../chains/witness.ts';
-import type { Checkpoint } from '../checkpoint.ts';
-import type { Config } from '../config.ts';
-import { type Database, openDatabase } from '../db/database.ts';
-import { beginChains } from '../deposits/begin-chains.ts';
+import type { CallLimits } from '../custody/adapters/circle/circle-client.ts';
+import { type CircleWork, circle as circleFeature } from '../custody/adapters/circle/feature.ts';
+import { createKeysProvider } from '../custody/adapters/keys/keys-provider.ts';
+import { treasury as treasuryFeature } from '../custody/treasury/feature.ts';
+import { openHouseWallets } from '../custody/wallets/house-wallets.ts';
+import { createPooledProvider } from '../custody/wallets/pool.ts';
+import type { WalletProvider } from '../custody/wallets/provider.ts';
+import type { SeedRotation } from '../custody/wallets/seed-rotation.ts';
+import type { UnknownTransactions } from '../custody/wallets/unknown-transactions.ts';
+import { beginChains } from '../custody/watch/begin-chains.ts';
+import { type Database, openDatabase } from '../kernel/db/database.ts';
+import type { Logger } from '../kernel/log/logger.ts';
+import type { Checkpoint } from '../kernel/sagas/checkpoint.ts';
+import { openSecrets } from '../kernel/secrets/open-secrets.ts';
+import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
-import type { Logger } from '../logger.ts';
 import { type ChainId, chains, homeChain } from '../money/catalogue.ts';
-import { openSecrets } from '../operator-secret/open-secrets.ts';
-import type { CallLimits } from '../providers/circle/circle-client.ts';
-import { type CircleWork, circle as circleFeature } from '../providers/circle/feature.ts';
-import { createKeysProvider } from '../providers/keys/keys-provider.ts';
-import type { Secrets } from '../secrets.ts';
-import { treasury as treasuryFeature } from '../treasury/feature.ts';
-import { openHouseWallets } from '../wallets/house-wallets.ts';
-import { createPooledProvider } from '../wallets/pool.ts';
-import type { WalletProvider } from '../wallets/provider.ts';
-import type { SeedRotation } from '../wallets/seed-rotation.ts';
-import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
+import type { Config } from './config.ts';
 import { features as listed } from './features.ts';
 import { readGivenSecrets } from './given-secrets.ts';
 import { type ListedFeature, sagasOf, sealedOf, settingsOf } from './listed-feature.ts';
@@ -80,7 +80,7 @@ async function chooseProvider(parts: CustodyParts, networks: Networks) {
     return { networks, provider, circle: undefined, unknownTransactions, seedRotation };
   }
   // Loaded only now: its SDK takes longer to load than everything else together, and most do not need it.
-  const { createCircleProvider } = await import('../providers/circle/circle-provider.ts');
+  const { createCircleProvider } = await import('../custody/adapters/circle/circle-provider.ts');
   const circle = await createCircleProvider({ ...settings, db, logger, networks, ...(limits && { limits }) });
   const pool = createPooledProvider({ db, provider: circle, logger, size: poolSize });
   return {

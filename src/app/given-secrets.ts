@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
-import type { Config, SecretSetting } from '../config.ts';
-import type { Database } from '../db/database.ts';
-import type { GivenSecrets } from '../operator-secret/open-secrets.ts';
-import { Refusal } from '../refusal.ts';
+import type { Database } from '../kernel/db/database.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import type { GivenSecrets } from '../kernel/secrets/open-secrets.ts';
+import type { Config, SecretSetting } from './config.ts';
 import { loadSandbox } from './sandbox.ts';
 
 /** The operator's secrets, or in a sandbox without one its own. */

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { Feature } from '../feature.ts';
-import { defineHook } from '../hook.ts';
+import type { Notifier } from '../accounts/messages/notifier.ts';
+import type { Feature } from '../kernel/feature.ts';
+import { defineHook } from '../kernel/hook.ts';
+import { defineSettings } from '../kernel/settings.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Notifier } from '../messages/notifier.ts';
-import { defineSettings } from '../settings.ts';
 import { hooksOf, type ListedFeature } from './listed-feature.ts';
 import { readConfig } from './read-config.ts';
 

@@ -1,11 +1,11 @@
-import type { Config } from '../config.ts';
-import type { Feature } from '../feature.ts';
-import type { GatherHook } from '../hook.ts';
+import type { Feature } from '../kernel/feature.ts';
+import type { GatherHook } from '../kernel/hook.ts';
+import { refuseTwice } from '../kernel/refuse-twice.ts';
+import type { Saga } from '../kernel/sagas/define-saga.ts';
+import { allSealed, type Sealed } from '../kernel/secrets/sealed.ts';
+import type { Settings } from '../kernel/settings.ts';
 import type { EventType } from '../ledger/event-types.ts';
-import { allSealed, type Sealed } from '../operator-secret/sealed.ts';
-import { refuseTwice } from '../refuse-twice.ts';
-import type { Saga } from '../sagas/define-saga.ts';
-import type { Settings } from '../settings.ts';
+import type { Config } from './config.ts';
 import type { CommandParts, PageParts, Parts, ServingParts, WorkingParts } from './parts.ts';
 
 /** Everything that a feature can be given. Its settings are its own: only settingsOf finds them. */

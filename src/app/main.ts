@@ -1,9 +1,9 @@
 import type { PasswordCost } from '../accounts/passwords/passwords.ts';
-import type { Checkpoint } from '../checkpoint.ts';
-import type { Config } from '../config.ts';
-import { refuseTakenPort } from '../http/listen.ts';
-import type { Logger } from '../logger.ts';
-import type { CallLimits } from '../providers/circle/circle-client.ts';
+import type { CallLimits } from '../custody/adapters/circle/circle-client.ts';
+import { refuseTakenPort } from '../kernel/http/listen.ts';
+import type { Logger } from '../kernel/log/logger.ts';
+import type { Checkpoint } from '../kernel/sagas/checkpoint.ts';
+import type { Config } from './config.ts';
 import { layFoundation } from './foundation.ts';
 import type { ListedFeature } from './listed-feature.ts';
 import { refuseTakenOperatorPort, startOperatorPort } from './operator-port.ts';

@@ -1,9 +1,9 @@
-import type { Config } from '../config.ts';
+import { metrics } from '../kernel/metrics/feature.ts';
+import type { MetricSource } from '../kernel/metrics/metric.ts';
+import type { CountedPool } from '../kernel/metrics/pool-metrics.ts';
+import { createRequestMeter, type RequestMeter } from '../kernel/metrics/request-metrics.ts';
 import { type BatchMeter, createBatchMeter } from '../ledger/batch-metrics.ts';
-import { metrics } from '../metrics/feature.ts';
-import type { MetricSource } from '../metrics/metric.ts';
-import type { CountedPool } from '../metrics/pool-metrics.ts';
-import { createRequestMeter, type RequestMeter } from '../metrics/request-metrics.ts';
+import type { Config } from './config.ts';
 import { settingsOf } from './listed-feature.ts';
 
 /** What a process measures of itself. Those who are opened later add what they have. */

@@ -1,9 +1,9 @@
-import type { Config } from '../config.ts';
-import { prepareClaim } from '../db/claim-database.ts';
-import { openDatabase } from '../db/database.ts';
-import { findServiceRole, grantService } from '../db/grant-service.ts';
-import type { Logger } from '../logger.ts';
-import { Refusal } from '../refusal.ts';
+import { prepareClaim } from '../kernel/db/claim-database.ts';
+import { openDatabase } from '../kernel/db/database.ts';
+import { findServiceRole, grantService } from '../kernel/db/grant-service.ts';
+import type { Logger } from '../kernel/log/logger.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import type { Config } from './config.ts';
 import type { ListedFeature } from './listed-feature.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { loadSandbox } from './sandbox.ts';

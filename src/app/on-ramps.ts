@@ -1,10 +1,10 @@
-import { systemClock } from '../clock.ts';
-import type { Config } from '../config.ts';
-import type { OnRamp } from '../funding/on-ramp.ts';
-import { createCoinbaseOnRamp } from '../providers/onramps/coinbase/coinbase-on-ramp.ts';
-import { coinbase } from '../providers/onramps/coinbase/feature.ts';
-import { moonpay } from '../providers/onramps/moonpay/feature.ts';
-import { createMoonPayOnRamp } from '../providers/onramps/moonpay/moonpay-on-ramp.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { createCoinbaseOnRamp } from '../payments/funding/adapters/coinbase/coinbase-on-ramp.ts';
+import { coinbase } from '../payments/funding/adapters/coinbase/feature.ts';
+import { moonpay } from '../payments/funding/adapters/moonpay/feature.ts';
+import { createMoonPayOnRamp } from '../payments/funding/adapters/moonpay/moonpay-on-ramp.ts';
+import type { OnRamp } from '../payments/funding/on-ramp.ts';
+import type { Config } from './config.ts';
 import { settingsOf } from './listed-feature.ts';
 import type { OpenSandbox } from './sandbox-port.ts';
 

@@ -1,12 +1,12 @@
-import { monotonicClock } from '../clock.ts';
-import type { Config } from '../config.ts';
-import { refuseTakenPort } from '../http/listen.ts';
-import { jobMetrics } from '../jobs/job-metrics.ts';
-import { createCollector } from '../metrics/collect.ts';
-import { metrics } from '../metrics/feature.ts';
-import { startOperatorServer } from '../metrics/operator-server.ts';
-import { poolMetrics } from '../metrics/pool-metrics.ts';
-import { processMetrics } from '../metrics/process-metrics.ts';
+import { monotonicClock } from '../kernel/clock.ts';
+import { refuseTakenPort } from '../kernel/http/listen.ts';
+import { jobMetrics } from '../kernel/jobs/job-metrics.ts';
+import { createCollector } from '../kernel/metrics/collect.ts';
+import { metrics } from '../kernel/metrics/feature.ts';
+import { startOperatorServer } from '../kernel/metrics/operator-server.ts';
+import { poolMetrics } from '../kernel/metrics/pool-metrics.ts';
+import { processMetrics } from '../kernel/metrics/process-metrics.ts';
+import type { Config } from './config.ts';
 import type { Foundation } from './foundation.ts';
 import { gather, settingsOf } from './listed-feature.ts';
 

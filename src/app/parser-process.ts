@@ -1,14 +1,14 @@
-import { readProof } from '../merchants/reading/read-proof.ts';
-import { readOrderAnswer } from '../orders/reading/read-order-answer.ts';
-import { serveTasks } from '../parser/serve-tasks.ts';
-import { readCheckoutReply } from '../providers/merchants/reading/checkout-reply.ts';
-import { readFrontPage, readPageCurrency, readProductPage, readResults } from '../providers/merchants/reading/pages.ts';
-import { readCartCurrency, readShopifyVariants, readSuggestions } from '../providers/merchants/reading/shopify.ts';
-import { readCatalog } from '../providers/merchants/reading/ucp-catalog.ts';
-import { readStoreProducts, readStoreVariations } from '../providers/merchants/reading/woocommerce.ts';
-import { readPictureHeader } from '../shopping/reading/picture-header.ts';
-import { readSmallJson } from '../shopping/reading/read-answer.ts';
-import { mayRead, readRobots } from '../shopping/reading/robots.ts';
+import { serveTasks } from '../kernel/parser/serve-tasks.ts';
+import { readCheckoutReply } from '../shopping/adapters/reading/checkout-reply.ts';
+import { readFrontPage, readPageCurrency, readProductPage, readResults } from '../shopping/adapters/reading/pages.ts';
+import { readCartCurrency, readShopifyVariants, readSuggestions } from '../shopping/adapters/reading/shopify.ts';
+import { readCatalog } from '../shopping/adapters/reading/ucp-catalog.ts';
+import { readStoreProducts, readStoreVariations } from '../shopping/adapters/reading/woocommerce.ts';
+import { readProof } from '../shopping/merchants/reading/read-proof.ts';
+import { readOrderAnswer } from '../shopping/orders/reading/read-order-answer.ts';
+import { readPictureHeader } from '../shopping/search/reading/picture-header.ts';
+import { readSmallJson } from '../shopping/search/reading/read-answer.ts';
+import { mayRead, readRobots } from '../shopping/search/reading/robots.ts';
 
 /** Everything that reads what strangers send. It runs here and nowhere else. */
 serveTasks({

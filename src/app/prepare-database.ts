@@ -1,8 +1,8 @@
-import { openDatabase } from '../db/database.ts';
-import { type MigrateOptions, migrate } from '../db/migrate.ts';
-import { mayMigrate, requireSchema } from '../db/require-schema.ts';
-import type { Logger } from '../logger.ts';
-import { declareSagas } from '../sagas/declare-sagas.ts';
+import { openDatabase } from '../kernel/db/database.ts';
+import { type MigrateOptions, migrate } from '../kernel/db/migrate.ts';
+import { mayMigrate, requireSchema } from '../kernel/db/require-schema.ts';
+import type { Logger } from '../kernel/log/logger.ts';
+import { declareSagas } from '../kernel/sagas/declare-sagas.ts';
 import { catalogueRows } from './catalogue-rows.ts';
 import { type ListedFeature, sagasOf } from './listed-feature.ts';
 

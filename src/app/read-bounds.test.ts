@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { service } from '../http/feature.ts';
-import { metrics } from '../metrics/feature.ts';
-import type { Given } from '../settings.ts';
+import { service } from '../kernel/http/feature.ts';
+import { metrics } from '../kernel/metrics/feature.ts';
+import type { Given } from '../kernel/settings.ts';
 import { settingsOf } from './listed-feature.ts';
 import { readConfig } from './read-config.ts';
 

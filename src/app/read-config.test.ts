@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { accounts } from '../accounts/feature.ts';
-import { deposits } from '../deposits/feature.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import type { Given } from '../kernel/settings.ts';
 import { chains } from '../money/catalogue.ts';
-import { Refusal } from '../refusal.ts';
-import type { Given } from '../settings.ts';
+import { deposits } from '../payments/deposits/feature.ts';
 import { webhooks } from '../webhooks/feature.ts';
 import { features } from './features.ts';
 import { settingsOf } from './listed-feature.ts';

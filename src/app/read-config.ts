@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { type Config, composeConfig } from '../config.ts';
-import type { Given } from '../settings.ts';
-import type { Machine } from '../unsafe-ground.ts';
+import type { Given } from '../kernel/settings.ts';
+import { type Config, composeConfig } from './config.ts';
 import { features } from './features.ts';
 import type { ListedFeature } from './listed-feature.ts';
+import type { Machine } from './unsafe-ground.ts';
 
 const thisMachine: Machine = {
   isRoot: process.geteuid?.() === 0,

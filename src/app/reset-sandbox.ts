@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import { Refusal } from '../refusal.ts';
-import { deleteSandboxState, findSandboxState, refuseWhileRunning } from '../sandbox/reset.ts';
+import { deleteSandboxState, findSandboxState, refuseWhileRunning } from '../../sandbox/reset.ts';
+import { Refusal } from '../kernel/refusal.ts';
 import type { ListedFeature } from './listed-feature.ts';
 import { readConfig } from './read-config.ts';
 

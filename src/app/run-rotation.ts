@@ -1,7 +1,7 @@
-import type { Config } from '../config.ts';
-import type { Database } from '../db/database.ts';
-import { rotateSecret } from '../operator-secret/rotate-secret.ts';
-import { Refusal } from '../refusal.ts';
+import type { Database } from '../kernel/db/database.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import { rotateSecret } from '../kernel/secrets/rotate-secret.ts';
+import type { Config } from './config.ts';
 import { readGivenSecrets } from './given-secrets.ts';
 import { type ListedFeature, sealedOf } from './listed-feature.ts';
 

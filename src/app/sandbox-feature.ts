@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Feature } from '../feature.ts';
-import { defineSettings } from '../settings.ts';
+import type { Feature } from '../kernel/feature.ts';
+import { defineSettings } from '../kernel/settings.ts';
 import { type OpenSandbox, type SandboxSettings, type SearchWay, searchWays } from './sandbox-port.ts';
 
 const ways = z

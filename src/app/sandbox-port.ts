@@ -1,14 +1,14 @@
+import type { Notifier } from '../accounts/messages/notifier.ts';
 import type { NetworkSettings } from '../chains/network.ts';
-import type { Database } from '../db/database.ts';
-import type { OnRamp } from '../funding/on-ramp.ts';
-import type { Route } from '../http/define-route.ts';
-import type { Schedule } from '../jobs/worker.ts';
+import type { Database } from '../kernel/db/database.ts';
+import type { Route } from '../kernel/http/define-route.ts';
+import type { Schedule } from '../kernel/jobs/worker.ts';
+import type { Logger } from '../kernel/log/logger.ts';
+import type { HostAndPort } from '../kernel/outgoing/private-hosts.ts';
+import type { Secrets } from '../kernel/secrets/secrets.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Logger } from '../logger.ts';
-import type { Notifier } from '../messages/notifier.ts';
 import type { ChainId } from '../money/catalogue.ts';
-import type { HostAndPort } from '../outgoing/private-hosts.ts';
-import type { Secrets } from '../secrets.ts';
+import type { OnRamp } from '../payments/funding/on-ramp.ts';
 import type { TestCardCompany } from '../web/on-ramp-page.ts';
 
 /** The ways in which the demo shop can be searched, each of which may be switched off. */

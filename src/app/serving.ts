@@ -4,17 +4,17 @@ import { accounts } from '../accounts/feature.ts';
 import { createKeyRing } from '../accounts/keys/key-ring.ts';
 import { createKeyUses } from '../accounts/keys/key-uses.ts';
 import type { PasswordCost } from '../accounts/passwords/passwords.ts';
-import { monotonicClock } from '../clock.ts';
-import { service } from '../http/feature.ts';
-import { addHealth, createReadiness } from '../http/health.ts';
-import { closeServer, listen } from '../http/listen.ts';
-import { describeRoutes } from '../http/openapi-route.ts';
-import { createServer } from '../http/server.ts';
-import type { Worker } from '../jobs/worker.ts';
+import { monotonicClock } from '../kernel/clock.ts';
+import { service } from '../kernel/http/feature.ts';
+import { addHealth, createReadiness } from '../kernel/http/health.ts';
+import { closeServer, listen } from '../kernel/http/listen.ts';
+import { describeRoutes } from '../kernel/http/openapi-route.ts';
+import { createServer } from '../kernel/http/server.ts';
+import type { Worker } from '../kernel/jobs/worker.ts';
+import type { RateLimiter } from '../kernel/rate-limit/limiter.ts';
+import { limiterMetrics } from '../kernel/rate-limit/limiter-metrics.ts';
+import { createMemoryLimiter } from '../kernel/rate-limit/memory-limiter.ts';
 import { createOnce } from '../ledger/idempotency.ts';
-import type { RateLimiter } from '../rate-limit/limiter.ts';
-import { limiterMetrics } from '../rate-limit/limiter-metrics.ts';
-import { createMemoryLimiter } from '../rate-limit/memory-limiter.ts';
 import type { Foundation } from './foundation.ts';
 import { gather, settingsOf } from './listed-feature.ts';
 import type { PageParts } from './parts.ts';
@@ -80,7 +80,7 @@ export async function startServing(foundation: Foundation, { worker, passwordCos
 /** What talks to Redis is loaded only where there is one. */
 async function openLimiter({ config, logger }: Foundation): Promise<RateLimiter> {
   if (!config.redisUrl) return createMemoryLimiter(monotonicClock);
-  const { createRedisLimiter } = await import('../rate-limit/redis-limiter.ts');
+  const { createRedisLimiter } = await import('../kernel/rate-limit/redis-limiter.ts');
   return createRedisLimiter(config.redisUrl, logger);
 }
 

@@ -1,6 +1,6 @@
-import type { Config } from '../config.ts';
-import { ForeignSchema } from '../db/schema.ts';
-import { Refusal } from '../refusal.ts';
+import { ForeignSchema } from '../kernel/db/schema.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import type { Config } from './config.ts';
 
 /** What the owner of a sandbox is told whose database no migration leads on from. A database of an operator's own is left to the operator. */
 export function tellToStartOver(error: unknown, { mode, dataDir, databaseUrl }: Config): unknown {

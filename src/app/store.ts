@@ -1,6 +1,6 @@
-import type { Config } from '../config.ts';
-import { type Database, openDatabase } from '../db/database.ts';
-import type { Logger } from '../logger.ts';
+import { type Database, openDatabase } from '../kernel/db/database.ts';
+import type { Logger } from '../kernel/log/logger.ts';
+import type { Config } from './config.ts';
 import { loadSandbox } from './sandbox.ts';
 import type { SandboxStoreOptions, Store } from './sandbox-port.ts';
 

@@ -1,6 +1,6 @@
-import type { Config } from '../config.ts';
-import type { Queryable } from '../db/database.ts';
-import type { Logger } from '../logger.ts';
+import type { Queryable } from '../kernel/db/database.ts';
+import type { Logger } from '../kernel/log/logger.ts';
+import type { Config } from './config.ts';
 
 /** What live mode starts with, and an operator should look at. */
 export async function warnOperator(db: Queryable, { mode, warnings }: Config, logger: Logger): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts';
+import type { Config } from './config.ts';
 
 /** What a person sees when the service is ready. */
 export function welcome({ mode, dataDir, databaseUrl }: Config, publicUrl: string): string {

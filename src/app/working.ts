@@ -1,15 +1,15 @@
-import type { Attestations } from '../bridge/attestations.ts';
-import { turnsPerSource } from '../bridge/await-attestation.ts';
-import { startWorker, type Worker } from '../jobs/worker.ts';
-import type { Notifier } from '../messages/notifier.ts';
+import { smtp } from '../accounts/messages/adapters/smtp/feature.ts';
+import { twilio } from '../accounts/messages/adapters/twilio/feature.ts';
+import { createTwilioSms } from '../accounts/messages/adapters/twilio/twilio-sms.ts';
+import type { Notifier } from '../accounts/messages/notifier.ts';
+import { startWorker, type Worker } from '../kernel/jobs/worker.ts';
+import { refuseTwice } from '../kernel/refuse-twice.ts';
+import { createSagaRunner } from '../kernel/sagas/run-saga.ts';
 import { chainIds } from '../money/catalogue.ts';
-import { cctp } from '../providers/cctp/feature.ts';
-import { createIris } from '../providers/cctp/iris.ts';
-import { smtp } from '../providers/smtp/feature.ts';
-import { twilio } from '../providers/twilio/feature.ts';
-import { createTwilioSms } from '../providers/twilio/twilio-sms.ts';
-import { refuseTwice } from '../refuse-twice.ts';
-import { createSagaRunner } from '../sagas/run-saga.ts';
+import { cctp } from '../payments/bridge/adapters/iris/feature.ts';
+import { createIris } from '../payments/bridge/adapters/iris/iris.ts';
+import type { Attestations } from '../payments/bridge/attestations.ts';
+import { turnsPerSource } from '../payments/bridge/await-attestation.ts';
 import type { Foundation } from './foundation.ts';
 import { gather, ownSettings, settingsOf } from './listed-feature.ts';
 import type { WorkingParts } from './parts.ts';
@@ -72,7 +72,7 @@ async function chooseNotifier({ mode, config, say }: Foundation): Promise<Notifi
   const sms = settingsOf(config, twilio);
   if (mail === undefined || sms === undefined) throw new Error('live mode has no way to send messages');
   // A sandbox sends no mail, and does not load what would.
-  const { createSmtpMailer } = await import('../providers/smtp/smtp-mailer.ts');
+  const { createSmtpMailer } = await import('../accounts/messages/adapters/smtp/smtp-mailer.ts');
   const mailer = createSmtpMailer(mail);
   const texter = createTwilioSms(sms);
   return { send: (message) => (message.channel === 'email' ? mailer : texter).send(message) };

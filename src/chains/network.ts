@@ -11,7 +11,7 @@ import {
 } from '../money/catalogue.ts';
 import { multicallAddress } from './abi.ts';
 import { discreetHttp } from './discreet-transport.ts';
-import { type FeeCeiling, usualCeiling } from './fee-ceiling.ts';
+import { type FeeCeiling, usualCeiling } from './gas-fee-ceiling.ts';
 import { joinWitnesses, type Witness } from './witness.ts';
 
 export interface Token {

@@ -1,4 +1,4 @@
-import { isLoopback } from '../loopback.ts';
+import { isLoopback } from '../kernel/loopback.ts';
 
 /**
  * Whether a node is asked in the clear over a network: then anybody on the way can answer in its place. To this machine itself

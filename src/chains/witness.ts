@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
 import { getDomain, parse } from 'tldts';
-import { isLoopback } from '../loopback.ts';
+import { isLoopback } from '../kernel/loopback.ts';
 
 /** An address of a node, and what its name leads to. */
 export interface FoundNode {

@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/database.ts';
+import type { Queryable } from '../kernel/db/database.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import { type Asset, assetIds, type ChainId, homeChain } from '../money/catalogue.ts';
 import {

@@ -1,5 +1,5 @@
-import { createHistogram } from '../metrics/histogram.ts';
-import { defineMetrics, type MetricSource } from '../metrics/metric.ts';
+import { createHistogram } from '../kernel/metrics/histogram.ts';
+import { defineMetrics, type MetricSource } from '../kernel/metrics/metric.ts';
 import type { BatchReport } from './batcher.ts';
 
 export interface BatchMeter {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { isUndone } from '../db/lost-answer.ts';
-import { OutcomeUnknown } from '../db/outcome-unknown.ts';
-import type { Logger } from '../logger.ts';
+import { isUndone } from '../kernel/db/lost-answer.ts';
+import { OutcomeUnknown } from '../kernel/db/outcome-unknown.ts';
+import type { Logger } from '../kernel/log/logger.ts';
 import { LedgerBusy, LedgerUnavailable } from './errors.ts';
 import type { KnownAccounts } from './known-accounts.ts';
 import { type PostRow, postBatch, postSql } from './post-batch.ts';

@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/database.ts';
+import type { Queryable } from '../kernel/db/database.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import type { Asset, ChainId } from '../money/catalogue.ts';
 import { type AccountId, accountParts, dueAccount } from './account-id.ts';

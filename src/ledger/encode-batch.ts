@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { newUuid } from '../typeid.ts';
+import { newUuid } from '../kernel/ids/typeid.ts';
 import { type AccountId, assetCode } from './account-id.ts';
 import type { IdempotencyScope, Posting } from './posting.ts';
 import { toPostingUuid } from './posting-id.ts';

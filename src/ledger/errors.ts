@@ -1,4 +1,4 @@
-import { TryAgain } from '../db/try-again.ts';
+import { TryAgain } from '../kernel/db/try-again.ts';
 
 /** Too many postings wait already. Nothing of this one was written: try again after a moment. */
 export class LedgerBusy extends TryAgain {

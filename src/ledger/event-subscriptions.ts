@@ -1,4 +1,4 @@
-import type { Transaction } from '../db/database.ts';
+import type { Transaction } from '../kernel/db/database.ts';
 
 /**
  * Says which events of an account are recorded from this commit on: these and no others. Whoever calls it holds the

@@ -1,5 +1,5 @@
-import type { Queryable, Transaction } from '../db/database.ts';
-import { newUuid, toTypeId } from '../typeid.ts';
+import type { Queryable, Transaction } from '../kernel/db/database.ts';
+import { newUuid, toTypeId } from '../kernel/ids/typeid.ts';
 import { knownCodes } from './account-id.ts';
 import { asEarlier, type EarlierPosting } from './post-batch.ts';
 import type { Posted } from './posting.ts';

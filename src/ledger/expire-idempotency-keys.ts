@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Database } from '../db/database.ts';
-import { defineJob, handleJob } from '../jobs/define-job.ts';
-import type { Schedule } from '../jobs/worker.ts';
+import type { Database } from '../kernel/db/database.ts';
+import { defineJob, handleJob } from '../kernel/jobs/define-job.ts';
+import type { Schedule } from '../kernel/jobs/worker.ts';
 import { forgetKeysOlderThan } from './forget-keys.ts';
 
 const job = defineJob({ name: 'expire-idempotency-keys', payload: z.unknown(), maxAttempts: 1 });

@@ -1,5 +1,5 @@
-import type { Database } from '../db/database.ts';
-import type { Feature } from '../feature.ts';
+import type { Database } from '../kernel/db/database.ts';
+import type { Feature } from '../kernel/feature.ts';
 import { expireIdempotencyKeys } from './expire-idempotency-keys.ts';
 
 export const ledger: Feature<{ working: { readonly db: Database } }> = {

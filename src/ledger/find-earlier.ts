@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/database.ts';
+import type { Queryable } from '../kernel/db/database.ts';
 import { keyDigest, requestDigests } from './encode-batch.ts';
 import { asEarlier, type EarlierPosting } from './post-batch.ts';
 import type { IdempotencyScope, Outcome } from './posting.ts';

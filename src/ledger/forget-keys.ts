@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/database.ts';
+import type { Queryable } from '../kernel/db/database.ts';
 
 /** So many at a time that none of the deletions holds anybody up. */
 const chunk = 20_000;

@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/database.ts';
+import type { Queryable } from '../kernel/db/database.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import { type AccountId, accountRange, assetByCode, assetOfAccount, knownCodes } from './account-id.ts';
 import type { Posted } from './posting.ts';

@@ -1,7 +1,7 @@
-import type { Database, Transaction } from '../db/database.ts';
-import { tryLockUntilCommit } from '../db/locks.ts';
-import type { Caller, IdempotencyClaim } from '../http/define-route.ts';
-import { httpErrors } from '../http/errors.ts';
+import type { Database, Transaction } from '../kernel/db/database.ts';
+import { tryLockUntilCommit } from '../kernel/db/locks.ts';
+import type { Caller, IdempotencyClaim } from '../kernel/http/define-route.ts';
+import { httpErrors } from '../kernel/http/errors.ts';
 import { findKey, type KeptAnswer, keepAnswer } from './kept-answers.ts';
 import type { IdempotencyScope } from './posting.ts';
 

@@ -1,4 +1,4 @@
-import type { Queryable, Transaction } from '../db/database.ts';
+import type { Queryable, Transaction } from '../kernel/db/database.ts';
 import { keyDigest, requestDigest, requestDigests } from './encode-batch.ts';
 import type { IdempotencyScope } from './posting.ts';
 

@@ -1,5 +1,5 @@
-import { type Database, onlyRow, type Transaction } from '../db/database.ts';
-import type { Logger } from '../logger.ts';
+import { type Database, onlyRow, type Transaction } from '../kernel/db/database.ts';
+import type { Logger } from '../kernel/log/logger.ts';
 import { type BatchLimits, type BatchReport, createBatcher } from './batcher.ts';
 import { LedgerUnavailable } from './errors.ts';
 import { findEarlier } from './find-earlier.ts';

@@ -1,4 +1,4 @@
-import type { Transaction } from '../db/database.ts';
+import type { Transaction } from '../kernel/db/database.ts';
 
 /** A key, and whose it is. */
 export interface OwnedKey {

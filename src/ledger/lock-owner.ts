@@ -1,4 +1,4 @@
-import type { Transaction } from '../db/database.ts';
+import type { Transaction } from '../kernel/db/database.ts';
 
 /**
  * Waits for the postings of this owner that are under way and keeps new ones out until the commit. Revoking a key and

@@ -1,4 +1,4 @@
-import type { Transaction } from '../db/database.ts';
+import type { Transaction } from '../kernel/db/database.ts';
 import type { Ledger } from './ledger.ts';
 import type { Posting } from './posting.ts';
 

@@ -1,4 +1,4 @@
-import { fromTypeId, newUuid, toTypeId } from '../typeid.ts';
+import { fromTypeId, newUuid, toTypeId } from '../kernel/ids/typeid.ts';
 
 /** A posting is known outside as trf_…, a TypeID. The database keeps the UUID. */
 export type PostingId = `trf_${string}`;

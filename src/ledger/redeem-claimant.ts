@@ -1,4 +1,4 @@
-import type { Transaction } from '../db/database.ts';
+import type { Transaction } from '../kernel/db/database.ts';
 import { dueAccount, userAccount } from './account-id.ts';
 import { type Claimant, type Due, listDues } from './claimants.ts';
 import type { Ledger } from './ledger.ts';

@@ -1,4 +1,4 @@
-import { defineErrors } from '../http/problem.ts';
+import { defineErrors } from '../kernel/http/problem.ts';
 
 /** What every request is told that takes from a balance, and that the ledger refuses. */
 export const ledgerRefusals = defineErrors({

@@ -1,5 +1,5 @@
-import type { Transaction } from '../db/database.ts';
-import { httpErrors } from '../http/errors.ts';
+import type { Transaction } from '../kernel/db/database.ts';
+import { httpErrors } from '../kernel/http/errors.ts';
 import { holdLiveKey, type OwnedKey } from './live-key.ts';
 
 /** Refuses a request whose key has ended while it was under way, and keeps the key from ending until the commit. */

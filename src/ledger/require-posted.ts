@@ -1,4 +1,4 @@
-import { httpErrors } from '../http/errors.ts';
+import { httpErrors } from '../kernel/http/errors.ts';
 import type { Outcome } from './posting.ts';
 import { ledgerRefusals } from './refusals.ts';
 

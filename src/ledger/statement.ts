@@ -1,4 +1,4 @@
-import { onlyRow, type Queryable } from '../db/database.ts';
+import { onlyRow, type Queryable } from '../kernel/db/database.ts';
 import { type Amount, add, amountOf } from '../money/amount.ts';
 import { type AccountId, assetOfAccount } from './account-id.ts';
 import { gatherByHour, type StatementChunk } from './gather-by-hour.ts';

@@ -1,4 +1,4 @@
-import { type Database, longStatements, onlyRow } from '../db/database.ts';
+import { type Database, longStatements, onlyRow } from '../kernel/db/database.ts';
 
 export interface Verification {
   readonly accounts: bigint;

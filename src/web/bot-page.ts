@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { agentToken } from '../shopping/agent.ts';
+import { agentToken } from '../shopping/search/agent.ts';
 import { codeBlock } from './code.ts';
 import { contentPolicy } from './content-policy.ts';
 import { html } from './html.ts';

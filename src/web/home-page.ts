@@ -1,4 +1,4 @@
-import type { OpenApiDocument } from '../http/openapi.ts';
+import type { OpenApiDocument } from '../kernel/http/openapi.ts';
 import { codeBlock, shellCode } from './code.ts';
 import { readDocument } from './docs/read-document.ts';
 import { firstPayment } from './first-payment.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { cardCurrency } from '../funding/on-ramp.ts';
 import type { Amount } from '../money/amount.ts';
 import { type ChainId, chains } from '../money/catalogue.ts';
+import { cardCurrency } from '../payments/funding/on-ramp.ts';
 import { formPolicy } from './content-policy.ts';
 import { type Html, html } from './html.ts';
 import { layout, type PageContext } from './layout.ts';

@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import Fastify from 'fastify';
 import { describe, expect, it } from 'vitest';
-import type { OpenApiDocument } from '../http/openapi.ts';
+import type { OpenApiDocument } from '../kernel/http/openapi.ts';
 import { addPages } from './pages.ts';
 
 const document: OpenApiDocument = {

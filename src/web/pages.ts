@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Readiness } from '../http/health.ts';
-import type { OpenApiDocument } from '../http/openapi.ts';
+import type { Readiness } from '../kernel/http/health.ts';
+import type { OpenApiDocument } from '../kernel/http/openapi.ts';
 import { addAssets } from './assets.ts';
 import { contentPolicy } from './content-policy.ts';
 import { docsPage } from './docs/docs-page.ts';

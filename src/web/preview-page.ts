@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { addressOf } from '../http/doors.ts';
-import { holderOf, type RequestHolder } from '../http/holder.ts';
-import { toProblem } from '../http/send-problem.ts';
-import { NoPlace } from '../places/no-place.ts';
-import type { Picture } from '../shopping/pictures.ts';
-import type { Preview, PreviewProduct } from '../shopping/preview.ts';
+import { addressOf } from '../kernel/http/doors.ts';
+import { holderOf, type RequestHolder } from '../kernel/http/holder.ts';
+import { toProblem } from '../kernel/http/send-problem.ts';
+import { NoPlace } from '../kernel/places/no-place.ts';
+import type { Picture } from '../shopping/search/pictures.ts';
+import type { Preview, PreviewProduct } from '../shopping/search/preview.ts';
 import { contentPolicy } from './content-policy.ts';
 import { type Html, html } from './html.ts';
 import { layout, type PageContext } from './layout.ts';

@@ -1,6 +1,6 @@
 import { afterAll, expect, it } from 'vitest';
-import { createOutgoing } from '../outgoing/outgoing.ts';
-import { createSecrets } from '../secrets.ts';
+import { createOutgoing } from '../kernel/outgoing/outgoing.ts';
+import { createSecrets } from '../kernel/secrets/secrets.ts';
 import { attemptDelivery } from './attempt.ts';
 
 const addresses: Readonly<Record<string, readonly string[]>> = {

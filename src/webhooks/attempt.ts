@@ -1,11 +1,11 @@
-import type { Clock } from '../clock.ts';
-import type { Outgoing, OutgoingAnswer } from '../outgoing/outgoing.ts';
-import { OutgoingError } from '../outgoing/outgoing-error.ts';
-import type { Secrets } from '../secrets.ts';
-import { signatureHeaders } from '../signed-requests/sign-message.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Outgoing, OutgoingAnswer } from '../kernel/outgoing/outgoing.ts';
+import { OutgoingError } from '../kernel/outgoing/outgoing-error.ts';
+import type { Secrets } from '../kernel/secrets/secrets.ts';
 import type { Claimed, DueWebhook } from './claim.ts';
 import type { Attempted } from './record-results.ts';
 import { nextStep, type RetrySeconds } from './retry-plan.ts';
+import { signatureHeaders } from './sign-webhook.ts';
 
 /** Of the answer's body this much is kept. */
 const keptBytes = 1_024;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Queryable } from '../db/database.ts';
+import type { Queryable } from '../kernel/db/database.ts';
 import type { WebhookStatus } from './webhook.ts';
 
 /** A webhook that something waits for. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts';
-import { createPlaces, type Place, type Places } from '../places/places.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { createPlaces, type Place, type Places } from '../kernel/places/places.ts';
 import type { Claimed, DueWebhook } from './claim.ts';
 import type { Attempted } from './record-results.ts';
 import { afterAttempt, type Lane, laneSlots, newcomer, requestsAtOnce, type Standing } from './standing.ts';

@@ -1,11 +1,11 @@
-import { type Checkpoint, noCheckpoint } from '../checkpoint.ts';
-import { monotonicClock, systemClock } from '../clock.ts';
-import type { Database } from '../db/database.ts';
-import { startLoop } from '../jobs/loop.ts';
+import { monotonicClock, systemClock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/db/database.ts';
+import { startLoop } from '../kernel/jobs/loop.ts';
+import type { Logger } from '../kernel/log/logger.ts';
+import type { Outgoing } from '../kernel/outgoing/outgoing.ts';
+import { type Checkpoint, noCheckpoint } from '../kernel/sagas/checkpoint.ts';
+import type { Secrets } from '../kernel/secrets/secrets.ts';
 import type { EventType } from '../ledger/event-types.ts';
-import type { Logger } from '../logger.ts';
-import type { Outgoing } from '../outgoing/outgoing.ts';
-import type { Secrets } from '../secrets.ts';
 import { attemptDelivery } from './attempt.ts';
 import { claimDeliveries, closeDeliveries, type DueWebhook, findDueWebhooks, releaseClaims } from './claim.ts';
 import { createCourier } from './courier.ts';

@@ -1,5 +1,5 @@
-import { onlyRow, type Queryable } from '../db/database.ts';
-import { defineMetrics, type MetricSource, mostCounted } from '../metrics/metric.ts';
+import { onlyRow, type Queryable } from '../kernel/db/database.ts';
+import { defineMetrics, type MetricSource, mostCounted } from '../kernel/metrics/metric.ts';
 
 /** What is still to be told, by the index of deliveries that are pending. */
 export function deliveryMetrics(db: Queryable): MetricSource {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { dailyCapErrors } from '../daily-caps/errors.ts';
-import type { Database, Queryable } from '../db/database.ts';
-import { defineRoute, ok, type Route } from '../http/define-route.ts';
-import { page, pageQuery, toPage } from '../http/paging.ts';
-import { untrusted } from '../http/untrusted.ts';
+import { dailyCapErrors } from '../kernel/daily-caps/errors.ts';
+import type { Database, Queryable } from '../kernel/db/database.ts';
+import { defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
+import { page, pageQuery, toPage } from '../kernel/http/paging.ts';
+import { untrusted } from '../kernel/http/untrusted.ts';
 import type { Once } from '../ledger/idempotency.ts';
 import { type AttemptRow, type DeliveryRow, deliveryStatuses, findDelivery, listDeliveries } from './delivery.ts';
 import { webhookErrors } from './errors.ts';

@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/database.ts';
+import type { Queryable } from '../kernel/db/database.ts';
 import { webhookErrors } from './errors.ts';
 
 export const deliveryStatuses = ['pending', 'delivered', 'failed'] as const;

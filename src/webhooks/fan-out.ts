@@ -1,6 +1,6 @@
 import { namesOf } from '../accounts/find-account.ts';
-import type { Database, Transaction } from '../db/database.ts';
-import { newId } from '../ids.ts';
+import type { Database, Transaction } from '../kernel/db/database.ts';
+import { newId } from '../kernel/ids/ids.ts';
 import type { EventType } from '../ledger/event-types.ts';
 import { eventsWait, type LedgerEvent, takeEvents } from '../ledger/events.ts';
 import { buildBody } from './payload.ts';

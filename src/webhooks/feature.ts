@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { keyRotated, keysEnded } from '../accounts/keys/on-keys-ended.ts';
-import type { Clock } from '../clock.ts';
-import type { Database } from '../db/database.ts';
-import type { Feature } from '../feature.ts';
-import { defineSettings } from '../settings.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/db/database.ts';
+import type { Feature } from '../kernel/feature.ts';
+import { defineSettings } from '../kernel/settings.ts';
 import { type DeliveryOptions, startDeliveries } from './deliver.ts';
 import { deliveryMetrics } from './delivery-metrics.ts';
 import { forgetDeliveriesSchedule } from './forget-deliveries.ts';

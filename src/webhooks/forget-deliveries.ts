@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Clock } from '../clock.ts';
-import type { Queryable } from '../db/database.ts';
-import { defineJob, handleJob } from '../jobs/define-job.ts';
-import type { Schedule } from '../jobs/worker.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Queryable } from '../kernel/db/database.ts';
+import { defineJob, handleJob } from '../kernel/jobs/define-job.ts';
+import type { Schedule } from '../kernel/jobs/worker.ts';
 
 const job = defineJob({ name: 'forget-webhook-deliveries', payload: z.unknown(), maxAttempts: 1 });
 

@@ -1,4 +1,4 @@
-import type { Database, Queryable } from '../db/database.ts';
+import type { Database, Queryable } from '../kernel/db/database.ts';
 import type { Claimed } from './claim.ts';
 import { goneCode, type NextStep } from './retry-plan.ts';
 import { disableWebhook } from './webhook.ts';

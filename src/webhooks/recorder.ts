@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '../clock.ts';
-import { isUnavailable } from '../db/database.ts';
-import { createTrouble } from '../jobs/trouble.ts';
-import type { Logger } from '../logger.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { isUnavailable } from '../kernel/db/database.ts';
+import { createTrouble } from '../kernel/jobs/trouble.ts';
+import type { Logger } from '../kernel/log/logger.ts';
 import type { Attempted } from './record-results.ts';
 
 export interface RecorderOptions {

@@ -1,7 +1,7 @@
-import { countToday } from '../daily-caps/count-today.ts';
-import type { Transaction } from '../db/database.ts';
-import type { Caller } from '../http/define-route.ts';
-import { newId } from '../ids.ts';
+import { countToday } from '../kernel/daily-caps/count-today.ts';
+import type { Transaction } from '../kernel/db/database.ts';
+import type { Caller } from '../kernel/http/define-route.ts';
+import { newId } from '../kernel/ids/ids.ts';
 import { type DeliveryRow, deliveryColumns } from './delivery.ts';
 import { webhookErrors } from './errors.ts';
 import { bodyOf } from './payload.ts';

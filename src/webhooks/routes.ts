@@ -1,17 +1,17 @@
 import { z } from 'zod';
-import { recordAudit } from '../audit/record.ts';
-import { dailyCapErrors } from '../daily-caps/errors.ts';
-import type { Database, Queryable } from '../db/database.ts';
-import { created, defineRoute, ok, type Route } from '../http/define-route.ts';
-import { page, pageQuery, toPage } from '../http/paging.ts';
+import { recordAudit } from '../accounts/audit/record.ts';
+import { dailyCapErrors } from '../kernel/daily-caps/errors.ts';
+import type { Database, Queryable } from '../kernel/db/database.ts';
+import { created, defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
+import { page, pageQuery, toPage } from '../kernel/http/paging.ts';
+import type { Outgoing } from '../kernel/outgoing/outgoing.ts';
+import type { Secrets } from '../kernel/secrets/secrets.ts';
 import type { EventType } from '../ledger/event-types.ts';
 import type { Once } from '../ledger/idempotency.ts';
-import type { Outgoing } from '../outgoing/outgoing.ts';
-import type { Secrets } from '../secrets.ts';
-import { isUsableSecret } from '../signed-requests/sign-message.ts';
 import { delivery, deliveryExample, deliveryRoutes, describeDelivery } from './delivery-routes.ts';
 import { webhookErrors } from './errors.ts';
 import { sendTestEvent } from './retry-delivery.ts';
+import { isUsableSecret } from './sign-webhook.ts';
 import { testEvent } from './test-event.ts';
 import { createWebhook, deleteWebhook, selectWebhook, type WebhookRow } from './webhook.ts';
 

@@ -1,10 +1,10 @@
-import { countToday } from '../daily-caps/count-today.ts';
-import type { Queryable, Transaction } from '../db/database.ts';
-import type { Caller } from '../http/define-route.ts';
-import { newId } from '../ids.ts';
+import { countToday } from '../kernel/daily-caps/count-today.ts';
+import type { Queryable, Transaction } from '../kernel/db/database.ts';
+import type { Caller } from '../kernel/http/define-route.ts';
+import { newId } from '../kernel/ids/ids.ts';
+import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { setSubscriptions } from '../ledger/event-subscriptions.ts';
 import { requireLiveKey } from '../ledger/require-live-key.ts';
-import type { Secrets } from '../secrets.ts';
 import { webhookErrors } from './errors.ts';
 
 export type WebhookStatus = 'active' | 'disabled' | 'deleted';

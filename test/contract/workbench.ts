@@ -3,8 +3,8 @@ import { type Hex, parseEther, type TypedDataDefinition, toHex } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { tokenAbi } from '../../src/chains/abi.ts';
 import { tokenOf } from '../../src/chains/network.ts';
+import type { HeldWallet, TokenSend, TransactionReport, WalletProvider } from '../../src/custody/wallets/provider.ts';
 import { type ChainId, chains as facts } from '../../src/money/catalogue.ts';
-import type { HeldWallet, TokenSend, TransactionReport, WalletProvider } from '../../src/wallets/provider.ts';
 import type { TestChains } from '../support/chains.ts';
 
 /** The chain that most happens on, and another one. */

@@ -8,7 +8,7 @@ import { build, type Plugin } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 const source = fileURLToPath(new URL('../../src/', import.meta.url));
-const sandbox = fileURLToPath(new URL('../../src/sandbox/', import.meta.url));
+const sandbox = fileURLToPath(new URL('../../sandbox/', import.meta.url));
 const packages = fileURLToPath(new URL('../../node_modules', import.meta.url));
 
 /** As though the folder were not there: whatever is imported from it is looked for when it is loaded, and not found. */

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { lockHolder } from '../../src/sandbox/data-dir.ts';
-import { startEmbeddedPostgres } from '../../src/sandbox/postgres.ts';
-import { asNobody } from '../../src/sandbox/privileges.ts';
+import { lockHolder } from '../../sandbox/data-dir.ts';
+import { startEmbeddedPostgres } from '../../sandbox/postgres.ts';
+import { asNobody } from '../../sandbox/privileges.ts';
 import { preparedDataDir } from '../support/prepared-data-dir.ts';
 import {
   beginNpmStart,

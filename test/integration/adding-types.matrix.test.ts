@@ -9,8 +9,8 @@ import { oneOfMany } from '../support/matrix.ts';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const pages = ['docs/adding-a-chain.md', 'docs/adding-a-coin.md', 'docs/adding-a-shop-platform.md'];
 const adapters = [
-  'src/providers/onramps/coinbase/coinbase-on-ramp.ts',
-  'src/providers/onramps/moonpay/moonpay-on-ramp.ts',
+  'src/payments/funding/adapters/coinbase/coinbase-on-ramp.ts',
+  'src/payments/funding/adapters/moonpay/moonpay-on-ramp.ts',
 ];
 
 /** Where the compiler finds mistakes in the source of a copy. */

@@ -2,14 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { lockDataDir } from '../../sandbox/data-dir.ts';
+import { startEmbeddedPostgres } from '../../sandbox/postgres.ts';
 import { features } from '../../src/app/features.ts';
 import { layFoundation } from '../../src/app/foundation.ts';
 import { readConfig } from '../../src/app/read-config.ts';
 import { resetSandbox } from '../../src/app/reset-sandbox.ts';
-import { withClient } from '../../src/db/with-client.ts';
-import { createLogger } from '../../src/logger.ts';
-import { lockDataDir } from '../../src/sandbox/data-dir.ts';
-import { startEmbeddedPostgres } from '../../src/sandbox/postgres.ts';
+import { withClient } from '../../src/kernel/db/with-client.ts';
+import { createLogger } from '../../src/kernel/log/logger.ts';
 import { preparedDataDir } from '../support/prepared-data-dir.ts';
 import { temporaryDataDir } from '../support/process.ts';
 

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openDatabase } from '../../src/db/database.ts';
+import { openDatabase } from '../../src/kernel/db/database.ts';
+import { createLogger } from '../../src/kernel/log/logger.ts';
 import { type AccountId, heldAccount, houseAccount, userAccount } from '../../src/ledger/account-id.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import type { Posting } from '../../src/ledger/posting.ts';
 import type { PostingId } from '../../src/ledger/posting-id.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
-import { createLogger } from '../../src/logger.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import type { Asset } from '../../src/money/catalogue.ts';
 import { useDatabase } from '../support/database.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { amountOf } from '../../src/money/amount.ts';
 import { swapFee } from '../../src/money/fees.ts';
-import { type SwapToken, swapTokens } from '../../src/swaps/tokens.ts';
+import { type SwapToken, swapTokens } from '../../src/payments/swaps/tokens.ts';
 import { isMatrix } from '../support/matrix.ts';
 import { useSwapWorld } from '../support/swaps.ts';
 

@@ -1,8 +1,8 @@
+import { type SandboxParts, sandboxRoutes } from '../../sandbox/routes.ts';
 import { features } from '../../src/app/features.ts';
 import { eventsOf, gather, type ListedFeature } from '../../src/app/listed-feature.ts';
 import { readConfig } from '../../src/app/read-config.ts';
-import type { Route } from '../../src/http/define-route.ts';
-import { type SandboxParts, sandboxRoutes } from '../../src/sandbox/routes.ts';
+import type { Route } from '../../src/kernel/http/define-route.ts';
 
 /** The routes of every feature as they are declared, without a database or a server: none of them can be called. */
 export function declaredRoutes(): readonly Route[] {

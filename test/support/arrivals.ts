@@ -10,12 +10,12 @@ import {
   toEventSelector,
   toHex,
 } from 'viem';
+import { mintAccount } from '../../sandbox/chains/mint-account.ts';
 import { multicallAbi, multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
 import { readTokenDomain, type SignedAuthorization, toTypedData } from '../../src/chains/authorization.ts';
 import { cctp } from '../../src/chains/cctp.ts';
 import { tokenOf } from '../../src/chains/network.ts';
 import { type ChainId, homeChain } from '../../src/money/catalogue.ts';
-import { mintAccount } from '../../src/sandbox/chains/mint-account.ts';
 import type { Outsider, TestChains } from './chains.ts';
 
 /** One call of a transaction that makes several. */

@@ -1,4 +1,4 @@
-import type { Brakes } from '../../src/withdrawals/brakes.ts';
+import type { Brakes } from '../../src/custody/limits/brakes.ts';
 
 /** Nothing keeps money from leaving. */
 export const noBrakes: Brakes = {

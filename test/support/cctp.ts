@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createWalletClient, type Hex, http, pad, parseAbi, zeroHash } from 'viem';
+import { protocolAccount } from '../../sandbox/cctp/accounts.ts';
+import { behaviourPath } from '../../sandbox/cctp/serve-attestations.ts';
 import { cctp, standardFinality } from '../../src/chains/cctp.ts';
 import { type ChainId, chains as facts } from '../../src/money/catalogue.ts';
-import { protocolAccount } from '../../src/sandbox/cctp/accounts.ts';
-import { behaviourPath } from '../../src/sandbox/cctp/serve-attestations.ts';
 import type { Outsider, TestChains } from './chains.ts';
 
 /** What Circle publishes of its contracts, as far as tests call it. It is written down from there and not from our sources. */

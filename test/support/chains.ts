@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { type Account, createWalletClient, type Hex, http, type Transport, type WalletClient } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { afterAll, beforeAll } from 'vitest';
+import { type LocalChains, startLocalChains } from '../../sandbox/chains/local-chains.ts';
+import type { FaucetAsset } from '../../sandbox/chains/tokens.ts';
 import { tokenAbi } from '../../src/chains/abi.ts';
 import { createNetworks, type Network, type Networks, tokenOf } from '../../src/chains/network.ts';
 import { wrappedCoin } from '../../src/chains/wrapped-coin.ts';
-import { createLogger } from '../../src/logger.ts';
+import { createLogger } from '../../src/kernel/log/logger.ts';
 import { type ChainId, chains as facts, homeChain } from '../../src/money/catalogue.ts';
-import { type LocalChains, startLocalChains } from '../../src/sandbox/chains/local-chains.ts';
-import type { FaucetAsset } from '../../src/sandbox/chains/tokens.ts';
 import type { TestDatabase } from './database.ts';
 
 /** Somebody outside with a wallet of their own. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { inject, onTestFinished } from 'vitest';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { createLogger } from '../../src/logger.ts';
+import { type Database, openDatabase } from '../../src/kernel/db/database.ts';
+import { createLogger } from '../../src/kernel/log/logger.ts';
 import { administer, migratedTemplate } from './database.ts';
 
 export interface OwnDatabase {

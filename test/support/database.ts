@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, inject } from 'vitest';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { createLogger } from '../../src/logger.ts';
+import { type Database, openDatabase } from '../../src/kernel/db/database.ts';
+import { createLogger } from '../../src/kernel/log/logger.ts';
 
 export interface TestDatabase {
   readonly url: string;

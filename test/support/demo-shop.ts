@@ -1,5 +1,5 @@
-import { createLogger } from '../../src/logger.ts';
-import { type OpenShopsOptions, openShops, type SandboxShops } from '../../src/sandbox/shop/open-shops.ts';
+import { type OpenShopsOptions, openShops, type SandboxShops } from '../../sandbox/shop/open-shops.ts';
+import { createLogger } from '../../src/kernel/log/logger.ts';
 import { type PayingService, startPayingService, type UcpVersion } from './paying-service.ts';
 import { createShopClient } from './shop-client.ts';
 

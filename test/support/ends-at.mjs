@@ -1,8 +1,8 @@
 // Runs the built service and ends it, as a power cut would, at the checkpoint that END_AT names.
 
-import { runPaywright } from '../../dist/app/main.js';
-import { readConfig } from '../../dist/app/read-config.js';
-import { createLogger } from '../../dist/logger.js';
+import { runPaywright } from '../../dist/src/app/main.js';
+import { readConfig } from '../../dist/src/app/read-config.js';
+import { createLogger } from '../../dist/src/kernel/log/logger.js';
 
 await runPaywright({
   config: readConfig(process.env),

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import type { Database } from '../../src/db/database.ts';
+import type { Database } from '../../src/kernel/db/database.ts';
 import type { Client, Reply, TestAccount } from './client.ts';
 
 /** A funding link as a test asks for it, with what only the test knows. */

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
+import { startEmbeddedPostgres } from '../../sandbox/postgres.ts';
 import { prepare } from '../../scripts/prepare.mjs';
-import { createLogger } from '../../src/logger.ts';
-import { startEmbeddedPostgres } from '../../src/sandbox/postgres.ts';
+import { createLogger } from '../../src/kernel/log/logger.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

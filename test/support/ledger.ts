@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { Database } from '../../src/db/database.ts';
+import type { Database } from '../../src/kernel/db/database.ts';
 import { houseAccount, userAccount } from '../../src/ledger/account-id.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { IdempotencyScope, Posting } from '../../src/ledger/posting.ts';

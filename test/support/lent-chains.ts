@@ -1,6 +1,6 @@
 import pg from 'pg';
-import { lockNumbers } from '../../src/db/locks.ts';
-import { createChainTables } from '../../src/sandbox/chains/chain-tables.ts';
+import { createChainTables } from '../../sandbox/chains/chain-tables.ts';
+import { lockNumbers } from '../../src/kernel/db/locks.ts';
 import type { TestChains } from './chains.ts';
 import { type OwnDatabase, open } from './copied-database.ts';
 

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { buildConnector } from 'undici';
-import type { Dial } from '../../src/outgoing/guarded-connect.ts';
+import type { Dial } from '../../src/kernel/outgoing/guarded-connect.ts';
 
 const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');

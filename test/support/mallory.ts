@@ -1,8 +1,8 @@
 import { encodeFunctionData, type Hex, maxUint256, parseAbi } from 'viem';
 import { expect } from 'vitest';
-import { positionManager } from '../../src/sandbox/uniswap/place-uniswap.ts';
-import { tradedTokens, worth } from '../../src/sandbox/uniswap/pools.ts';
-import { swapTokens } from '../../src/swaps/tokens.ts';
+import { positionManager } from '../../sandbox/uniswap/place-uniswap.ts';
+import { tradedTokens, worth } from '../../sandbox/uniswap/pools.ts';
+import { swapTokens } from '../../src/payments/swaps/tokens.ts';
 import type { TestChains } from './chains.ts';
 
 const abi = parseAbi([

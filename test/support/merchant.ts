@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, afterEach } from 'vitest';
-import type { Clock } from '../../src/clock.ts';
-import { createOutgoing, type Outgoing, type OutgoingOptions } from '../../src/outgoing/outgoing.ts';
-import type { Parser } from '../../src/parser/parser.ts';
-import { merchantPlatforms } from '../../src/providers/merchants/platforms.ts';
-import { describeAgent } from '../../src/shopping/agent.ts';
-import { describeProduct, type Product } from '../../src/shopping/product.ts';
-import { createRobotsBook } from '../../src/shopping/robots-book.ts';
-import { createMerchantSearch } from '../../src/shopping/search-merchant.ts';
-import { readWebsite } from '../../src/shopping/website.ts';
+import type { Clock } from '../../src/kernel/clock.ts';
+import { createOutgoing, type Outgoing, type OutgoingOptions } from '../../src/kernel/outgoing/outgoing.ts';
+import type { Parser } from '../../src/kernel/parser/parser.ts';
+import { merchantPlatforms } from '../../src/shopping/adapters/platforms.ts';
+import { describeAgent } from '../../src/shopping/search/agent.ts';
+import { describeProduct, type Product } from '../../src/shopping/search/product.ts';
+import { createRobotsBook } from '../../src/shopping/search/robots-book.ts';
+import { createMerchantSearch } from '../../src/shopping/search/search-merchant.ts';
+import { readWebsite } from '../../src/shopping/search/website.ts';
 import { type Listening, listenHttp } from './listening.ts';
 import { useParser } from './parser.ts';
 

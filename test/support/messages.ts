@@ -1,6 +1,6 @@
-import type { Database } from '../../src/db/database.ts';
-import { postMessage } from '../../src/messages/outbox.ts';
-import type { Secrets } from '../../src/secrets.ts';
+import { postMessage } from '../../src/accounts/messages/outbox.ts';
+import type { Database } from '../../src/kernel/db/database.ts';
+import type { Secrets } from '../../src/kernel/secrets/secrets.ts';
 
 /** A mail to an account that was made for it. */
 export async function postTestMessage(db: Database, secrets: Secrets, to: string): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Database, Transaction } from '../../src/db/database.ts';
+import type { Database, Transaction } from '../../src/kernel/db/database.ts';
 
 /** The same database, with a pause before each statement that says this, inside its transaction. */
 export function pausedAt(db: Database, words: string, pause: () => Promise<void>): Database {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { signRequest } from '../../src/signed-requests/sign-request.ts';
-import { createSigningKey } from '../../src/signed-requests/signing-key.ts';
-import { verifyRequest } from '../../src/signed-requests/verify-request.ts';
+import { signRequest } from '../../src/kernel/signing/sign-request.ts';
+import { createSigningKey } from '../../src/kernel/signing/signing-key.ts';
+import { verifyRequest } from '../../src/kernel/signing/verify-request.ts';
 import { listenHttp } from './listening.ts';
 
 /** A redemption as it was asked for. */

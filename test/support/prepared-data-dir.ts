@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { inject } from 'vitest';
+import { startEmbeddedPostgres } from '../../sandbox/postgres.ts';
 import { features } from '../../src/app/features.ts';
 import { prepareDatabase } from '../../src/app/prepare-database.ts';
-import { createLogger } from '../../src/logger.ts';
-import { startEmbeddedPostgres } from '../../src/sandbox/postgres.ts';
+import { createLogger } from '../../src/kernel/log/logger.ts';
 import { temporaryDataDir } from './process.ts';
 import { until } from './until.ts';
 

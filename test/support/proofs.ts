@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
+import { type BuiltTree, buildTree, type Claim } from '../../src/custody/reserves/build-tree.ts';
+import { type OpenLeaf, openLeaves } from '../../src/custody/reserves/open-leaves.ts';
+import type { Page } from '../../src/custody/reserves/pages.ts';
 import { amountOf, toDecimalText } from '../../src/money/amount.ts';
 import type { Asset } from '../../src/money/catalogue.ts';
-import { type BuiltTree, buildTree, type Claim } from '../../src/reserves/build-tree.ts';
-import { type OpenLeaf, openLeaves } from '../../src/reserves/open-leaves.ts';
-import type { Page } from '../../src/reserves/pages.ts';
 
 /** As GET /account/proof answers it. */
 export interface AccountProof {

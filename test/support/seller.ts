@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { type Chain, createWalletClient, type Hex, http, parseSignature } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { afterAll } from 'vitest';
+import { connectLocalChains } from '../../sandbox/chains/local-chains.ts';
 import { multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
 import { encodeSubmission } from '../../src/chains/authorization.ts';
 import { createNetworks, type Network } from '../../src/chains/network.ts';
 import { chains } from '../../src/money/catalogue.ts';
-import { connectLocalChains } from '../../src/sandbox/chains/local-chains.ts';
 import type { TestDatabase } from './database.ts';
 
 export const usdc = chains.MATIC.tokens.USDC;

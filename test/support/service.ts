@@ -5,10 +5,10 @@ import { features as listed } from '../../src/app/features.ts';
 import type { ListedFeature } from '../../src/app/listed-feature.ts';
 import { type Roles, type RunningPaywright, runPaywright } from '../../src/app/main.ts';
 import { readConfig } from '../../src/app/read-config.ts';
-import type { Checkpoint } from '../../src/checkpoint.ts';
-import { lockNumbers } from '../../src/db/locks.ts';
-import { createLogger, type Logger } from '../../src/logger.ts';
-import type { CallLimits } from '../../src/providers/circle/circle-client.ts';
+import type { CallLimits } from '../../src/custody/adapters/circle/circle-client.ts';
+import { lockNumbers } from '../../src/kernel/db/locks.ts';
+import { createLogger, type Logger } from '../../src/kernel/log/logger.ts';
+import type { Checkpoint } from '../../src/kernel/sagas/checkpoint.ts';
 import { type Client, createClient } from './client.ts';
 import { administer, migratedTemplate, type TestDatabase, useDatabase } from './database.ts';
 

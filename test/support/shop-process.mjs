@@ -1,7 +1,7 @@
 // Runs the built demo shop in a process of its own, which can be killed.
 
-import { createLogger } from '../../dist/logger.js';
 import { openShops } from '../../dist/sandbox/shop/open-shops.js';
+import { createLogger } from '../../dist/src/kernel/log/logger.js';
 
 const { DATA_DIR: dataDir, PUBLIC_URL } = process.env;
 const { demoShop } = await openShops({ logger: createLogger('error'), publicUrl: () => PUBLIC_URL, dataDir });

@@ -1,6 +1,6 @@
-import type { Queryable } from '../../src/db/database.ts';
+import type { Queryable } from '../../src/kernel/db/database.ts';
 import { openStatement, type StatementQuery } from '../../src/ledger/statement.ts';
-import { openMonth, type StatementRequest } from '../../src/transfers/statement.ts';
+import { openMonth, type StatementRequest } from '../../src/payments/transfers/statement.ts';
 
 /** Whatever comes bit by bit, as one. */
 export async function all<Item>(bits: AsyncIterable<readonly Item[]>): Promise<Item[]> {

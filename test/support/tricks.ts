@@ -1,5 +1,10 @@
-import type { Queryable } from '../../src/db/database.ts';
-import { type ContractCall, ProviderError, type TokenSend, type WalletProvider } from '../../src/wallets/provider.ts';
+import {
+  type ContractCall,
+  ProviderError,
+  type TokenSend,
+  type WalletProvider,
+} from '../../src/custody/wallets/provider.ts';
+import type { Queryable } from '../../src/kernel/db/database.ts';
 
 /** What the wallet provider does instead of what it was asked. */
 type Trick = 'refuses' | 'loses_the_answer' | 'does_not_hear' | 'is_asked_twice';

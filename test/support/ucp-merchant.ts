@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, afterEach } from 'vitest';
-import { signRequest } from '../../src/signed-requests/sign-request.ts';
-import { createSigningKey } from '../../src/signed-requests/signing-key.ts';
+import { signRequest } from '../../src/kernel/signing/sign-request.ts';
+import { createSigningKey } from '../../src/kernel/signing/signing-key.ts';
 import { listenHttp } from './listening.ts';
 
 type Json = Record<string, unknown>;

@@ -1,8 +1,8 @@
 import { concat, encodeFunctionData, type Hex, parseAbi, toHex } from 'viem';
+import { marketMaker } from '../../sandbox/uniswap/accounts.ts';
+import { type Pool, pools, type Traded, tradedTokens } from '../../sandbox/uniswap/pools.ts';
 import { uniswap } from '../../src/chains/uniswap.ts';
 import { homeChain } from '../../src/money/catalogue.ts';
-import { marketMaker } from '../../src/sandbox/uniswap/accounts.ts';
-import { type Pool, pools, type Traded, tradedTokens } from '../../src/sandbox/uniswap/pools.ts';
 import type { Outsider, TestChains } from './chains.ts';
 
 /** From token to token, each with the fee of the pool between. */

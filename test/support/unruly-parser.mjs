@@ -1,6 +1,6 @@
 // A process of the parser whose tasks do what a hostile page might make them do.
 import { existsSync, writeFileSync } from 'node:fs';
-import { serveTasks } from '../../dist/parser/serve-tasks.js';
+import { serveTasks } from '../../dist/src/kernel/parser/serve-tasks.js';
 
 serveTasks({
   echo: (input) => input,

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import type { Database } from '../../src/db/database.ts';
+import type { Database } from '../../src/kernel/db/database.ts';
+import { createLogger } from '../../src/kernel/log/logger.ts';
+import { createOutgoing } from '../../src/kernel/outgoing/outgoing.ts';
+import { createSecrets } from '../../src/kernel/secrets/secrets.ts';
 import { createLedger, type Ledger } from '../../src/ledger/ledger.ts';
-import { createLogger } from '../../src/logger.ts';
-import { createOutgoing } from '../../src/outgoing/outgoing.ts';
-import { createSecrets } from '../../src/secrets.ts';
-import { transferEvents } from '../../src/transfers/events.ts';
+import { transferEvents } from '../../src/payments/transfers/events.ts';
 import { type Deliveries, type DeliveryOptions, startDeliveries } from '../../src/webhooks/deliver.ts';
 import { createWebhook } from '../../src/webhooks/webhook.ts';
 import { useDatabase } from './database.ts';

@@ -1,5 +1,5 @@
 import { parseUnits } from 'viem';
-import type { Transaction } from '../../db/database.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import { balancesOf, type Claim } from '../../ledger/balances.ts';
 import type { Ledger } from '../../ledger/ledger.ts';

@@ -1,5 +1,5 @@
-import type { Transaction } from '../../db/database.ts';
-import { defineHook } from '../../hook.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
+import { defineHook } from '../../kernel/hook.ts';
 
 interface ClosingParts {
   /** Where the service is reached. */

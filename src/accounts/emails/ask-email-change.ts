@@ -1,12 +1,12 @@
-import type { AuditActor } from '../../audit/record.ts';
-import { onlyRow, type Transaction } from '../../db/database.ts';
-import { httpErrors } from '../../http/errors.ts';
-import { randomDigits } from '../../ids.ts';
+import { onlyRow, type Transaction } from '../../kernel/db/database.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import { randomDigits } from '../../kernel/ids/ids.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { requireLiveKey } from '../../ledger/require-live-key.ts';
-import { postMessage } from '../../messages/outbox.ts';
-import type { Secrets } from '../../secrets.ts';
 import type { AccountChanges } from '../account-changes.ts';
+import type { AuditActor } from '../audit/record.ts';
 import { attemptsPerCode, type CodeLimitParts, codeMinutes, refusalOfCodes } from '../code-limits.ts';
+import { postMessage } from '../messages/outbox.ts';
 import {
   type PasswordGuard,
   type ProvedAccount,

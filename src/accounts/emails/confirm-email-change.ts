@@ -1,10 +1,10 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { AuditActor } from '../../audit/record.ts';
-import type { Database } from '../../db/database.ts';
-import { httpErrors } from '../../http/errors.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { requireLiveKey } from '../../ledger/require-live-key.ts';
-import type { Secrets } from '../../secrets.ts';
 import type { AccountChanges } from '../account-changes.ts';
+import type { AuditActor } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
 import { hashesOfEmailCode } from './email-code.ts';
 import { lockForEmail, moveEmail } from './move-email.ts';

@@ -1,4 +1,4 @@
-import type { Secrets } from '../../secrets.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
 
 interface EmailCode {
   readonly accountId: bigint;

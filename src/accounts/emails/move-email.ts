@@ -1,9 +1,9 @@
-import { type AuditActor, recordAudit } from '../../audit/record.ts';
-import { onlyRow, type Transaction, violates } from '../../db/database.ts';
-import { postMessage } from '../../messages/outbox.ts';
-import type { Secrets } from '../../secrets.ts';
+import { onlyRow, type Transaction, violates } from '../../kernel/db/database.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { recordAccountChanged } from '../account-events.ts';
+import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
+import { postMessage } from '../messages/outbox.ts';
 
 interface Move {
   readonly accountId: bigint;

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { randomBase62, toBase62 } from '../../ids.ts';
+import { randomBase62, toBase62 } from '../../kernel/ids/ids.ts';
 
 const prefix = 'pa_live_';
 const randomLength = 32;

@@ -1,7 +1,7 @@
-import { type AuditActor, recordAudit } from '../../audit/record.ts';
-import type { Transaction } from '../../db/database.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
 import { lockOwner } from '../../ledger/lock-owner.ts';
 import { recordKeysRevoked } from '../account-events.ts';
+import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
 import type { EndedKeys, OnKeysEnded, WebhookOfKey } from './on-keys-ended.ts';
 

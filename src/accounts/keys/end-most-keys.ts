@@ -1,6 +1,6 @@
-import { type AuditActor, recordAudit } from '../../audit/record.ts';
-import type { Database } from '../../db/database.ts';
+import type { Database } from '../../kernel/db/database.ts';
 import { recordKeysRevoked } from '../account-events.ts';
+import { type AuditActor, recordAudit } from '../audit/record.ts';
 
 /** So many are ended in one moment, for which everybody waits who pays the owner. */
 const fewEnough = 5_000;

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { recordAudit } from '../../audit/record.ts';
-import { type Database, onlyRow } from '../../db/database.ts';
-import type { Scope } from '../../http/define-route.ts';
+import { type Database, onlyRow } from '../../kernel/db/database.ts';
+import type { Scope } from '../../kernel/http/define-route.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { claimsOf } from '../../ledger/balances.ts';
-import { Refusal } from '../../refusal.ts';
-import type { Secrets } from '../../secrets.ts';
+import { recordAudit } from '../audit/record.ts';
 import { findId } from '../find-account.ts';
 import { issueKey } from './issue-key.ts';
 

@@ -1,7 +1,7 @@
-import { onlyRow, type Transaction } from '../../db/database.ts';
-import { scopes as allScopes, type Scope } from '../../http/define-route.ts';
-import { newId } from '../../ids.ts';
-import type { Secrets } from '../../secrets.ts';
+import { onlyRow, type Transaction } from '../../kernel/db/database.ts';
+import { scopes as allScopes, type Scope } from '../../kernel/http/define-route.ts';
+import { newId } from '../../kernel/ids/ids.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { recordKeyCreated } from '../account-events.ts';
 import { newApiKey } from './api-key.ts';
 

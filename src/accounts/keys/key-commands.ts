@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../clock.ts';
-import type { Database } from '../../db/database.ts';
-import { printable } from '../../printable.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { printable } from '../../kernel/text/printable.ts';
 import { announceAccountChange } from '../account-changes.ts';
 import { findId } from '../find-account.ts';
 import { endAllKeys } from './end-keys.ts';

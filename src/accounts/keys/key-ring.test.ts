@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Database } from '../../db/database.ts';
-import { createSecrets } from '../../secrets.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { createSecrets } from '../../kernel/secrets/secrets.ts';
 import { newApiKey } from './api-key.ts';
 import { createKeyRing } from './key-ring.ts';
 import type { KeyUse } from './key-uses.ts';

@@ -1,8 +1,8 @@
-import type { Clock } from '../../clock.ts';
-import type { Database } from '../../db/database.ts';
-import type { Caller, Scope } from '../../http/define-route.ts';
-import type { Visit } from '../../http/doors.ts';
-import type { Secrets } from '../../secrets.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import type { Caller, Scope } from '../../kernel/http/define-route.ts';
+import type { Visit } from '../../kernel/http/doors.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { looksLikeApiKey } from './api-key.ts';
 import { endOfKey } from './key-lifetime.ts';
 import type { KeyUses } from './key-uses.ts';

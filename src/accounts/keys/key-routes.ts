@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { dailyCapErrors } from '../../daily-caps/errors.ts';
-import { created, defineRoute, ok, type Route, scopes } from '../../http/define-route.ts';
-import { momentField, momentForms } from '../../http/moment-field.ts';
-import { page, pageQuery, toPage } from '../../http/paging.ts';
+import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import { created, defineRoute, ok, type Route, scopes } from '../../kernel/http/define-route.ts';
+import { momentField, momentForms } from '../../kernel/http/moment-field.ts';
+import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
 import { accountErrors } from '../errors.ts';
 import { exampleKey, shownKey, visibleText } from '../fields.ts';
 import type { AccountParts } from '../parts.ts';

@@ -1,5 +1,5 @@
-import type { Database } from '../../db/database.ts';
-import type { Logger } from '../../logger.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
 
 /** When a key was used, in milliseconds, and where from. */
 export interface KeyUse {

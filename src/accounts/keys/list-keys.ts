@@ -1,6 +1,6 @@
-import type { Clock } from '../../clock.ts';
-import type { Queryable } from '../../db/database.ts';
-import type { Scope } from '../../http/define-route.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
+import type { Scope } from '../../kernel/http/define-route.ts';
 import type { KeyIdleness, KeyTimes } from './key-lifetime.ts';
 
 /** A key as its owner sees it. */

@@ -1,5 +1,5 @@
-import type { Transaction } from '../../db/database.ts';
-import { defineHook } from '../../hook.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
+import { defineHook } from '../../kernel/hook.ts';
 
 /** Keys that are being ended, in the commit that ends them. */
 export interface EndedKeys {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { dailyCapErrors } from '../../daily-caps/errors.ts';
-import { created, defineRoute, type Route } from '../../http/define-route.ts';
+import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import { created, defineRoute, type Route } from '../../kernel/http/define-route.ts';
 import { accountErrors } from '../errors.ts';
 import { exampleKey, shownKey } from '../fields.ts';
 import type { AccountParts } from '../parts.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Scope, scopes } from '../../http/define-route.ts';
+import { type Scope, scopes } from '../../kernel/http/define-route.ts';
 import { tellEndOfKey } from './key-lifetime.ts';
 import type { ListedKey } from './list-keys.ts';
 

@@ -1,8 +1,8 @@
-import type { Database } from '../../db/database.ts';
-import { enqueue } from '../../jobs/define-job.ts';
-import type { Logger } from '../../logger.ts';
-import { countMessage } from '../../messages/daily-caps.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { enqueue } from '../../kernel/jobs/define-job.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
 import { accountErrors } from '../errors.ts';
+import { countMessage } from '../messages/daily-caps.ts';
 import { mailReset } from './mail-reset.ts';
 import type { ResetLimits } from './reset-limits.ts';
 

@@ -1,11 +1,11 @@
-import type { AuditActor } from '../../audit/record.ts';
-import type { Database } from '../../db/database.ts';
-import { networksOf } from '../../http/client-address.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { networksOf } from '../../kernel/http/client-address.ts';
+import type { RateLimitDecision, RateLimiter } from '../../kernel/rate-limit/limiter.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { lockOwner } from '../../ledger/lock-owner.ts';
 import { requireLiveKey } from '../../ledger/require-live-key.ts';
-import type { RateLimitDecision, RateLimiter } from '../../rate-limit/limiter.ts';
-import type { Secrets } from '../../secrets.ts';
 import type { AccountChanges } from '../account-changes.ts';
+import type { AuditActor } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
 import { endMostKeys } from '../keys/end-most-keys.ts';
 import type { OnKeysEnded } from '../keys/on-keys-ended.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { type AuditEntry, recordAudit } from '../../audit/record.ts';
-import type { Database, Transaction } from '../../db/database.ts';
-import { defineJob, handleJob, type JobHandler } from '../../jobs/define-job.ts';
-import type { Logger } from '../../logger.ts';
-import { countMessage } from '../../messages/daily-caps.ts';
-import { postMessage } from '../../messages/outbox.ts';
-import type { Secrets } from '../../secrets.ts';
+import type { Database, Transaction } from '../../kernel/db/database.ts';
+import { defineJob, handleJob, type JobHandler } from '../../kernel/jobs/define-job.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import { type AuditEntry, recordAudit } from '../audit/record.ts';
+import { countMessage } from '../messages/daily-caps.ts';
+import { postMessage } from '../messages/outbox.ts';
 import type { ResetLimits } from './reset-limits.ts';
 import { issueResetToken, type ResetToken, tokenMinutes } from './reset-token.ts';
 

@@ -1,9 +1,9 @@
-import { type AuditActor, recordAudit } from '../../audit/record.ts';
-import { dailyCaps } from '../../daily-caps/caps.ts';
-import { takeToday } from '../../daily-caps/take-today.ts';
-import type { Database } from '../../db/database.ts';
-import { networksOf } from '../../http/client-address.ts';
-import type { RateLimiter } from '../../rate-limit/limiter.ts';
+import { dailyCaps } from '../../kernel/daily-caps/caps.ts';
+import { takeToday } from '../../kernel/daily-caps/take-today.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { networksOf } from '../../kernel/http/client-address.ts';
+import type { RateLimiter } from '../../kernel/rate-limit/limiter.ts';
+import { type AuditActor, recordAudit } from '../audit/record.ts';
 
 const written = { limit: 20, windowMs: 3_600_000 };
 

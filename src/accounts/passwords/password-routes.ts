@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineRoute, ok, type Route } from '../../http/define-route.ts';
+import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { accountErrors } from '../errors.ts';
 import * as field from '../fields.ts';
 import { exampleWebhooks, webhooksOfKeys } from '../keys/key-routes.ts';

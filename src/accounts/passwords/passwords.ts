@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
-import { httpErrors } from '../../http/errors.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
 
 /** argon2id in the library's numbering, whose enum cannot be imported under isolated modules. */
 const argon2id = 2;

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../kernel/clock.ts';
 
 const rememberedMs = 30 * 24 * 3_600_000;
 const mostRemembered = 50_000;

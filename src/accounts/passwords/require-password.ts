@@ -1,5 +1,5 @@
-import type { AuditActor } from '../../audit/record.ts';
-import { type Database, onlyRow, type Transaction } from '../../db/database.ts';
+import { type Database, onlyRow, type Transaction } from '../../kernel/db/database.ts';
+import type { AuditActor } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
 import type { NoteFailure } from './note-failure.ts';
 import type { SignInThrottle } from './sign-in-throttle.ts';

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { recordAudit } from '../../audit/record.ts';
-import type { Database } from '../../db/database.ts';
-import { enqueue } from '../../jobs/define-job.ts';
-import { Refusal } from '../../refusal.ts';
-import type { Secrets } from '../../secrets.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { enqueue } from '../../kernel/jobs/define-job.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import { recordAudit } from '../audit/record.ts';
 import { findId } from '../find-account.ts';
 import { mailReset } from './mail-reset.ts';
 import { issueResetToken, tokenMinutes } from './reset-token.ts';

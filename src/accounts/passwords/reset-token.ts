@@ -1,6 +1,6 @@
-import type { Transaction } from '../../db/database.ts';
-import { randomBase62 } from '../../ids.ts';
-import type { Secrets } from '../../secrets.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
+import { randomBase62 } from '../../kernel/ids/ids.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
 
 export const tokenMinutes = 30;
 

@@ -1,7 +1,7 @@
-import { type AuditActor, recordAudit } from '../../audit/record.ts';
-import { onlyRow, type Transaction } from '../../db/database.ts';
-import type { Secrets } from '../../secrets.ts';
+import { onlyRow, type Transaction } from '../../kernel/db/database.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { recordAccountChanged } from '../account-events.ts';
+import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { endAllKeys } from '../keys/end-keys.ts';
 import type { OnKeysEnded, WebhookOfKey } from '../keys/on-keys-ended.ts';
 import { tellOwner } from '../tell-owner.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createMemoryLimiter } from '../../rate-limit/memory-limiter.ts';
+import { createMemoryLimiter } from '../../kernel/rate-limit/memory-limiter.ts';
 import { createGate, type Passwords } from './passwords.ts';
 import { createSignInThrottle } from './sign-in-throttle.ts';
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
-import type { Clock } from '../../clock.ts';
-import { networksOf } from '../../http/client-address.ts';
-import { applyRefusal, countRequest, limitsOfAddress } from '../../http/rate-limits.ts';
-import type { RateLimitDecision, RateLimiter } from '../../rate-limit/limiter.ts';
-import type { RateLimitConfig } from '../../rate-limit/rate-limit-config.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { networksOf } from '../../kernel/http/client-address.ts';
+import { applyRefusal, countRequest, limitsOfAddress } from '../../kernel/http/rate-limits.ts';
+import type { RateLimitDecision, RateLimiter } from '../../kernel/rate-limit/limiter.ts';
+import type { RateLimitConfig } from '../../kernel/rate-limit/rate-limit-config.ts';
 import { accountErrors } from '../errors.ts';
 import type { Passwords } from './passwords.ts';
 import { createRecentNetworks } from './recent-networks.ts';

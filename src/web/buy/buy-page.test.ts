@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { FundingPageView } from '../../funding/page-view.ts';
 import { amountOf } from '../../money/amount.ts';
+import type { FundingPageView } from '../../payments/funding/page-view.ts';
 import { paymentRequest } from '../payment-request.ts';
 import { buyPage } from './buy-page.ts';
 import { announcement } from './progress.ts';

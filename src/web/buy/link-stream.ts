@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { FundingPageView } from '../../funding/page-view.ts';
-import type { Route } from '../../http/define-route.ts';
-import { defineStream } from '../../http/define-stream.ts';
+import type { Route } from '../../kernel/http/define-route.ts';
+import { defineStream } from '../../kernel/http/define-stream.ts';
+import type { FundingPageView } from '../../payments/funding/page-view.ts';
 import { buyMain, titleOf } from './buy-page.ts';
 import { announcement, progress } from './progress.ts';
 import { type BuyView, phaseOf } from './view.ts';

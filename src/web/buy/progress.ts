@@ -1,4 +1,4 @@
-import type { FundingPageView } from '../../funding/page-view.ts';
+import type { FundingPageView } from '../../payments/funding/page-view.ts';
 import { type Html, html } from '../html.ts';
 import { amountText } from '../words.ts';
 import type { BuyView } from './view.ts';

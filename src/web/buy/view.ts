@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import type { FundingPageView } from '../../funding/page-view.ts';
+import type { FundingPageView } from '../../payments/funding/page-view.ts';
 import type { PageContext } from '../layout.ts';
 
 /** Everything that the page of a funding link is made of. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { OpenApiDocument } from '../../http/openapi.ts';
+import type { OpenApiDocument } from '../../kernel/http/openapi.ts';
 import { docsPage } from './docs-page.ts';
 
 const hostile = `<script>alert("x")</script><img src=x onerror='alert(1)'>`;

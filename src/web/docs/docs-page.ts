@@ -1,4 +1,4 @@
-import type { OpenApiDocument } from '../../http/openapi.ts';
+import type { OpenApiDocument } from '../../kernel/http/openapi.ts';
 import { type Html, html } from '../html.ts';
 import { layout, type PageContext } from '../layout.ts';
 import { errorChapter } from './error-chapter.ts';

@@ -1,5 +1,5 @@
-import { httpErrors } from '../../http/errors.ts';
-import { problemType } from '../../http/send-problem.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import { problemType } from '../../kernel/http/send-problem.ts';
 import { codeBlock, jsonCode, shellCode } from '../code.ts';
 import { type Html, html } from '../html.ts';
 import type { Reference } from './read-document.ts';

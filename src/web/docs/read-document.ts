@@ -1,5 +1,5 @@
-import { httpErrors } from '../../http/errors.ts';
-import type { OpenApiDocument, OpenApiOperation, StatePicture } from '../../http/openapi.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import type { OpenApiDocument, OpenApiOperation, StatePicture } from '../../kernel/http/openapi.ts';
 import { type JsonSchema, type Resolve, resolveWithin } from './schema.ts';
 
 /** The OpenAPI document as a reader meets it: chapters of operations, and errors by code. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { StatePicture } from '../../http/openapi.ts';
+import type { StatePicture } from '../../kernel/http/openapi.ts';
 import { statePicture } from './state-picture.ts';
 
 const picture: StatePicture = {

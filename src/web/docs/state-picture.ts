@@ -1,4 +1,4 @@
-import type { StatePicture } from '../../http/openapi.ts';
+import type { StatePicture } from '../../kernel/http/openapi.ts';
 import { type Html, html, prose } from '../html.ts';
 
 /** The way of something that takes its time, drawn as a line with stops; a second line leads to where it ends if it fails. */

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll } from 'vitest';
 import { createNetworks, type Networks } from '../../../src/chains/network.ts';
-import { createLogger } from '../../../src/logger.ts';
-import { chainIds } from '../../../src/money/catalogue.ts';
-import type { CallLimits } from '../../../src/providers/circle/circle-client.ts';
+import type { CallLimits } from '../../../src/custody/adapters/circle/circle-client.ts';
 import {
   type CircleProvider,
   type CircleProviderParts,
   createCircleProvider,
-} from '../../../src/providers/circle/circle-provider.ts';
+} from '../../../src/custody/adapters/circle/circle-provider.ts';
+import { createLogger } from '../../../src/kernel/log/logger.ts';
+import { chainIds } from '../../../src/money/catalogue.ts';
 import type { TestDatabase } from '../../support/database.ts';
 import { type CircleEmulator, type EmulatorOptions, startCircleEmulator } from './emulator.ts';
 

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import type { Feature } from '../../../src/feature.ts';
-import { defineRoute, ok } from '../../../src/http/define-route.ts';
-import { defineJob, enqueue, handleJob } from '../../../src/jobs/define-job.ts';
+import type { Feature } from '../../../src/kernel/feature.ts';
+import { defineRoute, ok } from '../../../src/kernel/http/define-route.ts';
+import { defineJob, enqueue, handleJob } from '../../../src/kernel/jobs/define-job.ts';
+import { defineSettings } from '../../../src/kernel/settings.ts';
 import { houseAccount, userAccount } from '../../../src/ledger/account-id.ts';
 import type { Once } from '../../../src/ledger/idempotency.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { amountOf } from '../../../src/money/amount.ts';
-import { defineSettings } from '../../../src/settings.ts';
 
 interface PostcardSettings {
   readonly greeting: string;

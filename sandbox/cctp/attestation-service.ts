@@ -1,0 +1,129 @@
+import { encodeFunctionData, type Hex, isHex, parseAbi, size, zeroHash } from 'viem';
+import { cctp } from '../../src/chains/cctp.ts';
+import type { Clock } from '../../src/kernel/clock.ts';
+import { type ChainId, chains as facts } from '../../src/money/catalogue.ts';
+import type { LocalChain } from '../chains/local-chain.ts';
+import { attesters } from './accounts.ts';
+import {
+  badRequest,
+  completed,
+  failure,
+  notFound,
+  ok,
+  pending,
+  type ServiceAnswer,
+  tooMany,
+} from './attestation-answers.ts';
+import { type AttestationBehaviour, attestationBehaviour } from './attestation-behaviour.ts';
+import { findByNonce, hasNonce, messagesOf } from './burn-messages.ts';
+import { RequestLimit } from './request-limit.ts';
+
+/** Circle's attestation service for the local chains, with the shapes of the real one's published description. */
+export interface AttestationService {
+  readonly behaviour: AttestationBehaviour;
+  /** What is not named is as it was at the beginning, and what was counted is forgotten. */
+  behave(behaviour: unknown): void;
+  readonly asked: { readonly total: number; readonly mostInOneSecond: number };
+  answer(url: URL): Promise<ServiceAnswer>;
+}
+
+export interface AttestationServiceOptions {
+  readonly chains: ReadonlyMap<ChainId, LocalChain>;
+  readonly clock: Clock;
+}
+
+/** A transaction that nobody asks for any more is forgotten after as many others. */
+const mostRemembered = 10_000;
+
+const messageFaults: ReadonlySet<string> = new Set(['foreign_message', 'wrong_signatures']);
+
+export function createAttestationService({ chains, clock }: AttestationServiceOptions): AttestationService {
+  const byDomain = new Map<number, LocalChain>([...chains.values()].map((chain) => [facts[chain.id].domain, chain]));
+  const limit = new RequestLimit(clock);
+  const firstAsked = new Map<Hex, number>();
+  let behaviour = attestationBehaviour.parse({});
+  let faultsLeft = Number.POSITIVE_INFINITY;
+
+  /** How long ago the first question about a transaction was; a restart only lets it count anew. */
+  function askedForMs(txHash: Hex): number {
+    const first = firstAsked.get(txHash) ?? clock.now();
+    firstAsked.set(txHash, first);
+    const [oldest] = firstAsked.keys();
+    if (firstAsked.size > mostRemembered && oldest !== undefined) firstAsked.delete(oldest);
+    return clock.now() - first;
+  }
+
+  /** The fault that this answer meets, if it is one that shows in it. */
+  function takeFault(shows: 'instead of an answer' | 'in a message'): AttestationBehaviour['fault'] {
+    const { fault } = behaviour;
+    if (fault === null || faultsLeft <= 0 || messageFaults.has(fault) !== (shows === 'in a message')) return null;
+    faultsLeft--;
+    return fault;
+  }
+
+  async function messages(url: URL, domain: string): Promise<ServiceAnswer> {
+    const [txHash, nonce] = [url.searchParams.get('transactionHash'), url.searchParams.get('nonce')];
+    if (!/^\d{1,9}$/.test(domain) || (txHash === null && nonce === null)) return badRequest;
+    if (!isHash(txHash ?? zeroHash) || !isHash(nonce ?? zeroHash)) return badRequest;
+    const chain = byDomain.get(Number(domain));
+    if (chain === undefined) return notFound;
+    const asked = txHash ?? (await findByNonce(chain, nonce as Hex));
+    if (asked === undefined) return notFound;
+    const told = (await messagesOf(chain, asked as Hex)).filter((one) => nonce === null || hasNonce(one, nonce as Hex));
+    if (told.length === 0) return notFound;
+    const age = askedForMs(asked.toLowerCase() as Hex);
+    if (age < behaviour.unseenMs) return notFound;
+    const isPending = behaviour.neverAttests || age < behaviour.unseenMs + behaviour.pendingMs;
+    const fault = isPending ? null : takeFault('in a message');
+    const listed: object[] = [];
+    for (const message of told) listed.push(isPending ? pending(behaviour) : await completed(message, fault));
+    return ok({ messages: listed.flatMap((one) => Array.from({ length: behaviour.copies }, () => one)) });
+  }
+
+  return {
+    get behaviour() {
+      return behaviour;
+    },
+    get asked() {
+      return { total: limit.total, mostInOneSecond: limit.mostInOneSecond };
+    },
+    behave(given) {
+      behaviour = attestationBehaviour.parse(given);
+      faultsLeft = behaviour.faults ?? Number.POSITIVE_INFINITY;
+      limit.forget();
+    },
+    async answer(url) {
+      if (!limit.letsIn(behaviour)) return tooMany;
+      const fault = takeFault('instead of an answer');
+      if (fault === 'hang' || fault === 'disconnect') return fault;
+      if (fault === 'error') return failure(500, 'Internal server error.');
+      if (fault === 'blocked') return tooMany;
+      if (fault === 'malformed') return { status: 200, body: '{"messages":[{"message":"0x' };
+      if (fault === 'other_fields') return ok({ data: { items: [] } });
+      if (fault === 'empty') return ok({ messages: [] });
+      const [, domain] = /^\/v2\/messages\/([^/]+)$/.exec(url.pathname) ?? [];
+      if (domain !== undefined) return messages(url, domain);
+      if (url.pathname === '/v2/publicKeys') return ok({ publicKeys });
+      const [, source, destination] = /^\/v2\/burn\/USDC\/fees\/(\d{1,9})\/(\d{1,9})$/.exec(url.pathname) ?? [];
+      const from = byDomain.get(Number(source));
+      if (from !== undefined && byDomain.has(Number(destination))) return ok(await fees(from));
+      return notFound;
+    },
+  };
+}
+
+const publicKeys = attesters.map(({ publicKey }) => ({ publicKey, cctpVersion: '2' }));
+
+/** Both speeds cost the same here, because a local chain is final at once. */
+async function fees(chain: LocalChain): Promise<object> {
+  const data = encodeFunctionData({ abi: parseAbi(['function minFee() view returns (uint256)']) });
+  const outcome = await chain.request({ method: 'eth_call', params: [{ to: cctp.tokenMessenger, data }, 'latest'] });
+  if ('error' in outcome) throw new Error(`the fee on ${chain.id} cannot be read: ${outcome.error.message}`);
+  // The contract counts thousandths of a basis point.
+  const minimumFee = Number(outcome.result as Hex) / 1_000;
+  return { data: [1_000, 2_000].map((finalityThreshold) => ({ finalityThreshold, minimumFee })) };
+}
+
+function isHash(text: string): boolean {
+  return isHex(text) && size(text) === 32;
+}

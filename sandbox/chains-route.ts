@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { cctp } from '../src/chains/cctp.ts';
+import { uniswap } from '../src/chains/uniswap.ts';
+import { defineRoute, ok, type Route } from '../src/kernel/http/define-route.ts';
+import { chainIds, chains as facts, homeChain } from '../src/money/catalogue.ts';
+import { attesters } from './cctp/accounts.ts';
+import type { LocalChains } from './chains/local-chains.ts';
+import { tokensOf } from './chains/tokens.ts';
+import type { SandboxSeller } from './seller/open-seller.ts';
+import type { SandboxShops } from './shop/open-shops.ts';
+
+const chain = z.object({
+  id: z.enum(chainIds),
+  chainId: z.number(),
+  rpcUrl: z.string(),
+  tokens: z.record(z.string(), z.string()),
+  cctp: z
+    .object({
+      tokenMessenger: z.string(),
+      messageTransmitter: z.string(),
+      tokenMinter: z.string(),
+      attesters: z.array(z.string()).describe('Who signs what was burnt, in the order of their signatures'),
+    })
+    .describe("Circle's cross-chain protocol, version 2: contracts of our own that behave like the real ones"),
+  uniswap: z
+    .object({
+      factory: z.string(),
+      quoter: z.string().describe('QuoterV2'),
+      router: z.string().describe('SwapRouter02'),
+    })
+    .optional()
+    .describe('Uniswap v3, the real contracts; on Polygon only'),
+});
+
+const shop = z.object({
+  domain: z.string().meta({ description: 'To be given as `website`.' }),
+  url: z.string().meta({ description: 'Where a browser on this machine finds it.' }),
+});
+
+/** Where to reach the local chains, for anybody who brings a wallet of their own, and the shops and the seller to try. */
+export function chainsRoute(
+  chains: LocalChains,
+  { demoShop, closedShop }: SandboxShops,
+  { url }: SandboxSeller,
+): Route {
+  return defineRoute(
+    {
+      id: 'getSandbox',
+      method: 'GET',
+      path: '/sandbox',
+      tag: 'Sandbox',
+      summary: 'The local chains and what is on them, the demo shops and a seller',
+      description:
+        'Any Ethereum client can use `rpcUrl` from the machine that the sandbox runs on, and so can a wallet in its browser; web pages of others are refused. `demoShop` can be searched like any shop on the web; so can `closedShop`, which takes no orders. `demoSeller` sells forecasts over x402, to `POST /nano/pay`.',
+      auth: 'none',
+      returns: {
+        200: {
+          description: 'Every chain with its tokens by symbol, two shops and a seller',
+          schema: z.object({
+            chains: z.array(chain),
+            attestationUrl: z.string().describe('Where what is burnt is attested, as at https://iris-api.circle.com'),
+            demoShop: shop,
+            closedShop: shop,
+            demoSeller: z.object({ url: z.string().meta({ description: 'To be given to `POST /nano/pay`.' }) }),
+          }),
+          example: {
+            attestationUrl: 'http://127.0.0.1:8545',
+            chains: [
+              {
+                id: 'MATIC',
+                chainId: 137,
+                rpcUrl: 'http://127.0.0.1:8545/matic',
+                tokens: {
+                  USDC: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
+                  WMATIC: '0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270',
+                },
+                cctp: { ...cctp, attesters: attesters.map(({ address }) => address) },
+                uniswap: { ...uniswap },
+              },
+            ],
+            demoShop: { domain: 'demo-shop.example', url: 'http://127.0.0.1:8460' },
+            closedShop: { domain: 'closed-shop.example', url: 'http://127.0.0.1:8461' },
+            demoSeller: { url: 'http://demo-seller.example/forecast' },
+          },
+        },
+      },
+    },
+    async () =>
+      ok({
+        attestationUrl: chains.attestationUrl,
+        demoShop,
+        closedShop,
+        demoSeller: { url },
+        chains: Array.from(chains.settings, ([id, { urls }]) => ({
+          id,
+          chainId: facts[id].chainId,
+          rpcUrl: urls[0] ?? '',
+          tokens: Object.fromEntries(tokensOf(id).map(({ symbol, address }) => [symbol, address])),
+          cctp: { ...cctp, attesters: attesters.map(({ address }) => address) },
+          ...(id === homeChain && { uniswap }),
+        })),
+      }),
+  );
+}

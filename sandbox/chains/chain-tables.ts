@@ -1,0 +1,46 @@
+import type { Database } from '../../src/kernel/db/database.ts';
+import { lockUntilCommit } from '../../src/kernel/db/locks.ts';
+
+/** Beside the ledger, so that both are backed up, restored and thrown away together. */
+export async function createChainTables(db: Database): Promise<void> {
+  await db.transaction(async (tx) => {
+    // So that instances that start together do not create the same table at the same moment.
+    await lockUntilCommit(tx, 'sandboxChainTables');
+    // Where all of them are there nothing is asked for, because who starts a sandbox need not be allowed to create anything.
+    const { rows } = await tx.query(
+      "SELECT FROM unnest(ARRAY['chains', 'chain_journal', 'mints']) t WHERE to_regclass('sandbox.' || t) IS NULL",
+    );
+    if (rows.length === 0) return;
+    await tx.query('CREATE SCHEMA IF NOT EXISTS sandbox');
+    await tx.query(`
+      CREATE TABLE IF NOT EXISTS sandbox.chains (
+        chain        text PRIMARY KEY,
+        genesis_time bigint NOT NULL,
+        -- Where it is served while the session with this process number holds the lock; and where it should be next.
+        url          text,
+        served_by    integer
+      )`);
+    await tx.query(`
+      CREATE TABLE IF NOT EXISTS sandbox.chain_journal (
+        chain      text NOT NULL,
+        seq        bigint NOT NULL,
+        block_time bigint,
+        method     text NOT NULL,
+        params     text NOT NULL,
+        PRIMARY KEY (chain, seq)
+      )`);
+    await tx.query(`
+      CREATE TABLE IF NOT EXISTS sandbox.mints (
+        id         text PRIMARY KEY,
+        chain      text NOT NULL,
+        asset      text NOT NULL,
+        recipient  text NOT NULL,
+        atomic     numeric NOT NULL,
+        nonce      bigint NOT NULL,
+        raw        text NOT NULL,
+        hash       text NOT NULL,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        UNIQUE (chain, nonce)
+      )`);
+  });
+}

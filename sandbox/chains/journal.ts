@@ -1,0 +1,104 @@
+import type pg from 'pg';
+import type { Queryable } from '../../src/kernel/db/database.ts';
+import type { ChainId } from '../../src/money/catalogue.ts';
+
+/** One call that changes a chain, as it is made and made again at the next start. */
+export interface JournalEntry {
+  readonly method: string;
+  readonly params: readonly unknown[];
+  /** The time of the block that it mines; undefined when it mines none. */
+  readonly blockTime: number | undefined;
+}
+
+/** What happened on the chains, in order. A chain is its first block and its journal. */
+export interface Journal {
+  /** Resolves when the entries are in the database for good. All of them are, or none. */
+  append(chain: ChainId, entries: readonly JournalEntry[]): Promise<void>;
+}
+
+interface Waiting {
+  readonly rows: readonly { chain: ChainId; seq: number; entry: JournalEntry }[];
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Writes through the connection that holds the lock on the chains, so that nobody writes without it. While one
+ * statement is committing, what arrives gathers for the next.
+ */
+export function createJournal(client: pg.Client): Journal & { startAt(chain: ChainId, length: number): void } {
+  const next = new Map<ChainId, number>();
+  const waiting: Waiting[] = [];
+  let writing = false;
+
+  async function write(): Promise<void> {
+    if (writing) return;
+    writing = true;
+    try {
+      while (waiting.length > 0) {
+        const group = waiting.splice(0);
+        const outcome = await insert(
+          client,
+          group.flatMap(({ rows }) => rows),
+        ).then(
+          () => undefined,
+          (error: unknown) => ({ error }),
+        );
+        // The outcome may be unknown, and the chains must not go on without it: with the session they end and start anew.
+        if (outcome !== undefined) void client.end().catch(() => {});
+        for (const { resolve, reject } of group) outcome === undefined ? resolve() : reject(outcome.error);
+      }
+    } finally {
+      writing = false;
+    }
+  }
+
+  return {
+    startAt(chain, length) {
+      next.set(chain, length);
+    },
+    append(chain, entries) {
+      const from = next.get(chain);
+      if (from === undefined) throw new Error(`the journal of ${chain} has not been read`);
+      next.set(chain, from + entries.length);
+      const rows = entries.map((entry, index) => ({ chain, seq: from + index, entry }));
+      return new Promise((resolve, reject) => {
+        waiting.push({ rows, resolve, reject });
+        void write();
+      });
+    },
+  };
+}
+
+async function insert(client: pg.Client, rows: Waiting['rows']): Promise<void> {
+  await client.query(
+    `INSERT INTO sandbox.chain_journal (chain, seq, block_time, method, params)
+     SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[])`,
+    [
+      rows.map(({ chain }) => chain),
+      rows.map(({ seq }) => seq),
+      rows.map(({ entry }) => entry.blockTime ?? null),
+      rows.map(({ entry }) => entry.method),
+      rows.map(({ entry }) => JSON.stringify(entry.params)),
+    ],
+  );
+}
+
+/** How many entries are read at once, so that a long journal is never in memory as a whole. */
+const pageSize = 1_000;
+
+export async function* readJournal(db: Queryable, chain: ChainId): AsyncGenerator<readonly JournalEntry[]> {
+  for (let from = 0; ; from += pageSize) {
+    const { rows } = await db.query<{ method: string; params: string; block_time: bigint | null }>(
+      `SELECT method, params, block_time FROM sandbox.chain_journal
+       WHERE chain = $1 AND seq >= $2 AND seq < $2 + $3::int ORDER BY seq`,
+      [chain, from, pageSize],
+    );
+    yield rows.map(({ method, params, block_time }) => ({
+      method,
+      params: JSON.parse(params) as unknown[],
+      blockTime: block_time === null ? undefined : Number(block_time),
+    }));
+    if (rows.length < pageSize) return;
+  }
+}

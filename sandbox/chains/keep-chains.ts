@@ -1,0 +1,119 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import type { Database } from '../../src/kernel/db/database.ts';
+import { tryHoldLock } from '../../src/kernel/db/locks.ts';
+import type { Logger } from '../../src/kernel/log/logger.ts';
+import { homeChain } from '../../src/money/catalogue.ts';
+import { type ChainUrls, findPublished } from './published-urls.ts';
+import { type RunningChains, runChains } from './run-chains.ts';
+
+/** How a connection that keeps the chains is recognised in pg_stat_activity. */
+export const keeperName = 'paywright-chains';
+
+const askEveryMs = 1_000;
+const publishedWithinMs = 60_000;
+const waitForPortMs = 5_000;
+
+export interface ChainKeeper {
+  readonly urls: ChainUrls;
+  stop(): Promise<void>;
+}
+
+/**
+ * Of all processes on one database one runs the chains: the one whose session holds the lock. The others stand by, and
+ * take over on the same port when it is gone. Because the journal is written through that very session, a process that
+ * has lost it can write nothing more; it throws its chains away and stands by like the others.
+ */
+export async function keepChains(db: Database, logger: Logger): Promise<ChainKeeper> {
+  let stopped = false;
+  let session: { readonly client: pg.Client; readonly ended: Promise<void>; running?: RunningChains } | undefined;
+  const stopSignal = new AbortController();
+
+  /** True once this process runs the chains; false when somebody else does. */
+  async function tryToKeep(portPatienceMs: number): Promise<boolean> {
+    session ??= await openSession(db);
+    const { client, running } = session;
+    if (running !== undefined) return true;
+    if (!(await tryHoldLock(client, 'sandboxChains'))) return false;
+    session.running = await runChains({ db, client, logger, waitForPortMs: portPatienceMs });
+    return true;
+  }
+
+  async function closeSession(): Promise<void> {
+    const closing = session;
+    session = undefined;
+    await closing?.running?.stop();
+    await closing?.client.end().catch(() => {});
+  }
+
+  /** Keeps when it can, stands by when it cannot, until it is stopped. */
+  async function watch(urls: ChainUrls): Promise<void> {
+    while (!stopped) {
+      try {
+        if (session?.running !== undefined) {
+          await Promise.race([session.ended, aborted(stopSignal.signal)]);
+          if (stopped) return;
+          logger.warn('the connection that keeps the local chains was lost; starting them again');
+          await closeSession();
+        }
+        if (!(await tryToKeep(waitForPortMs))) await sleep(askEveryMs, undefined, { signal: stopSignal.signal });
+        else if (session?.running?.urls.get(homeChain) !== urls.get(homeChain)) {
+          logger.error('the port of the local chains was taken; start the service again to use the new one');
+        }
+      } catch (err) {
+        if (stopped) return;
+        logger.warn({ err }, 'the local chains could not be started; trying again');
+        await closeSession();
+        await sleep(askEveryMs, undefined, { signal: stopSignal.signal }).catch(() => {});
+      }
+    }
+  }
+
+  try {
+    const urls = await startOrJoin(db, () => tryToKeep(0));
+    const watching = watch(urls);
+    return {
+      urls,
+      async stop() {
+        stopped = true;
+        stopSignal.abort();
+        await watching;
+        await closeSession();
+      },
+    };
+  } catch (error) {
+    await closeSession();
+    throw error;
+  }
+}
+
+async function startOrJoin(db: Database, tryToKeep: () => Promise<boolean>): Promise<ChainUrls> {
+  const deadline = Date.now() + publishedWithinMs;
+  while (Date.now() < deadline) {
+    await tryToKeep();
+    const { urls } = await findPublished(db);
+    if (urls !== undefined) return urls;
+    await sleep(100);
+  }
+  throw new Error('another process holds the local chains but does not serve them');
+}
+
+async function openSession(db: Database): Promise<{ client: pg.Client; ended: Promise<void> }> {
+  const client = new pg.Client({
+    ...db.pool.options,
+    application_name: keeperName,
+  });
+  const ended = new Promise<void>((resolve) => {
+    client.on('error', () => resolve());
+    client.on('end', () => resolve());
+  });
+  await client.connect();
+  return { client, ended };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

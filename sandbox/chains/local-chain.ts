@@ -1,0 +1,162 @@
+import { EventEmitter, once } from 'node:events';
+import { type Hex, isHex, keccak256 } from 'viem';
+import type { Clock } from '../../src/kernel/clock.ts';
+import { type ChainId, chains } from '../../src/money/catalogue.ts';
+import { followEntry, initialState, planEntry } from './chain-state.ts';
+import { createEvmNode, type EvmNode, type RpcCall, type RpcOutcome } from './evm-node.ts';
+import { executeEntry } from './execute-entry.ts';
+import type { Journal, JournalEntry } from './journal.ts';
+import { isBlockMissing } from './let-time-pass.ts';
+import { orderSends } from './order-sends.ts';
+import { replayJournal } from './replay-journal.ts';
+import { canonicalMethod } from './rpc-methods.ts';
+
+/** A chain that lives in this process and is written down before it changes. */
+export interface LocalChain {
+  readonly id: ChainId;
+  request(call: RpcCall): Promise<RpcOutcome>;
+  /** Several calls one after the other with nothing between them; all of them are written down, or none. */
+  requestAll(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]>;
+}
+
+export interface OpenLocalChainOptions {
+  readonly id: ChainId;
+  readonly genesisTime: number;
+  readonly richAccount: Hex;
+  readonly past: AsyncIterable<readonly JournalEntry[]>;
+  readonly journal: Journal;
+  readonly clock: Clock;
+}
+
+interface Waiting {
+  readonly calls: readonly RpcCall[];
+  readonly resolve: (outcomes: readonly RpcOutcome[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Shorter than any client waits for an answer. */
+const longestAwaitMs = 4_000;
+
+/** A call that is about to be made: what to write down, or an answer that is known without making it. */
+type Planned = { readonly entry: JournalEntry } | { readonly answer: RpcOutcome };
+
+export async function openLocalChain(options: OpenLocalChainOptions): Promise<LocalChain> {
+  const { id, genesisTime, richAccount, journal, clock } = options;
+  const node = await createEvmNode({ chainId: chains[id].chainId, genesisTime, richAccount });
+  const state = initialState(genesisTime);
+  const nowSeconds = () => Math.floor(clock.now() / 1000);
+  await replayJournal(node, state, options.past);
+  // The node counts on from its last block. Calls that mine nothing, such as an estimate, should see today's time.
+  await node.call('evm_increaseTime', [Math.max(0, nowSeconds() - state.lastBlockTime)]);
+
+  const changes = new EventEmitter().setMaxListeners(0);
+  const waiting: Waiting[] = [];
+  let working = false;
+  /** The time of the last block that is about to be mined. */
+  let plannedTime = 0;
+
+  async function work(): Promise<void> {
+    if (working) return;
+    working = true;
+    // What arrives in the same moment is written down together.
+    await new Promise(setImmediate);
+    try {
+      while (waiting.length > 0) await workOff(orderSends(waiting.splice(0)));
+    } finally {
+      working = false;
+    }
+  }
+
+  async function workOff(group: readonly Waiting[]): Promise<void> {
+    plannedTime = 0;
+    try {
+      const plans: Planned[][] = [];
+      for (const { calls } of group) plans.push(await planAll(calls));
+      const entries = plans.flat().flatMap((plan) => ('entry' in plan ? [plan.entry] : []));
+      if (entries.length > 0) await journal.append(id, entries);
+      for (const [index, { resolve }] of group.entries()) {
+        const outcomes: RpcOutcome[] = [];
+        for (const plan of plans[index] ?? []) {
+          outcomes.push('answer' in plan ? plan.answer : await executeEntry(node, state, plan.entry));
+        }
+        resolve(outcomes);
+      }
+      if (entries.length > 0) changes.emit('change');
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+  }
+
+  async function planAll(calls: readonly RpcCall[]): Promise<Planned[]> {
+    const plans: Planned[] = [];
+    for (const { method, params } of calls) {
+      try {
+        if (method === 'sandbox_letTimePass') {
+          plans.push(await planPassingTime(params[0]));
+          continue;
+        }
+        if (method === 'eth_sendRawTransaction' && (await isKnown(node, params[0]))) {
+          plans.push({ answer: { error: { code: -32_000, message: 'already known' } } });
+          continue;
+        }
+        plans.push({ entry: plan(method, params) });
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        plans.push({ answer: { error: { code: -32_602, message: error.message } } });
+      }
+    }
+    return plans;
+  }
+
+  function plan(method: string, params: readonly unknown[]): JournalEntry {
+    const entry = planEntry(state, method, params, nowSeconds());
+    followEntry(state, entry);
+    plannedTime = Math.max(plannedTime, entry.blockTime ?? 0);
+    return entry;
+  }
+
+  /** Written down as the block that it mines, so that it is the same block at every replay; or not at all. */
+  async function planPassingTime(until: unknown): Promise<Planned> {
+    const missing = await isBlockMissing(node, state, { until, plannedTime, nowSeconds: nowSeconds() });
+    return missing ? { entry: plan('evm_mine', []) } : { answer: { result: null } };
+  }
+
+  /** Answers with the number of the newest block, once that is another one than the caller knows, or after a while. */
+  async function awaitBlock(known: unknown): Promise<RpcOutcome> {
+    for (const signal = AbortSignal.timeout(longestAwaitMs); ; ) {
+      // Listened for before the node is asked, so that no block comes between the two.
+      const changed = once(changes, 'change', { signal }).catch(() => {});
+      const newest = await node.call('eth_blockNumber');
+      if ('error' in newest || newest.result !== known || signal.aborted) return newest;
+      await changed;
+    }
+  }
+
+  function enqueue(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]> {
+    return new Promise((resolve, reject) => {
+      waiting.push({ calls, resolve, reject });
+      void work();
+    });
+  }
+
+  return {
+    id,
+    async request({ method, params }) {
+      const { name, kind } = canonicalMethod(method);
+      if (kind === 'unknown') return { error: { code: -32_601, message: `the method ${method} does not exist` } };
+      if (name === 'sandbox_awaitBlock') return awaitBlock(params[0]);
+      if (kind === 'read') return node.call(name, params);
+      const [outcome] = await enqueue([{ method: name, params }]);
+      if (outcome === undefined) throw new Error('a call was left without an answer');
+      return outcome;
+    },
+    requestAll: enqueue,
+  };
+}
+
+/** A transaction that was sent again changes nothing, and need not be written down again. */
+async function isKnown(node: EvmNode, raw: unknown): Promise<boolean> {
+  if (!isHex(raw)) throw new RangeError('a raw transaction must be hexadecimal');
+  const outcome = await node.call('eth_getTransactionByHash', [keccak256(raw)]);
+  return 'result' in outcome && outcome.result !== null;
+}

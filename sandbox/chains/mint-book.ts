@@ -1,0 +1,159 @@
+import { getAddress, type Hex, keccak256 } from 'viem';
+import type { Database, Queryable, Transaction } from '../../src/kernel/db/database.ts';
+import { lockUntilCommit } from '../../src/kernel/db/locks.ts';
+import { type ChainId, chains } from '../../src/money/catalogue.ts';
+import { mintAccount } from './mint-account.ts';
+import type { FaucetAsset } from './tokens.ts';
+
+export interface Mint {
+  /** The same id is the same mint: it happens once, however often it is asked for. */
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly asset: FaucetAsset;
+  readonly to: Hex;
+  readonly atomic: bigint;
+}
+
+/** A mint that is signed and written down. */
+export interface SignedMint extends Mint {
+  readonly nonce: bigint;
+  readonly raw: Hex;
+  readonly hash: Hex;
+}
+
+/** What a mint's transaction does. */
+export interface MintCall {
+  readonly to: Hex;
+  readonly value?: bigint;
+  readonly data?: Hex;
+}
+
+export interface MintBook {
+  find(id: string): Promise<SignedMint | undefined>;
+  /** The signed transaction of this id, whoever wrote it first. */
+  write(mint: Mint, call: MintCall): Promise<SignedMint>;
+  /** The next ones that the chain has not mined, in order. */
+  listFrom(chain: ChainId, nonce: number): Promise<readonly Hex[]>;
+}
+
+interface Waiting {
+  readonly mint: Mint;
+  readonly call: MintCall;
+  readonly resolve: (signed: SignedMint) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const gasLimit = 300_000n;
+const maxFeePerGas = 1_000_000_000_000n;
+const maxPriorityFeePerGas = 1_000_000_000n;
+const mostAtOnce = 50;
+
+/**
+ * Every mint is signed and in the database before anybody sends it. A lock gives each nonce once, also when several
+ * processes mint; what waits for it in one process goes in together.
+ */
+export function createMintBook(db: Database, minedNonce: (chain: ChainId) => Promise<number>): MintBook {
+  const waiting = new Map<ChainId, Waiting[]>();
+  const writing = new Set<ChainId>();
+
+  async function work(chain: ChainId): Promise<void> {
+    if (writing.has(chain)) return;
+    writing.add(chain);
+    const queue = waiting.get(chain) ?? [];
+    try {
+      while (queue.length > 0) {
+        const group = queue.splice(0, mostAtOnce);
+        try {
+          const mined = await minedNonce(chain);
+          const signed = await db.transaction((tx) => writeGroup(tx, chain, group, mined));
+          group.forEach(({ mint, resolve, reject }) => {
+            const found = signed.get(mint.id);
+            if (found === undefined) reject(new Error('a mint was not written down'));
+            else resolve(found);
+          });
+        } catch (error) {
+          for (const { reject } of group) reject(error);
+        }
+      }
+    } finally {
+      writing.delete(chain);
+    }
+  }
+
+  return {
+    find: async (id) => (await findAll(db, [id])).get(id),
+    write: (mint, call) =>
+      new Promise((resolve, reject) => {
+        const queue = waiting.get(mint.chain) ?? [];
+        waiting.set(mint.chain, queue);
+        queue.push({ mint, call, resolve, reject });
+        void work(mint.chain);
+      }),
+    async listFrom(chain, nonce) {
+      const { rows } = await db.query<{ raw: Hex }>(
+        'SELECT raw FROM sandbox.mints WHERE chain = $1 AND nonce >= $2 ORDER BY nonce LIMIT 100',
+        [chain, nonce],
+      );
+      return rows.map(({ raw }) => raw);
+    },
+  };
+}
+
+async function writeGroup(
+  tx: Transaction,
+  chain: ChainId,
+  group: readonly Waiting[],
+  mined: number,
+): Promise<Map<string, SignedMint>> {
+  await lockUntilCommit(tx, { kind: 'mint', of: chain });
+  const signed = await findAll(
+    tx,
+    group.map(({ mint }) => mint.id),
+  );
+  let nonce = await nextNonce(tx, chain, mined);
+  for (const { mint, call } of group) {
+    if (signed.has(mint.id)) continue;
+    const raw = await sign(chain, nonce, call);
+    const hash = keccak256(raw);
+    const { id, asset, atomic } = mint;
+    const to = getAddress(mint.to);
+    await tx.query(
+      `INSERT INTO sandbox.mints (id, chain, asset, recipient, atomic, nonce, raw, hash)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+      [id, chain, asset, to, atomic, nonce, raw, hash],
+    );
+    signed.set(id, { ...mint, to, nonce, raw, hash });
+    nonce++;
+  }
+  return signed;
+}
+
+/** The account sends other transactions too, when contracts are placed. */
+async function nextNonce(tx: Transaction, chain: ChainId, mined: number): Promise<bigint> {
+  const { rows } = await tx.query<{ next: bigint | null }>(
+    'SELECT max(nonce) + 1 AS next FROM sandbox.mints WHERE chain = $1',
+    [chain],
+  );
+  const written = rows[0]?.next ?? 0n;
+  return written > BigInt(mined) ? written : BigInt(mined);
+}
+
+function sign(chain: ChainId, nonce: bigint, call: MintCall): Promise<Hex> {
+  return mintAccount.signTransaction({
+    type: 'eip1559',
+    chainId: chains[chain].chainId,
+    nonce: Number(nonce),
+    gas: gasLimit,
+    maxFeePerGas,
+    maxPriorityFeePerGas,
+    ...call,
+  });
+}
+
+async function findAll(db: Queryable, ids: readonly string[]): Promise<Map<string, SignedMint>> {
+  const { rows } = await db.query<Omit<SignedMint, 'atomic'> & { atomic: string }>(
+    `SELECT id, chain, asset, recipient AS to, atomic, nonce, raw, hash FROM sandbox.mints WHERE id = ANY($1)`,
+    [ids],
+  );
+  return new Map(rows.map((row) => [row.id, { ...row, atomic: BigInt(row.atomic) }]));
+}

@@ -1,0 +1,81 @@
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Refusal } from '../src/kernel/refusal.ts';
+import { identityOf } from './processes.ts';
+
+/** PostgreSQL alone writes some 60 MB when it is set up; below this it would stop halfway with a worse message. */
+const leastFreeBytes = 150 * 1024 * 1024;
+
+/** Makes the folder that holds the sandbox's state, for its owner only. */
+export function openDataDir(dataDir: string): void {
+  try {
+    makeFolder(dataDir);
+    if (!statSync(dataDir).isDirectory()) throw new Refusal(`DATA_DIR is ${dataDir}, which is not a folder.`);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOTDIR') throw new Refusal(`DATA_DIR is ${dataDir}, which is not a folder.`);
+    if (code === 'ENOENT') throw new Refusal(`DATA_DIR is ${dataDir}, which cannot be made.`);
+    throw error;
+  }
+  const { bavail, bsize } = statfsSync(dataDir);
+  if (bavail * bsize < leastFreeBytes) {
+    const freeMb = Math.floor((bavail * bsize) / 1024 / 1024);
+    throw new Refusal(`The disk is full: ${dataDir} has ${freeMb} MB left and Paywright needs 150 MB to start.`);
+  }
+}
+
+/** Level by level: where a file system refuses, Node's own way of making a whole path never returns. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  mkdirSync(path, { mode: 0o700 });
+}
+
+/**
+ * One server per folder. The lock names its holder's process and how that was started, so that a lock left behind by a
+ * killed server is recognised even when its process number has been given to somebody else since.
+ */
+export function lockDataDir(dataDir: string): { release(): void } {
+  const file = join(dataDir, 'server.lock');
+  const mine = `${file}.${process.pid}`;
+  writeFileSync(mine, JSON.stringify({ pid: process.pid, identity: identityOf(process.pid) }), { mode: 0o600 });
+  try {
+    for (let attempt = 0; attempt < 3; attempt++) {
+      if (linkIfFree(mine, file)) return { release: () => rmSync(file, { force: true }) };
+      const holder = lockHolder(dataDir);
+      if (holder !== undefined) {
+        throw new Refusal(
+          `Another Paywright (process ${holder}) is using ${dataDir}: stop it, or set another DATA_DIR.`,
+        );
+      }
+      rmSync(file, { force: true });
+    }
+    throw new Refusal(`Another Paywright is starting in ${dataDir} at this moment.`);
+  } finally {
+    rmSync(mine, { force: true });
+  }
+}
+
+/** A link is made with its content or not at all, so nobody ever reads half a lock. */
+function linkIfFree(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** The process that holds the folder now, if any. */
+export function lockHolder(dataDir: string): number | undefined {
+  try {
+    const { pid, identity } = JSON.parse(readFileSync(join(dataDir, 'server.lock'), 'utf8')) as {
+      pid: number;
+      identity: string;
+    };
+    return identityOf(pid) === identity ? pid : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { gasFloat } from '../src/custody/treasury/add-float.ts';
+import { type HouseWallet, listHouseWallets } from '../src/custody/wallets/house-wallets.ts';
+import type { Database } from '../src/kernel/db/database.ts';
+import { defineJob, handleJob } from '../src/kernel/jobs/define-job.ts';
+import type { Schedule } from '../src/kernel/jobs/worker.ts';
+import type { Ledger } from '../src/ledger/ledger.ts';
+import { amountOf } from '../src/money/amount.ts';
+import { chains } from '../src/money/catalogue.ts';
+import type { Faucet } from './chains/faucet.ts';
+
+export interface FillGasParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly faucet: Faucet;
+}
+
+/** Enough for some hundred million transactions on a chain where gas costs next to nothing. */
+const fillAtomic = 10_000n * 10n ** 18n;
+
+const fillGasJob = defineJob({ name: 'fill_gas', payload: z.unknown(), maxAttempts: 1 });
+
+/** After a rotation of the seed there are new house wallets. */
+export function fillGasSchedule(parts: FillGasParts): Schedule {
+  return { at: '* * * * *', handler: handleJob(fillGasJob, () => fillGas(parts)) };
+}
+
+/** In the sandbox nobody has to send native coin to the house wallets: each new one is given some, and the books know. */
+export async function fillGas(parts: FillGasParts): Promise<void> {
+  const wallets = (await listHouseWallets(parts.db)).filter(({ retired }) => !retired);
+  const { rows } = await parts.db.query<{ reference: string }>(
+    'SELECT reference FROM ledger.posting_references WHERE reference = ANY ($1)',
+    [wallets.map(nameOf)],
+  );
+  const filled = new Set(rows.map(({ reference }) => reference));
+  await Promise.all(wallets.filter((wallet) => !filled.has(nameOf(wallet))).map((wallet) => fill(parts, wallet)));
+}
+
+/** The mint and its posting go by one name, so a start that was interrupted between them is finished by the next. */
+const nameOf = ({ chain, address }: HouseWallet) => `gas:${chain}:${address}`;
+
+async function fill({ ledger, faucet }: FillGasParts, wallet: HouseWallet): Promise<void> {
+  const { chain, address } = wallet;
+  const name = nameOf(wallet);
+  const { native } = chains[chain];
+  await faucet.mint({ id: name, chain, asset: native, to: address, atomic: fillAtomic });
+  const { outcome } = await ledger.post(gasFloat(chain, amountOf(native, fillAtomic), name));
+  if (outcome !== 'posted' && outcome !== 'duplicate') throw new Error(`a float was not posted: ${outcome}`);
+}

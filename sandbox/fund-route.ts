@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Hex } from 'viem';
+import { z } from 'zod';
+import type { Database } from '../src/kernel/db/database.ts';
+import { amountField, amountOrRefuse, figure, holding, toFigure } from '../src/kernel/http/amount-field.ts';
+import { defineRoute, ok, type Route } from '../src/kernel/http/define-route.ts';
+import { httpErrors } from '../src/kernel/http/errors.ts';
+import { claimKey } from '../src/ledger/kept-answers.ts';
+import { type Asset, chains as facts, homeChain } from '../src/money/catalogue.ts';
+import type { LocalChains } from './chains/local-chains.ts';
+import { type FaucetAsset, wrappedHomeCoin } from './chains/tokens.ts';
+import { mintOrRefuse } from './mint-or-refuse.ts';
+
+export interface FundParts {
+  readonly db: Database;
+  readonly chains: LocalChains;
+  /** How long to wait for the deposit to be credited. */
+  readonly creditedWithinMs?: number;
+}
+
+const lookEveryMs = 50;
+
+export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts): Route {
+  return defineRoute(
+    {
+      id: 'fundSandboxAccount',
+      method: 'POST',
+      path: '/sandbox/fund',
+      tag: 'Sandbox',
+      summary: 'Give yourself play money',
+      description: 'It is minted to your deposit address on Polygon, and credited like any other deposit.',
+      auth: 'key',
+      scope: 'pay',
+      body: z.strictObject({
+        amount: amountField.meta({
+          description: 'A number or decimal text, with at most as many decimals as the currency has.',
+        }),
+        currency: holding.default('USDC'),
+      }),
+      examples: { body: { amount: 100, currency: 'USDC' } },
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'It is in your balance',
+          schema: z.object({ txHash: z.string(), transferId: z.string(), amount: figure, currency: holding }),
+          example: {
+            txHash: '0x5a1f0b5d8c1f4f2e7b7f4e4f4b8c9f2a6d3e1c0b9a8f7e6d5c4b3a291807f6e5',
+            transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
+            amount: 100,
+            currency: 'USDC',
+          },
+        },
+      },
+      errors: [httpErrors.unavailable],
+    },
+    async ({ caller: { accountId }, body, idempotency, requestId }) => {
+      const amount = amountOrRefuse(body.currency, body.amount);
+      const asset = asToken(amount.asset);
+      const id = `fund ${accountId} ${idempotency?.key ?? requestId}`;
+      const earlier = await chains.faucet.find(id);
+      if (earlier !== undefined && (earlier.asset !== asset || earlier.atomic !== amount.atomic)) {
+        throw httpErrors.idempotency_mismatch();
+      }
+      // The same request goes where it went the first time, even if the wallet has changed since.
+      const to = earlier?.to ?? (await depositAddress(db, accountId));
+      // What it has done is in the book of mints; the key is claimed so that nothing else is done under it.
+      const scope = idempotency && { accountId, ...idempotency };
+      if (scope !== undefined && !(await claimKey(db, scope))) throw httpErrors.idempotency_mismatch();
+      const txHash = await mintOrRefuse(chains.faucet, {
+        id,
+        chain: homeChain,
+        asset,
+        to,
+        atomic: amount.atomic,
+      });
+
+      const answer = (transferId: string) =>
+        ok({ txHash, transferId, amount: toFigure(amount), currency: body.currency });
+      const before = earlier && (await findCredit(db, accountId, txHash));
+      if (before !== undefined) return { ...answer(before), replayed: true };
+      const deadline = Date.now() + creditedWithinMs;
+      while (Date.now() < deadline) {
+        const transferId = await findCredit(db, accountId, txHash);
+        if (transferId !== undefined) return answer(transferId);
+        await sleep(lookEveryMs);
+      }
+      throw httpErrors.unavailable(
+        `The money is on its way in transaction ${txHash}, but is not credited yet. Look at your balance, or send the same request with the same Idempotency-Key.`,
+      );
+    },
+  );
+}
+
+/** Nobody sees native coin arrive. */
+function asToken(asset: Asset): FaucetAsset {
+  return asset === facts[homeChain].native ? wrappedHomeCoin : asset;
+}
+
+async function depositAddress(db: Database, accountId: bigint): Promise<Hex> {
+  const { rows } = await db.query<{ address: Hex }>(
+    'SELECT address FROM wallets WHERE account_id = $1 AND chain = $2 AND retired_at IS NULL',
+    [accountId, homeChain],
+  );
+  if (rows[0] === undefined) throw httpErrors.unavailable('Your wallet is not ready yet.');
+  return rows[0].address;
+}
+
+async function findCredit(db: Database, accountId: bigint, txHash: Hex): Promise<string | undefined> {
+  const { rows } = await db.query<{ transfer_id: string }>(
+    'SELECT transfer_id FROM deposits WHERE chain = $1 AND tx_hash = $2 AND account_id = $3',
+    [homeChain, txHash, accountId],
+  );
+  return rows[0]?.transfer_id;
+}

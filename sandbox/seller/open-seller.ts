@@ -1,0 +1,119 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createNetworks, tokenOf } from '../../src/chains/network.ts';
+import type { Logger } from '../../src/kernel/log/logger.ts';
+import type { HostAndPort } from '../../src/kernel/outgoing/private-hosts.ts';
+import { homeChain } from '../../src/money/catalogue.ts';
+import { encodeHeader, headerNames } from '../../src/x402/wire/header.ts';
+import { networkName } from '../../src/x402/wire/networks.ts';
+import type { LocalChains } from '../chains/local-chains.ts';
+import { sellerAccount } from './account.ts';
+import { createTaking } from './take-payment.ts';
+
+/** A name that belongs to nobody (RFC 2606), so that no real seller is ever meant by it. */
+const domain = 'demo-seller.example';
+
+/** One cent. */
+const price = 10_000n;
+
+const weathers = ['sunny', 'cloudy', 'windy', 'rain', 'fog', 'snow'] as const;
+
+export interface SandboxSeller {
+  /** What it sells, by the name that only the guard of outgoing requests knows. */
+  readonly url: string;
+  /** Where the guard finds it. */
+  readonly names: ReadonlyMap<string, HostAndPort>;
+  stop(): Promise<void>;
+}
+
+/** Sells forecasts over x402, in both versions, on any free port. It submits what it is paid with to the chain, and then answers. */
+export async function openSeller({
+  chains,
+  logger,
+}: {
+  readonly chains: LocalChains;
+  readonly logger: Logger;
+}): Promise<SandboxSeller> {
+  const network = createNetworks(chains.settings).get(homeChain);
+  const token = network && tokenOf(network, 'USDC');
+  const [rpcUrl] = chains.settings.get(homeChain)?.urls ?? [];
+  if (network === undefined || token === undefined || rpcUrl === undefined)
+    throw new Error('there is nothing to be paid in');
+  const take = createTaking({ network, token, rpcUrl, faucet: chains.faucet });
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', `http://${domain}`);
+    if (url.pathname !== '/forecast') return send(response, 404, { error: 'Only /forecast is sold here.' });
+    const taken = await take(request.headers, price);
+    const receipt = taken && { [headerNames[taken.version].receipt]: encodeHeader(taken.receipt) };
+    if (!taken?.receipt.success) {
+      const { required, body } = demand(url.href, taken?.receipt.errorReason ?? 'A payment is required');
+      return send(response, 402, body, { [headerNames[2].required]: encodeHeader(required), ...receipt });
+    }
+    const city = url.searchParams.get('city') ?? 'Lisbon';
+    const tomorrow =
+      weathers[[...city].reduce((sum, letter) => sum + (letter.codePointAt(0) ?? 0), 0) % weathers.length];
+    return send(response, 200, { city, tomorrow }, receipt);
+  }
+
+  /** What is asked for, in the words of both versions. */
+  function demand(resource: string, error: string) {
+    const description = 'Tomorrow’s weather';
+    const common = {
+      scheme: 'exact',
+      asset: token?.address,
+      payTo: sellerAccount.address,
+      maxTimeoutSeconds: 300,
+      extra: { name: 'USD Coin', version: '2' },
+    };
+    return {
+      required: {
+        x402Version: 2,
+        error,
+        resource: { url: resource, description, mimeType: 'application/json' },
+        accepts: [{ ...common, network: networkName(homeChain, 2), amount: String(price) }],
+      },
+      body: {
+        x402Version: 1,
+        error,
+        accepts: [
+          {
+            ...common,
+            network: networkName(homeChain, 1),
+            maxAmountRequired: String(price),
+            resource,
+            description,
+            mimeType: 'application/json',
+          },
+        ],
+      },
+    };
+  }
+
+  const server = createServer((request, response) => {
+    answer(request, response).catch((err: unknown) => {
+      logger.error({ err }, 'the seller of forecasts could not answer');
+      send(response, 500, { error: 'The weather is unknown.' });
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host: '127.0.0.1', port: 0 }, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://${domain}/forecast`,
+    names: new Map([[domain, { host: '127.0.0.1', port }]]),
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function send(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
+  response
+    .writeHead(status, { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store', ...headers })
+    .end(JSON.stringify(body));
+}

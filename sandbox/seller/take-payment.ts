@@ -1,0 +1,121 @@
+import { createWalletClient, type Hex, http, isAddressEqual, parseSignature, recoverTypedDataAddress } from 'viem';
+import { tokenAbi } from '../../src/chains/abi.ts';
+import { readTokenDomain, type SignedAuthorization, toTypedData } from '../../src/chains/authorization.ts';
+import type { Network, Token } from '../../src/chains/network.ts';
+import { decodeHeader, headerNames } from '../../src/x402/wire/header.ts';
+import { networkName, type X402Version } from '../../src/x402/wire/networks.ts';
+import { exactPayload, payment1, payment2 } from '../../src/x402/wire/payment.ts';
+import type { Receipt } from '../../src/x402/wire/receipt.ts';
+import type { Faucet } from '../chains/faucet.ts';
+import { sellerAccount } from './account.ts';
+
+export interface TakingParts {
+  readonly network: Network;
+  readonly token: Token;
+  /** Where the chain is reached, to send to it. */
+  readonly rpcUrl: string;
+  readonly faucet: Faucet;
+}
+
+interface Taken {
+  readonly version: X402Version;
+  readonly receipt: Receipt;
+}
+
+/** Takes the payment that a request brings, by submitting it, or says why not. Undefined when it brings none. */
+export type TakePayment = (
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  price: bigint,
+) => Promise<Taken | undefined>;
+
+export function createTaking(parts: TakingParts): TakePayment {
+  const { network, token } = parts;
+  const submit = createSubmitting(parts);
+
+  return async (headers, price) => {
+    const brought = readPayment(headers);
+    if (brought === undefined) return undefined;
+    const { version, payload } = brought;
+    const of = (told: Partial<Receipt>): Taken => ({
+      version,
+      receipt: { success: false, transaction: '', network: networkName(network.id, version), ...told },
+    });
+    const read = exactPayload.safeParse(payload);
+    if (!read.success) return of({ errorReason: 'invalid_payload' });
+    const authorization = toAuthorization(read.data);
+    const payer = authorization.from;
+    const domain = await readTokenDomain(network, token.address);
+    const { signature } = authorization;
+    const signer = await recoverTypedDataAddress({ ...toTypedData(domain, authorization), signature }).catch(
+      () => '0x0',
+    );
+    if (signer.toLowerCase() !== payer.toLowerCase()) {
+      return of({ errorReason: 'invalid_exact_evm_payload_signature', payer });
+    }
+    if (!isAddressEqual(authorization.to, sellerAccount.address)) {
+      return of({ errorReason: 'invalid_exact_evm_payload_recipient_mismatch', payer });
+    }
+    if (authorization.atomic !== price) {
+      return of({ errorReason: 'invalid_exact_evm_payload_authorization_value', payer });
+    }
+    const transaction = await submit(authorization).catch(() => undefined);
+    if (transaction === undefined) return of({ errorReason: 'invalid_transaction_state', payer });
+    return of({ success: true, transaction, payer });
+  };
+}
+
+function readPayment(headers: Readonly<Record<string, string | string[] | undefined>>) {
+  const second = decoded(headers[headerNames[2].payment]);
+  if (second !== undefined) return { version: 2, payload: payment2.safeParse(second).data?.payload } as const;
+  const first = decoded(headers[headerNames[1].payment]);
+  if (first === undefined) return undefined;
+  return { version: 1, payload: payment1.safeParse(first).data?.payload } as const;
+}
+
+function decoded(header: string | string[] | undefined): unknown {
+  return typeof header === 'string' ? decodeHeader(header) : undefined;
+}
+
+function toAuthorization({ signature, authorization }: ReturnType<typeof exactPayload.parse>): SignedAuthorization {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  return {
+    from: from as Hex,
+    to: to as Hex,
+    atomic: BigInt(value),
+    validAfter: BigInt(validAfter),
+    validBefore: BigInt(validBefore),
+    nonce: nonce as Hex,
+    signature: signature as Hex,
+  };
+}
+
+/** One after the other, because they share one account. Its gas comes from the faucet when it is first needed. */
+function createSubmitting({ network, token, rpcUrl, faucet }: TakingParts) {
+  const { id: chain, client } = network;
+  const wallet = createWalletClient({ account: sellerAccount, chain: client.chain, transport: http(rpcUrl) });
+  let last: Promise<unknown> = Promise.resolve();
+
+  async function submit(authorization: SignedAuthorization): Promise<Hex> {
+    const { address: to } = sellerAccount;
+    await faucet.mint({ id: 'gas of the seller of forecasts', chain, asset: 'MATIC', to, atomic: 10n ** 20n });
+    const { from, atomic, validAfter = 0n, validBefore, nonce, signature } = authorization;
+    const { r, s, yParity } = parseSignature(signature);
+    const { request } = await client.simulateContract({
+      account: sellerAccount,
+      address: token.address,
+      abi: tokenAbi,
+      functionName: 'transferWithAuthorization',
+      args: [from, to, atomic, validAfter, validBefore, nonce, yParity + 27, r, s],
+    });
+    const hash = await wallet.writeContract(request);
+    const { status } = await client.waitForTransactionReceipt({ hash, pollingInterval: 50 });
+    if (status !== 'success') throw new Error('the token refused it');
+    return hash;
+  }
+
+  return (authorization: SignedAuthorization): Promise<Hex> => {
+    const submitted = last.then(() => submit(authorization));
+    last = submitted.catch(() => {});
+    return submitted;
+  };
+}

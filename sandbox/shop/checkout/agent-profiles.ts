@@ -1,0 +1,103 @@
+import { isIP } from 'node:net';
+import type { Clock } from '../../../src/kernel/clock.ts';
+import { parseUrl } from '../../../src/kernel/text/parse-url.ts';
+import { createBriefMemory } from '../../../src/shopping/search/brief-memory.ts';
+import { type Fields, fieldsOf, type UcpVersion } from '../ucp-versions.ts';
+import { protocolError } from './refusal-reply.ts';
+
+/** What an agent says of itself in its profile. */
+export interface AgentProfile {
+  readonly capabilities: Fields;
+  /** As they stand there, whatever they are. */
+  readonly keys: readonly unknown[];
+}
+
+export interface AgentProfiles {
+  read(url: string, version: UcpVersion): Promise<AgentProfile>;
+  /** Once more from its place; at most once in a while, so that nobody makes us ask and ask. */
+  readAgain(url: string, version: UcpVersion): Promise<AgentProfile>;
+}
+
+const keepMs = 60_000;
+const mostBytes = 256 * 1024;
+const patienceMs = 3_000;
+
+/** Profiles of agents, of which this shop trusts those on this machine and those of the service that it knows. */
+export function createAgentProfiles({
+  clock,
+  publicUrl,
+}: {
+  readonly clock: Clock;
+  readonly publicUrl: () => string;
+}): AgentProfiles {
+  const kept = createBriefMemory<Fields>({ clock, keepMs, room: 50 });
+  const askedAgain = createBriefMemory<true>({ clock, keepMs, room: 50 });
+
+  async function fetchProfile(url: string): Promise<Fields> {
+    refuseStranger(url, publicUrl());
+    const known = kept.get(url);
+    if (known !== undefined) return known;
+    const profile = await readJson(url);
+    kept.set(url, profile);
+    return profile;
+  }
+
+  /** The profile for a version: at its address, or where that one says. What it says in turn is not followed. */
+  async function read(url: string, version: UcpVersion): Promise<AgentProfile> {
+    let profile = await fetchProfile(url);
+    const told = fieldsOf(profile['ucp']);
+    if (told['version'] !== version) {
+      const leaf = fieldsOf(told['supported_versions'])[version];
+      if (typeof leaf !== 'string')
+        throw protocolError('version_unsupported', `The profile does not offer ${version}.`);
+      profile = await fetchProfile(leaf);
+    }
+    const ucp = fieldsOf(profile['ucp']);
+    if (ucp['version'] !== version) throw protocolError('profile_malformed', 'The profile is of another version.');
+    const keys = [profile['keys'], profile['signing_keys']].flatMap((list) => (Array.isArray(list) ? list : []));
+    return { capabilities: fieldsOf(ucp['capabilities']), keys };
+  }
+
+  return {
+    read,
+    readAgain(url, version) {
+      if (askedAgain.get(url) === undefined) {
+        askedAgain.set(url, true);
+        const leaf = fieldsOf(fieldsOf(kept.get(url)?.['ucp'])['supported_versions'])[version];
+        for (const one of [url, leaf]) if (typeof one === 'string') kept.forget(one);
+      }
+      return read(url, version);
+    },
+  };
+}
+
+function refuseStranger(url: string, publicUrl: string): void {
+  if (parseUrl(url) === undefined || !/^https?:\/\//i.test(url)) {
+    throw protocolError('invalid_profile_url', 'The profile is not at an address of the web.');
+  }
+  const { origin, hostname } = new URL(url);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const loopback = host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+  if (!loopback && origin !== parseUrl(publicUrl)?.origin) {
+    throw protocolError('profile_not_trusted', 'This shop knows the agents of its own sandbox only.');
+  }
+}
+
+async function readJson(url: string): Promise<Fields> {
+  let text: string;
+  try {
+    const reply = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(patienceMs) });
+    if (reply.status !== 200) throw new Error(`it answered ${reply.status}`);
+    text = await reply.text();
+  } catch {
+    throw protocolError('profile_unreachable', 'The profile could not be read.');
+  }
+  try {
+    if (text.length > mostBytes) throw new Error('it is too long');
+    const profile = JSON.parse(text) as unknown;
+    if (typeof fieldsOf(fieldsOf(profile)['ucp'])['version'] !== 'string') throw new Error('it has no version');
+    return fieldsOf(profile);
+  } catch {
+    throw protocolError('profile_malformed', 'The profile is not one of UCP.');
+  }
+}

@@ -1,0 +1,110 @@
+import { join } from 'node:path';
+import { type Clock, systemClock } from '../../../src/kernel/clock.ts';
+import type { Logger } from '../../../src/kernel/log/logger.ts';
+import {
+  createSigningKey,
+  exportSigningKey,
+  importSigningKey,
+  type PublicJwk,
+  type SigningKey,
+} from '../../../src/kernel/signing/signing-key.ts';
+import type { ShopProduct } from '../catalog.ts';
+import type { ShopMessage, ShopReply } from '../message.ts';
+import { createAgentProfiles } from './agent-profiles.ts';
+import { answerCall, answerCheckout, type CheckoutCall } from './answer-checkout.ts';
+import { answerSwitches } from './answer-switches.ts';
+import { checkProfile } from './check-agent.ts';
+import { openJournal } from './journal.ts';
+import { createOnce } from './once.ts';
+import { paymentHandlers } from './payment-handlers.ts';
+import type { Order, Session } from './session.ts';
+import { settlePayments } from './settle-payments.ts';
+import { createShelf } from './shelf.ts';
+import { createSwitches, type ShopSwitches } from './switches.ts';
+import type { Books, Tables } from './tables.ts';
+
+/** The part of a shop that takes orders. */
+export interface Checkout {
+  readonly switches: ShopSwitches;
+  products(): readonly ShopProduct[];
+  /** The newest first. */
+  orders(): readonly Order[];
+  findOrder(id: string): Order | undefined;
+  /** A checkout that has not ended. */
+  findSession(id: string): Session | undefined;
+  paymentHandlers(): object;
+  publicKey(): Promise<PublicJwk>;
+  /** Undefined for an address that is none of its own. */
+  answer(message: ShopMessage): Promise<ShopReply | undefined>;
+  /** The same for a request that came as the call of a tool. */
+  call(call: ToolCall): Promise<ShopReply>;
+  /** Asks for no money any more, so that nobody waits for an answer. */
+  stopAsking(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A call of a tool, by an agent that names its profile. What it may do follows from the checkout's id, which nobody guesses. */
+interface ToolCall extends Omit<CheckoutCall, 'admit'> {
+  readonly profile: unknown;
+}
+
+export interface CheckoutOptions {
+  readonly catalog: readonly ShopProduct[];
+  readonly domain: string;
+  /** The hosts by which it is called. */
+  readonly authorities: () => readonly string[];
+  /** Where the service is that pays it. */
+  readonly publicUrl: () => string;
+  readonly logger: Logger;
+  /** Where it keeps what it knows; without one it forgets when it closes. */
+  readonly folder: string | undefined;
+  readonly clock?: Clock;
+}
+
+export async function openCheckout(options: CheckoutOptions): Promise<Checkout> {
+  const { catalog, domain, authorities, publicUrl, logger, folder, clock = systemClock } = options;
+  const books = await openJournal<Tables>(folder === undefined ? undefined : join(folder, 'journal.jsonl'));
+  const shelf = createShelf(catalog, books);
+  const switches = createSwitches({ books, shelf });
+  const signingKey = keepSigningKey(books);
+  const desk = { clock, logger, books, shelf, behaviour: () => switches.behaviour, signingKey, publicUrl, domain };
+  const payments = settlePayments(desk);
+  const profiles = createAgentProfiles({ clock, publicUrl });
+  const once = createOnce({ books, clock });
+  const counter = () => ({ desk, payments, once, agents: { clock, profiles, authorities: authorities() } });
+
+  return {
+    switches,
+    products: () => shelf.products(),
+    orders: () => [...books.all('order')].map(([, order]) => order).reverse(),
+    findOrder: (id) => books.get('order', id),
+    findSession(id) {
+      const session = books.get('session', id);
+      return session?.state === 'open' || session?.state === 'completing' ? session : undefined;
+    },
+    paymentHandlers: () => paymentHandlers(desk),
+    publicKey: async () => (await signingKey()).publicJwk,
+    async answer(message) {
+      return (await answerCheckout(message, counter())) ?? (await answerSwitches(message, { switches, shelf }));
+    },
+    call: ({ profile, ...call }) =>
+      answerCall({ ...call, admit: () => checkProfile(profile, call.version, counter().agents) }, counter()),
+    stopAsking: () => payments.stop(),
+    close: () => books.close(),
+  };
+}
+
+function keepSigningKey(books: Books): () => Promise<SigningKey> {
+  let kept: Promise<SigningKey> | undefined;
+  async function findOrMake(): Promise<SigningKey> {
+    const text = books.get('secret', 'signing-key');
+    if (text !== undefined) return importSigningKey(text);
+    const key = createSigningKey();
+    await books.commit([['secret', 'signing-key', exportSigningKey(key)]]);
+    return key;
+  }
+  return () => {
+    kept ??= findOrMake();
+    return kept;
+  };
+}

@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import { credentialType, instrumentType } from '../../../src/shopping/search/payment-handler.ts';
+import { readAs } from '../read-as.ts';
+import { protocolError } from './refusal-reply.ts';
+import type { Buyer, Destination } from './session.ts';
+
+const text = z.string().max(200);
+const id = z.string().min(1).max(100);
+/** What UCP has, and this shop does not look at. It is named so that agents who go by the tools' schemas send it. */
+const ignored = z.unknown().optional();
+
+const destination = z.object({
+  id: id.optional(),
+  type: ignored,
+  first_name: text.optional(),
+  last_name: text.optional(),
+  street_address: text.optional(),
+  extended_address: text.optional(),
+  address_locality: text.optional(),
+  address_region: text.optional(),
+  postal_code: text.optional(),
+  address_country: text.optional(),
+  phone_number: text.optional(),
+});
+
+const method = z.object({
+  id: ignored,
+  line_item_ids: ignored,
+  type: z.enum(['shipping', 'pickup']).optional(),
+  destinations: z.array(destination).max(10).optional(),
+  selected_destination_id: id.nullish(),
+  groups: z
+    .array(z.object({ id: ignored, selected_option_id: id.nullish() }))
+    .max(1)
+    .optional(),
+});
+
+/** What create and update are told. */
+export const contents = z.object({
+  line_items: z
+    .array(z.object({ id: id.optional(), item: z.object({ id }), quantity: z.int().min(1).max(1_000) }))
+    .min(1)
+    .max(50)
+    .refine(
+      (lines) => new Set(lines.map((line, index) => line.id ?? index)).size === lines.length,
+      'an id is used twice',
+    ),
+  buyer: z
+    .object({
+      first_name: text.optional(),
+      last_name: text.optional(),
+      email: text.optional(),
+      phone_number: text.optional(),
+    })
+    .optional(),
+  fulfillment: z.object({ methods: z.array(method).max(1).optional() }).optional(),
+  context: ignored,
+  signals: ignored,
+  attribution: ignored,
+});
+
+/** What is to be bought and where it goes, as create and update tell it. */
+export interface Contents {
+  readonly lines: readonly { readonly id: string; readonly itemId: string; readonly quantity: number }[];
+  readonly buyer?: Buyer | undefined;
+  readonly pickup: boolean;
+  readonly destinations?: readonly Destination[] | undefined;
+  readonly destinationId?: string | undefined;
+  readonly optionId?: string | undefined;
+}
+
+export function readContents(body: unknown): Contents {
+  const { line_items, buyer, fulfillment } = read(contents, body);
+  const chosen = fulfillment?.methods?.[0];
+  return {
+    lines: line_items.map((line, index) => ({
+      id: line.id ?? `li_${index + 1}`,
+      itemId: line.item.id,
+      quantity: line.quantity,
+    })),
+    buyer,
+    pickup: chosen?.type === 'pickup',
+    destinations: chosen?.destinations?.map(({ type: _, ...one }, index) => ({
+      ...one,
+      id: one.id ?? `dest_${index + 1}`,
+    })),
+    destinationId: chosen?.selected_destination_id ?? undefined,
+    optionId: chosen?.groups?.[0]?.selected_option_id ?? undefined,
+  };
+}
+
+/** What complete is told. */
+export const payment = z.object({
+  payment: z.object({
+    instruments: z
+      .array(
+        z.object({
+          id,
+          handler_id: id,
+          type: id,
+          selected: z.boolean().optional(),
+          credential: z
+            .object({ type: id, token: z.string().min(1).max(1_000).optional(), expires_at: ignored })
+            .optional(),
+          display: ignored,
+          billing_address: ignored,
+        }),
+      )
+      .min(1)
+      .max(10),
+  }),
+  signals: ignored,
+  attribution: ignored,
+});
+
+/** The id under which the shop lists the one way to pay. */
+export const handlerId = 'paywright';
+
+/** The credential to redeem; undefined when it is for a way to pay that the shop does not know. */
+export function readToken(body: unknown): string | undefined {
+  const { instruments } = read(payment, body).payment;
+  const chosen = instruments.find(({ selected }) => selected === true) ?? instruments[0];
+  if (chosen?.handler_id !== handlerId || chosen.type !== instrumentType) return undefined;
+  return chosen.credential?.type === credentialType ? chosen.credential.token : undefined;
+}
+
+function read<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
+  return readAs(schema, body, (path, why) => protocolError('invalid_request', `$.${path} ${why}.`));
+}

@@ -1,0 +1,163 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { SearchWay } from '../../src/app/sandbox-port.ts';
+import type { Logger } from '../../src/kernel/log/logger.ts';
+import { parseUrl } from '../../src/kernel/text/parse-url.ts';
+import { answerMcp } from './mcp/answer-mcp.ts';
+import type { ShopReply } from './message.ts';
+import { answerPage, missingPage } from './pages.ts';
+import { drawPicture } from './pictures/draw-picture.ts';
+import { picturePath } from './product-links.ts';
+import { answerProfile } from './profile.ts';
+import type { Shop, ShopRequest } from './shop.ts';
+import { answerShopify } from './ways/shopify.ts';
+import { answerUcp } from './ways/ucp.ts';
+import { answerWooCommerce } from './ways/woocommerce.ts';
+
+export interface ShopServer {
+  readonly port: number;
+  /** Hangs up, and finishes what was begun. */
+  stop(): Promise<void>;
+}
+
+const mostBodyBytes = 64 * 1024;
+
+const searching: Readonly<Record<Exclude<SearchWay, 'json-ld'>, (request: ShopRequest) => ShopReply | undefined>> = {
+  ucp: answerUcp,
+  shopify: answerShopify,
+  woocommerce: answerWooCommerce,
+};
+
+const styles = ['../../src/web/assets/base.css', './assets/shop.css']
+  .map((path) => readFileSync(new URL(path, import.meta.url), 'utf8'))
+  .join('\n');
+
+export interface StartShopOptions {
+  readonly logger: Logger;
+  /** Where it was before, if it can be had. */
+  readonly port?: number | undefined;
+}
+
+/** Serves a shop on this machine only, on any free port. */
+export async function startShop(shop: Shop, { logger, port = 0 }: StartShopOptions): Promise<ShopServer> {
+  const pictures = new Map<string, Promise<Buffer>>();
+  const answering = new Set<Promise<void>>();
+  const server = createServer((request, response) => {
+    const answered = answer(request)
+      .then(
+        (reply) => send(response, reply),
+        (err: unknown) => {
+          logger.error({ err }, 'the demo shop could not answer');
+          send(response, { status: 500, type: 'text/plain', body: 'The shop is in disorder.' });
+        },
+      )
+      .finally(() => answering.delete(answered));
+    answering.add(answered);
+  });
+
+  async function answer(message: IncomingMessage): Promise<ShopReply> {
+    const host = message.headers.host ?? shop.domain;
+    const origin = parseUrl(`http://${host}`)?.origin ?? `http://${shop.domain}`;
+    const target = message.url ?? '';
+    const url = parseUrl(target, origin);
+    if (url === undefined) return missingPage(shop);
+    const bytes = await readBytes(message);
+    const { method = 'GET', headers } = message;
+    const request = { shop, origin, url, target, method, headers, bytes, body: readJson(bytes) };
+    if (url.pathname === '/shop.css') return { status: 200, type: 'text/css; charset=utf-8', body: styles };
+    if (url.pathname === '/robots.txt') {
+      return { status: 200, type: 'text/plain; charset=utf-8', body: 'User-agent: *\nAllow: /\n' };
+    }
+    const ordering =
+      (await answerProfile(request)) ?? (await answerMcp(request)) ?? (await shop.checkout?.answer(request));
+    if (ordering !== undefined) return ordering;
+    for (const way of shop.ways) {
+      const reply = way === 'json-ld' ? undefined : searching[way](request);
+      if (reply !== undefined) return reply;
+    }
+    return (await picture(url.pathname)) ?? answerPage(request) ?? missingPage(shop);
+  }
+
+  /** Drawn when it is first looked at, and kept. */
+  async function picture(pathname: string): Promise<ShopReply | undefined> {
+    const product = shop.products.find((one) => picturePath(one) === pathname);
+    if (product === undefined) return undefined;
+    const drawing = pictures.get(pathname) ?? drawPicture(product.drawing);
+    pictures.set(pathname, drawing);
+    return {
+      status: 200,
+      type: 'image/png',
+      body: await drawing,
+      headers: { 'Cache-Control': 'public, max-age=3600' },
+    };
+  }
+
+  await listen(server, port).catch(() => listen(server, 0));
+  return {
+    port: (server.address() as AddressInfo).port,
+    async stop() {
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      });
+      await Promise.all(answering);
+    },
+  };
+}
+
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host: '127.0.0.1', port }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+/** Nothing when it is too long. */
+async function readBytes(message: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of message as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length <= mostBodyBytes) chunks.push(chunk);
+  }
+  return length > mostBodyBytes ? Buffer.alloc(0) : Buffer.concat(chunks);
+}
+
+/** Undefined when there is none, or when it is not JSON. */
+function readJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+function send(response: ServerResponse, { lateMs = 0, ...reply }: ShopReply): void {
+  if (lateMs > 0) {
+    setTimeout(() => send(response, reply), lateMs).unref();
+    return;
+  }
+  const { status, type, body, headers = {}, oddity } = reply;
+  if (oddity === 'held') return;
+  response
+    .writeHead(status, {
+      'Content-Type': type,
+      'Content-Length': Buffer.byteLength(body),
+      'Content-Security-Policy':
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'",
+      'X-Content-Type-Options': 'nosniff',
+      // A connection with an answer too many is of no use for another request.
+      ...(oddity === 'twice' && { Connection: 'close' }),
+      ...headers,
+    })
+    .end(body);
+  if (oddity === 'twice') {
+    // Below what answers requests: that would not let anybody answer one again.
+    const head = `HTTP/1.1 ${status} OK\r\nContent-Type: ${type}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
+    response.socket?.write(head + String(body));
+  }
+}

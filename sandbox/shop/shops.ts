@@ -1,0 +1,38 @@
+import type { SearchWay } from '../../src/app/sandbox-port.ts';
+import { catalog } from './catalog.ts';
+import type { Checkout } from './checkout/open-checkout.ts';
+import type { Shop } from './shop.ts';
+
+/** Names that belong to nobody (RFC 2606), so that no real shop is ever meant by them. */
+export const demoDomain = 'demo-shop.example';
+const closedDomain = 'closed-shop.example';
+
+export function createDemoShop({
+  ways,
+  checkout,
+}: {
+  readonly ways: readonly SearchWay[];
+  readonly checkout: Checkout;
+}): Shop {
+  return {
+    name: 'Harbour & Hearth',
+    tagline: 'Useful things, made by people we know.',
+    domain: demoDomain,
+    get products() {
+      return checkout.products();
+    },
+    ways,
+    checkout,
+  };
+}
+
+/** Can be looked at and searched, and takes no orders from anybody. */
+export function createClosedShop(): Shop {
+  return {
+    name: 'The Quiet Shelf',
+    tagline: 'Only to look at, for the time being.',
+    domain: closedDomain,
+    products: catalog.filter(({ category }) => category === 'Desk' || category === 'Pantry'),
+    ways: ['woocommerce', 'json-ld'],
+  };
+}

@@ -1,0 +1,88 @@
+import { encodeFunctionData, type Hex, parseAbi, slice, toHex } from 'viem';
+import { uniswap } from '../../src/chains/uniswap.ts';
+import { askChain } from '../chains/ask-chain.ts';
+import type { LocalChain } from '../chains/local-chain.ts';
+import { marketMaker } from './accounts.ts';
+import { type Pool, pools, tradedTokens, worth } from './pools.ts';
+
+/** A price that has left its reference by more than this is brought back; nearer than this it is left alone. */
+const strayedPerMille = 5n;
+/** What one trade may cost, in USDC. A price that is farther away takes several. */
+const mostPerTrade = 1_000_000n;
+const gas = 3_000_000n;
+/** What the gas of one transaction costs at most. Whoever takes the market maker's coin sends it to rest. */
+const neededCoin = gas * 100_000_000_000n;
+
+const slot0 = encodeFunctionData({ abi: parseAbi(['function slot0()']) });
+const routerAbi = parseAbi([
+  'struct ExactInputSingleParams { address tokenIn; address tokenOut; uint24 fee; address recipient; uint256 amountIn; uint256 amountOutMinimum; uint160 sqrtPriceLimitX96; }',
+  'function exactInputSingle(ExactInputSingleParams params) payable returns (uint256 amountOut)',
+  'function multicall(bytes[] data) payable returns (bytes[] results)',
+]);
+
+/** Trades in every pool whose price has strayed, in one transaction; in none there is none. Answers with how many. */
+export async function bringBackPrices(chain: LocalChain): Promise<number> {
+  const trades: Hex[] = [];
+  for (const pool of pools) {
+    const price = await priceOf(chain, pool);
+    if (price !== undefined && hasStrayed(price, pool)) trades.push(tradeBack(price, pool));
+  }
+  if (trades.length === 0 || !(await mayTrade(chain))) return 0;
+  const transaction = {
+    from: marketMaker.address,
+    to: uniswap.router,
+    data: encodeFunctionData({ abi: routerAbi, functionName: 'multicall', args: [trades] }),
+    gas: toHex(gas),
+  };
+  // What would be refused is not sent: it would be a block for nothing, and again at the next look.
+  await askChain(chain, 'eth_call', [transaction, 'latest']);
+  const outcomes = await chain.requestAll([
+    { method: 'hardhat_impersonateAccount', params: [marketMaker.address] },
+    { method: 'eth_sendTransaction', params: [transaction] },
+    { method: 'hardhat_stopImpersonatingAccount', params: [marketMaker.address] },
+  ]);
+  for (const outcome of outcomes) {
+    if ('error' in outcome) throw new Error(`the market maker could not trade: ${outcome.error.message}`);
+  }
+  return trades.length;
+}
+
+/** Undefined where the pool waits to be opened, on a chain that mines nothing. */
+async function priceOf(chain: LocalChain, { address }: Pool): Promise<bigint | undefined> {
+  const answer = await askChain<Hex>(chain, 'eth_call', [{ to: address, data: slot0 }, 'latest']);
+  return answer === '0x' ? undefined : BigInt(slice(answer, 0, 32));
+}
+
+/** Both are roots of prices. */
+function hasStrayed(price: bigint, { reference }: Pool): boolean {
+  const [square, expected] = [price ** 2n, reference ** 2n];
+  const distance = square > expected ? square - expected : expected - square;
+  return distance * 1_000n > expected * strayedPerMille;
+}
+
+/** Buys what has become too cheap, until the price is where it should be or enough is spent. */
+function tradeBack(price: bigint, { assets: [first, second], fee, reference }: Pool): Hex {
+  const [sold, bought] = price > reference ? [first, second] : [second, first];
+  return encodeFunctionData({
+    abi: routerAbi,
+    functionName: 'exactInputSingle',
+    args: [
+      {
+        tokenIn: tradedTokens[sold],
+        tokenOut: tradedTokens[bought],
+        fee,
+        recipient: marketMaker.address,
+        amountIn: worth(sold, mostPerTrade),
+        amountOutMinimum: 0n,
+        sqrtPriceLimitX96: reference,
+      },
+    ],
+  });
+}
+
+/** A chain that mines nothing now is left alone: what is sent to it would wait, and be sent again. */
+async function mayTrade(chain: LocalChain): Promise<boolean> {
+  if (!(await askChain<boolean>(chain, 'hardhat_getAutomine'))) return false;
+  const coin = await askChain<Hex>(chain, 'eth_getBalance', [marketMaker.address, 'latest']);
+  return BigInt(coin) >= neededCoin;
+}

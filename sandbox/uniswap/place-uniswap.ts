@@ -1,0 +1,170 @@
+import { encodeFunctionData, type Hex, maxUint256, pad, parseAbi, toHex, zeroAddress } from 'viem';
+import { uniswap, uniswapMulticall } from '../../src/chains/uniswap.ts';
+import { wrappedCoin } from '../../src/chains/wrapped-coin.ts';
+import { chains, coins, homeChain } from '../../src/money/catalogue.ts';
+import { askChain, isFree } from '../chains/ask-chain.ts';
+import { readArtifact } from '../chains/contract-code.ts';
+import type { RpcCall } from '../chains/evm-node.ts';
+import type { LocalChain } from '../chains/local-chain.ts';
+import { allowMinting } from '../chains/place-tokens.ts';
+import { bridgedTokens } from '../chains/tokens.ts';
+import { allowDeposits } from '../coins/place-coin.ts';
+import { marketMaker } from './accounts.ts';
+import { constructAll } from './construct.ts';
+import { type Pool, pools, type Traded, tickSpacings, tradedTokens, worth } from './pools.ts';
+
+/** The real ones beside those that the service knows too. */
+export const positionManager: Hex = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88';
+const positionDescriptor: Hex = '0x91ae842A5Ffd8d12023116943e72A606179294f3';
+
+const { native } = chains[homeChain];
+
+/** On each side of a pool, in USDC: ten thousand move its price by a thousandth. */
+const poolDepth = 20_000_000n;
+/** What the market maker has of each token, in USDC, to bring prices back with. */
+const inventory = 2_000_000_000n;
+/** Native coin for its gas. */
+const gasCoin = 10n ** 24n;
+
+const abi = parseAbi([
+  'function enableFeeAmount(uint24 fee, int24 tickSpacing)',
+  'function mint(address to, uint256 amount) returns (bool)',
+  'function deposit(address user, bytes depositData)',
+  'function deposit() payable',
+  'function approve(address spender, uint256 amount) returns (bool)',
+  'function multicall(bytes[] data) payable returns (bytes[] results)',
+  'function createAndInitializePoolIfNecessary(address token0, address token1, uint24 fee, uint160 sqrtPriceX96) payable returns (address pool)',
+]);
+const liquidityAbi = parseAbi([
+  'struct MintParams { address token0; address token1; uint24 fee; int24 tickLower; int24 tickUpper; uint256 amount0Desired; uint256 amount1Desired; uint256 amount0Min; uint256 amount1Min; address recipient; uint256 deadline; }',
+  'function mint(MintParams params) payable',
+  'function liquidity() view returns (uint128)',
+]);
+
+/**
+ * Uniswap v3 on Polygon, with pools at the prices of the sandbox. All of it is one statement in the journal: there or not.
+ * The contracts need no transaction; the pools do, and these are the market maker's own, so that no mint that is signed
+ * already loses its nonce. On a chain that mines nothing now they wait until it does.
+ */
+export async function placeUniswap(chain: LocalChain): Promise<void> {
+  if (chain.id !== homeChain || !(await isFree(chain, uniswap.factory))) return;
+  const outcomes = await chain.requestAll([
+    ...(await placeContracts()),
+    ...equip(),
+    { method: 'hardhat_impersonateAccount', params: [marketMaker.address] },
+    ...buyTokens(),
+    send(uniswap.factory, encodeFunctionData({ abi, functionName: 'enableFeeAmount', args: [100, tickSpacings[100]] })),
+    ...pools.map(openPool),
+    { method: 'hardhat_stopImpersonatingAccount', params: [marketMaker.address] },
+  ]);
+  for (const outcome of outcomes) {
+    if ('error' in outcome) throw new Error(`Uniswap could not be placed: ${outcome.error.message}`);
+  }
+  if (!(await askChain<boolean>(chain, 'hardhat_getAutomine'))) return;
+  const data = encodeFunctionData({ abi: liquidityAbi, functionName: 'liquidity' });
+  for (const { address, assets } of pools) {
+    const liquidity = await askChain<Hex>(chain, 'eth_call', [{ to: address, data }, 'latest']);
+    if (liquidity === '0x' || BigInt(liquidity) === 0n) throw new Error(`there is no pool for ${assets.join(' and ')}`);
+  }
+}
+
+function placeContracts(): Promise<RpcCall[]> {
+  const { factory, quoter, router } = uniswap;
+  const core = '@uniswap/v3-core/artifacts/contracts';
+  const periphery = '@uniswap/v3-periphery/artifacts/contracts';
+  const routers = '@uniswap/swap-router-contracts/artifacts/contracts';
+  const creation = (file: string) => readArtifact(file).bytecode;
+  return constructAll(
+    [
+      { address: factory, creation: creation(`${core}/UniswapV3Factory.sol/UniswapV3Factory`), given: [] },
+      {
+        address: positionManager,
+        creation: creation(`${periphery}/NonfungiblePositionManager.sol/NonfungiblePositionManager`),
+        given: [factory, wrappedCoin, positionDescriptor],
+      },
+      { address: quoter, creation: creation(`${periphery}/lens/QuoterV2.sol/QuoterV2`), given: [factory, wrappedCoin] },
+      {
+        address: router,
+        creation: creation(`${routers}/SwapRouter02.sol/SwapRouter02`),
+        // There is no version 2 here.
+        given: [zeroAddress, factory, positionManager, wrappedCoin],
+      },
+      {
+        address: uniswapMulticall,
+        creation: creation(`${periphery}/lens/UniswapInterfaceMulticall.sol/UniswapInterfaceMulticall`),
+        given: [],
+      },
+    ],
+    { chainId: chains[homeChain].chainId, by: marketMaker.address },
+  );
+}
+
+/** Gives the market maker native coin, and lets it mint what it trades in. */
+function equip(): RpcCall[] {
+  return [
+    {
+      method: 'hardhat_setBalance',
+      params: [marketMaker.address, toHex(stockOf(native) + gasCoin)],
+    },
+    ...allowMinting(tradedTokens.USDC, marketMaker.address),
+    ...bridgedTokens(homeChain).map((token) => allowDeposits(token, marketMaker.address)),
+  ];
+}
+
+function buyTokens(): RpcCall[] {
+  const { address: maker } = marketMaker;
+  const deposit = (asset: Traded) =>
+    encodeFunctionData({ abi, functionName: 'deposit', args: [maker, pad(toHex(stockOf(asset)))] });
+  const approve = (spender: Hex) => encodeFunctionData({ abi, functionName: 'approve', args: [spender, maxUint256] });
+  return [
+    send(tradedTokens.USDC, encodeFunctionData({ abi, functionName: 'mint', args: [maker, stockOf('USDC')] })),
+    ...coins.filter((coin) => coin !== native).map((coin) => send(tradedTokens[coin], deposit(coin))),
+    send(wrappedCoin, encodeFunctionData({ abi, functionName: 'deposit' }), { value: stockOf(native) }),
+    ...Object.values(tradedTokens).flatMap((token) => [
+      send(token, approve(positionManager)),
+      send(token, approve(uniswap.router)),
+    ]),
+  ];
+}
+
+function stockOf(asset: Traded): bigint {
+  return worth(asset, inventory);
+}
+
+/** Opens it at its price, with liquidity at every price that there can be. */
+function openPool({ assets, fee, reference }: Pool): RpcCall {
+  const [token0, token1] = [tradedTokens[assets[0]], tradedTokens[assets[1]]];
+  const lastTick = Math.floor(887_272 / tickSpacings[fee]) * tickSpacings[fee];
+  const open = encodeFunctionData({
+    abi,
+    functionName: 'createAndInitializePoolIfNecessary',
+    args: [token0, token1, fee, reference],
+  });
+  const fill = encodeFunctionData({
+    abi: liquidityAbi,
+    functionName: 'mint',
+    args: [
+      {
+        token0,
+        token1,
+        fee,
+        tickLower: -lastTick,
+        tickUpper: lastTick,
+        amount0Desired: worth(assets[0], poolDepth),
+        amount1Desired: worth(assets[1], poolDepth),
+        amount0Min: 0n,
+        amount1Min: 0n,
+        recipient: marketMaker.address,
+        deadline: maxUint256,
+      },
+    ],
+  });
+  const data = encodeFunctionData({ abi, functionName: 'multicall', args: [[open, fill]] });
+  return send(positionManager, data, { gas: 7_000_000n });
+}
+
+/** With room for no more than it takes, so that all of them together fit into one block. */
+function send(to: Hex, data: Hex, { value = 0n, gas = 250_000n } = {}): RpcCall {
+  const { address: from } = marketMaker;
+  return { method: 'eth_sendTransaction', params: [{ from, to, data, value: toHex(value), gas: toHex(gas) }] };
+}

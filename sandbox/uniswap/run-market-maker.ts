@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../../src/kernel/log/logger.ts';
+import type { LocalChain } from '../chains/local-chain.ts';
+import { bringBackPrices } from './bring-back-prices.ts';
+
+const lookEveryMs = 2_000;
+
+export interface RunningMarketMaker {
+  stop(): Promise<void>;
+}
+
+/** Looks at the pools now and then. It remembers nothing, and runs where the chains run: of many processes in one only. */
+export function runMarketMaker(chain: LocalChain, logger: Logger): RunningMarketMaker {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await bringBackPrices(chain);
+      } catch (err) {
+        if (!signal.aborted) logger.warn({ err }, 'the market maker could not bring prices back');
+      }
+      await sleep(lookEveryMs, undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
+
+  const running = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}

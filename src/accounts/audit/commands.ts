@@ -1,0 +1,81 @@
+import type { Command } from 'commander';
+import type { Queryable } from '../../kernel/db/database.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { printable } from '../../kernel/text/printable.ts';
+import { findId } from '../find-account.ts';
+import { auditActions } from './actions.ts';
+import { type OperatorEntry, walkLog } from './read-log.ts';
+
+interface Tools {
+  withDatabase(work: (db: Queryable) => Promise<void>): Promise<void>;
+  say(line: string): void;
+}
+
+interface AuditOptions {
+  readonly account?: string;
+  readonly action?: string;
+  readonly since?: string;
+  readonly limit: string;
+  readonly json?: true;
+}
+
+/** `paywright audit`: who did what sensitive thing, and when. */
+export function addAuditCommand(program: Command, { withDatabase, say }: Tools): void {
+  program
+    .command('audit')
+    .description('who did what sensitive thing, newest first')
+    .option('--account <who>', 'only what is about this handle or email')
+    .option('--action <name>', 'only this, such as sign_in.failed')
+    .option('--since <time>', 'only from then on, such as 2026-01-15 or 2026-01-15T10:00:00Z')
+    .option('--limit <number>', 'how many at most; 0 is all', '100')
+    .option('--json', 'one JSON object per line, for whoever keeps logs elsewhere')
+    .action((options: AuditOptions) =>
+      withDatabase(async (db) => {
+        const query = {
+          accountId: options.account === undefined ? undefined : await findId(db, options.account),
+          action: actionOrRefuse(options.action),
+          since: timeOrRefuse(options.since),
+        };
+        const most = limitOrRefuse(options.limit);
+        let said = 0;
+        for await (const entry of walkLog(db, query)) {
+          if (said === most) {
+            if (options.json !== true) say('There are more: see --limit.');
+            return;
+          }
+          said++;
+          say(options.json ? toJson(entry) : toLine(entry));
+        }
+        if (said === 0 && options.json !== true) say('Nothing was written down.');
+      }),
+    );
+}
+
+function actionOrRefuse(action: string | undefined): string | undefined {
+  if (action === undefined || action in auditActions) return action;
+  throw new Refusal(`--action must be one of ${Object.keys(auditActions).join(', ')}.`);
+}
+
+function timeOrRefuse(text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined;
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) throw new Refusal(`--since must be a time such as 2026-01-15T10:00:00Z.`);
+  return time;
+}
+
+function limitOrRefuse(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new Refusal('--limit must be a whole number.');
+  return text === '0' ? Number.POSITIVE_INFINITY : Number(text);
+}
+
+function toJson({ createdAt, ...entry }: OperatorEntry): string {
+  return JSON.stringify({ at: createdAt.toISOString(), ...entry });
+}
+
+/** Details may hold what others have written. */
+function toLine({ createdAt, handle, action, keyId, operator, address, details, note }: OperatorEntry): string {
+  const by = operator === null ? (keyId ?? '-') : `operator ${operator}`;
+  const rest = Object.entries(details).map(([name, value]) => `${name}=${String(value)}`);
+  const columns = [createdAt.toISOString(), handle ?? '-', action.padEnd(24), by, address ?? '-', ...rest];
+  return printable([...columns, ...(note === null ? [] : [`(${note})`])].join('  '));
+}

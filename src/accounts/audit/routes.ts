@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import type { Queryable } from '../../kernel/db/database.ts';
+import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { page, pageQuery } from '../../kernel/http/paging.ts';
+import { type AuditAction, auditActions } from './actions.ts';
+import { type LoggedEntry, readAccountLog } from './read-log.ts';
+
+const actions = Object.keys(auditActions) as [AuditAction, ...AuditAction[]];
+
+const meanings = Object.entries(auditActions)
+  .map(([name, meaning]) => `\`${name}\`: ${meaning}`)
+  .join(' ');
+
+const entry = z.object({
+  id: z.string(),
+  action: z.string().meta({ description: `What was done. ${meanings}` }),
+  keyId: z.string().nullable().meta({ description: 'The API key that called, if one did.' }),
+  byOperator: z.boolean().meta({ description: 'The operator of this service did it.' }),
+  address: z.string().nullable().meta({ description: 'The internet address that the request came from, if one did.' }),
+  details: z
+    .record(z.string(), z.unknown())
+    .meta({ description: 'What else there is to know, by the kind of action.' }),
+  at: z.iso.datetime(),
+});
+
+const example = {
+  id: 'aud_01kp3v2m8rfk2s6y0e6v9q4w1x',
+  action: 'tier.changed',
+  keyId: 'key_01kp3v2m8rfk2s6y0e6v9q4w1x',
+  byOperator: false,
+  address: '203.0.113.7',
+  details: { tier: 'pro' },
+  at: '2026-01-15T10:00:00.000Z',
+};
+
+export function auditRoutes(db: Queryable): Route[] {
+  return [
+    defineRoute(
+      {
+        id: 'listAudit',
+        method: 'GET',
+        path: '/account/audit',
+        tag: 'Accounts',
+        summary: 'Who did what with your account',
+        description:
+          'Sensitive changes and attempts, newest first: by which key, from which address, or by the operator. Entries are never changed or removed.',
+        auth: 'key',
+        scope: 'read',
+        query: pageQuery.extend({
+          action: z
+            .enum(actions, { error: 'must be the name of an action' })
+            .optional()
+            .meta({ description: 'Only these.' }),
+        }),
+        returns: {
+          200: {
+            description: 'Newest first',
+            schema: page('entries', entry),
+            example: { entries: [example], nextCursor: null },
+          },
+        },
+      },
+      async ({ caller, query: { action, limit, cursor } }) => {
+        const { items, nextCursor } = await readAccountLog(db, { accountId: caller.accountId, action, limit, cursor });
+        return ok({ entries: items.map(describe), nextCursor });
+      },
+    ),
+  ];
+}
+
+/** The operator's name is the operator's own affair. */
+function describe({ id, action, keyId, operator, address, details, createdAt }: LoggedEntry): z.input<typeof entry> {
+  return { id, action, keyId, byOperator: operator !== null, address, details, at: createdAt.toISOString() };
+}

@@ -1,0 +1,28 @@
+import { createTransport } from 'nodemailer';
+import type { Notifier } from '../../notifier.ts';
+
+const timeoutMs = 10_000;
+
+export interface SmtpOptions {
+  readonly smtpUrl: string;
+  readonly from: string;
+}
+
+/** Mail through any SMTP server (smtp://user:password@host:587, or smtps:// for TLS from the first byte). */
+export function createSmtpMailer({ smtpUrl, from }: SmtpOptions): Notifier {
+  const transport = createTransport(withTimeouts(smtpUrl), { from });
+  return {
+    async send({ to, subject, text }) {
+      await transport.sendMail({ to, subject, text });
+    },
+  };
+}
+
+/** A mail server that hangs must not hold a job for minutes. What the operator's URL says goes first. */
+function withTimeouts(smtpUrl: string): string {
+  const url = new URL(smtpUrl);
+  for (const name of ['connectionTimeout', 'greetingTimeout', 'socketTimeout']) {
+    if (!url.searchParams.has(name)) url.searchParams.set(name, String(timeoutMs));
+  }
+  return url.href;
+}

@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import type { Feature } from '../../../../kernel/feature.ts';
+import { defineSettings, missing } from '../../../../kernel/settings.ts';
+import type { TwilioOptions } from './twilio-sms.ts';
+
+export const twilio: Feature<{ settings: TwilioOptions | undefined }> = {
+  name: 'twilio',
+  settings: defineSettings({
+    variables: {
+      TWILIO_ACCOUNT_SID: z.string().optional(),
+      TWILIO_AUTH_TOKEN: z.string().optional(),
+      TWILIO_FROM: z.string().optional(),
+    },
+    readme: [
+      '| `TWILIO_ACCOUNT_SID`, `TWILIO_AUTH_TOKEN`, `TWILIO_FROM` | sandbox: console | SMS with verification codes |',
+    ],
+    read: ({ TWILIO_ACCOUNT_SID: accountSid, TWILIO_AUTH_TOKEN: authToken, TWILIO_FROM: from }) =>
+      accountSid && authToken && from ? { accountSid, authToken, from } : undefined,
+    refuseLive: (env) =>
+      missing(env, {
+        TWILIO_ACCOUNT_SID: 'the account that sends verification codes by SMS',
+        TWILIO_AUTH_TOKEN: 'the token of that account',
+        TWILIO_FROM: 'the number that those messages come from',
+      }),
+  }),
+};

@@ -1,0 +1,67 @@
+import { takeToday } from '../../kernel/daily-caps/take-today.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
+import { busyNetworks, networksOf } from '../../kernel/http/client-address.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
+
+/** How many messages of a kind go out on a day (UTC); 0 is without a limit. */
+export interface DailyLimits {
+  /** Asked for from one address network. */
+  readonly perNetwork: number;
+  /** To one number or mailbox. */
+  readonly perTarget: number;
+  /** To the numbers of one country. */
+  readonly perCountry: number;
+  readonly inAll: number;
+}
+
+export interface Posted {
+  /** What is counted together, such as `sms`. */
+  readonly kind: string;
+  /** The address that asked for it; undefined when no stranger can have. */
+  readonly ip: string | undefined;
+  /** A keyed hash or an id will do: it is only ever recognised again. Several are as many messages, of which all go or none. */
+  readonly target: string | readonly string[];
+  readonly country?: string | undefined;
+}
+
+/**
+ * Counts a message in the caller's commit, over all instances. Undefined when it may go; otherwise the first limit that it is over,
+ * and then it is counted nowhere. Call it late in a transaction: whoever sends to the same country waits for the commit.
+ */
+export async function countMessage(
+  tx: Transaction,
+  logger: Logger,
+  limits: DailyLimits,
+  { kind, ip, target, country }: Posted,
+): Promise<'network' | 'target' | 'country' | 'all' | undefined> {
+  const { nearest, wider } = ip === undefined ? { nearest: undefined, wider: undefined } : networksOf(ip);
+  const targets = [target].flat().toSorted();
+  const places = targets.length;
+  // Always in this order, so that nobody waits for who waits for him.
+  const counted = [
+    { what: 'network', of: nearest, limit: limits.perNetwork, places },
+    { what: 'network', of: wider, limit: busyNetworks * limits.perNetwork, places },
+    ...targets.map((of) => ({ what: 'target', of, limit: limits.perTarget, places: 1 }) as const),
+    { what: 'country', of: country, limit: limits.perCountry, places },
+    { what: 'all', of: '', limit: limits.inAll, places },
+  ] as const;
+  await tx.query('SAVEPOINT before_counting');
+  for (const { what, of, limit, places: taking } of counted) {
+    if (of === undefined || limit === 0) continue;
+    const count = await takeToday(tx, { scope: `${kind}:${what}:${of}`, limit, places: taking });
+    if (count === undefined) {
+      await tx.query('ROLLBACK TO SAVEPOINT before_counting');
+      return what;
+    }
+    if (count === limit && what !== 'network' && what !== 'target') {
+      logger.warn({ kind, limit, ...(country !== undefined && what === 'country' && { country }) }, lastOne(what));
+    }
+  }
+  await tx.query('RELEASE SAVEPOINT before_counting');
+  return undefined;
+}
+
+function lastOne(what: 'country' | 'all'): string {
+  const where = what === 'all' ? '' : ' to this country';
+  return `this was the last message of its kind${where} for today: raise the limit, or see who asks for so many`;
+}

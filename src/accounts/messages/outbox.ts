@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import type { Database, Transaction } from '../../kernel/db/database.ts';
+import { newId } from '../../kernel/ids/ids.ts';
+import { defineJob, enqueue, handleJob, type JobHandler } from '../../kernel/jobs/define-job.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import type { Message, Notifier } from './notifier.ts';
+
+/** Names the message only; the text, which may hold a code, stays sealed in its row. */
+const sendMessage = defineJob({
+  name: 'send-message',
+  payload: z.object({ messageId: z.string() }),
+  maxAttempts: 8,
+});
+
+/** Writes a message in the caller's commit; a job carries it out afterwards. One that concerns no account yet has no `accountId`. */
+export async function postMessage(
+  tx: Transaction,
+  secrets: Secrets,
+  { accountId, ...message }: Message & { readonly accountId: bigint | null },
+): Promise<void> {
+  const id = newId('msg');
+  await tx.query(
+    'INSERT INTO messages (id, account_id, channel, recipient, subject, sealed) VALUES ($1, $2, $3, $4, $5, $6)',
+    [id, accountId, message.channel, message.to, message.subject, secrets.seal('messages', message.text)],
+  );
+  await enqueue(tx, sendMessage, { messageId: id });
+}
+
+interface MessageRow {
+  readonly channel: Message['channel'];
+  readonly recipient: string;
+  readonly subject: string;
+  readonly sealed: Buffer | null;
+}
+
+/** A crash between sending and marking sends the message twice: for a code that is harmless, and better than never. */
+export interface OutboxParts {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly notifier: Notifier;
+  readonly keepText: boolean;
+}
+
+export function sendMessageHandler({ db, secrets, notifier, keepText }: OutboxParts): JobHandler {
+  return handleJob(sendMessage, async ({ messageId }) => {
+    const { rows } = await db.query<MessageRow>(
+      'SELECT channel, recipient, subject, sealed FROM messages WHERE id = $1 AND sent_at IS NULL',
+      [messageId],
+    );
+    const [row] = rows;
+    if (row?.sealed == null) return;
+    const text = secrets.open('messages', row.sealed);
+    await notifier.send({ channel: row.channel, to: row.recipient, subject: row.subject, text });
+    await db.query('UPDATE messages SET sent_at = now(), sealed = CASE WHEN $2 THEN sealed END WHERE id = $1', [
+      messageId,
+      keepText,
+    ]);
+  });
+}

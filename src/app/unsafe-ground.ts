@@ -1,0 +1,199 @@
+import { isIP } from 'node:net';
+import { isPlainHttp } from '../chains/plain-http.ts';
+import { isInTheClear } from '../kernel/db/in-the-clear.ts';
+import { parseRanges, trustsEverybody } from '../kernel/http/trusted-proxies.ts';
+import { isLoopback } from '../kernel/loopback.ts';
+import { isPublicAddress } from '../kernel/outgoing/public-address.ts';
+import { type Given, missing } from '../kernel/settings.ts';
+import { parseUrl } from '../kernel/text/parse-url.ts';
+import { type Asset, assets, chains, homeChain } from '../money/catalogue.ts';
+import { whyGuessable } from './guessable.ts';
+
+/** What is looked at of the service's own variables; those of the rate limits are numbers. */
+interface Ground extends Readonly<Record<string, unknown>> {
+  readonly DATABASE_URL?: string | undefined;
+  readonly MIGRATION_DATABASE_URL?: string | undefined;
+  readonly REDIS_URL?: string | undefined;
+  readonly PUBLIC_URL?: string | undefined;
+  readonly EURC_ADDRESS_MATIC?: string | undefined;
+  readonly PAYWRIGHT_SECRET?: string | undefined;
+  readonly PAYWRIGHT_SECRET_FILE?: string | undefined;
+  readonly PAYWRIGHT_SECRET_NEXT?: string | undefined;
+  readonly PAYWRIGHT_SECRET_NEXT_FILE?: string | undefined;
+}
+
+/** What live mode looks at beside the environment. */
+export interface Machine {
+  readonly isRoot: boolean;
+  readFile(path: string): string;
+}
+
+/** What keeps live mode from starting in the settings of the service itself, a sentence each. */
+export function unsafeGround(env: Ground, given: Given, machine: Machine): readonly string[] {
+  return [
+    ...missingGround(env),
+    ...unsafeNodes(env),
+    ...unsafePlaces(env),
+    ...unsafeAddress(env),
+    ...unsafeToken(env),
+    ...unsafeSecret(env, given, machine),
+    ...unsafeDoors(env, given, machine),
+  ];
+}
+
+function missingGround(env: Ground): string[] {
+  return missing(env, {
+    DATABASE_URL: 'the PostgreSQL that holds the ledger',
+    PUBLIC_URL: 'the https address that people and agents reach the service at',
+    RPC_URLS_MATIC: 'where to reach Polygon: a comma-separated list of RPC addresses',
+  });
+}
+
+/** The addresses are not repeated: they often hold a key. */
+function unsafeNodes(env: Ground): string[] {
+  return Object.entries(env).flatMap(([name, urls]) =>
+    /^RPC_URLS_/.test(name) && Array.isArray(urls) && urls.some(isPlainHttp)
+      ? [`${name} is unsafe: every address must begin with https://, unless it is on this machine`]
+      : [],
+  );
+}
+
+/** What we tell them is worth money to whoever reads it on the way, and what they tell us to whoever changes it. */
+function unsafePlaces({ DATABASE_URL, MIGRATION_DATABASE_URL, REDIS_URL, PUBLIC_URL }: Ground): string[] {
+  const problems: string[] = [];
+  if (PUBLIC_URL?.startsWith('http:')) problems.push('PUBLIC_URL is unsafe: it must begin with https://');
+  for (const [name, url] of Object.entries({ DATABASE_URL, MIGRATION_DATABASE_URL })) {
+    if (url !== undefined && isInTheClear(url)) {
+      problems.push(`${name} is unsafe: over a network it needs TLS that is checked, such as sslmode=verify-full`);
+    }
+  }
+  const redis = parseUrl(REDIS_URL ?? '');
+  if (redis?.protocol === 'redis:' && !isLoopback(redis.hostname)) {
+    problems.push('REDIS_URL is unsafe: over a network it must begin with rediss://');
+  }
+  return problems;
+}
+
+/** Names that no public server of names knows. */
+const insideNames = /\.(?:localhost|localdomain|local|internal|intranet|home\.arpa|home|lan|corp)$/;
+
+/** It stands in links and in what is signed, and the whole world reads it. */
+function unsafeAddress({ PUBLIC_URL }: Ground): string[] {
+  const address = parseUrl(PUBLIC_URL ?? '');
+  if (address === undefined) return [];
+  const host = address.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
+  const isInside = isIP(host) !== 0 ? !isPublicAddress(host) : !host.includes('.') || insideNames.test(host);
+  return [
+    ...(address.username !== '' || address.password !== ''
+      ? ['PUBLIC_URL is unsafe: it must not hold a password']
+      : []),
+    ...(isInside ? ['PUBLIC_URL is unsafe: nobody outside of your network reaches this address'] : []),
+  ];
+}
+
+const homeTokens = Object.entries(chains[homeChain].tokens);
+
+/** On Polygon. Each is worth something else than a euro. */
+const otherTokens: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(homeTokens.map(([asset, address]) => [assets[asset as Asset].token.symbol, address])),
+  'USDC.e': '0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174',
+  USDT: '0xc2132D05D31c914a87C6611C10748AEb04B58e8F',
+  WBTC: '0x1BFD67037B42Cf73acF2047067bd4F2C47D9BfD6',
+};
+
+function unsafeToken({ EURC_ADDRESS_MATIC: address }: Ground): string[] {
+  if (address === undefined) return [];
+  if (BigInt(address) === 0n) return ['EURC_ADDRESS_MATIC is unsafe: there is no contract at the zero address'];
+  const other = Object.entries(otherTokens).find(([, token]) => BigInt(token) === BigInt(address))?.[0];
+  return other === undefined ? [] : [`EURC_ADDRESS_MATIC is unsafe: it is the address of ${other}`];
+}
+
+function unsafeSecret(env: Ground, given: Given, machine: Machine): string[] {
+  if (env.PAYWRIGHT_SECRET === undefined && env.PAYWRIGHT_SECRET_FILE === undefined) {
+    return ['PAYWRIGHT_SECRET is missing: it protects API keys and the wallet seed (or PAYWRIGHT_SECRET_FILE)'];
+  }
+  // The one that goes may be a bad one, which may be why it goes.
+  return [
+    ...sharedSecret(env, given, machine),
+    ...guessableSetting('PAYWRIGHT_SECRET', env.PAYWRIGHT_SECRET, env.PAYWRIGHT_SECRET_FILE, machine),
+    ...guessableSetting('PAYWRIGHT_SECRET_NEXT', env.PAYWRIGHT_SECRET_NEXT, env.PAYWRIGHT_SECRET_NEXT_FILE, machine),
+  ];
+}
+
+/** Everybody who can read the configuration of a database would have the secret. */
+function sharedSecret(env: Ground, given: Given, machine: Machine): string[] {
+  const passwords = [
+    ...(['DATABASE_URL', 'MIGRATION_DATABASE_URL', 'REDIS_URL'] as const).map((from) => {
+      const url = parseUrl(env[from] ?? '');
+      const written = url?.password ?? '';
+      return { from, values: [written, decodeText(written), ...(url?.searchParams.getAll('password') ?? [])] };
+    }),
+    { from: 'PGPASSWORD', values: [given['PGPASSWORD'] ?? ''] },
+  ];
+  return (['PAYWRIGHT_SECRET', 'PAYWRIGHT_SECRET_NEXT'] as const).flatMap((name) => {
+    const { setting, secret } = readSecret(env, name, machine);
+    return passwords
+      .filter(({ values }) => secret !== '' && values.some((value) => value.trim() === secret))
+      .map(({ from }) => `${setting} is unsafe: it is the password of ${from}`);
+  });
+}
+
+/** Empty where it is not given or cannot be read, which is refused elsewhere. */
+function readSecret(env: Ground, name: 'PAYWRIGHT_SECRET' | 'PAYWRIGHT_SECRET_NEXT', { readFile }: Machine) {
+  const file = env[`${name}_FILE`];
+  const given = env[name];
+  if (given !== undefined || file === undefined) return { setting: name, secret: given?.trim() ?? '' };
+  try {
+    return { setting: `${name}_FILE`, secret: readFile(file).trim() };
+  } catch {
+    return { setting: `${name}_FILE`, secret: '' };
+  }
+}
+
+function decodeText(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function guessableSetting(
+  name: string,
+  secret: string | undefined,
+  file: string | undefined,
+  { readFile }: Machine,
+): string[] {
+  if (secret !== undefined) return guessable(name, secret);
+  if (file === undefined) return [];
+  try {
+    return guessable(`${name}_FILE`, readFile(file).trim());
+  } catch (error) {
+    return [`${name}_FILE cannot be read: ${(error as Error).message}`];
+  }
+}
+
+function guessable(name: string, secret: string): string[] {
+  const why = whyGuessable(secret);
+  return why === undefined ? [] : [`${name} is unsafe: ${why}. Take the output of: paywright secret`];
+}
+
+function unsafeDoors(env: Ground, given: Given, { isRoot }: Machine): string[] {
+  const problems = Object.entries(env).flatMap(([name, value]) =>
+    /^RATE_LIMIT_/.test(name) && value === 0 ? [`${name} is unsafe: 0 would be no limit at all`] : [],
+  );
+  if (trustsEverybody(parseRanges(given['TRUSTED_PROXIES'] ?? '') ?? [])) {
+    problems.push('TRUSTED_PROXIES is unsafe: with ranges that wide anybody chooses the address they are counted by');
+  }
+  if (given['ALLOW_PRIVATE_HOSTS'] !== undefined) {
+    problems.push('ALLOW_PRIVATE_HOSTS is unsafe: it belongs to the sandbox');
+  }
+  if (given['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
+    problems.push('NODE_TLS_REJECT_UNAUTHORIZED=0 is unsafe: certificates would not be checked');
+  }
+  // Node reads an underscore in the name of an option as a dash.
+  const options = /--(?:inspect|insecure[-_]http[-_]parser)[a-z_-]*/.exec(given['NODE_OPTIONS'] ?? '')?.[0];
+  if (options !== undefined) problems.push(`NODE_OPTIONS is unsafe: ${options} opens the process to others`);
+  if (isRoot) problems.push('The user is unsafe: run it as one of its own, not as root');
+  return problems;
+}

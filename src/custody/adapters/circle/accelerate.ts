@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { Database } from '../../../kernel/db/database.ts';
+import type { Logger } from '../../../kernel/log/logger.ts';
+import { ProviderError } from '../../wallets/provider.ts';
+import { feeLimitOf } from '../../wallets/raised-fee-limit.ts';
+import type { CircleClient } from './circle-client.ts';
+
+export interface AccelerateParts {
+  readonly db: Database;
+  readonly circle: CircleClient;
+  readonly logger: Logger;
+  /** How long a higher fee is given to work before it is raised once more. */
+  readonly patienceMs: number;
+}
+
+/** Asks Circle to pay more for a stuck transaction. Everybody who finds it stuck at the same time asks for the same. */
+export async function accelerate({ db, circle, logger, patienceMs }: AccelerateParts, id: string): Promise<void> {
+  const request = await nextRequest(db, id, patienceMs);
+  if (request === undefined) return;
+  const { round, idempotency_key: idempotencyKey } = request;
+  try {
+    await circle.write(z.unknown(), (sdk) => sdk.accelerateTransaction({ id, idempotencyKey }));
+    logger.info({ transactionId: id, round }, 'a stuck transaction was given a higher fee');
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    logger.warn({ transactionId: id, round, err: error }, 'a stuck transaction could not be given a higher fee');
+    // When it may help, the same request is sent again next time.
+    if (error.retryable) return;
+  }
+  await db.query('UPDATE circle_accelerations SET answered_at = now() WHERE transaction_id = $1 AND round = $2', [
+    id,
+    round,
+  ]);
+}
+
+interface Acceleration {
+  readonly round: number;
+  readonly idempotency_key: string;
+}
+
+/** The request that is not answered yet, or a new one when the last was long enough ago. */
+async function nextRequest(db: Database, id: string, patienceMs: number): Promise<Acceleration | undefined> {
+  await db.query(
+    `INSERT INTO circle_accelerations (transaction_id, round, idempotency_key)
+     SELECT $1, coalesce(max(round), 0) + 1, $2 FROM circle_accelerations WHERE transaction_id = $1
+     HAVING coalesce(bool_and(answered_at IS NOT NULL AND asked_at <= now() - make_interval(secs => $3)), true)
+        AND count(*) < $4
+     ON CONFLICT DO NOTHING`,
+    [id, randomUUID(), patienceMs / 1000, await feeLimitOf(db, id)],
+  );
+  const { rows } = await db.query<Acceleration>(
+    `SELECT round, idempotency_key FROM circle_accelerations
+      WHERE transaction_id = $1 AND answered_at IS NULL ORDER BY round DESC LIMIT 1`,
+    [id],
+  );
+  return rows[0];
+}

@@ -1,0 +1,119 @@
+import type { CircleDeveloperControlledWalletsClient } from '@circle-fin/developer-controlled-wallets';
+import type { Hex } from 'viem';
+import { z } from 'zod';
+import type { Networks } from '../../../chains/network.ts';
+import type { Database } from '../../../kernel/db/database.ts';
+import type { Logger } from '../../../kernel/log/logger.ts';
+import type { ContractCall, TokenSend, WalletProvider } from '../../wallets/provider.ts';
+import { accelerate } from './accelerate.ts';
+import { type CallLimits, createCircleClient } from './circle-client.ts';
+import { toCircleRequest } from './circle-request.ts';
+import { findListed, findTaken } from './find-taken.ts';
+import { lookUp } from './look-up.ts';
+import { fetchNotificationKey, type NotificationKey } from './notification-key.ts';
+import { requestKey } from './request-key.ts';
+import { toContractSignature, toTypedDataText } from './typed-data.ts';
+import { type CircleWallets, createCircleWallets } from './wallets.ts';
+
+export interface CircleProviderParts {
+  readonly apiKey: string;
+  readonly entitySecret: string;
+  /** Circle's own servers when it is not set. */
+  readonly baseUrl?: string | undefined;
+  readonly db: Database;
+  readonly logger: Logger;
+  readonly networks: Networks;
+  readonly limits?: Partial<CallLimits>;
+  /** How long a higher fee is given to work before it is raised once more. */
+  readonly patienceMs?: number;
+  /** How long after it was asked a transaction may be missing in Circle's list. */
+  readonly listSettlesMs?: number;
+}
+
+/** Circle's developer-controlled wallets. Circle holds the keys; our entity secret is what lets it use them. */
+export interface CircleProvider extends WalletProvider {
+  readonly createWallets: CircleWallets['createWallets'];
+  /** The key that Circle signs its notifications with. */
+  notificationKey(id: string): Promise<NotificationKey | undefined>;
+}
+
+const transactionIdAnswer = z.object({ id: z.guid() });
+const signatureAnswer = z.object({ signature: z.string().regex(/^0x[0-9a-fA-F]{130}$/) });
+
+/** How eager Circle is to have a transaction mined. */
+const fee = { type: 'level', config: { feeLevel: 'MEDIUM' } } as const;
+
+export async function createCircleProvider(parts: CircleProviderParts): Promise<CircleProvider> {
+  const {
+    apiKey,
+    entitySecret,
+    baseUrl,
+    db,
+    logger,
+    networks,
+    limits,
+    patienceMs = 60_000,
+    listSettlesMs = 60_000,
+  } = parts;
+  const circle = createCircleClient({ apiKey, entitySecret, baseUrl, logger, ...(limits && { limits }) });
+
+  async function ask(asked: TokenSend | ContractCall): Promise<string> {
+    const request = toCircleRequest(networks, asked);
+    // Circle does not say for how long it knows a key. What the list does not show yet is recent, and its key is known.
+    const taken = asked.askedBefore && (await findListed({ circle, networks }, asked, asked.askedBefore));
+    if (taken !== undefined) return taken;
+    const { id } = await circle.write(transactionIdAnswer, (sdk) => {
+      const key = requestKey(asked.idempotencyKey);
+      // The key is also kept with the transaction, where it can be found when the answer is lost.
+      const common = { walletId: asked.from.ref, fee, idempotencyKey: key, refId: key };
+      if (request.operation === 'CONTRACT_EXECUTION') {
+        const { contract: contractAddress, data: callData, amount } = request;
+        return sdk.createContractExecutionTransaction({
+          ...common,
+          contractAddress,
+          callData,
+          ...(amount !== '0' && { amount }),
+        });
+      }
+      const { tokenAddress, to: destinationAddress, amount } = request;
+      const transfer = {
+        ...common,
+        tokenAddress,
+        blockchain: asked.from.chain,
+        destinationAddress,
+        amount: [amount],
+      };
+      // Circle's description asks for the chain of a token that is named by its address; the SDK's types do not know that.
+      type Request = Parameters<CircleDeveloperControlledWalletsClient['createTransaction']>[0];
+      return sdk.createTransaction(transfer as unknown as Request);
+    });
+    return id;
+  }
+
+  return {
+    name: 'circle',
+    ...createCircleWallets(db, circle),
+
+    sendToken: ask,
+    execute: ask,
+
+    findTaken: (asked, before) => findTaken({ circle, networks, listSettlesMs }, asked, before),
+
+    async signTypedData({ ref }, typedData) {
+      const data = toTypedDataText(typedData);
+      const { signature } = await circle.write(signatureAnswer, (sdk) => sdk.signTypedData({ walletId: ref, data }));
+      return toContractSignature(signature as Hex);
+    },
+
+    // Circle watches over its own transactions, and sends again what is undone.
+    sendAgain: async () => {},
+    lookUp: (chain, ref) =>
+      lookUp(
+        { circle, networks, logger, accelerate: (id) => accelerate({ db, circle, logger, patienceMs }, id) },
+        chain,
+        ref,
+      ),
+
+    notificationKey: (id) => fetchNotificationKey(circle, id),
+  };
+}

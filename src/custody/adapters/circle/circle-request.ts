@@ -1,0 +1,43 @@
+import { formatEther, formatUnits, getAddress, type Hex } from 'viem';
+import type { Networks } from '../../../chains/network.ts';
+import { assets } from '../../../money/catalogue.ts';
+import { type ContractCall, ProviderError, type TokenSend } from '../../wallets/provider.ts';
+
+/** What we ask of Circle, in its words: amounts are decimal numbers, and native coin is sent like a token. */
+export type CircleRequest =
+  | {
+      readonly operation: 'TRANSFER';
+      /** Empty for the chain's own coin. */
+      readonly tokenAddress: Hex | '';
+      readonly to: Hex;
+      readonly amount: string;
+    }
+  | {
+      readonly operation: 'CONTRACT_EXECUTION';
+      readonly contract: Hex;
+      readonly data: Hex;
+      /** Native coin that goes along. */
+      readonly amount: string;
+    };
+
+export function toCircleRequest(networks: Networks, asked: TokenSend | ContractCall): CircleRequest {
+  if ('token' in asked) {
+    const amount = formatUnits(asked.atomic, decimalsOfToken(networks, asked));
+    return { operation: 'TRANSFER', tokenAddress: asked.token, to: asked.to, amount };
+  }
+  const { contract, data, value = 0n } = asked;
+  const amount = formatEther(value);
+  // Without data it is no call, but native coin on its way.
+  if (data === '0x') return { operation: 'TRANSFER', tokenAddress: '', to: contract, amount };
+  return { operation: 'CONTRACT_EXECUTION', contract, data, amount };
+}
+
+/** Circle counts in decimal numbers, so we must know how fine a token is divided. */
+function decimalsOfToken(networks: Networks, { from, token }: Pick<TokenSend, 'from' | 'token'>): number {
+  const known = networks.get(from.chain)?.tokens.find(({ address }) => getAddress(address) === getAddress(token));
+  if (known !== undefined) return assets[known.asset].decimals;
+  throw new ProviderError(`${token} is no token of ours on ${from.chain}.`, {
+    retryable: false,
+    code: 'unknown_token',
+  });
+}

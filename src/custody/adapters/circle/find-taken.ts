@@ -1,0 +1,72 @@
+import type { Networks } from '../../../chains/network.ts';
+import { type AskedBefore, type ContractCall, ProviderError, type TokenSend } from '../../wallets/provider.ts';
+import type { CircleClient } from './circle-client.ts';
+import { notForCertain } from './failures.ts';
+import { findKeyless } from './keyless.ts';
+import { type ListedTransaction, listTransactions } from './list-transactions.ts';
+import { requestKey } from './request-key.ts';
+
+export interface FindTakenParts {
+  readonly circle: CircleClient;
+  readonly networks: Networks;
+  /** How long after it was asked a transaction may be missing in Circle's list. */
+  readonly listSettlesMs: number;
+}
+
+/** How far our clock and Circle's may be apart. */
+const clockDifferenceMs = 10 * 60_000;
+
+/**
+ * What Circle has taken of a request whose answer was lost; undefined only when its list has had time to show everything.
+ * Whatever goes wrong here tells nothing, so asking again always may help.
+ */
+export async function findTaken(
+  parts: FindTakenParts,
+  asked: TokenSend | ContractCall,
+  before: AskedBefore,
+): Promise<string | undefined> {
+  const { listSettlesMs } = parts;
+  const { quietMs } = before;
+  const taken = await findListed(parts, asked, before);
+  if (taken === undefined && quietMs < listSettlesMs) {
+    throw new ProviderError('Circle’s list does not show it, but it may not be settled yet.', {
+      retryable: true,
+      code: 'provider_list_unsettled',
+      retryAfterMs: Math.ceil(listSettlesMs - quietMs),
+    });
+  }
+  return taken;
+}
+
+/**
+ * What Circle's list shows of a request at this moment. Circle keeps our key with every transaction, as its reference; its idempotency
+ * keys themselves cannot be asked for.
+ */
+export async function findListed(
+  { circle, networks }: Pick<FindTakenParts, 'circle' | 'networks'>,
+  asked: TokenSend | ContractCall,
+  before: Omit<AskedBefore, 'quietMs'>,
+): Promise<string | undefined> {
+  try {
+    const since = new Date(before.askedAt.getTime() - clockDifferenceMs);
+    const listed = await listTransactions(circle, { walletId: asked.from.ref, since });
+    const key = requestKey(asked.idempotencyKey);
+    const taken =
+      onlyOne(listed.filter(({ refId }) => refId?.toLowerCase() === key)) ??
+      onlyOne(await findKeyless(networks, listed, asked, before));
+    return taken?.id;
+  } catch (error) {
+    throw error instanceof ProviderError ? notForCertain(error) : error;
+  }
+}
+
+function onlyOne(candidates: readonly ListedTransaction[]): ListedTransaction | undefined {
+  if (candidates.length <= 1) return candidates[0];
+  // Somebody has to look at this.
+  const ids = candidates.map(({ id }) => id).join(', ');
+  throw new ProviderError(`Several of Circle’s transactions may be the one that was asked for: ${ids}.`, {
+    retryable: true,
+    code: 'provider_ambiguous',
+    retryAfterMs: 60_000,
+  });
+}

@@ -1,0 +1,139 @@
+import { BaseError, type Hex, TransactionReceiptNotFoundError } from 'viem';
+import { z } from 'zod';
+import type { Network, Networks } from '../../../chains/network.ts';
+import type { Logger } from '../../../kernel/log/logger.ts';
+import type { ChainId } from '../../../money/catalogue.ts';
+import { ProviderError, type TransactionReport } from '../../wallets/provider.ts';
+import { type CircleTransaction, transactionAnswer } from './answers.ts';
+import type { CircleClient } from './circle-client.ts';
+import { notForCertain } from './failures.ts';
+import { parseGasPrice, parseNetworkFee } from './network-fee.ts';
+
+export interface LookUpParts {
+  readonly circle: CircleClient;
+  readonly networks: Networks;
+  readonly logger: Logger;
+  /** Gives a transaction that is stuck a higher fee. */
+  readonly accelerate: (transactionId: string) => Promise<void>;
+}
+
+const lookUpAnswer = z.object({ transaction: transactionAnswer });
+
+/**
+ * Where a transaction is. `COMPLETE` is Circle's word for final; `CONFIRMED` only means that it is in a block, which may
+ * still be undone. Whatever goes wrong here tells nothing about the transaction, so asking again always may help.
+ */
+export async function lookUp(parts: LookUpParts, chain: ChainId, ref: string): Promise<TransactionReport> {
+  try {
+    const { transaction } = await parts.circle.read(lookUpAnswer, (sdk) => sdk.getTransaction({ id: ref }));
+    return await report(parts, chain, transaction);
+  } catch (error) {
+    throw error instanceof ProviderError ? notForCertain(error) : error;
+  }
+}
+
+async function report(parts: LookUpParts, chain: ChainId, transaction: CircleTransaction): Promise<TransactionReport> {
+  const network = parts.networks.get(chain);
+  switch (transaction.state) {
+    case 'COMPLETE':
+      return reportComplete(network, transaction);
+    case 'FAILED':
+    case 'DENIED':
+    case 'CANCELLED':
+      return reportFailed(parts, network, transaction);
+    case 'STUCK':
+      if (isDearest(network, transaction)) {
+        return { ...pending(transaction), waitsFor: 'the chain to become cheaper: FEE_CEILING_GWEI allows no more' };
+      }
+      await parts.accelerate(transaction.id);
+      return pending(transaction);
+    default:
+      return pending(transaction);
+  }
+}
+
+/** Whether it offers as much already as we ever pay. How much more an acceleration costs is Circle's choice. */
+function isDearest(network: Network | undefined, { estimatedFee }: CircleTransaction): boolean {
+  const offered = parseGasPrice(estimatedFee?.maxFee);
+  return network !== undefined && offered !== undefined && offered >= network.feeCeiling.maxFee;
+}
+
+function pending({ txHash }: CircleTransaction): Extract<TransactionReport, { state: 'pending' }> {
+  return { state: 'pending', ...(txHash !== undefined && { hash: txHash }) };
+}
+
+async function reportComplete(
+  network: Network | undefined,
+  transaction: CircleTransaction,
+): Promise<TransactionReport> {
+  const { id, txHash: hash, blockHeight } = transaction;
+  const gasCost = parseNetworkFee(transaction.networkFee);
+  if (hash !== undefined && blockHeight !== undefined && gasCost !== undefined) {
+    return { state: 'confirmed', hash, blockNumber: BigInt(blockHeight), gasCost };
+  }
+  // What Circle leaves out is on the chain.
+  if (hash === undefined || network === undefined) {
+    throw new ProviderError(`Circle calls ${id} complete but does not say where or at what cost.`, {
+      retryable: true,
+      code: 'provider_trouble',
+    });
+  }
+  const mined = await findReceipt(network, hash);
+  if (mined === undefined) return pending(transaction);
+  return { state: 'confirmed', hash, blockNumber: mined.blockNumber, gasCost: gasCost ?? mined.gasCost };
+}
+
+async function reportFailed(
+  { logger }: LookUpParts,
+  network: Network | undefined,
+  transaction: CircleTransaction,
+): Promise<TransactionReport> {
+  const { id, state, txHash: hash, errorReason, errorDetails } = transaction;
+  const mined = hash === undefined ? undefined : await findReceiptIfPossible(network, hash);
+  // What has a hash was signed and may have been sent: only its receipt tells that nothing was moved.
+  if (hash !== undefined && mined === undefined) return pending(transaction);
+  if (mined?.succeeded === true) {
+    // The money has moved: giving it back would pay twice. Somebody has to look at this.
+    logger.error({ transactionId: id, state, hash }, 'Circle calls a transaction failed that succeeded on the chain');
+    throw new ProviderError(`Circle calls ${id} failed, but it succeeded on the chain.`, {
+      retryable: true,
+      code: 'provider_contradicts_chain',
+      ...(hash !== undefined && { hash }),
+      retryAfterMs: 60_000,
+    });
+  }
+  return {
+    state: 'failed',
+    reason: [`Circle: ${state.toLowerCase()}`, errorReason, errorDetails].filter(Boolean).join(', ').slice(0, 300),
+    ...(hash !== undefined && { hash }),
+    gasCost: parseNetworkFee(transaction.networkFee) ?? mined?.gasCost ?? 0n,
+  };
+}
+
+async function findReceiptIfPossible(network: Network | undefined, hash: Hex): Promise<Mined | undefined> {
+  if (network === undefined) return undefined;
+  return findReceipt(network, hash).catch(() => undefined);
+}
+
+interface Mined {
+  readonly succeeded: boolean;
+  readonly blockNumber: bigint;
+  readonly gasCost: bigint;
+}
+
+async function findReceipt({ client }: Network, hash: Hex): Promise<Mined | undefined> {
+  try {
+    const receipt = await client.getTransactionReceipt({ hash });
+    // Chains that post to Ethereum charge for that apart, in a field of their own.
+    const { l1Fee } = receipt as { l1Fee?: string | bigint | null };
+    return {
+      succeeded: receipt.status === 'success',
+      blockNumber: receipt.blockNumber,
+      gasCost: receipt.gasUsed * receipt.effectiveGasPrice + BigInt(l1Fee ?? 0n),
+    };
+  } catch (error) {
+    if (error instanceof TransactionReceiptNotFoundError) return undefined;
+    const reason = error instanceof BaseError ? error.shortMessage : String(error);
+    throw new ProviderError(`The chain does not answer: ${reason}`, { retryable: true, code: 'chain_unreachable' });
+  }
+}

@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import { getAddress } from 'viem';
+import { z } from 'zod';
+import { type Database, onlyRow } from '../../../kernel/db/database.ts';
+import { type ChainId, homeChain } from '../../../money/catalogue.ts';
+import { type NewWallet, ProviderError } from '../../wallets/provider.ts';
+import { walletAnswer } from './answers.ts';
+import type { CircleClient } from './circle-client.ts';
+import { requestKey } from './request-key.ts';
+
+export interface CircleWallets {
+  /** As many new wallets as asked for, all in one request. The same key gives the same wallets again. */
+  createWallets(request: {
+    readonly chain: ChainId;
+    readonly count: number;
+    readonly idempotencyKey: string;
+  }): Promise<readonly NewWallet[]>;
+  createWallet(request: { readonly chain: ChainId; readonly idempotencyKey?: string }): Promise<NewWallet>;
+  extendWallet(wallet: NewWallet, chain: ChainId): Promise<NewWallet>;
+}
+
+/** Whoever asked longer ago than this is not waiting any more. */
+const abandonedAfterSeconds = 120;
+
+const walletSetAnswer = z.object({ walletSet: z.object({ id: z.guid() }) });
+const derivedAnswer = z.object({ wallet: walletAnswer });
+const walletsAnswer = z.object({ wallets: z.array(walletAnswer) });
+
+export function createCircleWallets(db: Database, circle: CircleClient): CircleWallets {
+  let walletSet: string | undefined;
+
+  const wallets: CircleWallets = {
+    /**
+     * A wallet begins on the home chain, wherever it is wanted. Circle numbers the wallets of a set on each chain apart
+     * and derives the address from the number: one made on another chain would have the address of somebody else's here.
+     */
+    async createWallets({ chain, count, idempotencyKey }) {
+      walletSet ??= await openWalletSet(db, circle);
+      const walletSetId = walletSet;
+      const answer = await circle.write(walletsAnswer, (sdk) =>
+        sdk.createWallets({
+          walletSetId,
+          blockchains: [homeChain],
+          count,
+          accountType: 'EOA',
+          idempotencyKey: requestKey(idempotencyKey),
+        }),
+      );
+      const made = answer.wallets.map(({ id, address }) => ({ ref: id, address }));
+      return chain === homeChain ? made : Promise.all(made.map((wallet) => wallets.extendWallet(wallet, chain)));
+    },
+
+    async createWallet({ chain, idempotencyKey }) {
+      const key = idempotencyKey ?? (await writeDownRequest(db, chain));
+      const [wallet] = await wallets.createWallets({ chain, count: 1, idempotencyKey: key });
+      if (wallet === undefined) throw trouble('Circle made no wallet.');
+      // Only one caller goes away with it, also when somebody took a slow one for gone.
+      if (idempotencyKey === undefined && !(await markAnswered(db, key))) {
+        throw trouble('The wallet was given to another caller.');
+      }
+      return wallet;
+    },
+
+    async extendWallet({ ref, address }, chain) {
+      const { wallet: derived } = await circle.write(derivedAnswer, (sdk) =>
+        sdk.deriveWallet({ id: ref, blockchain: chain }),
+      );
+      if (derived.address !== getAddress(address)) {
+        throw new ProviderError(`Circle derived ${derived.address} from the wallet ${address}.`, {
+          retryable: false,
+          code: 'address_mismatch',
+        });
+      }
+      return { ref: derived.id, address: derived.address };
+    },
+  };
+  return wallets;
+}
+
+function trouble(message: string): ProviderError {
+  return new ProviderError(message, { retryable: true, code: 'provider_trouble' });
+}
+
+/** The set is made once, whoever is first; with the same key everybody gets the same one. */
+async function openWalletSet(db: Database, circle: CircleClient): Promise<string> {
+  await db.query('INSERT INTO circle_wallet_set (idempotency_key) VALUES ($1) ON CONFLICT DO NOTHING', [randomUUID()]);
+  const row = onlyRow(
+    await db.query<{ idempotency_key: string; wallet_set_id: string | null }>(
+      'SELECT idempotency_key, wallet_set_id FROM circle_wallet_set',
+    ),
+  );
+  if (row.wallet_set_id !== null) return row.wallet_set_id;
+  const { walletSet } = await circle.write(walletSetAnswer, (sdk) =>
+    sdk.createWalletSet({ name: 'Paywright', idempotencyKey: row.idempotency_key }),
+  );
+  const { id } = walletSet;
+  await db.query('UPDATE circle_wallet_set SET wallet_set_id = $1', [id]);
+  return id;
+}
+
+/** A request that nobody got the answer of is taken up again, so that no wallet at Circle is left without an owner. */
+async function writeDownRequest(db: Database, chain: ChainId): Promise<string> {
+  const { rows } = await db.query<{ idempotency_key: string }>(
+    `UPDATE circle_wallet_requests SET asked_at = now()
+      WHERE idempotency_key = (
+        SELECT idempotency_key FROM circle_wallet_requests
+         WHERE chain = $1 AND answered_at IS NULL AND asked_at < now() - make_interval(secs => $2)
+         ORDER BY asked_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+      RETURNING idempotency_key`,
+    [chain, abandonedAfterSeconds],
+  );
+  if (rows[0] !== undefined) return rows[0].idempotency_key;
+  const key = randomUUID();
+  await db.query('INSERT INTO circle_wallet_requests (idempotency_key, chain) VALUES ($1, $2)', [key, chain]);
+  return key;
+}
+
+async function markAnswered(db: Database, key: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'UPDATE circle_wallet_requests SET answered_at = now() WHERE idempotency_key = $1 AND answered_at IS NULL',
+    [key],
+  );
+  return rowCount === 1;
+}

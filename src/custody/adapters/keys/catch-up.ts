@@ -1,0 +1,65 @@
+import type { Hex } from 'viem';
+import type { Network } from '../../../chains/network.ts';
+import type { Database } from '../../../kernel/db/database.ts';
+import type { Logger } from '../../../kernel/log/logger.ts';
+import { ProviderError } from '../../wallets/provider.ts';
+import { findSent } from './find-sent.ts';
+import { type ChainIsAhead, lastBlockBefore, lockNonces } from './outbox.ts';
+import { keepUnknown } from './unknown-book.ts';
+
+export interface CatchUpParts {
+  readonly db: Database;
+  readonly logger: Logger;
+}
+
+/** So many are looked for and written down at a time: a long gap is worked off bit by bit, also when it is interrupted. */
+const atOnce = 20;
+
+/** How many nonces of a wallet the chain knows of, those included that wait to be mined. */
+export function countUsed({ client }: Network, sender: Hex): Promise<number> {
+  return client.getTransactionCount({ address: sender, blockTag: 'pending' });
+}
+
+/**
+ * Brings a wallet's nonces up to the chain's, and writes down what each of those was used for that were never drawn here. Only
+ * what is final counts: a nonce that a reorganisation sets free would leave a hole that holds up all that come after it. And a
+ * node is not believed that a nonce was used: one that lies could make such a hole. A transaction that our own key has signed proves
+ * it, for its own nonce and for all before it.
+ */
+export async function catchUp(
+  { db, logger }: CatchUpParts,
+  network: Network,
+  sender: Hex,
+  { from, to }: Pick<ChainIsAhead, 'from' | 'to'>,
+): Promise<void> {
+  const { id: chain, client, confirmations } = network;
+  const head = await client.getBlockNumber({ cacheTime: 0 });
+  const until = head - BigInt(confirmations) + 1n;
+  const final = await client.getTransactionCount({ address: sender, blockNumber: until < 0n ? 0n : until });
+  if (final < to) throw chainIsAhead('it is not final yet');
+  for (let first = from; first < to; ) {
+    const since = await lastBlockBefore(db, chain, sender, first);
+    const found = await findSent(network, { sender, from: first, to: Math.min(to, first + atOnce), since, until });
+    if (found.size === 0) throw chainIsAhead(`no node in RPC_URLS_${chain} can say what has used nonce ${first}`);
+    const last = Math.max(...found.keys()) + 1;
+    await db.transaction(async (tx) => {
+      // Somebody else may have come as far already, or further.
+      if ((await lockNonces(tx, chain, sender)) !== first) return;
+      for (let nonce = first; nonce < last; nonce++) await keepUnknown(tx, { chain, sender, nonce }, found.get(nonce));
+      await tx.query('UPDATE key_nonces SET next = $3 WHERE chain = $1 AND sender = $2', [chain, sender, last]);
+    });
+    first = last;
+  }
+  logger.error(
+    { chain, sender, from, to },
+    'a wallet has sent what is not in this database, which must be older than the chain: see "paywright treasury unknown"',
+  );
+}
+
+function chainIsAhead(why: string): ProviderError {
+  return new ProviderError(`The wallet has sent what is not in this database, and ${why}.`, {
+    retryable: true,
+    code: 'chain_is_ahead',
+    retryAfterMs: 10_000,
+  });
+}

@@ -1,0 +1,224 @@
+import { type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
+import { doNodesAgree, isUndone } from '../../../chains/agree.ts';
+import { findReceipt } from '../../../chains/find-receipt.ts';
+import { FeesAboveCeiling, type GasFees, smaller } from '../../../chains/gas-fee-ceiling.ts';
+import type { Network } from '../../../chains/network.ts';
+import type { Database } from '../../../kernel/db/database.ts';
+import type { Logger } from '../../../kernel/log/logger.ts';
+import { type ChainFacts, chains } from '../../../money/catalogue.ts';
+import type { TransactionReport } from '../../wallets/provider.ts';
+import { feeLimitOf } from '../../wallets/raised-fee-limit.ts';
+import { findSent } from './find-sent.ts';
+import { bumpFees, suggestFees } from './gas-fees.ts';
+import type { KeyTransaction } from './key-transaction.ts';
+import {
+  type Attempt,
+  findByNonce,
+  insertAttempt,
+  lastBlockBefore,
+  listAttempts,
+  settle,
+  signReplacement,
+} from './outbox.ts';
+import { isAlreadyKnown } from './rpc-trouble.ts';
+import type { Seeds } from './seeds.ts';
+
+export interface FollowParts {
+  readonly db: Database;
+  readonly seeds: Seeds;
+  readonly logger: Logger;
+  /** How long a transaction may wait before it is replaced by one that pays more. */
+  readonly stuckAfterMs: number;
+}
+
+/**
+ * Looks where a transaction is, and drives it on: mined deep enough is final, what no node knows is sent again, and what
+ * is stuck is replaced. Nothing here decides that a transaction is lost: only a receipt ends it.
+ */
+export async function followTransaction(
+  parts: FollowParts,
+  network: Network,
+  transaction: KeyTransaction,
+): Promise<TransactionReport> {
+  if (transaction.state !== 'pending') return finalReport(transaction);
+  const attempts = await listAttempts(parts.db, transaction.id);
+  const mined = await findMined(network, attempts);
+  if (mined !== undefined) return reportMined(parts, network, transaction, mined);
+  const [newest] = attempts;
+  if (newest === undefined) throw new Error(`transaction ${transaction.id} was never signed`);
+  const came = await pushOn(parts, network, transaction, attempts, newest);
+  if (typeof came === 'object') return reportMined(parts, network, transaction, came);
+  return { state: 'pending', hash: newest.hash, ...(came !== undefined && { waitsFor: came }) };
+}
+
+interface Mined {
+  readonly attempt: Attempt;
+  readonly receipt: TransactionReceipt;
+}
+
+async function findMined(network: Network, attempts: readonly Attempt[]): Promise<Mined | undefined> {
+  for (const attempt of attempts) {
+    const receipt = await findReceipt(network.client, attempt.hash);
+    if (receipt !== undefined) return { attempt, receipt };
+  }
+  return undefined;
+}
+
+async function reportMined(
+  { db }: FollowParts,
+  network: Network,
+  transaction: KeyTransaction,
+  { attempt, receipt }: Mined,
+): Promise<TransactionReport> {
+  const { transactionHash: hash, blockNumber } = receipt;
+  // Its own block is the first confirmation: where that is enough, nobody need be asked how many came after it.
+  const confirmed = network.confirmations <= 1 ? 1n : (await network.client.getBlockNumber()) - blockNumber + 1n;
+  if (confirmed < BigInt(network.confirmations)) return { state: 'pending', hash };
+  const gasCost = costOf(network, transaction, attempt, receipt);
+  const succeeded = receipt.status === 'success';
+  // What is undone is given back, so one node alone is not believed that it is.
+  if (!succeeded && !(await doNodesAgree(network, isUndone(hash)))) return { state: 'pending', hash };
+  const reason = succeeded ? null : 'The transaction was undone by the contract.';
+  await settle(db, transaction.id, { state: succeeded ? 'confirmed' : 'failed', hash, blockNumber, gasCost, reason });
+  if (reason !== null) return { state: 'failed', reason, hash, gasCost };
+  return { state: 'confirmed', hash, blockNumber, gasCost };
+}
+
+function finalReport({ state, minedHash: hash, blockNumber, gasCost, reason }: KeyTransaction): TransactionReport {
+  if (state === 'failed' && hash === null) return { state, reason: reason ?? 'It was refused.', gasCost: 0n };
+  if (hash === null || blockNumber === null || gasCost === null)
+    throw new Error('a settled transaction has no receipt');
+  if (state === 'failed') return { state, reason: reason ?? 'It failed.', hash, gasCost };
+  return { state: 'confirmed', hash, blockNumber, gasCost };
+}
+
+/**
+ * Nothing of it was mined. The chain says whose turn it is: first in line it is sent again, or replaced when it has waited
+ * too long; behind others, the one whose turn it is goes again too, for whoever it belongs to may believe it mined. Answers what
+ * it waits for, where that is not just the next block; or what was mined after all.
+ */
+async function pushOn(
+  parts: FollowParts,
+  network: Network,
+  transaction: KeyTransaction,
+  attempts: readonly Attempt[],
+  newest: Attempt,
+): Promise<string | Mined | undefined> {
+  const { db, logger, stuckAfterMs } = parts;
+  const { id, chain, sender, nonce } = transaction;
+  if (nonce === null) throw new Error(`transaction ${id} was refused`);
+  const turn = await network.client.getTransactionCount({ address: sender, blockTag: 'latest' });
+  if (turn > nonce) {
+    // Ours may have been mined since its receipt was asked for, or a replacement that another process has just signed.
+    const mined = await findMined(network, await listAttempts(db, id));
+    if (mined !== undefined) return mined;
+    if (newest.ageMs >= stuckAfterMs && (await adoptReplacement(parts, network, transaction))) return undefined;
+    // A node that lags behind its sisters looks like this as well, so nothing is decided here.
+    logger.error({ chain, sender, nonce }, 'a nonce was used, and by none of our transactions: a person has to look');
+    return 'a person: its nonce was used, and by none of our transactions';
+  }
+  let waitsFor: string | undefined;
+  if (turn < nonce) {
+    const first = await findByNonce(db, chain, sender, turn);
+    if (first === undefined) logger.error({ chain, sender, nonce: turn }, 'no transaction of ours has the next nonce');
+    else await broadcast(network, first.raw, logger);
+  } else if (newest.ageMs >= stuckAfterMs) {
+    const tried = attempts.length;
+    if (tried < (await feeLimitOf(db, id))) {
+      const replaced = await replace(parts, network, transaction, newest);
+      if (replaced.is === 'sent') return undefined;
+      waitsFor = replaced.waitsFor;
+    } else waitsFor = `a person: ${tried} fees were tried; "paywright treasury raise-fee" lets more be tried`;
+  }
+  await broadcast(network, newest.raw, logger);
+  return waitsFor;
+}
+
+/**
+ * A replacement of it that is not in this database was mined: it was signed after the backup that this one was restored from.
+ * It does the very same under the same nonce, so it is this transaction, and its receipt decides.
+ */
+async function adoptReplacement(
+  { db, logger }: FollowParts,
+  network: Network,
+  { id, chain, sender, nonce, to, data, value }: KeyTransaction,
+): Promise<boolean> {
+  if (nonce === null) return false;
+  const since = await lastBlockBefore(db, chain, sender, nonce);
+  const until = await network.client.getBlockNumber({ cacheTime: 0 });
+  const sent = (await findSent(network, { sender, from: nonce, to: nonce + 1, since, until })).get(nonce);
+  if (sent === undefined || !isAddressEqual(sent.to, to) || sent.data !== data || sent.value !== value) return false;
+  await insertAttempt(db, id, sent);
+  logger.warn(
+    { chain, sender, nonce, hash: sent.hash },
+    'a transaction was replaced by one that is not in this database',
+  );
+  return true;
+}
+
+type Replaced = { readonly is: 'sent' } | { readonly is: 'too_dear'; readonly waitsFor: string };
+
+async function replace(
+  { db, seeds, logger }: FollowParts,
+  network: Network,
+  transaction: KeyTransaction,
+  newest: Attempt,
+): Promise<Replaced> {
+  const fees = await feesOfReplacement(network, newest);
+  if (fees instanceof FeesAboveCeiling)
+    return { is: 'too_dear', waitsFor: `the chain to become cheaper: ${fees.message}` };
+  const account = await seeds.account(transaction.walletRef);
+  await signReplacement(db, transaction, { account, fees, insteadOf: newest.hash });
+  logger.warn(
+    { chain: network.id, nonce: transaction.nonce },
+    'a transaction is stuck: it is sent again with a higher fee',
+  );
+  const [replacement] = await listAttempts(db, transaction.id);
+  if (replacement !== undefined) await broadcast(network, replacement.raw, logger);
+  return { is: 'sent' };
+}
+
+async function feesOfReplacement(network: Network, newest: Attempt): Promise<GasFees | FeesAboveCeiling> {
+  const { id, feeCeiling } = network;
+  try {
+    const fees = bumpFees(newest, await suggestFees(network), feeCeiling);
+    return fees ?? new FeesAboveCeiling(`a higher fee on ${id} would be above FEE_CEILING_GWEI or TIP_CEILING_GWEI`);
+  } catch (error) {
+    if (error instanceof FeesAboveCeiling) return error;
+    throw error;
+  }
+}
+
+/** Sending again what the chain knows does no harm. Why a node refuses is for the operator; the next look tries again. */
+export async function broadcast(network: Network, raw: Hex, logger: Logger): Promise<void> {
+  try {
+    await network.client.sendRawTransaction({ serializedTransaction: raw });
+  } catch (error) {
+    if (!isAlreadyKnown(error))
+      logger.warn({ err: error, chain: network.id }, 'a transaction was not taken by the chain');
+  }
+}
+
+/**
+ * What it has cost, and whatever a node says of that, no more than it has offered: what a user's wallet has spent is lent to it
+ * anew, so a lie about it would empty the gas wallet.
+ */
+function costOf(
+  network: Network,
+  { gasLimit }: KeyTransaction,
+  { maxFee }: Attempt,
+  receipt: TransactionReceipt,
+): bigint {
+  const gasUsed = gasLimit === null ? receipt.gasUsed : smaller(receipt.gasUsed, gasLimit);
+  return gasUsed * smaller(receipt.effectiveGasPrice, maxFee) + l1FeeOf(network, receipt);
+}
+
+/**
+ * On Optimism and Base a transaction also pays for its place on Ethereum, which its receipt tells apart. No transaction offers a price
+ * for it, so it counts up to what the dearest of ours could cost.
+ */
+function l1FeeOf({ id, feeCeiling }: Network, { l1Fee }: TransactionReceipt & { readonly l1Fee?: unknown }): bigint {
+  const facts: ChainFacts = chains[id];
+  if (facts.rollup === undefined || (typeof l1Fee !== 'string' && typeof l1Fee !== 'bigint')) return 0n;
+  return smaller(BigInt(l1Fee), feeCeiling.gasLimit * feeCeiling.maxFee);
+}

@@ -1,0 +1,276 @@
+import { type Hex, keccak256 } from 'viem';
+import type { HDAccount } from 'viem/accounts';
+import type { GasFees } from '../../../chains/gas-fee-ceiling.ts';
+import { type Database, onlyRow, type Queryable, type Transaction } from '../../../kernel/db/database.ts';
+import { lockUntilCommit } from '../../../kernel/db/locks.ts';
+import { type ChainId, chains } from '../../../money/catalogue.ts';
+import { ProviderError } from '../../wallets/provider.ts';
+import { toBytes, toHex } from './bytes.ts';
+import type { KeyTransaction, NewKeyTransaction } from './key-transaction.ts';
+import { refusePerhapsPaid } from './unknown-book.ts';
+
+/** One signature of a transaction. All attempts share its nonce, so at most one of them is ever mined. */
+export interface Attempt extends GasFees {
+  readonly hash: Hex;
+  readonly raw: Hex;
+  readonly ageMs: number;
+}
+
+export async function findTransaction(db: Queryable, id: string): Promise<KeyTransaction | undefined> {
+  const { rows } = await db.query<TransactionRow>(`${select} WHERE id = $1`, [id]);
+  return rows[0] && toTransaction(rows[0]);
+}
+
+/** What it takes to sign: how much gas to allow, what to pay for it, and with which key. */
+export interface Signing {
+  readonly account: HDAccount;
+  readonly fees: GasFees;
+  readonly gasLimit: bigint;
+}
+
+/**
+ * Draws the sender's next nonce, signs, and writes both down in one commit: a nonce that was drawn belongs to a signed
+ * transaction, and no other transaction ever gets it. A refusal is written down as well. However many ask with one id,
+ * one of them decides, and everybody gets that. `used` is how many nonces the chain knows of: throws ChainIsAhead when those are more
+ * than were ever drawn here, and PerhapsPaid when one that was not may have been for just this.
+ */
+export async function signAndKeep(
+  db: Database,
+  transaction: NewKeyTransaction,
+  signing: Signing | ProviderError,
+  used: number,
+): Promise<KeyTransaction> {
+  const { id, chain, sender, walletRef, to, data, value } = transaction;
+  return db.transaction(async (tx) => {
+    await lockUntilCommit(tx, { kind: 'keyTransaction', of: id });
+    const earlier = await findTransaction(tx, id);
+    if (earlier !== undefined) return earlier;
+    const next = await lockNonces(tx, chain, sender);
+    // A refusal counts no more than a signature: what cannot be paid now may have been paid.
+    if (used > next) throw new ChainIsAhead(next, used);
+    await refusePerhapsPaid(tx, transaction);
+    const refused = signing instanceof ProviderError;
+    if (refused && signing.retryable) throw signing;
+    const nonce = refused ? null : await drawNonce(tx, chain, sender);
+    const kept = await tx.query<TransactionRow>(
+      `INSERT INTO key_transactions (id, chain, sender, provider_ref, nonce, recipient, data, value, gas_limit, state, reason)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${columns}`,
+      [
+        id,
+        chain,
+        sender,
+        walletRef,
+        nonce,
+        to,
+        toBytes(data),
+        value,
+        refused ? null : signing.gasLimit,
+        refused ? 'failed' : 'pending',
+        refused ? signing.message : null,
+      ],
+    );
+    if (!refused && nonce !== null) await keepAttempt(tx, { ...transaction, ...signing, nonce });
+    return toTransaction(onlyRow(kept));
+  });
+}
+
+/** The chain has used nonces that were never drawn here: this database is older than the chain. */
+export class ChainIsAhead extends Error {
+  override readonly name = 'ChainIsAhead';
+  /** The first of them, and the one after the last. */
+  readonly from: number;
+  readonly to: number;
+
+  constructor(from: number, to: number) {
+    super(`the chain has used the nonces ${from} to ${to - 1}, which were never drawn here`);
+    this.from = from;
+    this.to = to;
+  }
+}
+
+/** The next nonce of a wallet, and until the commit nobody draws another. The first one of every wallet is 0. */
+export async function lockNonces(tx: Transaction, chain: ChainId, sender: Hex): Promise<number> {
+  await tx.query('INSERT INTO key_nonces (chain, sender, next) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING', [
+    chain,
+    sender,
+  ]);
+  const { next } = onlyRow(
+    await tx.query<{ next: bigint }>('SELECT next FROM key_nonces WHERE chain = $1 AND sender = $2 FOR UPDATE', [
+      chain,
+      sender,
+    ]),
+  );
+  return Number(next);
+}
+
+/** Signs the transaction again with other fees, unless somebody has just done so. */
+export async function signReplacement(
+  db: Database,
+  transaction: KeyTransaction,
+  signer: { readonly account: HDAccount; readonly fees: GasFees; readonly insteadOf: Hex },
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.query('SELECT FROM key_transactions WHERE id = $1 FOR UPDATE', [transaction.id]);
+    const [newest] = await listAttempts(tx, transaction.id);
+    const { nonce, gasLimit } = transaction;
+    if (newest?.hash !== signer.insteadOf || nonce === null || gasLimit === null) return;
+    await keepAttempt(tx, { ...transaction, ...signer, nonce, gasLimit });
+  });
+}
+
+/** Newest first. */
+export async function listAttempts(db: Queryable, id: string): Promise<readonly Attempt[]> {
+  const { rows } = await db.query<AttemptRow>(
+    `SELECT hash, raw, max_fee, priority_fee, extract(epoch FROM now() - signed_at) * 1000 AS age_ms
+       FROM key_transaction_attempts WHERE transaction_id = $1 ORDER BY max_fee DESC`,
+    [id],
+  );
+  return rows.map((row) => ({
+    hash: row.hash,
+    raw: toHex(row.raw),
+    maxFee: BigInt(row.max_fee),
+    priorityFee: BigInt(row.priority_fee),
+    ageMs: Number(row.age_ms),
+  }));
+}
+
+/** The newest signature of whichever transaction of a wallet has this nonce, whatever has become of it. */
+export async function findByNonce(
+  db: Queryable,
+  chain: ChainId,
+  sender: Hex,
+  nonce: number,
+): Promise<{ readonly raw: Hex } | undefined> {
+  const { rows } = await db.query<{ raw: Buffer }>(
+    `SELECT a.raw FROM key_transactions t JOIN key_transaction_attempts a ON a.transaction_id = t.id
+      WHERE t.chain = $1 AND t.sender = $2 AND t.nonce = $3 ORDER BY a.max_fee DESC LIMIT 1`,
+    [chain, sender, nonce],
+  );
+  return rows[0] && { raw: toHex(rows[0].raw) };
+}
+
+export async function settle(
+  db: Queryable,
+  id: string,
+  end: { state: 'confirmed' | 'failed'; hash: Hex; blockNumber: bigint; gasCost: bigint; reason: string | null },
+): Promise<void> {
+  await db.query(
+    `UPDATE key_transactions SET state = $2, mined_hash = $3, block_number = $4, gas_cost = $5, reason = $6
+      WHERE id = $1 AND state = 'pending'`,
+    [id, end.state, end.hash, end.blockNumber, end.gasCost, end.reason],
+  );
+}
+
+/** The row stays locked until the commit, so nonces are given out without a gap: a signature that fails gives its back. */
+async function drawNonce(tx: Transaction, chain: ChainId, sender: Hex): Promise<number> {
+  return Number(
+    onlyRow(
+      await tx.query<{ drawn: bigint }>(
+        'UPDATE key_nonces SET next = next + 1 WHERE chain = $1 AND sender = $2 RETURNING next - 1 AS drawn',
+        [chain, sender],
+      ),
+    ).drawn,
+  );
+}
+
+async function keepAttempt(
+  tx: Transaction,
+  {
+    id,
+    chain,
+    nonce,
+    to,
+    data,
+    value,
+    gasLimit,
+    account,
+    fees,
+  }: NewKeyTransaction & Signing & { readonly nonce: number },
+): Promise<void> {
+  const raw = await account.signTransaction({
+    type: 'eip1559',
+    chainId: chains[chain].chainId,
+    nonce,
+    to,
+    data,
+    value,
+    gas: gasLimit,
+    maxFeePerGas: fees.maxFee,
+    maxPriorityFeePerGas: fees.priorityFee,
+  });
+  await insertAttempt(tx, id, { hash: keccak256(raw), raw, ...fees });
+}
+
+/** A signature of a transaction, whoever has made it: an earlier life of this database may have. */
+export async function insertAttempt(
+  tx: Queryable,
+  id: string,
+  { hash, raw, maxFee, priorityFee }: Omit<Attempt, 'ageMs'>,
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO key_transaction_attempts (hash, transaction_id, raw, max_fee, priority_fee) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (hash) DO NOTHING`,
+    [hash, id, toBytes(raw), maxFee, priorityFee],
+  );
+}
+
+/** The last block that is known to hold a transaction of this wallet with a lower nonce: those that follow are no older. */
+export async function lastBlockBefore(db: Queryable, chain: ChainId, sender: Hex, nonce: number): Promise<bigint> {
+  const { rows } = await db.query<{ block: bigint | null }>(
+    `SELECT coalesce(
+       (SELECT max(block_number) FROM (
+          SELECT block_number FROM key_transactions WHERE chain = $1 AND sender = $2 AND nonce < $3
+          UNION ALL SELECT block_number FROM unknown_transactions WHERE chain = $1 AND sender = $2 AND nonce < $3) known),
+       (SELECT min(block_number) FROM chain_checkpoints WHERE chain = $1)) AS block`,
+    [chain, sender, nonce],
+  );
+  return rows[0]?.block ?? 0n;
+}
+
+const columns =
+  'id, chain, sender, provider_ref, nonce, recipient, data, value, gas_limit, state, mined_hash, block_number, gas_cost, reason';
+const select = `SELECT ${columns} FROM key_transactions`;
+
+interface TransactionRow {
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly sender: Hex;
+  readonly provider_ref: string;
+  readonly nonce: bigint | null;
+  readonly recipient: Hex;
+  readonly data: Buffer;
+  readonly value: string;
+  readonly gas_limit: bigint | null;
+  readonly state: KeyTransaction['state'];
+  readonly mined_hash: Hex | null;
+  readonly block_number: bigint | null;
+  readonly gas_cost: string | null;
+  readonly reason: string | null;
+}
+
+interface AttemptRow {
+  readonly hash: Hex;
+  readonly raw: Buffer;
+  readonly max_fee: string;
+  readonly priority_fee: string;
+  readonly age_ms: string;
+}
+
+function toTransaction(row: TransactionRow): KeyTransaction {
+  return {
+    id: row.id,
+    chain: row.chain,
+    sender: row.sender,
+    walletRef: row.provider_ref,
+    nonce: row.nonce === null ? null : Number(row.nonce),
+    to: row.recipient,
+    data: toHex(row.data),
+    value: BigInt(row.value),
+    gasLimit: row.gas_limit,
+    state: row.state,
+    minedHash: row.mined_hash,
+    blockNumber: row.block_number,
+    gasCost: row.gas_cost === null ? null : BigInt(row.gas_cost),
+    reason: row.reason,
+  };
+}

@@ -1,0 +1,100 @@
+import { BaseError, HttpRequestError, isHex, RpcRequestError, TimeoutError } from 'viem';
+import { FeesAboveCeiling } from '../../../chains/gas-fee-ceiling.ts';
+import { ProviderError } from '../../wallets/provider.ts';
+
+/** What a chain's answer means for us. Nodes differ in codes and words, so both are looked at. */
+export function toProviderError(error: unknown): ProviderError {
+  if (error instanceof ProviderError) return error;
+  if (error instanceof FeesAboveCeiling) return aboveCeiling(error.message, error);
+  const text = error instanceof BaseError ? `${error.shortMessage} ${error.details}` : String(error);
+  if (isUnreachable(error)) {
+    return new ProviderError('The chain does not answer.', {
+      retryable: true,
+      code: 'chain_unreachable',
+      cause: error,
+    });
+  }
+  if (/insufficient funds|enough funds|gas required exceeds allowance/i.test(text)) {
+    return gasTankEmpty(error);
+  }
+  if (isBusy(error, text)) {
+    return new ProviderError('The chain is asked too often.', {
+      retryable: true,
+      code: 'chain_busy',
+      retryAfterMs: 10_000,
+      cause: error,
+    });
+  }
+  if (isRevert(error, text)) {
+    return new ProviderError(`The contract refuses it: ${reasonIn(text)}.`, {
+      retryable: false,
+      code: 'rejected',
+      cause: error,
+    });
+  }
+  return new ProviderError(`The chain answered with an error: ${text.slice(0, 200)}`, {
+    retryable: true,
+    code: 'chain_error',
+    cause: error,
+  });
+}
+
+/** Once somebody has filled the wallet, the same call succeeds. */
+export function gasTankEmpty(cause?: unknown): ProviderError {
+  return new ProviderError('The wallet has not enough native coin to pay for gas.', {
+    retryable: true,
+    code: 'insufficient_gas',
+    cause,
+  });
+}
+
+/** Nothing was signed. The chain may become cheaper, another node may say otherwise, and the operator can raise the ceiling. */
+export function aboveCeiling(why: string, cause?: unknown): ProviderError {
+  return new ProviderError(`It is too dear: ${why}.`, {
+    retryable: true,
+    code: 'above_ceiling',
+    retryAfterMs: 30_000,
+    cause,
+  });
+}
+
+function isUnreachable(error: unknown): boolean {
+  if (!(error instanceof BaseError)) return error instanceof TypeError;
+  return error.walk((inner) => inner instanceof HttpRequestError || inner instanceof TimeoutError) !== null;
+}
+
+/** Nodes that limit their callers say so in many ways, some of them with `data` as a contract has it. */
+function isBusy(error: unknown, text: string): boolean {
+  const code = rpcErrorIn(error)?.code;
+  return (
+    code === -32_005 ||
+    code === -32_007 ||
+    code === 429 ||
+    /rate.?limit|too many requests|limit exceeded|\b429\b/i.test(text)
+  );
+}
+
+/** Only what the contract itself has said: its own code, its bytes, or the words that every node uses for it. */
+function isRevert(error: unknown, text: string): boolean {
+  const rpc = rpcErrorIn(error);
+  return rpc?.code === 3 || isHex(rpc?.data) || /execution reverted|reverted with/i.test(text);
+}
+
+function rpcErrorIn(error: unknown): RpcRequestError | undefined {
+  if (!(error instanceof BaseError)) return undefined;
+  return (error.walk((inner) => inner instanceof RpcRequestError) as RpcRequestError | null) ?? undefined;
+}
+
+function reasonIn(text: string): string {
+  return (
+    /reverted with reason string '([^']+)'/.exec(text)?.[1] ?? /reverted:? ([^\n]+)/.exec(text)?.[1] ?? 'it reverts'
+  );
+}
+
+/** Asked to take a transaction that it has already: no news, and no trouble. */
+export function isAlreadyKnown(error: unknown): boolean {
+  const text = error instanceof BaseError ? `${error.shortMessage} ${error.details}` : String(error);
+  return /already known|already imported|known transaction|nonce too low|replacement.*underpriced|AlreadyKnown/i.test(
+    text,
+  );
+}

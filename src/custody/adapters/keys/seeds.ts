@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto';
+import { type HDAccount, HDKey, hdKeyToAccount } from 'viem/accounts';
+import { type Database, onlyRow, type Transaction } from '../../../kernel/db/database.ts';
+import { Refusal } from '../../../kernel/refusal.ts';
+import type { Secrets } from '../../../kernel/secrets/secrets.ts';
+import type { SeedRotation } from '../../wallets/seed-rotation.ts';
+
+/** The standard path of Ethereum accounts; a wallet is its child with the wallet's index. */
+const accountsPath = "m/44'/60'/0'/0";
+
+/** How many derived accounts are kept at most, those that were used last. */
+const mostDerived = 1_000;
+
+/**
+ * The master seeds, sealed at rest with the operator's secret. New wallets come from the newest of which the operator has confirmed a
+ * backup; the others still sign.
+ */
+export interface Seeds extends SeedRotation {
+  /** The next address of the newest seed in use. Its index is never given out again, whatever becomes of it. */
+  next(): Promise<{ readonly ref: string; readonly account: HDAccount }>;
+  /** The account that a wallet's reference stands for. */
+  account(ref: string): Promise<HDAccount>;
+}
+
+export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> {
+  const parents = new Map<number, HDKey>();
+  const derived = new Map<string, HDAccount>();
+
+  async function parentOf(seedId: number): Promise<HDKey> {
+    const known = parents.get(seedId);
+    if (known !== undefined) return known;
+    const row = onlyRow(await db.query<{ sealed: Buffer }>('SELECT sealed FROM wallet_seeds WHERE id = $1', [seedId]));
+    const parent = HDKey.fromMasterSeed(openSeed(secrets, row.sealed)).derive(accountsPath);
+    parents.set(seedId, parent);
+    return parent;
+  }
+
+  const derive = async (seedId: number, index: number) => hdKeyToAccount((await parentOf(seedId)).deriveChild(index));
+
+  /** Deriving takes as long as several signatures, and the house's own few wallets sign most. */
+  function keep(ref: string, account: HDAccount): HDAccount {
+    derived.delete(ref);
+    derived.set(ref, account);
+    const [oldest] = derived.keys();
+    if (derived.size > mostDerived && oldest !== undefined) derived.delete(oldest);
+    return account;
+  }
+
+  // Opened at once, so that a wrong secret is told at start-up.
+  await parentOf(await db.transaction((tx) => firstSeed(tx, secrets)));
+
+  return {
+    async next() {
+      const { index, seed } = onlyRow(
+        await db.query<{ index: bigint; seed: number }>(
+          "SELECT nextval('wallet_index') AS index, max(id) AS seed FROM wallet_seeds WHERE backed_up_at IS NOT NULL",
+        ),
+      );
+      return { ref: `${seed}/${index}`, account: await derive(seed, Number(index)) };
+    },
+    async account(ref) {
+      const known = derived.get(ref);
+      if (known !== undefined) return keep(ref, known);
+      const [seed, index] = ref.split('/').map(Number);
+      if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(index)) throw new Error(`no wallet is known as ${ref}`);
+      return keep(ref, await derive(seed as number, index as number));
+    },
+    prepare: () => db.transaction((tx) => prepareSeed(tx, secrets)),
+    async confirm(seedId) {
+      const { rowCount } = await db.query(
+        'UPDATE wallet_seeds SET backed_up_at = clock_timestamp() WHERE id = $1 AND backed_up_at IS NULL',
+        [seedId],
+      );
+      if (rowCount === 0) throw new Refusal(`There is no seed ${seedId} that waits for its backup to be confirmed.`);
+    },
+    async renew(ref, seedId) {
+      const index = Number(ref.split('/')[1]);
+      const { address } = await derive(seedId, index);
+      return { ref: `${seedId}/${index}`, address };
+    },
+  };
+}
+
+/** The one that waits for its backup, or a new one. */
+async function prepareSeed(tx: Transaction, secrets: Secrets): Promise<number> {
+  await tx.query('LOCK TABLE wallet_seeds IN SHARE ROW EXCLUSIVE MODE');
+  const { rows } = await tx.query<{ id: number | null }>(
+    'SELECT max(id) AS id FROM wallet_seeds WHERE backed_up_at IS NULL',
+  );
+  return rows[0]?.id ?? addSeed(tx, secrets, { inUse: false });
+}
+
+async function addSeed(tx: Transaction, secrets: Secrets, { inUse }: { readonly inUse: boolean }): Promise<number> {
+  const sealed = secrets.seal('wallet-seed', randomBytes(64).toString('hex'));
+  const added = await tx.query<{ id: number }>(
+    'INSERT INTO wallet_seeds (sealed, backed_up_at) VALUES ($1, CASE WHEN $2 THEN clock_timestamp() END) RETURNING id',
+    [sealed, inUse],
+  );
+  return onlyRow(added).id;
+}
+
+/**
+ * The newest seed in use, or the first one when there is none yet: whoever has a backup at all has that one too. Instances that start
+ * together agree on one.
+ */
+async function firstSeed(tx: Transaction, secrets: Secrets): Promise<number> {
+  await tx.query('LOCK TABLE wallet_seeds IN SHARE ROW EXCLUSIVE MODE');
+  const { rows } = await tx.query<{ id: number | null }>(
+    'SELECT max(id) AS id FROM wallet_seeds WHERE backed_up_at IS NOT NULL',
+  );
+  return rows[0]?.id ?? addSeed(tx, secrets, { inUse: true });
+}
+
+function openSeed(secrets: Secrets, sealed: Buffer): Buffer {
+  try {
+    return Buffer.from(secrets.open('wallet-seed', sealed), 'hex');
+  } catch {
+    throw new Refusal(
+      'The secret does not open the wallet seed in this database: it was sealed with another PAYWRIGHT_SECRET.',
+    );
+  }
+}

@@ -1,0 +1,192 @@
+import type { Hex } from 'viem';
+import { type Database, onlyRow, type Queryable, type Transaction } from '../../../kernel/db/database.ts';
+import { Refusal } from '../../../kernel/refusal.ts';
+import type { ChainId } from '../../../money/catalogue.ts';
+import type { HeldWallet } from '../../wallets/provider.ts';
+import type { UnknownTransaction } from '../../wallets/unknown-transactions.ts';
+import { toBytes, toHex } from './bytes.ts';
+import type { SentTransaction } from './find-sent.ts';
+import type { NewKeyTransaction } from './key-transaction.ts';
+
+/** A transaction that nobody here remembers may have been just this one. Until a person has decided, it is not signed. */
+export class PerhapsPaid extends Error {
+  override readonly name = 'PerhapsPaid';
+  readonly unknownId: bigint;
+  readonly hash: Hex | null;
+
+  constructor(unknownId: bigint, hash: Hex | null, nonce: bigint) {
+    const which = hash === null ? `whatever has used nonce ${nonce}` : `transaction ${hash}`;
+    super(`${which} is not in this database and may have been this one: decide with "paywright treasury unknown"`);
+    this.unknownId = unknownId;
+    this.hash = hash;
+  }
+}
+
+/** The selector of an ERC-20 `transfer`: whom it pays, and how much, is all in what follows. */
+const transferSelector = toBytes('0xa9059cbb');
+
+/**
+ * Throws PerhapsPaid when the wallet has sent something alike that nobody here remembers. A payment is alike only when it is the same to
+ * the last unit. Of any other call what it carries may have been written down after the backup (a deadline, a price), so the
+ * same function of the same contract is alike; so is native coin to the same recipient.
+ */
+export async function refusePerhapsPaid(
+  tx: Transaction,
+  { chain, sender, to, data }: Pick<NewKeyTransaction, 'chain' | 'sender' | 'to' | 'data'>,
+): Promise<void> {
+  const { rows } = await tx.query<{ id: bigint; hash: Hex | null; nonce: bigint }>(
+    `SELECT id, hash, nonce FROM unknown_transactions
+      WHERE chain = $1 AND sender = $2 AND decided_at IS NULL AND (hash IS NULL OR lower(recipient) = lower($3) AND
+        CASE WHEN substring(data FROM 1 FOR 4) = $5 THEN data = $4
+             ELSE substring(data FROM 1 FOR 4) = substring($4::bytea FROM 1 FOR 4) END)
+      ORDER BY nonce LIMIT 1`,
+    [chain, sender, to, toBytes(data), transferSelector],
+  );
+  const [alike] = rows;
+  if (alike !== undefined) throw new PerhapsPaid(alike.id, alike.hash, alike.nonce);
+}
+
+/**
+ * Writes down what a wallet has sent with a nonce that was not drawn here. What was undone on the chain has paid nobody, and what is
+ * known as a sweep from the chain has paid nothing that is still to be paid.
+ */
+export async function keepUnknown(
+  tx: Transaction,
+  { chain, sender, nonce }: { readonly chain: ChainId; readonly sender: Hex; readonly nonce: number },
+  sent: SentTransaction | undefined,
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO unknown_transactions (chain, sender, nonce, hash, recipient, data, value, gas_limit, max_fee, priority_fee,
+        block_number, raw, decision, decided_at)
+     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, d.decision, CASE WHEN d.decision IS NOT NULL THEN now() END
+       FROM (SELECT coalesce($13::text, (SELECT 'unrelated' FROM forgotten_sweeps WHERE chain = $1 AND tx_hash = $4 LIMIT 1))) d (decision)
+     ON CONFLICT (chain, sender, nonce) DO NOTHING`,
+    [
+      chain,
+      sender,
+      nonce,
+      sent?.hash ?? null,
+      sent?.to ?? null,
+      sent === undefined ? null : toBytes(sent.data),
+      sent?.value ?? null,
+      sent?.gasLimit ?? null,
+      sent?.maxFee ?? null,
+      sent?.priorityFee ?? null,
+      sent?.blockNumber ?? null,
+      sent === undefined ? null : toBytes(sent.raw),
+      sent?.wasUndone === true ? 'undone' : null,
+    ],
+  );
+}
+
+/** So that a person sees what waits for the decision, and can say that it was this. */
+export async function noteHeld(db: Queryable, unknownId: bigint, wanted: NewKeyTransaction): Promise<void> {
+  const { id, chain, sender, walletRef, to, data, value } = wanted;
+  await db.query(
+    `INSERT INTO held_key_transactions (id, unknown_id, chain, sender, provider_ref, recipient, data, value)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+     ON CONFLICT (id) DO UPDATE SET unknown_id = excluded.unknown_id`,
+    [id, unknownId, chain, sender, walletRef, to, toBytes(data), value],
+  );
+}
+
+export async function hasOpenUnknown(
+  db: Queryable,
+  { chain, address }: Pick<HeldWallet, 'chain' | 'address'>,
+): Promise<boolean> {
+  const { rows } = await db.query(
+    'SELECT FROM unknown_transactions WHERE chain = $1 AND sender = $2 AND decided_at IS NULL LIMIT 1',
+    [chain, address],
+  );
+  return rows.length > 0;
+}
+
+export async function listUnknown(db: Queryable): Promise<readonly UnknownTransaction[]> {
+  const { rows } = await db.query<UnknownRow>(
+    `SELECT id, chain, sender, nonce, hash, recipient, data, value,
+            ARRAY(SELECT h.id::text FROM held_key_transactions h WHERE h.unknown_id = u.id ORDER BY h.held_at) AS holds
+       FROM unknown_transactions u WHERE decided_at IS NULL ORDER BY id LIMIT 1000`,
+  );
+  return rows.map(({ id, chain, sender, nonce, hash, recipient: to, data, value, holds }) => ({
+    id,
+    chain,
+    sender,
+    nonce: Number(nonce),
+    sent:
+      hash === null || to === null || data === null || value === null
+        ? undefined
+        : { hash, to, data: toHex(data), value: BigInt(value) },
+    holds,
+  }));
+}
+
+/** From now on it is the transaction that was held, as if it had been signed here: it is followed, and never signed again. */
+export async function adoptUnknown(
+  db: Database,
+  unknownId: bigint,
+  key: string,
+  unsignedOf?: Pick<HeldWallet, 'ref'>,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    await decide(tx, unknownId, 'paid');
+    if (unsignedOf !== undefined) {
+      await tx.query(
+        `INSERT INTO held_key_transactions (id, unknown_id, chain, sender, provider_ref, recipient, data, value)
+         SELECT $2, id, chain, sender, $3, recipient, data, value FROM unknown_transactions WHERE id = $1 AND hash IS NOT NULL
+         ON CONFLICT (id) DO NOTHING`,
+        [unknownId, key, unsignedOf.ref],
+      );
+    }
+    const { rowCount } = await tx.query(
+      `INSERT INTO key_transactions (id, chain, sender, provider_ref, nonce, recipient, data, value, gas_limit, state)
+       SELECT h.id, u.chain, u.sender, h.provider_ref, u.nonce, h.recipient, h.data, h.value, u.gas_limit, 'pending'
+         FROM unknown_transactions u JOIN held_key_transactions h ON h.chain = u.chain AND h.sender = u.sender
+        WHERE u.id = $1 AND h.id = $2 AND u.raw IS NOT NULL AND lower(u.recipient) = lower(h.recipient) AND u.data = h.data
+          AND u.value = h.value`,
+      [unknownId, key],
+    );
+    if (rowCount === 0) throw new Refusal('It was not this: it has sent something else, or to somebody else.');
+    await tx.query(
+      `INSERT INTO key_transaction_attempts (hash, transaction_id, raw, max_fee, priority_fee)
+       SELECT hash, $2, raw, max_fee, priority_fee FROM unknown_transactions WHERE id = $1`,
+      [unknownId, key],
+    );
+    await tx.query('DELETE FROM held_key_transactions WHERE unknown_id = $1 OR id = $2', [unknownId, key]);
+  });
+}
+
+/** What it holds is asked for again, and goes on unless something else is alike as well. */
+export async function dismissUnknown(db: Database, unknownId: bigint): Promise<void> {
+  await db.transaction(async (tx) => {
+    await decide(tx, unknownId, 'unrelated');
+    await tx.query('DELETE FROM held_key_transactions WHERE unknown_id = $1', [unknownId]);
+  });
+}
+
+async function decide(tx: Transaction, unknownId: bigint, decision: 'paid' | 'unrelated'): Promise<void> {
+  const known = await tx.query<{ chain: ChainId; sender: Hex }>(
+    'SELECT chain, sender FROM unknown_transactions WHERE id = $1',
+    [unknownId],
+  );
+  if (known.rows.length === 0) throw new Refusal(`There is no unknown transaction ${unknownId}.`);
+  const { chain, sender } = onlyRow(known);
+  // Whoever is about to sign for this wallet sees the decision, or has ended.
+  await tx.query('SELECT FROM key_nonces WHERE chain = $1 AND sender = $2 FOR UPDATE', [chain, sender]);
+  const { rowCount } = await tx.query(
+    'UPDATE unknown_transactions SET decision = $2, decided_at = now() WHERE id = $1 AND decided_at IS NULL',
+    [unknownId, decision],
+  );
+  if (rowCount === 0) throw new Refusal(`Transaction ${unknownId} was decided about already.`);
+}
+
+interface UnknownRow {
+  readonly id: bigint;
+  readonly chain: ChainId;
+  readonly sender: Hex;
+  readonly nonce: bigint;
+  readonly hash: Hex | null;
+  readonly recipient: Hex | null;
+  readonly data: Buffer | null;
+  readonly value: string | null;
+  readonly holds: readonly string[];
+}

@@ -1,0 +1,76 @@
+import { getAddress, type Hex } from 'viem';
+import type { Queryable } from '../../kernel/db/database.ts';
+import { limitErrors } from './errors.ts';
+
+/** An address that an account allows. */
+export interface AllowedAddress {
+  readonly address: Hex;
+  readonly addedAt: Date;
+  /** Before that it is as good as not there. */
+  readonly usableFrom: Date;
+}
+
+export interface AllowList {
+  /** Money goes to the addresses alone. */
+  readonly isOn: boolean;
+  /** When it ends to be on, if its owner has said so. */
+  readonly offFrom: Date | null;
+  readonly addresses: readonly AllowedAddress[];
+}
+
+/** SQL: the list of an account is on. */
+const isOnSql = '(off_from IS NULL OR off_from > clock_timestamp())';
+
+export async function readAllowList(db: Queryable, accountId: bigint): Promise<AllowList> {
+  const { rows: lists } = await db.query<{ off_from: Date | null }>(
+    `SELECT off_from FROM withdrawal_allow_lists WHERE account_id = $1 AND ${isOnSql}`,
+    [accountId],
+  );
+  const { rows } = await db.query<AddressRow>(
+    `SELECT address, added_at, usable_from FROM withdrawal_addresses WHERE account_id = $1 ORDER BY added_at, address`,
+    [accountId],
+  );
+  return { isOn: lists.length > 0, offFrom: lists[0]?.off_from ?? null, addresses: rows.map(toAddress) };
+}
+
+/** For the commit that sends something there. The saved default address is an address like any other. */
+export async function refuseNotAllowed(
+  tx: Queryable,
+  { accountId, address }: { readonly accountId: bigint; readonly address: Hex },
+): Promise<void> {
+  const { rows } = await tx.query<{ usable_from: Date | null; off_from: Date | null; usable: boolean }>(
+    `SELECT a.usable_from, l.off_from, coalesce(a.usable_from <= clock_timestamp(), false) AS usable
+       FROM withdrawal_allow_lists l
+       LEFT JOIN withdrawal_addresses a ON a.account_id = l.account_id AND a.address = $2
+      WHERE l.account_id = $1 AND ${isOnSql}`,
+    [accountId, address.toLowerCase()],
+  );
+  const [listed] = rows;
+  if (listed === undefined || listed.usable) return;
+  const { usable_from: usableFrom, off_from: offFrom } = listed;
+  const endsBefore = offFrom !== null && (usableFrom === null || offFrom < usableFrom);
+  const from = (endsBefore ? offFrom : usableFrom)?.toISOString() ?? null;
+  throw limitErrors.address_not_allowed(explain(address, { from, endsBefore }), {
+    members: { address, usableFrom: from },
+  });
+}
+
+function explain(
+  address: Hex,
+  { from, endsBefore }: { readonly from: string | null; readonly endsBefore: boolean },
+): string | undefined {
+  if (from === null) return undefined;
+  return endsBefore
+    ? `Your allow-list is on until ${from}, and ${address} cannot be used before that.`
+    : `${address} is on your allow-list, and can be used from ${from} on.`;
+}
+
+export interface AddressRow {
+  readonly address: string;
+  readonly added_at: Date;
+  readonly usable_from: Date;
+}
+
+export function toAddress({ address, added_at, usable_from }: AddressRow): AllowedAddress {
+  return { address: getAddress(address), addedAt: added_at, usableFrom: usable_from };
+}

@@ -1,0 +1,72 @@
+import { onlyRow, type Queryable } from '../../kernel/db/database.ts';
+import type { Caller } from '../../kernel/http/define-route.ts';
+import { amountOf, toDecimalText, toJsonNumber } from '../../money/amount.ts';
+import type { Brakes } from './brakes.ts';
+import { limitErrors } from './errors.ts';
+import { sentWithinDay } from './sent-outside.ts';
+
+/** What an account has sent outside within 24 hours, and what it may still send. In millionths of a USDC. */
+export interface DailyUse {
+  /** Undefined: as much as it likes. */
+  readonly limit: bigint | undefined;
+  readonly used: bigint;
+  readonly left: bigint | undefined;
+}
+
+export async function readDailyUse(db: Queryable, { perDay }: Brakes, accountId: bigint): Promise<DailyUse> {
+  const { tier, used } = onlyRow(
+    await db.query<{ tier: Caller['tier']; used: string }>(
+      `SELECT tier, (SELECT coalesce(sum(value), 0) FROM (${sentWithinDay}) sent) AS used FROM accounts WHERE id = $1`,
+      [accountId],
+    ),
+  );
+  const limit = perDay[tier];
+  const left = limit === undefined ? undefined : limit - BigInt(used);
+  return { limit, used: BigInt(used), left: left === undefined || left > 0n ? left : 0n };
+}
+
+/** When so much more than now is within the limit, as what was sent before grows old. Undefined: not within a day. */
+export async function findRoom(db: Queryable, accountId: bigint, missing: bigint): Promise<Date | undefined> {
+  const { rows } = await db.query<{ at: Date | null }>(
+    `SELECT min(created_at) + interval '24 hours' AS at
+       FROM (SELECT created_at, sum(value) OVER (ORDER BY created_at) AS freed FROM (${sentWithinDay}) sent) aging
+      WHERE freed >= $2`,
+    [accountId, missing],
+  );
+  return rows[0]?.at ?? undefined;
+}
+
+/** For the commit that sends it, under the lock of what this account sends: many at once see one another. */
+export async function refuseBeyondDay(
+  tx: Queryable,
+  brakes: Brakes,
+  { accountId, value }: { readonly accountId: bigint; readonly value: bigint },
+): Promise<void> {
+  const { limit, used, left } = await readDailyUse(tx, brakes, accountId);
+  if (limit === undefined || left === undefined || value <= left) return;
+  const room = value > limit ? undefined : await findRoom(tx, accountId, used + value - limit);
+  const when =
+    room === undefined
+      ? 'It is more than may be sent in a day.'
+      : `There is room for it at ${room.toISOString()}, as what was sent before grows older than a day.`;
+  throw limitErrors.daily_limit_reached(
+    `Of ${text(limit)} USDC in 24 hours ${text(left)} are left, and this is worth ${text(value)}. ${when}`,
+    {
+      members: {
+        limit: number(limit),
+        used: number(used),
+        left: number(left),
+        currency: 'USDC',
+        roomAt: room?.toISOString() ?? null,
+      },
+    },
+  );
+}
+
+function text(value: bigint): string {
+  return toDecimalText(amountOf('USDC', value));
+}
+
+function number(value: bigint): number {
+  return toJsonNumber(amountOf('USDC', value));
+}

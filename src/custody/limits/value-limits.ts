@@ -1,0 +1,32 @@
+import { httpErrors } from '../../kernel/http/errors.ts';
+import type { Amount } from '../../money/amount.ts';
+import { isCoin, isCurrency } from '../../money/catalogue.ts';
+import type { Market } from '../../money/market.ts';
+import { orUnavailable } from '../treasury/or-unavailable.ts';
+
+/** In atomic units of USDC or EURC. */
+const leastValue = 1_000_000n;
+export const mostValue = 10_000_000_000n;
+
+/** What a currency is worth, in atomic units of USDC: as much as it says, be it euros. Of a coin only the market knows. */
+export function faceValue({ asset, atomic }: Amount): bigint | undefined {
+  return isCurrency(asset) ? atomic : undefined;
+}
+
+/** Of a currency that is worth what it says. */
+export function refuseBeyondLimits({ atomic }: Amount): void {
+  if (atomic < leastValue || atomic > mostValue) throw refusal('must be from 1 to 10000');
+}
+
+/** Of a coin: what it is worth at the market now. Answers that, in atomic units of USDC. */
+export async function refuseBeyondValue(market: Market, { asset, atomic }: Amount): Promise<bigint> {
+  if (!isCoin(asset)) throw new TypeError(`${asset} is worth what it says`);
+  // What nobody pays anything for is more than it may be.
+  const value = (await orUnavailable(market.worth({ from: asset, to: 'USDC', atomic }))) ?? mostValue + 1n;
+  if (value < leastValue || value > mostValue) throw refusal('must be worth from 1 to 10000 USDC');
+  return value;
+}
+
+function refusal(message: string) {
+  return httpErrors.invalid_request(`amount ${message}.`, { errors: [{ path: 'amount', message }] });
+}

@@ -1,0 +1,55 @@
+import { decodeEventLog, type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
+import { tokenAbi } from '../../chains/abi.ts';
+import type { Network, Token } from '../../chains/network.ts';
+import { wrappedCoinAbi } from '../../chains/wrapped-coin.ts';
+
+/** How far a chain was read. */
+export interface Cursor {
+  readonly blockNumber: bigint;
+  readonly blockHash: Hex;
+}
+
+/** The block that was read is no longer part of the chain: what was true at it cannot be asked. */
+export class BlockIsGone extends Error {
+  override readonly name = 'BlockIsGone';
+}
+
+export async function requireBlock({ id, client }: Network, { blockNumber, blockHash }: Cursor): Promise<void> {
+  const { hash } = await client.getBlock({ blockNumber });
+  if (hash !== blockHash) throw new BlockIsGone(`block ${blockNumber} of ${id} is not the one that was read`);
+}
+
+export interface TokenTransfer {
+  readonly from: Hex;
+  readonly to: Hex;
+  readonly atomic: bigint;
+}
+
+/** The transfer that a log tells of; undefined when it tells of something else, or of another token. */
+export function transferIn(
+  log: TransactionReceipt['logs'][number] | undefined,
+  token: Token,
+): TokenTransfer | undefined {
+  if (log === undefined || !isAddressEqual(log.address, token.address)) return undefined;
+  try {
+    const { eventName, args } = decodeEventLog({ abi: tokenAbi, data: log.data, topics: log.topics });
+    return eventName === 'Transfer' ? { from: args.from, to: args.to, atomic: args.value } : undefined;
+  } catch {
+    // An event that the token has besides.
+    return undefined;
+  }
+}
+
+/** What a wallet has unwrapped, when the log tells of that: the token is gone, and no transfer says so. */
+export function unwrappedIn(
+  log: TransactionReceipt['logs'][number] | undefined,
+  token: Token,
+): Pick<TokenTransfer, 'from' | 'atomic'> | undefined {
+  if (log === undefined || !isAddressEqual(log.address, token.address)) return undefined;
+  try {
+    const { args } = decodeEventLog({ abi: wrappedCoinAbi, data: log.data, topics: log.topics });
+    return { from: args.src, atomic: args.wad };
+  } catch {
+    return undefined;
+  }
+}

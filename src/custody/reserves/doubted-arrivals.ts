@@ -1,0 +1,59 @@
+import { type Hex, isAddressEqual } from 'viem';
+import { findReceipt } from '../../chains/find-receipt.ts';
+import type { Network, Token } from '../../chains/network.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
+import { inParallel } from '../../kernel/in-parallel.ts';
+import type { Asset, ChainId } from '../../money/catalogue.ts';
+import { transferIn } from './ask-chain.ts';
+
+/** Something that somebody said has come to a wallet of ours, and that nobody was credited with, or is any more. */
+export interface DoubtedArrival {
+  readonly chain: ChainId;
+  readonly asset: Asset;
+  /** In lower case. */
+  readonly address: Hex;
+  readonly txHash: Hex;
+  readonly position: number;
+}
+
+/** What the chain says that has come there. */
+export interface ShownArrival extends DoubtedArrival {
+  readonly atomic: bigint;
+}
+
+/** What is held or was rejected, and what was taken back because the chain had lost it. */
+export async function readDoubted(tx: Queryable): Promise<DoubtedArrival[]> {
+  const { rows } = await tx.query<DoubtedArrival>(
+    `SELECT DISTINCT chain, asset, lower(address) AS address, tx_hash AS "txHash", position FROM held_deposits h
+      WHERE NOT EXISTS (SELECT FROM deposits d WHERE (d.chain, d.tx_hash, d.position) = (h.chain, h.tx_hash, h.position))
+        AND NOT EXISTS (
+          SELECT FROM undecided_arrivals u WHERE (u.chain, u.tx_hash, u.position) = (h.chain, h.tx_hash, h.position))
+     UNION ALL
+     SELECT d.chain, d.asset, lower(d.address), d.tx_hash, d.position
+       FROM deposit_reversals r JOIN deposits d ON d.id = r.deposit_id`,
+  );
+  return rows;
+}
+
+const receiptsAtOnce = 8;
+
+/**
+ * Those of them that the chain had at a block. What is really there is in a wallet of ours and owed to nobody; what was
+ * invented, or is lost, is not there, and makes no difference. How much it is the chain says, whatever was said before.
+ */
+export async function readShown(
+  network: Network,
+  token: Token,
+  doubted: readonly DoubtedArrival[],
+  blockNumber: bigint,
+): Promise<readonly ShownArrival[]> {
+  const asked = doubted.filter(({ chain, asset }) => chain === network.id && asset === token.asset);
+  const shown = await inParallel(asked, receiptsAtOnce, async (arrival) => {
+    const receipt = await findReceipt(network.client, arrival.txHash);
+    if (receipt === undefined || receipt.status !== 'success' || receipt.blockNumber > blockNumber) return [];
+    const transfer = transferIn(receipt.logs[arrival.position], token);
+    if (transfer === undefined || !isAddressEqual(transfer.to, arrival.address)) return [];
+    return [{ ...arrival, atomic: transfer.atomic }];
+  });
+  return shown.flat();
+}

@@ -1,0 +1,14 @@
+import { z } from 'zod';
+import { defineJob, handleJob } from '../../kernel/jobs/define-job.ts';
+import type { Schedule } from '../../kernel/jobs/worker.ts';
+import type { Reserves } from './reserves.ts';
+
+const job = defineJob({ name: 'snapshot-reserves', payload: z.unknown(), maxAttempts: 1 });
+
+/**
+ * Every hour. The job only begins it: over many accounts a snapshot takes longer than a job may, and a job that was ended
+ * for that would be told as a failure while the snapshot goes on and is published.
+ */
+export function snapshotSchedule(reserves: Reserves): Schedule {
+  return { at: '7 * * * *', handler: handleJob(job, () => reserves.beginSnapshot()) };
+}

@@ -1,0 +1,104 @@
+import { BaseError, decodeFunctionResult, encodeFunctionData, type Hex, HttpRequestError, RpcRequestError } from 'viem';
+import { multicallAbi, multicallAddress, tokenAbi } from '../../chains/abi.ts';
+import type { Network, Token } from '../../chains/network.ts';
+import { inParallel } from '../../kernel/in-parallel.ts';
+
+/**
+ * Balances that one request asks for: about 4 million gas and 230 KB. Nodes give a call 10 million and more, and take
+ * bodies of a megabyte.
+ */
+export const balancesPerRequest = 500;
+/** A node that takes less is asked for half as many, and half of that again, but not for fewer than these. */
+const fewestPerRequest = 50;
+const requestsAtOnce = 4;
+
+export interface BalancesAt {
+  readonly blockNumber: bigint;
+  /** Once it is aborted no further request is begun. */
+  readonly signal?: AbortSignal | undefined;
+  /** Told whenever the node has answered one of the requests. */
+  readonly onAnswer?: (() => void) | undefined;
+}
+
+/** A wallet, and the token that it is asked for. */
+export interface TokenWallet {
+  readonly token: Token;
+  readonly address: Hex;
+}
+
+/** What each of the addresses holds of a token at a block, in the order of the addresses: all of them, or it fails. */
+export function readBalances(
+  network: Network,
+  token: Token,
+  addresses: readonly Hex[],
+  at: BalancesAt,
+): Promise<bigint[]> {
+  return readTokenWallets(
+    network,
+    addresses.map((address) => ({ token, address })),
+    at,
+  );
+}
+
+/** The same for several tokens at once. */
+export async function readTokenWallets(
+  network: Network,
+  wallets: readonly TokenWallet[],
+  at: BalancesAt,
+): Promise<bigint[]> {
+  const slices: (readonly TokenWallet[])[] = [];
+  for (let start = 0; start < wallets.length; start += balancesPerRequest) {
+    slices.push(wallets.slice(start, start + balancesPerRequest));
+  }
+  const balances = await inParallel(slices, requestsAtOnce, (slice) => askForSlice(network, slice, at));
+  return balances.flat();
+}
+
+async function askForSlice(network: Network, slice: readonly TokenWallet[], at: BalancesAt): Promise<bigint[]> {
+  at.signal?.throwIfAborted();
+  try {
+    const balances = await ask(network, slice, at);
+    at.onAnswer?.();
+    return balances;
+  } catch (error) {
+    if (slice.length <= fewestPerRequest || !isRefusal(error)) throw error;
+    const middle = slice.length >> 1;
+    const first = await askForSlice(network, slice.slice(0, middle), at);
+    return [...first, ...(await askForSlice(network, slice.slice(middle), at))];
+  }
+}
+
+const balanceOf = '0x70a08231';
+
+async function ask(
+  { client }: Network,
+  slice: readonly TokenWallet[],
+  { blockNumber, signal }: BalancesAt,
+): Promise<bigint[]> {
+  const calls = slice.map(({ token, address }) => {
+    const callData: Hex = `${balanceOf}${address.slice(2).toLowerCase().padStart(64, '0')}`;
+    return { target: token.address, allowFailure: false, callData };
+  });
+  const { data = '0x' } = await client.call({
+    to: multicallAddress,
+    data: encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3', args: [calls] }),
+    blockNumber,
+    ...(signal !== undefined && { requestOptions: { signal } }),
+  });
+  const results = decodeFunctionResult({ abi: multicallAbi, functionName: 'aggregate3', data });
+  if (results.length !== slice.length) throw new Error(`${results.length} balances for ${slice.length} wallets`);
+  return results.map(({ returnData }) =>
+    decodeFunctionResult({ abi: tokenAbi, functionName: 'balanceOf', data: returnData }),
+  );
+}
+
+/** The node has answered, and the answer is no: perhaps it was too much. Silence is no answer. */
+function isRefusal(error: unknown): boolean {
+  if (!(error instanceof BaseError)) return false;
+  const refused = error.walk(
+    (inner) =>
+      inner instanceof RpcRequestError ||
+      (inner instanceof HttpRequestError && inner.status !== undefined && inner.status >= 400 && inner.status < 500),
+  );
+  return refused !== null;
+}

@@ -1,0 +1,87 @@
+import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { Asset, ChainId } from '../../money/catalogue.ts';
+import type { Claim } from './build-tree.ts';
+import { type LedgerCopy, withLedgerCopy } from './copy-balances.ts';
+
+/** What one tree is built of. */
+export interface TreeClaims {
+  /** As the ledger's tables name them: a newer release may have brought one that this one does not know. */
+  readonly chain: ChainId;
+  readonly asset: Asset;
+  readonly claims: readonly Claim[];
+  /** Whose claims they are, in the same order. */
+  readonly accountIds: readonly bigint[];
+  readonly owed: bigint;
+  /** All that is owed and not to users. When the house owes less than nothing, it claims nothing. */
+  readonly house: bigint;
+  readonly blockNumber: bigint | null;
+}
+
+/**
+ * Everybody's claims at one moment: of each owner one for each chain and asset, whatever kinds of account it lies in. A chain
+ * and asset that nobody has anything of is left out.
+ */
+export async function readClaims(db: Database): Promise<{ readonly at: Date; readonly trees: readonly TreeClaims[] }> {
+  const { at, found } = await withLedgerCopy(db, async (copy) => ({ at: copy.at, found: await sumUp(copy) }));
+  const trees: TreeClaims[] = [];
+  for (const { owners, house, ...pair } of found) {
+    if (owners.size === 0) continue;
+    const claims = await nameOwners(db, owners);
+    const owed = claims.reduce((sum, { balance }) => sum + balance, house);
+    trees.push({ ...pair, claims, accountIds: [...owners.keys()], owed, house: house > 0n ? house : 0n });
+  }
+  return { at, trees };
+}
+
+interface PairClaims extends Pick<TreeClaims, 'chain' | 'asset' | 'blockNumber'> {
+  /** What each owner has. */
+  readonly owners: Map<bigint, bigint>;
+  house: bigint;
+}
+
+async function sumUp({ balances, chains, assets, kinds, blockNumbers }: LedgerCopy): Promise<PairClaims[]> {
+  const pairs = new Map<number, PairClaims>();
+  for await (const rows of balances()) {
+    for (const { id, balance } of rows) {
+      const code = Number(id & 255n);
+      const pair = pairs.get(code) ?? openPair(code);
+      pairs.set(code, pair);
+      const owner = id >> 14n;
+      const countsAs = kinds.get(Number((id >> 8n) & 63n));
+      if (countsAs === 'users') pair.owners.set(owner, (pair.owners.get(owner) ?? 0n) + BigInt(balance));
+      if (countsAs === 'house') pair.house += BigInt(balance);
+    }
+  }
+  return [...pairs.values()];
+
+  function openPair(code: number): PairClaims {
+    const [chain, asset] = [chains.get(code >> 4), assets.get(code & 15)];
+    if (chain === undefined || asset === undefined)
+      throw new Error(`the ledger has no names for chain and asset ${code}`);
+    const blockNumber = blockNumbers.get(chain) ?? null;
+    return { chain: chain as ChainId, asset: asset as Asset, blockNumber, owners: new Map(), house: 0n };
+  }
+}
+
+const namesPerQuery = 5_000;
+
+/** Names never change, so they need not be read at the moment of the balances. */
+async function nameOwners(db: Queryable, owners: ReadonlyMap<bigint, bigint>): Promise<Claim[]> {
+  const ids = [...owners.keys()];
+  const claims: Claim[] = [];
+  for (let start = 0; start < ids.length; start += namesPerQuery) {
+    const some = ids.slice(start, start + namesPerQuery);
+    const { rows } = await db.query<{ id: bigint; name: string }>(
+      `SELECT id, handle AS name FROM accounts WHERE id = ANY ($1)
+       UNION ALL SELECT id, kind || ':' || name FROM claimants WHERE id = ANY ($1)`,
+      [some],
+    );
+    const names = new Map(rows.map(({ id, name }) => [id, name]));
+    for (const id of some) {
+      const owner = names.get(id);
+      if (owner === undefined) throw new Error(`owner ${id} has a balance, but no name`);
+      claims.push({ owner, balance: owners.get(id) as bigint });
+    }
+  }
+  return claims;
+}

@@ -1,0 +1,138 @@
+import type { Hex } from 'viem';
+import { type Database, longStatements, type Queryable, type Transaction } from '../../kernel/db/database.ts';
+import type { Asset, ChainId } from '../../money/catalogue.ts';
+import type { Cursor } from './ask-chain.ts';
+import { type DoubtedArrival, readDoubted } from './doubted-arrivals.ts';
+import { isUndone, type OpenStep, readOpenSteps } from './open-steps.ts';
+
+/** What the ledger says of one asset on one chain. */
+export interface Book {
+  readonly chain: ChainId;
+  readonly asset: Asset;
+  /** What users have, spendable or held, and what is due to claimants. */
+  readonly users: bigint;
+  /** Everything that anybody may claim, the house too: all accounts but custody and what is in flight. */
+  readonly owed: bigint;
+  /** Taken from its owner and not yet gone, less what will arrive for it and has not. */
+  readonly inTransit: bigint;
+  /**
+   * What has been credited or paid out in blocks after the cursor, and what has come but is not decided yet: above zero what
+   * we hold at the cursor beyond the books, below what we do not hold yet.
+   */
+  readonly ahead: bigint;
+}
+
+/** Everything the report needs from the database. Read it at one moment. */
+export interface Position {
+  readonly at: Date;
+  readonly cursors: ReadonlyMap<ChainId, Cursor>;
+  readonly books: readonly Book[];
+  readonly openSteps: readonly OpenStep[];
+  /** What nobody was credited with: the chain is asked what of it is there. */
+  readonly doubted: readonly DoubtedArrival[];
+  /**
+   * Wallets of the house on all chains, in lower case. They may hold anything, on every chain: a key has the same address everywhere,
+   * and what strangers send to it on another chain is booked there.
+   */
+  readonly houseAddresses: readonly Hex[];
+  /** Wallets of users with deposits that were not swept, in lower case, by `chain/asset`: they hold just that. */
+  readonly unsweptAddresses: ReadonlyMap<`${ChainId}/${Asset}`, readonly Hex[]>;
+}
+
+/** One transaction that sees one moment, however much is posted meanwhile. */
+export function atOneMoment<Result>(db: Database, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
+  return db.transaction(async (tx) => {
+    await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    return work(tx);
+  }, longStatements);
+}
+
+export async function readPosition(tx: Transaction): Promise<Position> {
+  return {
+    at: await readTime(tx),
+    cursors: await readCursors(tx),
+    books: await readBooks(tx),
+    openSteps: await readOpenSteps(tx),
+    doubted: await readDoubted(tx),
+    houseAddresses: await readHouseAddresses(tx),
+    unsweptAddresses: await readUnsweptAddresses(tx),
+  };
+}
+
+/** In milliseconds, which is how times are told outside. */
+async function readTime(tx: Queryable): Promise<Date> {
+  const { rows } = await tx.query<{ at: Date }>("SELECT date_trunc('milliseconds', now()) AS at");
+  if (rows[0] === undefined) throw new Error('the database does not tell the time');
+  return rows[0].at;
+}
+
+async function readCursors(tx: Queryable): Promise<Map<ChainId, Cursor>> {
+  const { rows } = await tx.query<{ chain: ChainId; block_number: bigint; block_hash: Hex }>(
+    'SELECT chain, block_number, block_hash FROM chain_cursors',
+  );
+  return new Map(rows.map((row) => [row.chain, { blockNumber: row.block_number, blockHash: row.block_hash }]));
+}
+
+/**
+ * SQL: chain, asset and atomic of `Book.ahead`. Deposits are credited before the cursor moves past them, and after a reorganisation
+ * it moves back: what lies ahead of it is in the ledger but not yet on the chain as it was at that block.
+ */
+export const aheadOfCursor = `
+  SELECT d.chain, d.asset, -d.atomic AS atomic
+    FROM chain_cursors c JOIN deposits d ON d.chain = c.chain AND d.block_number > c.block_number
+     AND NOT EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id)
+  UNION ALL
+  SELECT s.chain, l.asset, l.atomic
+    FROM chain_cursors c JOIN chain_steps s
+      ON s.chain = c.chain AND s.block_number > c.block_number AND s.state = 'confirmed' AND NOT ${isUndone('s')}
+    JOIN chain_step_leaves l ON l.step_id = s.id AND NOT l.stays
+  UNION ALL
+  SELECT u.chain, u.asset, u.atomic
+    FROM chain_cursors c JOIN undecided_arrivals u ON u.chain = c.chain AND u.block_number <= c.block_number`;
+
+export async function readBooks(tx: Queryable): Promise<Book[]> {
+  const { rows } = await tx.query<Record<'chain' | 'asset' | 'users' | 'owed' | 'in_transit' | 'ahead', string>>(
+    `WITH sums AS (
+       SELECT (id >> 4) & 15 AS chain, id & 15 AS asset, (id >> 8) & 63 AS kind, sum(balance) AS balance
+         FROM ledger.accounts GROUP BY 1, 2, 3
+     ), named AS (
+       SELECT c.id AS chain, a.symbol AS asset, k.counts_as, s.balance
+         FROM sums s JOIN ledger.chains c ON c.code = s.chain JOIN ledger.assets a ON a.code = s.asset
+         JOIN ledger.kinds k ON k.code = s.kind
+     ), ahead AS (
+       ${aheadOfCursor}
+     )
+     , rows AS (
+       SELECT chain, asset, counts_as, balance FROM named
+       -- The first that ever comes to a chain has no account in the ledger yet.
+       UNION ALL SELECT chain, asset, 'custody', 0 FROM ahead
+     )
+     SELECT n.chain, n.asset,
+            coalesce(sum(balance) FILTER (WHERE counts_as = 'users'), 0) AS users,
+            coalesce(sum(balance) FILTER (WHERE counts_as IN ('users', 'house')), 0) AS owed,
+            coalesce(sum(balance) FILTER (WHERE counts_as = 'in_flight'), 0) AS in_transit,
+            (SELECT coalesce(sum(atomic), 0) FROM ahead a WHERE a.chain = n.chain AND a.asset = n.asset) AS ahead
+       FROM rows n GROUP BY 1, 2`,
+  );
+  return rows.map(({ chain, asset, users, owed, in_transit, ahead }) => ({
+    chain: chain as ChainId,
+    asset: asset as Asset,
+    users: BigInt(users),
+    owed: BigInt(owed),
+    inTransit: BigInt(in_transit),
+    ahead: BigInt(ahead),
+  }));
+}
+
+export async function readHouseAddresses(tx: Queryable): Promise<readonly Hex[]> {
+  const { rows } = await tx.query<{ address: Hex }>('SELECT DISTINCT lower(address) AS address FROM house_wallets');
+  return rows.map(({ address }) => address);
+}
+
+async function readUnsweptAddresses(tx: Queryable): Promise<Position['unsweptAddresses']> {
+  const { rows } = await tx.query<{ chain: ChainId; asset: Asset; addresses: Hex[] }>(
+    `SELECT chain, asset, array_agg(DISTINCT lower(address)) AS addresses FROM deposits
+      WHERE swept_at IS NULL AND account_id IS NOT NULL GROUP BY chain, asset`,
+  );
+  return new Map(rows.map(({ chain, asset, addresses }) => [`${chain}/${asset}`, addresses]));
+}

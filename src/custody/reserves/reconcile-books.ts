@@ -1,0 +1,237 @@
+import type { Queryable } from '../../kernel/db/database.ts';
+import type { Saga } from '../../kernel/sagas/define-saga.ts';
+import { amountOf, toDecimalText } from '../../money/amount.ts';
+import { type Asset, assetIds, chains } from '../../money/catalogue.ts';
+
+/** "12.5 USDC", from atomic units. How many decimals an asset has that only a newer release knows, nobody here can say. */
+export function amountText(asset: Asset, atomic: bigint | string): string {
+  if (!assetIds.includes(asset)) return `${atomic} units of ${asset}`;
+  return `${toDecimalText(amountOf(asset, BigInt(atomic)))} ${asset}`;
+}
+
+/** What the ledger says and what the rows of deposits and withdrawals say: one line for each thing that does not agree. */
+export async function reconcileBooks(db: Queryable, sagas: readonly Saga[]): Promise<string[]> {
+  return [
+    ...(await custodyAgainstClaims(db)),
+    ...(await transitAgainstSagas(db, sagas)),
+    ...(await callsAgainstClaims(db)),
+    ...(await creditAgainstClaims(db)),
+    ...(await withdrawalsAgainstSteps(db)),
+    ...(await lentAgainstWallets(db)),
+    ...(await debtsAgainstReversals(db)),
+    ...(await withdrawalsWithoutPostings(db)),
+    ...(await depositPostingsWithoutRows(db)),
+    ...(await paymentsCountedTwice(db)),
+    ...(await treesThatAreShort(db)),
+  ];
+}
+
+interface SumRow {
+  readonly chain: string;
+  readonly asset: Asset;
+  readonly expected: string;
+  readonly found: string;
+}
+
+/** On every chain by itself: what the ledger says we hold is what it says that somebody has or that is under way. */
+async function custodyAgainstClaims(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<SumRow>(
+    `SELECT c.id AS chain, a.symbol AS asset,
+            -coalesce(sum(balance) FILTER (WHERE ledger.kind_of(l.id) = 32), 0) AS found,
+            coalesce(sum(balance) FILTER (WHERE ledger.kind_of(l.id) <> 32), 0) AS expected
+       FROM ledger.accounts l JOIN ledger.chains c ON c.code = ledger.chain_of(l.id)
+       JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
+      GROUP BY 1, 2 HAVING sum(balance) <> 0 ORDER BY 1, 2`,
+  );
+  return rows.map(
+    ({ chain, asset, expected, found }) =>
+      `${chain}: the ledger holds ${amountText(asset, found)} in custody for claims of ${amountText(asset, expected)}.`,
+  );
+}
+
+/** What stands in transit for a kind of saga is what its open ones have taken. */
+async function transitAgainstSagas(db: Queryable, sagas: readonly Saga[]): Promise<string[]> {
+  const findings: string[] = [];
+  for (const { table, inTransit } of sagas) {
+    if (inTransit === undefined) continue;
+    const { rows } = await db.query<SumRow>(
+      `WITH booked AS (
+         SELECT c.id AS chain, a.symbol AS asset, l.balance FROM ledger.accounts l
+           JOIN ledger.chains c ON c.code = ledger.chain_of(l.id) JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
+          WHERE ledger.kind_of(l.id) = (SELECT code FROM ledger.kinds WHERE name = $1)
+       ), open AS (
+         SELECT ${inTransit.chain} AS chain, asset, sum(${inTransit.atomic}) AS taken FROM ${table}
+          WHERE finished_at IS NULL GROUP BY 1, 2
+       )
+       SELECT chain, asset, coalesce(open.taken, 0) AS expected, coalesce(booked.balance, 0) AS found
+         FROM booked FULL JOIN open USING (chain, asset)
+        WHERE coalesce(open.taken, 0) <> coalesce(booked.balance, 0) ORDER BY 1, 2`,
+      [inTransit.kind],
+    );
+    for (const { chain, asset, expected, found } of rows) {
+      findings.push(
+        `${chain}: ${amountText(asset, found)} is in transit, but open ${table} come to ${amountText(asset, expected)}.`,
+      );
+    }
+  }
+  return findings;
+}
+
+/** What calls have been served and not earned yet is what their payments say. */
+async function callsAgainstClaims(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<SumRow>(
+    `WITH booked AS (
+       SELECT c.id AS chain, a.symbol AS asset, l.balance FROM ledger.accounts l
+         JOIN ledger.chains c ON c.code = ledger.chain_of(l.id) JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
+        WHERE ledger.kind_of(l.id) = (SELECT code FROM ledger.kinds WHERE name = 'calls_in_transit')
+     ), served AS (
+       SELECT chain, asset, sum(atomic) AS atomic FROM payment_claims
+        WHERE served_at IS NOT NULL AND earned_at IS NULL AND written_off_at IS NULL GROUP BY 1, 2
+     )
+     SELECT chain, asset, coalesce(served.atomic, 0) AS expected, coalesce(booked.balance, 0) AS found
+       FROM booked FULL JOIN served USING (chain, asset)
+      WHERE coalesce(served.atomic, 0) <> coalesce(booked.balance, 0) ORDER BY 1, 2`,
+  );
+  return rows.map(
+    ({ chain, asset, expected, found }) =>
+      `${chain}: ${amountText(asset, found)} is to be earned by calls, but their payments come to ${amountText(asset, expected)}.`,
+  );
+}
+
+/** What payers are held to owe is what they have signed and has not arrived. */
+async function creditAgainstClaims(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ address: string; expected: string; found: string }>(
+    `SELECT p.address, p.credit + p.prepaying AS found, coalesce(sum(c.atomic), 0) AS expected
+       FROM payers p LEFT JOIN payment_claims c ON (c.chain, c.token, c.payer) = (p.chain, p.token, p.address)
+        AND c.arrived_at IS NULL AND c.written_off_at IS NULL AND c.lapsed_at IS NULL
+      GROUP BY p.chain, p.token, p.address HAVING p.credit + p.prepaying <> coalesce(sum(c.atomic), 0) ORDER BY 1`,
+  );
+  return rows.map(
+    ({ address, expected, found }) =>
+      `Payer ${address} is held to owe ${amountText('USDC', found)}, but open payments come to ${amountText('USDC', expected)}.`,
+  );
+}
+
+/**
+ * What a withdrawal says and what was asked of the provider for it are the same. Native coin leaves the treasury's tokens when it
+ * is unwrapped; what pays it is no token.
+ */
+async function withdrawalsAgainstSteps(db: Queryable): Promise<string[]> {
+  const native = Object.entries(chains).map(([chain, facts]) => `${chain}/${facts.native}`);
+  const { rows } = await db.query<{ id: string; asset: Asset; gross: string }>(
+    `SELECT w.id, w.asset, w.gross
+       FROM (SELECT *, chain || '/' || asset = ANY ($1) AS is_native FROM withdrawals) w
+       LEFT JOIN chain_steps f ON f.saga_id = w.id AND f.step = CASE WHEN w.is_native THEN 'unwrap' ELSE 'pay' END
+       LEFT JOIN chain_step_leaves l ON l.step_id = f.id
+       LEFT JOIN chain_steps s ON s.saga_id = w.id AND s.step = 'pay'
+      WHERE (w.status IN ('sending', 'complete') AND s.id IS NULL)
+         OR (f.id IS NOT NULL AND (f.chain, l.asset, l.atomic, l.recipient) IS DISTINCT FROM
+               (w.chain, w.asset, w.net, CASE WHEN NOT w.is_native THEN lower(w.address) END))
+         OR (s.settled_at IS NOT NULL AND (s.state = 'confirmed') IS DISTINCT FROM (w.status = 'complete'))
+         OR (w.is_native AND s.id IS NOT NULL AND f.state IS DISTINCT FROM 'confirmed')
+      ORDER BY w.id`,
+    [native],
+  );
+  return rows.map(
+    ({ id, asset, gross }) =>
+      `Withdrawal ${id} of ${amountText(asset, gross)} is not what the wallet provider was asked for.`,
+  );
+}
+
+/** What the ledger says that users' wallets hold of the operator's coin is what was lent to each of them. */
+async function lentAgainstWallets(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ chain: string; asset: Asset; expected: string; found: string }>(
+    `WITH booked AS (
+       SELECT c.id AS chain, a.symbol AS asset, -l.balance AS atomic FROM ledger.accounts l
+         JOIN ledger.chains c ON c.code = ledger.chain_of(l.id) JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
+        WHERE ledger.kind_of(l.id) = (SELECT code FROM ledger.kinds WHERE name = 'gas_lent')
+     ), lent AS (
+       SELECT w.chain, sum(g.atomic) AS atomic FROM lent_gas g JOIN wallets w ON w.id = g.wallet_id GROUP BY 1
+     )
+     SELECT chain, booked.asset, coalesce(lent.atomic, 0) AS expected, booked.atomic AS found
+       FROM booked LEFT JOIN lent USING (chain) WHERE coalesce(lent.atomic, 0) <> booked.atomic ORDER BY 1`,
+  );
+  return rows.map(
+    ({ chain, asset, expected, found }) =>
+      `${chain}: the ledger has lent ${amountText(asset, found)} for gas, but the wallets' loans come to ${amountText(asset, expected)}.`,
+  );
+}
+
+/** What the ledger says that owners owe for deposits that were taken back is what each of those has left. On all chains together. */
+async function debtsAgainstReversals(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ asset: Asset; expected: string; found: string }>(
+    `WITH booked AS (
+       SELECT a.symbol AS asset, -sum(l.balance) AS atomic FROM ledger.accounts l
+         JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
+        WHERE ledger.kind_of(l.id) = (SELECT code FROM ledger.kinds WHERE name = 'reversals_in_transit') GROUP BY 1
+     ), owed AS (SELECT asset, sum(owed - settled) AS atomic FROM deposit_reversals GROUP BY 1)
+     SELECT asset, coalesce(owed.atomic, 0) AS expected, coalesce(booked.atomic, 0) AS found
+       FROM booked FULL JOIN owed USING (asset) WHERE coalesce(owed.atomic, 0) <> coalesce(booked.atomic, 0) ORDER BY 1`,
+  );
+  return rows.map(
+    ({ asset, expected, found }) =>
+      `${amountText(asset, found)} is owed for deposits that were taken back, but these come to ${amountText(asset, expected)}.`,
+  );
+}
+
+/** Each withdrawal is opened by one posting and, when it is finished, ended by one that says how. */
+async function withdrawalsWithoutPostings(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ id: string; asset: Asset; gross: string; status: string; wrong: string }>(
+    `SELECT * FROM (
+       SELECT w.id, w.asset, w.gross, w.status,
+              CASE
+                WHEN opened.id IS NULL OR opened.amount <> w.gross THEN 'was not taken from anybody'
+                WHEN w.finished_at IS NULL AND ended.id IS NOT NULL THEN 'is open, but the ledger has ended it'
+                WHEN w.status = 'complete' AND ended.type IS DISTINCT FROM 'withdrawal_completed'
+                  THEN 'is complete, but the ledger does not say so'
+                WHEN w.status = 'failed' AND ended.type IS DISTINCT FROM 'withdrawal_returned'
+                  THEN 'failed, but was not given back'
+                WHEN w.status = 'cancelled' AND ended.type IS DISTINCT FROM 'withdrawal_returned'
+                  THEN 'was cancelled, but not given back'
+              END AS wrong
+         FROM withdrawals w
+         LEFT JOIN ledger.posting_references opening ON opening.reference = 'withdrawal:' || w.id
+         LEFT JOIN ledger.postings opened ON opened.id = opening.posting_id
+         LEFT JOIN ledger.posting_references ending ON ending.reference = 'withdrawal:' || w.id || ':end'
+         LEFT JOIN ledger.postings ended ON ended.id = ending.posting_id) checked
+      WHERE wrong IS NOT NULL ORDER BY id`,
+  );
+  return rows.map(({ id, asset, gross, wrong }) => `Withdrawal ${id} of ${amountText(asset, gross)} ${wrong}.`);
+}
+
+async function depositPostingsWithoutRows(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ reference: string; asset: Asset; amount: string }>(
+    `SELECT p.reference, a.symbol AS asset, p.amount FROM ledger.postings p JOIN ledger.assets a ON a.code = p.asset
+      WHERE p.type = 'deposit' AND NOT EXISTS (
+        SELECT FROM deposits d WHERE 'deposit:' || d.chain || ':' || d.tx_hash || ':' || d.position = p.reference)
+      ORDER BY p.id`,
+  );
+  return rows.map(
+    ({ reference, asset, amount }) =>
+      `The ledger credited ${amountText(asset, amount)} for ${reference}, which is no deposit.`,
+  );
+}
+
+/** One transaction is the end of one step, unless others submit what we have signed: they may submit much at once. */
+async function paymentsCountedTwice(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ chain: string; tx_hash: string; ids: string[] }>(
+    `SELECT chain, hash AS tx_hash, array_agg(saga_id ORDER BY saga_id) AS ids FROM chain_steps
+      WHERE state = 'confirmed' AND hash IS NOT NULL AND NOT EXISTS (
+        SELECT FROM chain_step_leaves l WHERE l.step_id = chain_steps.id AND l.authorization_nonce IS NOT NULL)
+      GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2`,
+  );
+  return rows.map(
+    ({ chain, tx_hash, ids }) => `${chain}: transaction ${tx_hash} is taken as the payment of ${ids.join(' and ')}.`,
+  );
+}
+
+async function treesThatAreShort(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ snapshot_id: string; chain: string; asset: Asset; total: string; owed: string }>(
+    `SELECT snapshot_id, chain, asset, total, owed FROM reserve_trees t JOIN reserve_snapshots s ON s.id = t.snapshot_id
+      WHERE s.published_at IS NOT NULL AND t.key IS NOT NULL AND total <> owed ORDER BY 1, 2, 3`,
+  );
+  return rows.map(
+    ({ snapshot_id, chain, asset, total, owed }) =>
+      `${chain}: the tree of snapshot ${snapshot_id} holds ${amountText(asset, total)}, but ${amountText(asset, owed)} was owed.`,
+  );
+}

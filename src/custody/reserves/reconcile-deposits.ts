@@ -1,0 +1,90 @@
+import { type Hex, isAddressEqual } from 'viem';
+import { findReceipt } from '../../chains/find-receipt.ts';
+import { type Network, tokenOf } from '../../chains/network.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { inParallel } from '../../kernel/in-parallel.ts';
+import { toPostingId } from '../../ledger/posting-id.ts';
+import type { Asset, ChainId } from '../../money/catalogue.ts';
+import { transferIn } from './ask-chain.ts';
+import { amountText } from './reconcile-books.ts';
+
+const rowsAtOnce = 500;
+const receiptsAtOnce = 8;
+
+interface DepositRow {
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly tx_hash: Hex;
+  readonly position: number;
+  readonly address: Hex;
+  readonly asset: Asset;
+  readonly atomic: string;
+  readonly transfer_id: string;
+  readonly posting_id: string | null;
+  /** What the posting gave to whom it should have. */
+  readonly credited: string | null;
+  /** The operator has taken it back. */
+  readonly reversed: boolean;
+}
+
+/** Every deposit on a chain: was it credited with exactly what it says, and is it still on the chain where it was? */
+export async function reconcileDeposits(db: Database, network: Network): Promise<string[]> {
+  const findings: string[] = [];
+  let after = '';
+  for (;;) {
+    const rows = await readDeposits(db, network.id, after);
+    const last = rows.at(-1);
+    if (last === undefined) return findings;
+    const checked = await inParallel(rows, receiptsAtOnce, async (row) => [
+      ...checkPosting(row),
+      // What was taken back may well be gone.
+      ...(row.reversed ? [] : await checkReceipt(network, row)),
+    ]);
+    findings.push(...checked.flat());
+    after = last.id;
+  }
+}
+
+async function readDeposits(db: Database, chain: ChainId, after: string): Promise<DepositRow[]> {
+  const { rows } = await db.query<DepositRow>(
+    `SELECT d.id, d.chain, d.tx_hash, d.position, d.address, d.asset, d.atomic, d.transfer_id, p.id AS posting_id,
+            e.amount AS credited, EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id) AS reversed
+       FROM deposits d JOIN ledger.chains c ON c.id = d.chain JOIN ledger.assets a ON a.symbol = d.asset
+       JOIN ledger.kinds k ON k.name = CASE WHEN d.account_id IS NULL THEN 'surplus'
+                                        WHEN d.home_bound THEN 'held' ELSE 'available' END
+       LEFT JOIN ledger.posting_references r ON r.reference = 'deposit:' || d.chain || ':' || d.tx_hash || ':' || d.position
+       LEFT JOIN ledger.postings p ON p.id = r.posting_id
+       LEFT JOIN chain_step_arrivals x ON x.step_id = d.step_id AND x.asset = d.asset AND d.reclaimed_at IS NULL
+       LEFT JOIN payment_claims y ON y.id = d.claim_id
+       LEFT JOIN ledger.entries e ON e.posting_id = p.id AND e.posted_at = p.posted_at AND e.account_id =
+         coalesce(x.account_id, y.arrival_account, (coalesce(d.account_id, 0) << 14) | (k.code << 8) | (c.code << 4) | a.code)
+      WHERE d.chain = $1 AND d.id > $2 ORDER BY d.id LIMIT $3`,
+    [chain, after, rowsAtOnce],
+  );
+  return rows;
+}
+
+function checkPosting(row: DepositRow): string[] {
+  const { posting_id, transfer_id, credited, asset, atomic } = row;
+  if (posting_id === null || toPostingId(posting_id) !== transfer_id) return [`${describe(row)} has no posting.`];
+  if (credited === atomic) return [];
+  return [`${describe(row)} was credited with ${amountText(asset, credited ?? 0n)}.`];
+}
+
+async function checkReceipt(network: Network, row: DepositRow): Promise<string[]> {
+  const { tx_hash, position, address, asset, atomic } = row;
+  const token = tokenOf(network, asset);
+  if (token === undefined) return [`${describe(row)} is of a token that is not held there any more.`];
+  const receipt = await findReceipt(network.client, tx_hash);
+  if (receipt === undefined || receipt.status !== 'success') return [`${describe(row)} is not on the chain any more.`];
+  const transfer = transferIn(receipt.logs[position], token);
+  if (transfer === undefined || !isAddressEqual(transfer.to, address)) {
+    return [`${describe(row)} is on the chain as something else.`];
+  }
+  if (transfer.atomic === BigInt(atomic)) return [];
+  return [`${describe(row)} is on the chain with ${amountText(asset, transfer.atomic)}.`];
+}
+
+function describe({ id, chain, asset, atomic, tx_hash, position }: DepositRow): string {
+  return `${chain}: deposit ${id} of ${amountText(asset, atomic)} (${tx_hash}, log ${position})`;
+}

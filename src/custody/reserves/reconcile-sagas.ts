@@ -1,0 +1,20 @@
+import type { Database } from '../../kernel/db/database.ts';
+import type { Saga } from '../../kernel/sagas/define-saga.ts';
+import { listOpenSagas } from '../../kernel/sagas/list-sagas.ts';
+
+/** Sagas that have been in one state for longer than that may take. What waits for a person has no bound. */
+export async function findStuck({
+  db,
+  sagas,
+  laterMs,
+}: {
+  readonly db: Database;
+  readonly sagas: readonly Saga[];
+  readonly laterMs?: number;
+}): Promise<string[]> {
+  const stuck = (await listOpenSagas(db, sagas, { laterMs })).filter((one) => one.stuck);
+  return stuck.map(
+    ({ saga, id, about, status, since, waitsFor }) =>
+      `${saga} ${id} (${about}) is ${status} since ${since.toISOString()}: ${waitsFor}.`,
+  );
+}

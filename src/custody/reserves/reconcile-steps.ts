@@ -1,0 +1,107 @@
+import { type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
+import { readUsed } from '../../chains/authorization.ts';
+import { findReceipt } from '../../chains/find-receipt.ts';
+import { hasUsed } from '../../chains/find-use.ts';
+import { type Network, type Token, tokenOf } from '../../chains/network.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { inParallel } from '../../kernel/in-parallel.ts';
+import type { Asset, ChainId } from '../../money/catalogue.ts';
+import { transferIn } from './ask-chain.ts';
+import { hashesOf, isUndone, takenIn } from './open-steps.ts';
+import { amountText } from './reconcile-books.ts';
+
+const rowsAtOnce = 500;
+const receiptsAtOnce = 8;
+
+interface StepRow {
+  readonly id: string;
+  readonly saga: string;
+  readonly saga_id: string;
+  readonly step: string;
+  readonly chain: ChainId;
+  readonly wallet: Hex;
+  readonly asset: Asset;
+  readonly atomic: string;
+  readonly recipient: Hex | null;
+  readonly state: 'confirmed' | 'failed';
+  readonly hash: Hex | null;
+  /** Every transaction that it may have become. */
+  readonly hashes: Hex[];
+  /** Only of what leaves by a signature, which others submit. */
+  readonly nonce: Hex | null;
+}
+
+/** Every settled step on a chain that takes something: was exactly that taken when it is confirmed, and nothing when not? */
+export async function reconcileSteps(db: Database, network: Network): Promise<string[]> {
+  const findings: string[] = [];
+  let after = { id: '00000000-0000-0000-0000-000000000000', asset: '' };
+  for (;;) {
+    const { rows } = await db.query<StepRow>(
+      `SELECT s.id, s.saga, s.saga_id, s.step, s.chain, w.address AS wallet, l.asset, l.atomic, l.recipient, s.hash,
+              l.authorization_nonce AS nonce,
+              CASE WHEN ${isUndone('s')} THEN 'failed' ELSE s.state END AS state,
+              ${hashesOf('s')} AS hashes
+         FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id JOIN house_wallets w ON w.id = s.wallet_id
+        WHERE s.chain = $1 AND (s.id, l.asset) > ($2, $4) AND s.settled_at IS NOT NULL ORDER BY s.id, l.asset LIMIT $3`,
+      [network.id, after.id, rowsAtOnce, after.asset],
+    );
+    const last = rows.at(-1);
+    if (last === undefined) return findings;
+    const checked = await inParallel(rows, receiptsAtOnce, (row) => check(network, row));
+    findings.push(...checked.flat());
+    after = last;
+  }
+}
+
+async function check(network: Network, row: StepRow): Promise<string[]> {
+  const { asset, state, hash, hashes, nonce } = row;
+  const token = tokenOf(network, asset);
+  if (token === undefined) return [`${describe(row)} is of a token that is not held there any more.`];
+  if (nonce !== null) return checkAuthorized(network, token, { ...row, nonce });
+  if (state === 'confirmed') {
+    if (hash === null) return [`${describe(row)} is complete, but names no transaction.`];
+    const receipt = await findReceipt(network.client, hash);
+    if (receipt === undefined) return [`${describe(row)} is complete, but ${hash} is not on the chain.`];
+    if (hasTaken(receipt, token, row)) return [];
+    return [`${describe(row)} is complete, but ${hash} does not pay exactly that.`];
+  }
+  for (const one of hashes) {
+    const receipt = await findReceipt(network.client, one);
+    if (receipt !== undefined && hasTaken(receipt, token, row)) {
+      return [`${describe(row)} was given back, but ${one} has paid it.`];
+    }
+  }
+  return [];
+}
+
+/** Whoever submits a signature may submit others with it, so the transaction tells nothing: the token knows each by its nonce. */
+async function checkAuthorized(
+  network: Network,
+  token: Token,
+  row: StepRow & { readonly nonce: Hex },
+): Promise<string[]> {
+  const { wallet: from, nonce, state, hash } = row;
+  const blockNumber = await network.client.getBlockNumber({ cacheTime: 0 });
+  const [used] = await readUsed(network, token.address, [{ from, nonce }], blockNumber);
+  if (state === 'failed') return used === true ? [`${describe(row)} was given back, but its signature was used.`] : [];
+  if (used !== true) return [`${describe(row)} is complete, but its signature was not used.`];
+  const receipt = hash === null ? undefined : await findReceipt(network.client, hash);
+  return receipt !== undefined && hasUsed(receipt, token, { from, nonce })
+    ? []
+    : [`${describe(row)} is complete, but ${hash ?? 'no transaction'} has not used its signature.`];
+}
+
+/** Whether a transaction took exactly this much from the step's wallet, for whom it was meant. */
+function hasTaken({ status, logs }: TransactionReceipt, token: Token, { wallet, recipient, atomic }: StepRow): boolean {
+  if (status !== 'success' || takenIn(logs, token, wallet) !== BigInt(atomic)) return false;
+  if (recipient === null) return true;
+  return logs.some((log) => {
+    const transfer = transferIn(log, token);
+    return transfer !== undefined && isAddressEqual(transfer.to, recipient) && transfer.atomic === BigInt(atomic);
+  });
+}
+
+function describe({ saga, saga_id, step, chain, asset, recipient, atomic }: StepRow): string {
+  const to = recipient === null ? ` (${step})` : ` to ${recipient}`;
+  return `${chain}: ${saga} ${saga_id} of ${amountText(asset, atomic)}${to}`;
+}

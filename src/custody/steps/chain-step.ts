@@ -1,0 +1,88 @@
+import type { Hex } from 'viem';
+import type { Queryable } from '../../kernel/db/database.ts';
+import type { ChainId } from '../../money/catalogue.ts';
+
+/** One transaction of one wallet of ours, that a saga asks the wallet provider for. */
+export interface ChainStep {
+  /** What the provider knows our request by. */
+  readonly id: string;
+  readonly saga: string;
+  readonly sagaId: string;
+  /** What it does for its saga. */
+  readonly step: string;
+  readonly chain: ChainId;
+  /** The house wallet that sends it. Null while it waits for liquidity, and when a user's wallet does. */
+  readonly walletId: string | null;
+  readonly userWalletId: string | null;
+  readonly state: ChainStepState;
+  /** From then on the provider may have taken it, whatever became of us. */
+  readonly askedAt: Date | null;
+  /** When the provider was last asked without our knowing an answer. */
+  readonly unansweredAt: Date | null;
+  readonly providerRef: string | null;
+  readonly hash: Hex | null;
+  readonly blockNumber: bigint | null;
+  readonly gasCost: bigint | null;
+  readonly reason: string | null;
+}
+
+/**
+ * `waiting` for liquidity, `ready` to be asked for, `asked` (perhaps taken, perhaps not), `taken` by the provider; settled as
+ * `confirmed` or `failed`.
+ */
+type ChainStepState = 'waiting' | 'ready' | 'asked' | 'taken' | 'confirmed' | 'failed';
+
+export async function findStep(
+  db: Queryable,
+  { sagaId, step }: Pick<ChainStep, 'sagaId' | 'step'>,
+): Promise<ChainStep | undefined> {
+  const { rows } = await db.query<ChainStepRow>(`${select} WHERE saga_id = $1 AND step = $2`, [sagaId, step]);
+  return rows[0] && toStep(rows[0]);
+}
+
+/** In the order in which they were planned. */
+export async function listSteps(db: Queryable, sagaId: string): Promise<ChainStep[]> {
+  const { rows } = await db.query<ChainStepRow>(`${select} WHERE saga_id = $1 ORDER BY created_at`, [sagaId]);
+  return rows.map(toStep);
+}
+
+const select = `SELECT id, saga, saga_id, step, chain, wallet_id, user_wallet_id, state, asked_at, unanswered_at, provider_ref, hash,
+    block_number, gas_cost, reason FROM chain_steps`;
+
+interface ChainStepRow {
+  readonly id: string;
+  readonly saga: string;
+  readonly saga_id: string;
+  readonly step: string;
+  readonly chain: ChainId;
+  readonly wallet_id: string | null;
+  readonly user_wallet_id: string | null;
+  readonly state: ChainStepState;
+  readonly asked_at: Date | null;
+  readonly unanswered_at: Date | null;
+  readonly provider_ref: string | null;
+  readonly hash: Hex | null;
+  readonly block_number: bigint | null;
+  readonly gas_cost: string | null;
+  readonly reason: string | null;
+}
+
+function toStep(row: ChainStepRow): ChainStep {
+  return {
+    id: row.id,
+    saga: row.saga,
+    sagaId: row.saga_id,
+    step: row.step,
+    chain: row.chain,
+    walletId: row.wallet_id,
+    userWalletId: row.user_wallet_id,
+    state: row.state,
+    askedAt: row.asked_at,
+    unansweredAt: row.unanswered_at,
+    providerRef: row.provider_ref,
+    hash: row.hash,
+    blockNumber: row.block_number,
+    gasCost: row.gas_cost === null ? null : BigInt(row.gas_cost),
+    reason: row.reason,
+  };
+}

@@ -1,0 +1,25 @@
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+
+/** Whether a house wallet still has something under way, or gets something that is meant to be used from there. */
+export async function isWalletBusy(db: Queryable, walletId: string): Promise<boolean> {
+  const { rows } = await db.query(
+    `SELECT FROM chain_steps WHERE wallet_id = $1 AND settled_at IS NULL
+     UNION ALL
+     SELECT FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id
+       JOIN house_wallets w ON w.id = $1 AND w.chain = s.chain AND lower(w.address) = l.recipient
+      WHERE s.settled_at IS NULL
+     LIMIT 1`,
+    [walletId],
+  );
+  return rows.length > 0;
+}
+
+/** The provider says that something has happened to its transaction: then its saga is looked at now and not a while later. */
+export async function wakeStep(tx: Transaction, providerRef: string): Promise<void> {
+  const { rows } = await tx.query<{ saga: string; saga_id: string; chain: string }>(
+    'SELECT saga, saga_id, chain FROM chain_steps WHERE provider_ref = $1 AND settled_at IS NULL',
+    [providerRef],
+  );
+  for (const { saga, saga_id: id, chain } of rows) await wakeSaga(tx, { saga, id, lane: chain });
+}

@@ -1,0 +1,204 @@
+import { tokenAbi } from '../../chains/abi.ts';
+import { type Network, type Networks, type Token, tokenOf } from '../../chains/network.ts';
+import { type Database, onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
+import { tryLockUntilCommit } from '../../kernel/db/locks.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
+import { wakeSagas } from '../../kernel/sagas/wake-saga.ts';
+import { amountOf, toDecimalText } from '../../money/amount.ts';
+import type { Asset, ChainId } from '../../money/catalogue.ts';
+import { type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
+import { ProviderError } from '../wallets/provider.ts';
+
+export interface LiquidityParts {
+  readonly db: Database;
+  readonly networks: Networks;
+  readonly logger: Logger;
+  /** How long whoever is first in line is waited for, when there is not enough, before those behind are let past. */
+  readonly passAfterMs?: number;
+}
+
+/** Those who wait for the treasury's tokens of one asset on one chain. */
+export interface Line {
+  readonly chain: ChainId;
+  readonly asset: Asset;
+}
+
+/** The most that are served at once; whoever comes next serves the next. */
+const servedAtOnce = 500;
+
+/**
+ * Sets the treasury's tokens aside for the steps that wait for them, in the order in which they came. The chain is asked
+ * first, and whatever has been promised or paid since then counts as gone: that errs on the side of waiting a moment.
+ * Whoever is first and cannot be served holds up the others, so that small ones do not starve a large one; after some
+ * minutes they are let past, and the operator is told. A saga that calls goes on by itself; the others are woken, and a second
+ * job for the caller would ask the provider at the same time.
+ */
+export async function serveLiquidity(
+  parts: LiquidityParts,
+  { chain, asset, caller }: Line & { readonly caller?: string },
+): Promise<void> {
+  const { db, networks, logger, passAfterMs = 3 * 60_000 } = parts;
+  const network = networks.get(chain);
+  const token = network && tokenOf(network, asset);
+  if (network === undefined || token === undefined) return;
+  const treasury = await houseWallet(db, 'treasury', chain);
+  const { now } = onlyRow(await db.query<{ now: Date }>('SELECT clock_timestamp() AS now'));
+  const held = await balanceOf(network, token, treasury);
+  const passed = await db.transaction(async (tx) => {
+    // Whoever holds it serves everybody.
+    if (!(await tryLockLine(tx, { chain, asset }))) return [];
+    // A treasury that is being retired pays nothing more.
+    const { rows } = await tx.query('SELECT FROM house_wallets WHERE id = $1 AND retired_at IS NULL FOR SHARE', [
+      treasury.id,
+    ]);
+    if (rows.length === 0) return [];
+    const free = held - (await promisedSince(tx, treasury.id, asset, now));
+    return serveQueue(tx, { chain, asset, treasury, free, passAfterMs, caller });
+  });
+  for (const { saga, saga_id: id, atomic } of passed) {
+    logger.error(
+      { chain, saga, id },
+      `there is not enough for ${toDecimalText(amountOf(asset, BigInt(atomic)))} ${asset}: others are let past`,
+    );
+  }
+}
+
+export async function balanceOf({ client }: Network, token: Token, { address }: HouseWallet): Promise<bigint> {
+  try {
+    return await client.readContract({
+      address: token.address,
+      abi: tokenAbi,
+      functionName: 'balanceOf',
+      args: [address],
+    });
+  } catch (cause) {
+    throw new ProviderError('The chain does not answer.', { retryable: true, code: 'chain_unreachable', cause });
+  }
+}
+
+/** One at a time per chain and asset, so that no token is set aside twice. */
+export async function tryLockLine(tx: Transaction, { chain, asset }: Line): Promise<boolean> {
+  return tryLockUntilCommit(tx, { kind: 'liquidity', of: `${chain} ${asset}` });
+}
+
+/** What steps have promised of this wallet, and what of it was settled since its balance was read: that may still be in it. */
+export async function promisedSince(tx: Queryable, walletId: string, asset: Asset, readAt: Date): Promise<bigint> {
+  const { promised } = onlyRow(
+    await tx.query<{ promised: string }>(
+      `SELECT coalesce(sum(atomic), 0) AS promised FROM chain_step_leaves
+        WHERE wallet_id = $1 AND asset = $2 AND settled_at >= $3`,
+      [walletId, asset, readAt],
+    ),
+  );
+  return BigInt(promised);
+}
+
+interface QueueRow {
+  readonly step_id: string;
+  readonly saga: string;
+  readonly saga_id: string;
+  readonly atomic: string;
+  readonly passed: boolean;
+  /** It has been first in line, and short, for long enough. */
+  readonly overdue: boolean;
+}
+
+interface Queue extends Line {
+  readonly treasury: HouseWallet;
+  readonly free: bigint;
+  readonly passAfterMs: number;
+  readonly caller: string | undefined;
+}
+
+/** Answers those that others were let past just now. */
+async function serveQueue(
+  tx: Transaction,
+  { chain, asset, treasury, free, passAfterMs, caller }: Queue,
+): Promise<QueueRow[]> {
+  const { rows } = await tx.query<QueueRow>(
+    `SELECT l.step_id, s.saga, s.saga_id, l.atomic, l.passed_at IS NOT NULL AS passed,
+            coalesce(l.short_since <= clock_timestamp() - make_interval(secs => $3), false) AS overdue
+       FROM chain_step_leaves l JOIN chain_steps s ON s.id = l.step_id
+      WHERE l.chain = $1 AND l.asset = $2 AND l.wallet_id IS NULL
+        AND (l.passed_at IS NULL OR l.atomic <= $5)
+      ORDER BY l.waiting_since, l.step_id LIMIT $4`,
+    [chain, asset, passAfterMs / 1_000, servedAtOnce, free],
+  );
+  let left = free;
+  const served: QueueRow[] = [];
+  const passed: QueueRow[] = [];
+  for (const row of rows) {
+    const atomic = BigInt(row.atomic);
+    if (atomic <= left) {
+      left -= atomic;
+      served.push(row);
+    } else if (row.overdue) {
+      if (!row.passed) passed.push(row);
+    } else {
+      // Whoever comes behind and needs more than there is falls short at the same time.
+      await tx.query(
+        `UPDATE chain_step_leaves SET short_since = clock_timestamp()
+          WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL AND short_since IS NULL AND atomic > $3`,
+        [chain, asset, left],
+      );
+      break;
+    }
+  }
+  await giveWallet(tx, served, treasury);
+  if (passed.length > 0) {
+    await tx.query(
+      'UPDATE chain_step_leaves SET passed_at = clock_timestamp() WHERE step_id = ANY ($1) AND asset = $2',
+      [passed.map(({ step_id }) => step_id), asset],
+    );
+  }
+  await wakeSagas(
+    tx,
+    chain,
+    served.filter(({ saga_id }) => saga_id !== caller).map(({ saga, saga_id: id }) => ({ saga, id })),
+  );
+  return passed;
+}
+
+async function giveWallet(tx: Transaction, served: readonly QueueRow[], { id: walletId }: HouseWallet): Promise<void> {
+  if (served.length === 0) return;
+  const ids = served.map(({ step_id }) => step_id);
+  await tx.query("UPDATE chain_steps SET wallet_id = $2, state = 'ready' WHERE id = ANY ($1) AND state = 'waiting'", [
+    ids,
+    walletId,
+  ]);
+  await tx.query('UPDATE chain_step_leaves SET wallet_id = $2 WHERE step_id = ANY ($1) AND wallet_id IS NULL', [
+    ids,
+    walletId,
+  ]);
+}
+
+/** Whether a step is the first in line: then its saga looks often, and serves everybody. */
+export async function isFirstInLine(db: Queryable, { chain, asset }: Line, stepId: string): Promise<boolean> {
+  const { rows } = await db.query<{ step_id: string }>(
+    `SELECT step_id FROM chain_step_leaves WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL
+      ORDER BY waiting_since, step_id LIMIT 1`,
+    [chain, asset],
+  );
+  return rows[0]?.step_id === stepId;
+}
+
+/** How much of the treasury's tokens is waited for. */
+export async function waitedFor(db: Queryable, chain: ChainId, asset: Asset): Promise<bigint> {
+  const { waited } = onlyRow(
+    await db.query<{ waited: string }>(
+      `SELECT coalesce(sum(atomic), 0) AS waited FROM chain_step_leaves
+        WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL`,
+      [chain, asset],
+    ),
+  );
+  return BigInt(waited);
+}
+
+/** Whether anything waits for tokens in the treasury: then every deposit is worth fetching, and at once. */
+export async function isLiquidityNeeded(db: Queryable, chain: ChainId, asset: Asset): Promise<boolean> {
+  const { rows } = await db.query(
+    'SELECT FROM chain_step_leaves WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL LIMIT 1',
+    [chain, asset],
+  );
+  return rows.length > 0;
+}

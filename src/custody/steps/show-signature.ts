@@ -1,0 +1,14 @@
+import type { Transaction } from '../../kernel/db/database.ts';
+import type { ChainStep } from './chain-step.ts';
+
+/**
+ * What leaves by a signature is asked of nobody: it is shown to somebody, and from then on he may use it. Part of the commit
+ * before that.
+ */
+export async function noteShown(tx: Transaction, { sagaId, step }: Pick<ChainStep, 'sagaId' | 'step'>): Promise<void> {
+  await tx.query(
+    `UPDATE chain_steps SET state = 'asked', asked_at = coalesce(asked_at, clock_timestamp())
+      WHERE saga_id = $1 AND step = $2 AND state = 'ready'`,
+    [sagaId, step],
+  );
+}

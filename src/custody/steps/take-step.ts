@@ -1,0 +1,118 @@
+import type { Hex } from 'viem';
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
+import { ProviderError, type WalletProvider } from '../wallets/provider.ts';
+import { findUserWalletById, type UserWallet } from '../wallets/user-wallets.ts';
+import { askProvider, type ProviderRequest, type Refused } from './ask-provider.ts';
+import { type ChainStep, findStep } from './chain-step.ts';
+import type { ChainStepParts } from './parts.ts';
+
+/** How a step has ended. The saga posts what follows from it, and settles the step in the same commit. */
+export type StepEnd =
+  | { readonly state: 'confirmed'; readonly hash: Hex; readonly blockNumber: bigint; readonly gasCost: bigint }
+  /** Nothing was moved, and never will be. */
+  | {
+      readonly state: 'failed';
+      readonly reason: string;
+      readonly hash?: Hex;
+      readonly gasCost: bigint;
+      /** Only when it was refused. */
+      readonly refusal?: Pick<Refused, 'unansweredAt'>;
+    };
+
+export type StepProgress =
+  | StepEnd
+  | { readonly state: 'waiting'; readonly waitsFor: string; readonly lookAgainInMs: number };
+
+/** The places that a step passes, in order. Keys of our own have two more between the first and the second. */
+export function stepCheckpoints(saga: string, step: string): readonly string[] {
+  return ['asked', 'taken', 'confirmed'].map((place) => `${saga}.${step}.${place}`);
+}
+
+const patienceMs = 2_000;
+
+/**
+ * Takes a step on a chain as far as it goes now: asks the provider under the step's key, follows the transaction, and calls
+ * it confirmed only when the chain has been read that far, so that the books and the chain agree at every block. May be
+ * called any number of times, by any process. `beforeAsking` is part of the commit after which the provider is asked, each
+ * time: what it throws leaves the step as it was, unless the provider has taken it already.
+ */
+export async function takeStep(
+  parts: ChainStepParts,
+  which: Pick<ChainStep, 'sagaId' | 'step'>,
+  request: (wallet: HouseWallet | UserWallet) => ProviderRequest,
+  beforeAsking?: (tx: Transaction) => Promise<void>,
+): Promise<StepProgress> {
+  const { db, networks, provider, checkpoint = noCheckpoint } = parts;
+  const step = await findStep(db, which);
+  if (step === undefined || step.state === 'waiting') throw new Error(`${which.sagaId} has no ${which.step} to take`);
+  if (step.state === 'confirmed' || step.state === 'failed') return asItEnded(step);
+  let ref = step.providerRef;
+  if (ref === null) {
+    const asked = await askProvider(parts, step, request(await walletOf(db, step, provider)), beforeAsking);
+    if (asked === undefined) return takeStep(parts, which, request, beforeAsking);
+    if ('refused' in asked) return { state: 'failed', reason: asked.refused, gasCost: 0n, refusal: asked };
+    ref = asked.ref;
+  }
+  const report = await provider.lookUp(step.chain, ref).catch(async (error: unknown) => {
+    // Whatever it contradicts, the reserves look for what this transaction took.
+    if (error instanceof ProviderError) await noteHash(db, step, error.hash);
+    throw error;
+  });
+  await noteHash(db, step, report.hash);
+  if (report.state === 'failed') return report;
+  const lookAgainInMs = networks.get(step.chain)?.pollMs ?? patienceMs;
+  if (report.state === 'pending')
+    return { state: 'waiting', waitsFor: report.waitsFor ?? 'its transaction is not final yet', lookAgainInMs };
+  if (!(await wasRead(db, step, report.blockNumber))) {
+    return { state: 'waiting', waitsFor: `block ${report.blockNumber} was not read yet`, lookAgainInMs };
+  }
+  checkpoint(`${step.saga}.${step.step}.confirmed`);
+  return report;
+}
+
+function asItEnded({ id, state, hash, blockNumber, gasCost, reason }: ChainStep): StepEnd {
+  if (state === 'failed') {
+    return { state, reason: reason ?? 'It failed.', ...(hash !== null && { hash }), gasCost: gasCost ?? 0n };
+  }
+  if (hash === null) throw new Error(`step ${id} is confirmed by no transaction`);
+  return { state: 'confirmed', hash, blockNumber: blockNumber ?? 0n, gasCost: gasCost ?? 0n };
+}
+
+/** Perhaps its own provider has taken it: another one cannot know. */
+async function walletOf(
+  db: Queryable,
+  { id, walletId, userWalletId }: ChainStep,
+  provider: WalletProvider,
+): Promise<HouseWallet | UserWallet> {
+  const wallet =
+    (walletId !== null && (await findHouseWalletById(db, walletId))) ||
+    (userWalletId !== null && (await findUserWalletById(db, userWalletId))) ||
+    undefined;
+  if (wallet === undefined) throw new Error(`step ${id} is of a wallet that is not there`);
+  if (wallet.provider !== provider.name) throw new Error(`step ${id} is in the hands of ${wallet.provider}`);
+  return wallet;
+}
+
+async function noteHash(db: Queryable, { id, hash: known }: ChainStep, hash: Hex | undefined): Promise<void> {
+  if (hash === undefined || hash === known) return;
+  await db.query(
+    `UPDATE chain_steps SET hash = $2, hashes = array_append(array_remove(hashes, $2), $2)
+      WHERE id = $1 AND settled_at IS NULL`,
+    [id, hash],
+  );
+}
+
+/** Whether the books say what came in a block. */
+export async function wasRead(
+  db: Queryable,
+  { chain }: Pick<ChainStep, 'chain'>,
+  blockNumber: bigint,
+): Promise<boolean> {
+  const { rows } = await db.query('SELECT FROM chain_cursors WHERE chain = $1 AND block_number >= $2', [
+    chain,
+    blockNumber,
+  ]);
+  return rows.length > 0;
+}

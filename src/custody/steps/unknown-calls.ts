@@ -1,0 +1,34 @@
+import type { Hex } from 'viem';
+import type { Queryable } from '../../kernel/db/database.ts';
+import type { ChainId } from '../../money/catalogue.ts';
+
+/**
+ * Whether our wallets have sent something, on this chain or on any, that nobody has explained yet. As long as that is so, what
+ * stands here as unpaid may be paid, and what comes to us may belong to a step that is not planned yet.
+ */
+export async function hasUnexplained(db: Queryable, { chain }: { readonly chain?: ChainId } = {}): Promise<boolean> {
+  const { rows } = await db.query(
+    'SELECT FROM unknown_transactions WHERE decided_at IS NULL AND ($1::text IS NULL OR chain = $1) LIMIT 1',
+    [chain ?? null],
+  );
+  return rows.length > 0;
+}
+
+export interface CallsOf {
+  readonly chain: ChainId;
+  readonly wallet: Hex;
+  readonly contract: Hex;
+}
+
+/**
+ * What a wallet has told a contract in transactions that nobody has explained yet. A step that was decided anew after a restore
+ * from a backup takes its terms from there: only the same bytes can be recognised as paid.
+ */
+export async function unexplainedCalls(db: Queryable, { chain, wallet, contract }: CallsOf): Promise<readonly Hex[]> {
+  const { rows } = await db.query<{ data: Hex }>(
+    `SELECT '0x' || encode(data, 'hex') AS data FROM unknown_transactions
+      WHERE chain = $1 AND lower(sender) = lower($2) AND lower(recipient) = lower($3) AND decided_at IS NULL ORDER BY nonce`,
+    [chain, wallet, contract],
+  );
+  return rows.map(({ data }) => data);
+}

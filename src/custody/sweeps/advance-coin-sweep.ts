@@ -1,0 +1,163 @@
+import { type Network, tokenOf } from '../../chains/network.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
+import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
+import { postSurely } from '../../ledger/post-surely.ts';
+import { findStep } from '../steps/chain-step.ts';
+import { planStep } from '../steps/plan-step.ts';
+import { settleStep } from '../steps/settle-step.ts';
+import { type StepEnd, type StepProgress, takeStep } from '../steps/take-step.ts';
+import { houseWallet } from '../wallets/house-wallets.ts';
+import { ProviderError } from '../wallets/provider.ts';
+import { findUserWalletById, type UserWallet } from '../wallets/user-wallets.ts';
+import { type CoinSweep, findCoinSweep, lendStep, moveStep } from './coin-sweep.ts';
+import { coinSweepSaga } from './coin-sweep-saga.ts';
+import { gasLent, gasNeeded, missingGas, noteLent } from './gas-loan.ts';
+import type { SweepParts } from './sweep-parts.ts';
+
+/** How long to wait before gas is lent anew, after it was refused. */
+const refusedMs = 60_000;
+
+export function coinSweepHandler(parts: SweepParts): SagaHandler {
+  return handleSaga(coinSweepSaga, (id) => findCoinSweep(parts.db, id), {
+    lending: (sweep) => lend(parts, networkOf(parts, sweep), sweep),
+    moving: (sweep) => move(parts, networkOf(parts, sweep), sweep),
+  });
+}
+
+function networkOf({ networks }: SweepParts, { id, chain }: CoinSweep): Network {
+  const network = networks.get(chain);
+  if (network === undefined) throw new Error(`sweep ${id} is on ${chain}, which is off`);
+  return network;
+}
+
+async function walletOf({ db }: SweepParts, { id, walletId }: CoinSweep): Promise<UserWallet> {
+  const wallet = await findUserWalletById(db, walletId);
+  if (wallet === undefined) throw new Error(`sweep ${id} is of a wallet that is not there`);
+  return wallet;
+}
+
+/** One loan is under way at a time, and only when the books have it is another thought of: nothing is lent twice. */
+async function lend(parts: SweepParts, network: Network, sweep: CoinSweep): Promise<SagaStep> {
+  const { db, checkpoint = noCheckpoint } = parts;
+  const current = sweep.loans === 0 ? undefined : await findStep(db, lendStep(sweep));
+  if (current === undefined || current.state === 'confirmed' || current.state === 'failed') {
+    const missing = await missingGas(db, sweep.walletId, await gasNeeded(network, sweep.gasLimit));
+    if (missing > 0n) {
+      await planLoan(parts, sweep, missing);
+      checkpoint('coin_sweep.loan_planned');
+    } else {
+      await beginMoving(parts, sweep);
+      checkpoint('coin_sweep.moving');
+    }
+    return 'go_on';
+  }
+  const { address } = await walletOf(parts, sweep);
+  const progress = await takeStep(parts, lendStep(sweep), (from) => ({
+    from,
+    contract: address,
+    data: '0x',
+    value: sweep.loan,
+  }));
+  if (progress.state === 'waiting') return progress;
+  await settleLoan(parts, sweep, current.id, progress);
+  checkpoint('coin_sweep.lent');
+  if (progress.state === 'confirmed') return 'go_on';
+  return { lookAgainInMs: refusedMs, waitsFor: `gas to be lent: ${progress.reason}`, isTrouble: true };
+}
+
+async function planLoan({ db }: SweepParts, { id, chain, loans }: CoinSweep, atomic: bigint): Promise<void> {
+  const wallet = await houseWallet(db, 'gas', chain);
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE coin_sweeps SET loans = loans + 1, loan = $3, updated_at = now()
+        WHERE id = $1 AND loans = $2 AND status = 'lending'`,
+      [id, loans, atomic],
+    );
+    // Native coin is no token: nothing of it is promised to anybody.
+    if (rowCount === 1) {
+      await planStep(tx, { saga: coinSweepSaga.name, ...lendStep({ id, loans: loans + 1 }), chain, wallet });
+    }
+  });
+}
+
+async function settleLoan({ db, ledger }: SweepParts, sweep: CoinSweep, stepId: string, end: StepEnd): Promise<void> {
+  await db.transaction(async (tx) => {
+    const gas = await settleStep(tx, lendStep(sweep), end);
+    if (gas === undefined) return;
+    const isLent = end.state === 'confirmed';
+    if (isLent) await noteLent(tx, sweep.walletId, sweep.loan);
+    await postSurely(tx, ledger, [...(isLent ? [gasLent(sweep.chain, { stepId, atomic: sweep.loan })] : []), ...gas]);
+  });
+}
+
+async function beginMoving(parts: SweepParts, sweep: CoinSweep): Promise<void> {
+  const { id, chain } = sweep;
+  const userWallet = await walletOf(parts, sweep);
+  await parts.db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      "UPDATE coin_sweeps SET status = 'moving', updated_at = now() WHERE id = $1 AND status = 'lending'",
+      [id],
+    );
+    // After a second loan it is there already.
+    if (rowCount === 1) await planStep(tx, { saga: coinSweepSaga.name, ...moveStep(id), chain, userWallet });
+  });
+}
+
+async function move(parts: SweepParts, network: Network, sweep: CoinSweep): Promise<SagaStep> {
+  const { logger, checkpoint = noCheckpoint } = parts;
+  const { id, chain, asset, treasury, atomic } = sweep;
+  const token = tokenOf(network, asset);
+  if (token === undefined) throw new Error(`sweep ${id} is of ${asset}, which is not held on ${network.id}`);
+  const progress = await takeStep(parts, moveStep(id), (from) => ({
+    from,
+    token: token.address,
+    to: treasury,
+    atomic,
+  })).catch((error: unknown) => orShortOfGas(error));
+  if (progress.state === 'waiting') {
+    if (await isShortOfGas(parts, network, sweep)) return 'go_on';
+    return progress;
+  }
+  await finish(parts, sweep, progress);
+  if (progress.state === 'failed') logger.warn({ chain, sweep: id }, `a sweep failed: ${progress.reason}`);
+  checkpoint('coin_sweep.completed');
+  return 'rest';
+}
+
+/** The provider asks for more native coin than there is: either the node lags behind the loan, or the chain has become dearer. */
+function orShortOfGas(error: unknown): Extract<StepProgress, { state: 'waiting' }> {
+  if (!(error instanceof ProviderError) || error.code !== 'insufficient_gas') throw error;
+  return { state: 'waiting', waitsFor: error.message, lookAgainInMs: 5_000 };
+}
+
+/** When the chain has become so dear that its transaction may be stuck, more is lent; the transaction stays the same. */
+async function isShortOfGas({ db }: SweepParts, network: Network, sweep: CoinSweep): Promise<boolean> {
+  const missing = await missingGas(db, sweep.walletId, await gasNeeded(network, sweep.gasLimit));
+  if (missing === 0n) return false;
+  const { rowCount } = await db.query(
+    "UPDATE coin_sweeps SET status = 'lending', updated_at = now() WHERE id = $1 AND status = 'moving'",
+    [sweep.id],
+  );
+  return rowCount === 1;
+}
+
+/** Its deposits lie in the treasury, or wait for the next sweep: one commit with the gas that it took. */
+async function finish({ db, ledger }: SweepParts, sweep: CoinSweep, end: StepEnd): Promise<void> {
+  const { id, walletId } = sweep;
+  const hasMoved = end.state === 'confirmed';
+  await db.transaction(async (tx: Transaction) => {
+    const { rowCount } = await tx.query(
+      `UPDATE coin_sweeps SET status = $2, finished_at = now(), updated_at = now() WHERE id = $1 AND status = 'moving'`,
+      [id, hasMoved ? 'complete' : 'failed'],
+    );
+    if (rowCount === 0) return;
+    const gas = await settleStep(tx, moveStep(id), end);
+    await tx.query(
+      `UPDATE deposits SET ${hasMoved ? 'swept_at = now()' : 'sweep_id = NULL'} WHERE sweep_id = $1 AND swept_at IS NULL`,
+      [id],
+    );
+    if (end.gasCost > 0n) await noteLent(tx, walletId, -end.gasCost);
+    if (gas !== undefined && gas.length > 0) await postSurely(tx, ledger, gas);
+  });
+}

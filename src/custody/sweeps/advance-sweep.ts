@@ -1,0 +1,174 @@
+import type { Hex } from 'viem';
+import { multicallAddress } from '../../chains/abi.ts';
+import { encodeSubmission, type Fate, judge, readUsed } from '../../chains/authorization.ts';
+import { type Network, tokenOf } from '../../chains/network.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
+import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
+import { chains } from '../../money/catalogue.ts';
+import { planStep } from '../steps/plan-step.ts';
+import { settleStep } from '../steps/settle-step.ts';
+import { type StepEnd, takeStep } from '../steps/take-step.ts';
+import { houseWallet } from '../wallets/house-wallets.ts';
+import { findCursor } from '../watch/chain-cursor.ts';
+import { isOnChain } from '../watch/reorganisation.ts';
+import type { SweepParts } from './sweep-parts.ts';
+import { findSweep, type Sweep, type SweepItem, submitStep } from './sweep-row.ts';
+import { sweepSaga } from './sweep-saga.ts';
+
+/** The gas wallet cannot pay for a sweep: the operator has to fill it. */
+class GasTankEmpty extends Error {
+  override readonly name = 'GasTankEmpty';
+}
+
+/** Authorizations with less time than this are not worth sending any more. */
+const leastSecondsLeft = 60n;
+
+/** How often to look again at a sweep that only waits for the end of its authorizations. */
+const waitingMs = 30_000;
+
+export function sweepHandler(parts: SweepParts): SagaHandler {
+  return handleSaga(sweepSaga, (id) => findSweep(parts.db, id), {
+    signed: (sweep) => begin(parts, networkOf(parts, sweep), sweep),
+    sending: (sweep) => send(parts, networkOf(parts, sweep), sweep),
+  });
+}
+
+function networkOf({ networks }: SweepParts, { id, chain }: Sweep): Network {
+  const network = networks.get(chain);
+  if (network === undefined) throw new Error(`sweep ${id} is on ${chain}, which is off`);
+  return network;
+}
+
+/** Nobody but us has seen the authorizations yet; from `sending` on the provider may have, and the gas wallet is chosen. */
+async function begin(parts: SweepParts, network: Network, sweep: Sweep): Promise<SagaStep> {
+  const { db, checkpoint = noCheckpoint } = parts;
+  const { id, chain } = sweep;
+  if (!(await isWorthSending(network, sweep))) return settle(parts, network, sweep, undefined);
+  const gas = await houseWallet(db, 'gas', chain);
+  await requireGas(network, gas.address, submission(network, sweep));
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      "UPDATE sweeps SET status = 'sending', updated_at = now() WHERE id = $1 AND status = 'signed'",
+      [id],
+    );
+    if (rowCount === 1) await planStep(tx, { saga: sweepSaga.name, ...submitStep(id), chain, wallet: gas });
+  });
+  checkpoint('sweep.sending');
+  return 'go_on';
+}
+
+async function send(parts: SweepParts, network: Network, sweep: Sweep): Promise<SagaStep> {
+  const progress = await takeStep(parts, submitStep(sweep.id), (from) => ({
+    from,
+    contract: multicallAddress,
+    data: submission(network, sweep),
+  }));
+  if (progress.state !== 'waiting') return settle(parts, network, sweep, progress);
+  // Those whose time is over have come to their end already; of the others nothing can be said yet.
+  await settle(parts, network, sweep, 'under_way');
+  return progress;
+}
+
+async function isWorthSending({ client }: Network, { items }: Sweep): Promise<boolean> {
+  const { timestamp } = await client.getBlock({ blockTag: 'latest' });
+  return items.every(({ validBefore }) => validBefore > timestamp + leastSecondsLeft);
+}
+
+async function requireGas({ id, client }: Network, gasWallet: Hex, data: Hex): Promise<void> {
+  const [gas, { maxFeePerGas }, balance] = await Promise.all([
+    client.estimateGas({ account: gasWallet, to: multicallAddress, data }),
+    client.estimateFeesPerGas(),
+    client.getBalance({ address: gasWallet }),
+  ]);
+  if (balance < gas * maxFeePerGas) {
+    throw new GasTankEmpty(`the gas wallet ${gasWallet} on ${id} has too little ${chains[id].native} to sweep`);
+  }
+}
+
+/**
+ * Looks what has become of each authorization in the last block that was read, and writes down what is certain. `end` is how
+ * our own transaction ended; it was never sent when that is left out.
+ */
+async function settle(
+  parts: SweepParts,
+  network: Network,
+  sweep: Sweep,
+  end: StepEnd | 'under_way' | undefined,
+): Promise<SagaStep> {
+  const { db, ledger, checkpoint = noCheckpoint } = parts;
+  const wait = { lookAgainInMs: network.pollMs, waitsFor: 'the chain to be read' };
+  const cursor = await findCursor(db, network.id);
+  if (cursor === undefined || !(await isOnChain(network.client, cursor))) return wait;
+  const { timestamp: blockTime } = await network.client.getBlock({ blockNumber: cursor.number });
+  const open = sweep.items.filter(({ settled }) => !settled);
+  if (end === 'under_way' && open.every(({ validBefore }) => validBefore > blockTime)) return wait;
+
+  const used = await readUsed(network, tokenAddress(network, sweep), open, cursor.number);
+  const fates = open.map((item, index) => ({ item, fate: judge(item, { used: used[index] === true, blockTime }) }));
+  const finished = end !== 'under_way' && fates.every(({ fate }) => fate !== 'open');
+  checkpoint('sweep.judged');
+  await db.transaction(async (tx) => {
+    const { rows } = await tx.query('SELECT FROM sweeps WHERE id = $1 AND finished_at IS NULL FOR UPDATE', [sweep.id]);
+    if (rows.length === 0) return;
+    await writeFates(tx, sweep, fates);
+    if (finished) await finish(tx, sweep);
+    // What was refused is asked for again while its authorizations live: it may be taken yet.
+    const isOver = end !== undefined && end !== 'under_way' && (finished || end.hash !== undefined);
+    const gas = isOver ? ((await settleStep(tx, submitStep(sweep.id), end)) ?? []) : [];
+    if (gas.length > 0) await ledger.postWithin(tx, gas);
+  });
+  checkpoint('sweep.settled');
+  if (finished) return 'rest';
+  if (end === 'under_way') return wait;
+  await network.letTimePass(latest(open.map(({ validBefore }) => validBefore)));
+  const refused = end?.state === 'failed' ? end.reason : undefined;
+  return {
+    lookAgainInMs: waitingMs,
+    waitsFor: `the end of its authorizations${refused === undefined ? '' : `: ${refused}`}`,
+    isTrouble: refused !== undefined,
+  };
+}
+
+async function writeFates(
+  tx: Transaction,
+  { id }: Sweep,
+  fates: readonly { readonly item: SweepItem; readonly fate: Fate }[],
+): Promise<void> {
+  const addresses = (wanted: Fate) => fates.filter(({ fate }) => fate === wanted).map(({ item }) => item.from);
+  const [moved, lapsed] = [addresses('moved'), addresses('lapsed')];
+  await tx.query(
+    `UPDATE sweep_items SET moved = address = ANY ($2) WHERE sweep_id = $1 AND moved IS NULL AND address = ANY ($3)`,
+    [id, moved, [...moved, ...lapsed]],
+  );
+  await tx.query(
+    'UPDATE deposits SET swept_at = now() WHERE sweep_id = $1 AND address = ANY ($2) AND swept_at IS NULL',
+    [id, moved],
+  );
+  await tx.query(
+    'UPDATE deposits SET sweep_id = NULL WHERE sweep_id = $1 AND address = ANY ($2) AND swept_at IS NULL',
+    [id, lapsed],
+  );
+}
+
+async function finish(tx: Transaction, { id }: Sweep): Promise<void> {
+  await tx.query(
+    `UPDATE sweeps SET finished_at = now(), updated_at = now(), status = CASE WHEN EXISTS (
+        SELECT FROM sweep_items WHERE sweep_id = $1 AND moved) THEN 'complete' ELSE 'failed' END WHERE id = $1`,
+    [id],
+  );
+}
+
+function latest(times: readonly bigint[]): bigint {
+  return times.reduce((last, time) => (time > last ? time : last), 0n);
+}
+
+function submission(network: Network, sweep: Sweep): Hex {
+  return encodeSubmission(tokenAddress(network, sweep), sweep.items);
+}
+
+function tokenAddress(network: Network, { id, asset }: Sweep): Hex {
+  const token = tokenOf(network, asset);
+  if (token === undefined) throw new Error(`sweep ${id} is of ${asset}, which is not held on ${network.id}`);
+  return token.address;
+}

@@ -1,0 +1,199 @@
+import { randomBytes } from 'node:crypto';
+import { BaseError, ContractFunctionRevertedError, getAddress, type Hex, type TypedDataDomain } from 'viem';
+import { tokenAbi } from '../../chains/abi.ts';
+import {
+  type Authorization,
+  readTokenDomain,
+  type SignedAuthorization,
+  toTypedData,
+} from '../../chains/authorization.ts';
+import type { Network } from '../../chains/network.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { newId } from '../../kernel/ids/ids.ts';
+import { inParallel } from '../../kernel/in-parallel.ts';
+import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import type { DepositToken } from '../wallets/deposit-tokens.ts';
+import { houseWallet } from '../wallets/house-wallets.ts';
+import { openWalletAt } from '../wallets/user-wallets.ts';
+import { recallSweeps } from './recall-sweeps.ts';
+import type { SweepParts } from './sweep-parts.ts';
+import { sweepSaga } from './sweep-saga.ts';
+import { countUnswept, richestWallets } from './unswept-wallets.ts';
+
+export interface OpenSweepOptions {
+  /** A wallet is swept when this much was deposited to it. */
+  readonly threshold: bigint;
+  /** Somebody waits for as much as this: of wallets that are not worth their gas, the richest are swept that have it together. */
+  readonly wanted?: bigint;
+  /** From which amount a wallet is worth its gas; undefined while nobody can say. */
+  readonly worth?: bigint | undefined;
+  readonly mostWallets: number;
+  readonly validSeconds: bigint;
+  /** Wallets to leave alone, because they could not pay a while ago. */
+  readonly except: readonly Hex[];
+  /** Told of wallets that cannot pay. */
+  readonly onUnable: (address: Hex) => void;
+}
+
+const callsAtOnce = 4;
+
+/**
+ * Chooses wallets, lets each sign an authorization for exactly what was deposited to it, and writes everything down in one
+ * commit. Until that commit the signatures have left nobody's hands, so dying before it leaves nothing behind. Answers
+ * how many wallets are swept.
+ */
+export async function openSweep(
+  parts: SweepParts,
+  network: Network,
+  token: DepositToken,
+  options: OpenSweepOptions,
+): Promise<number> {
+  const { db, checkpoint = noCheckpoint } = parts;
+  const treasury = await houseWallet(db, 'treasury', network.id);
+  const chosen = enough(await chooseWallets(db, network, token, options), options);
+  if (chosen.length === 0) return 0;
+  checkpoint('sweep.chosen');
+
+  const unable: Hex[] = [];
+  const able = await inParallel(chosen, callsAtOnce, async (wallet) => {
+    if (await canPay(network, token, wallet, treasury.address)) return [wallet];
+    unable.push(wallet.address);
+    return [];
+  });
+  const recalled = await recallSweeps(parts, network, token, unable);
+  for (const address of unable) if (!recalled.has(address)) options.onUnable(address);
+  const [domain, { timestamp }] = await Promise.all([
+    readTokenDomain(network, token.address),
+    network.client.getBlock({ blockTag: 'latest' }),
+  ]);
+  const validBefore = timestamp + options.validSeconds;
+  const signed = await inParallel(able.flat(), callsAtOnce, async ({ address, atomic, depositIds }) => {
+    const nonce: Hex = `0x${randomBytes(32).toString('hex')}`;
+    const authorization = { from: address, to: treasury.address, atomic, nonce, validBefore };
+    const signature = await sign(parts, network, domain, authorization);
+    if (signature === undefined) options.onUnable(address);
+    return signature === undefined ? [] : [{ ...authorization, signature, depositIds }];
+  });
+  const items = signed.flat();
+  if (items.length === 0) return 0;
+  checkpoint('sweep.signed');
+  await writeDown(db, network, token, items);
+  checkpoint('sweep.written');
+  return items.length;
+}
+
+/** The richest come first. Sweeping what is not worth its gas is for whoever waits, and no more of it than that takes. */
+export function enough<Wallet extends Pick<ChosenWallet, 'atomic'>>(
+  wallets: readonly Wallet[],
+  { wanted, worth }: Pick<OpenSweepOptions, 'wanted' | 'worth'>,
+): readonly Wallet[] {
+  if (wanted === undefined) return wallets;
+  let brought = 0n;
+  return wallets.filter(({ atomic }) => {
+    const isTaken = brought < wanted || (worth !== undefined && atomic >= worth);
+    if (isTaken) brought += atomic;
+    return isTaken;
+  });
+}
+
+export interface ChosenWallet {
+  readonly address: Hex;
+  readonly atomic: bigint;
+  readonly depositIds: readonly string[];
+}
+
+/**
+ * The wallets with most in them, found by an index however many there are; what exactly is in each is then read from its
+ * deposits.
+ */
+export async function chooseWallets(
+  db: Database,
+  { id: chain }: Pick<Network, 'id'>,
+  { asset }: Pick<DepositToken, 'asset'>,
+  { threshold, mostWallets, except }: Pick<OpenSweepOptions, 'threshold' | 'mostWallets' | 'except'>,
+): Promise<ChosenWallet[]> {
+  await countUnswept(db, chain, asset);
+  const { rows } = await db.query<{ address: string; atomic: string; deposit_ids: string[] }>(
+    `SELECT w.address, d.atomic, d.deposit_ids FROM (${richestWallets}) w
+      CROSS JOIN LATERAL (
+        SELECT sum(atomic) AS atomic, array_agg(id) AS deposit_ids FROM deposits d
+         WHERE d.chain = $1 AND d.asset = $2 AND d.address = w.address AND d.swept_at IS NULL AND d.sweep_id IS NULL
+           AND d.account_id IS NOT NULL) d
+      WHERE d.atomic >= $3 ORDER BY d.atomic DESC, w.address`,
+    [chain, asset, threshold, mostWallets, except],
+  );
+  return rows.map(({ address, atomic, deposit_ids }) => ({
+    address: getAddress(address),
+    atomic: BigInt(atomic),
+    depositIds: deposit_ids,
+  }));
+}
+
+/** Asked without a signature, so that one which cannot be used is never made: the wallet may be blocked by the issuer. */
+async function canPay(network: Network, token: DepositToken, wallet: ChosenWallet, to: Hex): Promise<boolean> {
+  try {
+    await network.client.simulateContract({
+      account: wallet.address,
+      address: token.address,
+      abi: tokenAbi,
+      functionName: 'transfer',
+      args: [to, wallet.atomic],
+    });
+    return true;
+  } catch (error) {
+    const reverted =
+      error instanceof BaseError && error.walk((inner) => inner instanceof ContractFunctionRevertedError);
+    if (reverted) return false;
+    throw error;
+  }
+}
+
+/** Undefined when our provider does not hold the key of that address. */
+async function sign(
+  parts: SweepParts,
+  network: Network,
+  domain: TypedDataDomain,
+  authorization: Authorization,
+): Promise<Hex | undefined> {
+  const wallet = await openWalletAt(parts, authorization.from, network.id);
+  if (wallet === undefined || wallet.provider !== parts.provider.name) return undefined;
+  return parts.provider.signTypedData(wallet, toTypedData(domain, authorization));
+}
+
+interface ItemToWrite extends SignedAuthorization {
+  readonly depositIds: readonly string[];
+}
+
+/** All or nothing: a deposit that another process has taken meanwhile undoes it, and the signatures are thrown away. */
+async function writeDown(
+  db: Database,
+  { id: chain }: Network,
+  { asset }: DepositToken,
+  items: readonly ItemToWrite[],
+): Promise<void> {
+  const id = newId('swe');
+  const depositIds = items.flatMap((item) => item.depositIds);
+  await db.transaction(async (tx) => {
+    await tx.query("INSERT INTO sweeps (id, chain, asset, status) VALUES ($1, $2, $3, 'signed')", [id, chain, asset]);
+    await tx.query(
+      `INSERT INTO sweep_items (sweep_id, address, treasury, atomic, nonce, valid_before, signature)
+       SELECT $1, i.* FROM unnest($2::text[], $3::text[], $4::numeric[], $5::text[], $6::bigint[], $7::text[]) i`,
+      [
+        id,
+        items.map(({ from }) => from),
+        items.map(({ to }) => to),
+        items.map(({ atomic }) => atomic),
+        items.map(({ nonce }) => nonce),
+        items.map(({ validBefore }) => validBefore),
+        items.map(({ signature }) => signature),
+      ],
+    );
+    const { rowCount } = await tx.query(
+      'UPDATE deposits SET sweep_id = $1 WHERE id = ANY ($2) AND sweep_id IS NULL AND swept_at IS NULL',
+      [id, depositIds],
+    );
+    if (rowCount !== depositIds.length) throw new Error('another process sweeps these deposits already');
+    await wakeSaga(tx, { saga: sweepSaga.name, id, lane: chain });
+  });
+}

@@ -1,0 +1,153 @@
+import type { Hex } from 'viem';
+import type { Network } from '../../chains/network.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
+import { startLoop } from '../../kernel/jobs/loop.ts';
+import { type ChainId, isCoin } from '../../money/catalogue.ts';
+import { isLiquidityNeeded, serveLiquidity } from '../steps/serve-liquidity.ts';
+import { type DepositToken, depositTokens } from '../wallets/deposit-tokens.ts';
+import { type CoinToken, hasUnlent, openCoinSweeps, wantedOf } from './open-coin-sweeps.ts';
+import { type OpenSweepOptions, openSweep } from './open-sweep.ts';
+import type { SweepParts } from './sweep-parts.ts';
+import { createWorthBook, type WorthParts, worthSigning } from './worth-sweeping.ts';
+
+export interface SweepOptions extends SweepParts {
+  /** How it is told that a sweep is worth its gas. All are when left out. */
+  readonly worth?: WorthParts;
+  /** Atomic units of USDC or EURC: a wallet is swept when this much was deposited to it. One token when left out. */
+  readonly threshold?: bigint;
+  /** How long deposits gather before the next sweep, so that many wallets share one transaction. */
+  readonly gatherMs?: number;
+  /** How often to look whether there is something to sweep. */
+  readonly pollMs?: number;
+  readonly mostWallets?: number;
+  readonly validSeconds?: bigint;
+  /** Whether this process should act on a chain now. Two that do take work off nobody's hands, but do no harm. */
+  readonly mayAct?: (chain: ChainId) => boolean;
+}
+
+export interface Sweeps {
+  stop(): Promise<void>;
+}
+
+/** Carries deposits to the treasury, on every chain, for as long as the process runs. */
+export function startSweeps(options: SweepOptions): Sweeps {
+  const { networks, logger, pollMs = 2_000, mayAct = () => true } = options;
+  const loops = [...networks.values()].map((network) => {
+    const sweeper = createSweeper(options, network);
+    return startLoop({
+      logger,
+      fields: { chain: network.id },
+      trouble: 'deposits cannot be swept',
+      async run() {
+        if (mayAct(network.id)) await sweeper.step();
+        return pollMs;
+      },
+    });
+  });
+  return {
+    async stop() {
+      await Promise.all(loops.map((loop) => loop.stop()));
+    },
+  };
+}
+
+/** How long a wallet that could not pay is left alone. */
+const unableMs = 10 * 60_000;
+
+export interface Sweeper {
+  /** Gives out what has arrived, and opens the next sweep when it is time. How that goes on is the saga's. */
+  step(): Promise<void>;
+}
+
+export function createSweeper(options: SweepOptions, network: Network): Sweeper {
+  const { db, logger, threshold = 1_000_000n, gatherMs = 10 * 60_000, mostWallets = 50 } = options;
+  const { validSeconds = 3_600n, worth } = options;
+  const worthSweeping = worth === undefined ? async () => 1n : createWorthBook(worth);
+  const worthItsPart = worth === undefined ? async () => 1n : worthSigning(worth);
+  const unableUntil = new Map<DepositToken['asset'], Map<Hex, number>>();
+  const gatheringUntil = new Map<DepositToken['asset'], number>();
+
+  async function open(token: DepositToken): Promise<void> {
+    const needed = await isLiquidityNeeded(db, network.id, token.asset);
+    const now = performance.now();
+    const gathering = gatheringUntil.get(token.asset) ?? 0;
+    if (!needed && now < gathering) return;
+    const unable = unableUntil.get(token.asset) ?? new Map<Hex, number>();
+    unableUntil.set(token.asset, unable);
+    for (const [address, untilMs] of unable) if (untilMs < now) unable.delete(address);
+    const wallets = await openFor(token, {
+      needed,
+      mostWallets,
+      except: [...unable.keys()],
+      onUnable(address) {
+        unable.set(address, now + unableMs);
+        logger.error(
+          { chain: network.id, address, asset: token.asset },
+          'a wallet cannot pay what was deposited to it',
+        );
+      },
+    });
+    // When it was full there are more, and they have gathered already.
+    if (wallets > 0 && wallets < mostWallets) gatheringUntil.set(token.asset, now + gatherMs);
+  }
+
+  /** Circle's tokens many wallets at once, by their signatures; coins wallet by wallet. */
+  async function openFor(
+    token: DepositToken,
+    { needed, ...which }: Pick<OpenSweepOptions, 'mostWallets' | 'except' | 'onUnable'> & { readonly needed: boolean },
+  ): Promise<number> {
+    if (!isCoin(token.asset)) {
+      const worth = await worthItsPart(network);
+      const least = worth !== undefined && worth < threshold ? threshold : worth;
+      if (needed) {
+        const wanted = await wantedOf(db, network.id, token.asset);
+        return openSweep(options, network, token, { ...which, threshold: 1n, wanted, worth: least, validSeconds });
+      }
+      return least === undefined ? 0 : openSweep(options, network, token, { ...which, threshold: least, validSeconds });
+    }
+    const coin: CoinToken = { ...token, asset: token.asset };
+    const wanted = needed ? await wantedOf(db, network.id, coin.asset) : 0n;
+    if (wanted > 0n) return openCoinSweeps(options, network, coin, { ...which, threshold: 1n, wanted });
+    const least = await worthSweeping(network, coin.asset);
+    return least === undefined ? 0 : openCoinSweeps(options, network, coin, { ...which, threshold: least });
+  }
+
+  /** What a sweep has brought goes to those who wait for it, also when whoever is first in line is kept from looking. */
+  async function giveOut(asset: DepositToken['asset']): Promise<void> {
+    if (await isLiquidityNeeded(db, network.id, asset)) await serveLiquidity(options, { chain: network.id, asset });
+  }
+
+  return {
+    async step() {
+      if (!(await hasWork(db, network.id))) return;
+      for (const { asset } of depositTokens(network)) await giveOut(asset);
+      // What cannot be sent now is not helped by more of the same.
+      const isHeldUp = { signed: await hasUnsent(db, network.id), coins: await hasUnlent(db, network.id) };
+      for (const token of depositTokens(network)) {
+        if (!(isCoin(token.asset) ? isHeldUp.coins : isHeldUp.signed)) await open(token);
+      }
+    },
+  };
+}
+
+/** Whether anything was deposited or is waited for on this chain: almost always there is nothing, and one question tells. */
+async function hasWork(db: Queryable, chain: ChainId): Promise<boolean> {
+  const { rows } = await db.query<{ found: boolean }>(
+    `SELECT EXISTS (SELECT FROM chain_step_leaves WHERE chain = $1 AND wallet_id IS NULL)
+         OR EXISTS (SELECT FROM unswept_changes WHERE chain = $1)
+         OR EXISTS (SELECT FROM unswept_wallets WHERE chain = $1) AS found`,
+    [chain],
+  );
+  return rows[0]?.found === true;
+}
+
+/** Whether the provider has still to take a sweep on this chain. */
+async function hasUnsent(db: Queryable, chain: ChainId): Promise<boolean> {
+  const { rows } = await db.query(
+    `SELECT FROM sweeps w WHERE w.chain = $1 AND w.finished_at IS NULL AND NOT EXISTS (
+       SELECT FROM chain_steps s WHERE s.saga_id = w.id AND (s.provider_ref IS NOT NULL OR s.settled_at IS NOT NULL))
+      LIMIT 1`,
+    [chain],
+  );
+  return rows.length > 0;
+}

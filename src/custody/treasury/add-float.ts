@@ -1,0 +1,87 @@
+import type { Networks } from '../../chains/network.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { houseAccount } from '../../ledger/account-id.ts';
+import { houseBalance } from '../../ledger/balances.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
+import { type Asset, type ChainId, chains } from '../../money/catalogue.ts';
+import { houseWallet } from '../wallets/house-wallets.ts';
+import { treasuryOverview } from './overview.ts';
+
+export interface FloatParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+}
+
+/**
+ * Takes money that the operator has sent to a house wallet into the books as his own. Tokens were booked as surplus when
+ * they arrived; native coin leaves no trace but the wallets' balance, so what is there beyond the books is his.
+ */
+export async function addFloat(
+  parts: FloatParts,
+  { chain, amount }: { readonly chain: ChainId; readonly amount: Amount },
+): Promise<void> {
+  if (amount.asset === chains[chain].native) return addGas(parts, chain, amount);
+  const { outcome } = await parts.ledger.post({
+    type: 'float',
+    amount,
+    entries: [
+      { account: houseAccount('surplus', amount.asset, chain), atomic: -amount.atomic },
+      { account: houseAccount('equity', amount.asset, chain), atomic: amount.atomic },
+    ],
+  });
+  if (outcome === 'posted') return;
+  const surplus = await houseBalance(parts.db, 'surplus', amount.asset, chain);
+  const { address } = await houseWallet(parts.db, 'treasury', chain);
+  throw new Refusal(
+    `Only ${toDecimalText(surplus)} ${amount.asset} of yours has arrived on ${chain}. Send it to ${address} and wait until it is confirmed.`,
+  );
+}
+
+async function addGas({ db, ledger, networks }: FloatParts, chain: ChainId, amount: Amount): Promise<void> {
+  const { asset } = amount;
+  let held = 0n;
+  for (const { wallet, content } of await treasuryOverview(db, networks)) {
+    if (wallet.chain !== chain) continue;
+    if (content === undefined) throw new Refusal(`${chain} does not answer at the moment.`);
+    held += content.gas.atomic;
+  }
+  // What we hold stands below zero in the tank. What was unwrapped for others lies in the same wallets, and is not his.
+  const booked =
+    -(await houseBalance(db, 'gas_tank', asset, chain)).atomic -
+    (await houseBalance(db, 'unwrapped_in_transit', asset, chain)).atomic +
+    (await beingUnwrapped(db, chain, asset));
+  if (held - booked < amount.atomic) {
+    const found = amountOf(asset, held > booked ? held - booked : 0n);
+    const { address } = await houseWallet(db, 'gas', chain);
+    throw new Refusal(
+      `Only ${toDecimalText(found)} ${asset} is there beyond the books on ${chain}. Send it to ${address} first.`,
+    );
+  }
+  const { outcome } = await ledger.post(gasFloat(chain, amount));
+  if (outcome !== 'posted') throw new Error(`a float was not posted: ${outcome}`);
+}
+
+/** What may be unwrapped by now without the books knowing: at most all that is about to leave as a token. */
+async function beingUnwrapped(db: Database, chain: ChainId, asset: Asset): Promise<bigint> {
+  const { rows } = await db.query<{ atomic: string }>(
+    `SELECT coalesce(sum(l.atomic), 0) AS atomic FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id
+      WHERE s.chain = $1 AND l.asset = $2 AND s.asked_at IS NOT NULL AND s.settled_at IS NULL`,
+    [chain, asset],
+  );
+  return BigInt(rows[0]?.atomic ?? 0);
+}
+
+export function gasFloat(chain: ChainId, amount: Amount, reference?: string) {
+  return {
+    type: 'float',
+    amount,
+    entries: [
+      { account: houseAccount('gas_tank', amount.asset, chain), atomic: -amount.atomic },
+      { account: houseAccount('gas', amount.asset, chain), atomic: amount.atomic },
+    ],
+    ...(reference !== undefined && { reference }),
+  };
+}

@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { tokenAbi } from '../../chains/abi.ts';
+import type { Network, Networks } from '../../chains/network.ts';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
+import { defineJob, enqueue, handleJob } from '../../kernel/jobs/define-job.ts';
+import type { Schedule } from '../../kernel/jobs/worker.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
+import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import { isWalletBusy } from '../steps/look-at-steps.ts';
+import { type HouseWallet, houseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
+import { beginHouseMove, type NewHouseMove } from './house-move.ts';
+
+export interface MoveParts {
+  readonly db: Database;
+  readonly networks: Networks;
+  readonly logger: Logger;
+  readonly checkpoint?: Checkpoint | undefined;
+}
+
+const moveRetired = defineJob({ name: 'move_retired', payload: z.unknown(), maxAttempts: 1 });
+
+/** After a rotation of the seed, what the old house wallets hold goes to the new ones: tokens first, then native coin. */
+export function moveRetiredSchedule(parts: MoveParts): Schedule {
+  return { at: '* * * * *', handler: handleJob(moveRetired, () => beginMoves(parts)) };
+}
+
+/** For the start of the service, which waits for no chain: the job looks at once and not only at the next full minute. */
+export async function beginMovesSoon(db: Queryable): Promise<void> {
+  await enqueue(db, moveRetired, {}, { key: moveRetired.name });
+}
+
+/** Looks into every retired house wallet, on all chains at once: a silent chain keeps no other waiting. The saga does the rest. */
+export async function beginMoves(parts: MoveParts): Promise<void> {
+  const retired = (await listHouseWallets(parts.db)).filter((wallet) => wallet.retired);
+  const chains = new Set(retired.map(({ chain }) => chain));
+  await Promise.all(
+    Array.from(chains, async (chain) => {
+      for (const wallet of retired) if (wallet.chain === chain) await beginOrWait(parts, wallet);
+    }),
+  );
+}
+
+/** One wallet's trouble is no reason to leave the others. */
+async function beginOrWait(parts: MoveParts, wallet: HouseWallet): Promise<void> {
+  try {
+    await beginMovesOf(parts, wallet);
+  } catch (err) {
+    parts.logger.warn({ chain: wallet.chain, err }, 'moving what a retired wallet holds waits');
+  }
+}
+
+/** A wallet that still has something under way is left alone. */
+async function beginMovesOf(parts: MoveParts, wallet: HouseWallet): Promise<void> {
+  const network = parts.networks.get(wallet.chain);
+  if (network === undefined || (await isWalletBusy(parts.db, wallet.id))) return;
+  let holdsTokens = false;
+  for (const token of network.tokens) {
+    const atomic = await network.client.readContract({
+      address: token.address,
+      abi: tokenAbi,
+      functionName: 'balanceOf',
+      args: [wallet.address],
+    });
+    if (atomic === 0n) continue;
+    holdsTokens = true;
+    await begin(parts, wallet, { token, atomic });
+  }
+  if (holdsTokens) return;
+  const spare = await spareNative(network, wallet);
+  if (spare > 0n) await begin(parts, wallet, { token: null, atomic: spare });
+}
+
+async function begin(
+  { db, checkpoint = noCheckpoint }: MoveParts,
+  wallet: HouseWallet,
+  what: Pick<NewHouseMove, 'token' | 'atomic'>,
+): Promise<void> {
+  const to = await houseWallet(db, wallet.purpose, wallet.chain);
+  await db.transaction((tx) => beginHouseMove(tx, { from: wallet, to, ...what }));
+  checkpoint('house_move.begun');
+}
+
+/** What is left when the transfer itself and another one are paid. Less than that is not worth moving. */
+async function spareNative({ client }: Network, { address }: HouseWallet): Promise<bigint> {
+  const [balance, gasPrice] = await Promise.all([client.getBalance({ address }), client.getGasPrice()]);
+  const keep = 21_000n * gasPrice * 8n;
+  return balance > 2n * keep ? balance - keep : 0n;
+}

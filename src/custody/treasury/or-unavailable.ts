@@ -1,0 +1,12 @@
+import { httpErrors } from '../../kernel/http/errors.ts';
+import { MarketUnreachable } from '../../money/market.ts';
+
+/** For a request that needs an answer of the market now. */
+export async function orUnavailable<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (!(error instanceof MarketUnreachable)) throw error;
+    throw httpErrors.unavailable(undefined, { headers: { 'Retry-After': '5' } });
+  }
+}

@@ -1,0 +1,149 @@
+import { type Database, onlyRow, type Transaction } from '../../kernel/db/database.ts';
+import { newId } from '../../kernel/ids/ids.ts';
+import type { ChainId } from '../../money/catalogue.ts';
+import { type HouseWallet, insertHouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
+import { type NewWallet, ProviderError, type WalletProvider } from '../wallets/provider.ts';
+import type { SeedRotation } from '../wallets/seed-rotation.ts';
+import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
+
+export interface RotationParts {
+  readonly db: Database;
+  readonly provider: WalletProvider;
+  readonly seedRotation: SeedRotation;
+  /** What the wallets have sent that nobody here remembers. */
+  readonly unknownTransactions?: UnknownTransactions | undefined;
+  /** How many accounts have a new wallet so far. */
+  readonly onProgress?: (accounts: number) => void;
+}
+
+export interface Rotation {
+  readonly seedId: number;
+  readonly accounts: number;
+  readonly houseWallets: number;
+  /** House wallets that stay in use until somebody has said what they have sent. */
+  readonly kept: readonly HouseWallet[];
+}
+
+/**
+ * Gives every account and every purpose of the house a wallet from a new seed. The old ones are retired, which means that
+ * nobody is shown them any more; they are watched and swept for ever. A rotation that was interrupted is finished before
+ * another one begins. A new seed is only made at first, and nothing comes from it until the operator has confirmed that a backup
+ * holds it: a restore from an older one would lose whatever has moved to its wallets.
+ */
+export async function rotateSeed(
+  parts: RotationParts,
+  { backedUp }: { readonly backedUp?: number } = {},
+): Promise<Rotation | { readonly needsBackupOf: number }> {
+  const { db, seedRotation } = parts;
+  const unfinished = await unfinishedSeed(db);
+  if (backedUp !== undefined && backedUp !== unfinished) await seedRotation.confirm(backedUp);
+  const seedId = backedUp ?? unfinished;
+  if (seedId === undefined) return { needsBackupOf: await seedRotation.prepare() };
+  let accounts = 0;
+  for (;;) {
+    const next = await accountsOnOldSeeds(db, seedId);
+    if (next.length === 0) break;
+    for (const accountId of next) await renewWallets(parts, accountId, seedId);
+    accounts += next.length;
+    parts.onProgress?.(accounts);
+  }
+  return { seedId, accounts, ...(await renewHouseWallets(parts, seedId)) };
+}
+
+/** The newest seed in use, when it is not the first and some wallet in use is still of an older one. */
+async function unfinishedSeed(db: Database): Promise<number | undefined> {
+  const { rows } = await db.query<{ id: number }>(
+    `SELECT s.id FROM (SELECT max(id) AS id FROM wallet_seeds WHERE backed_up_at IS NOT NULL HAVING count(*) > 1) s
+      WHERE EXISTS (SELECT FROM wallets WHERE ${onOldSeed('s.id')}) OR EXISTS (SELECT FROM house_wallets WHERE ${onOldSeed('s.id')})`,
+  );
+  return rows[0]?.id;
+}
+
+/** The reference of a wallet of ours begins with the number of its seed. */
+function onOldSeed(seedId: string): string {
+  return `provider = 'keys' AND retired_at IS NULL AND split_part(provider_ref, '/', 1)::integer < ${seedId}`;
+}
+
+async function accountsOnOldSeeds(db: Database, seedId: number): Promise<bigint[]> {
+  const { rows } = await db.query<{ account_id: bigint }>(
+    `SELECT DISTINCT account_id FROM wallets WHERE ${onOldSeed('$1')} ORDER BY account_id LIMIT 200`,
+    [seedId],
+  );
+  return rows.map((row) => row.account_id);
+}
+
+/** All chains of an account at once, so that it has one address everywhere, before and after. */
+async function renewWallets(
+  { db, provider, seedRotation }: RotationParts,
+  accountId: bigint,
+  seedId: number,
+): Promise<void> {
+  const { ref } = onlyRow(
+    await db.query<{ ref: string }>(
+      `SELECT provider_ref AS ref FROM wallets WHERE account_id = $2 AND ${onOldSeed('$1')}
+        ORDER BY split_part(provider_ref, '/', 2)::bigint LIMIT 1`,
+      [seedId, accountId],
+    ),
+  );
+  const wallet = await seedRotation.renew(ref, seedId);
+  await db.transaction(async (tx) => {
+    const { rows } = await tx.query<{ chain: ChainId }>(
+      `UPDATE wallets SET retired_at = now() WHERE account_id = $2 AND ${onOldSeed('$1')} RETURNING chain`,
+      [seedId, accountId],
+    );
+    for (const { chain } of rows) await insertWallet(tx, accountId, chain, wallet, provider.name);
+  });
+}
+
+async function insertWallet(
+  tx: Transaction,
+  accountId: bigint,
+  chain: ChainId,
+  { ref, address }: NewWallet,
+  provider: string,
+): Promise<void> {
+  await tx.query(
+    'INSERT INTO wallets (id, account_id, chain, provider, provider_ref, address) VALUES ($1, $2, $3, $4, $5, $6)',
+    [newId('wal'), accountId, chain, provider, ref, address],
+  );
+}
+
+async function renewHouseWallets(
+  parts: RotationParts,
+  seedId: number,
+): Promise<Pick<Rotation, 'houseWallets' | 'kept'>> {
+  const { db, provider, seedRotation } = parts;
+  const old = (await listHouseWallets(db)).filter(({ retired, ref }) => !retired && Number(ref.split('/')[0]) < seedId);
+  const kept: HouseWallet[] = [];
+  for (const wallet of old) {
+    if (await mayHavePaid(parts, wallet)) {
+      kept.push(wallet);
+      continue;
+    }
+    const { id, purpose, chain, ref } = wallet;
+    const renewed = await seedRotation.renew(ref, seedId);
+    await db.transaction(async (tx) => {
+      const { rowCount } = await tx.query(
+        'UPDATE house_wallets SET retired_at = now() WHERE id = $1 AND retired_at IS NULL',
+        [id],
+      );
+      if (rowCount === 1) await insertHouseWallet(tx, provider, { purpose, chain, wallet: renewed });
+    });
+  }
+  return { houseWallets: old.length - kept.length, kept };
+}
+
+/**
+ * After a restore from a backup a wallet may have paid what is still to be paid here. What is alike waits as long as it is to be paid from
+ * that wallet; from another one in its place it would be paid again.
+ */
+async function mayHavePaid({ unknownTransactions }: RotationParts, wallet: HouseWallet): Promise<boolean> {
+  if (unknownTransactions === undefined) return false;
+  try {
+    await unknownTransactions.look(wallet);
+  } catch (error) {
+    // Where a chain is off nothing is sent; of one that is silent nobody knows.
+    return !(error instanceof ProviderError) || error.code !== 'chain_not_available';
+  }
+  return unknownTransactions.hasOpen(wallet);
+}

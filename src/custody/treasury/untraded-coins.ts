@@ -1,0 +1,27 @@
+import { wholeNumber } from '../../kernel/settings.ts';
+import { assets, chainIds, chains, type UntradedCoin, untradedCoins } from '../../money/catalogue.ts';
+import { listed } from '../../money/in-words.ts';
+
+/** What one of each counts as when gas is charged, in atomic units of USDC. */
+export type UntradedPrices = Readonly<Record<UntradedCoin, bigint>>;
+
+type Variable = `${UntradedCoin}_USD`;
+
+const variableOf = (coin: UntradedCoin): Variable => `${coin}_USD`;
+
+export const untradedNames: readonly Variable[] = untradedCoins.map(variableOf);
+
+/** The operator says what a native coin is worth that the market on the home chain does not trade. */
+export const untradedVariables = Object.fromEntries(
+  untradedCoins.map((coin) => [variableOf(coin), wholeNumber(1, 10_000, assets[coin].gasPrice)]),
+) as Record<Variable, ReturnType<typeof wholeNumber>>;
+
+export const untradedReadme = untradedCoins.map((coin) => {
+  const paidOn = chainIds.filter((id) => chains[id].native === coin).map((id) => chains[id].name);
+  return `| \`${variableOf(coin)}\` | \`${assets[coin].gasPrice}\` | what one ${coin} counts as when gas on ${listed(paidOn)} is charged, in whole USDC: the market that prices the other coins does not trade it |`;
+});
+
+export function readUntraded(env: Readonly<Record<Variable, number>>): UntradedPrices {
+  const prices = untradedCoins.map((coin) => [coin, BigInt(env[variableOf(coin)]) * 1_000_000n]);
+  return Object.fromEntries(prices) as UntradedPrices;
+}

@@ -1,0 +1,102 @@
+import { getAddress, type Hex } from 'viem';
+import type { Networks } from '../../chains/network.ts';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
+import { newId } from '../../kernel/ids/ids.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { type ChainId, homeChain } from '../../money/catalogue.ts';
+import type { HeldWallet, NewWallet, WalletProvider } from './provider.ts';
+
+/** What a wallet of our own is for. Each has its own queue, so that one that is stuck holds up nothing else. */
+const housePurposes = ['treasury', 'gas', 'bridge', 'swaps', 'settlement', 'purchases'] as const;
+export type HousePurpose = (typeof housePurposes)[number];
+
+/** What happens on the home chain alone needs no wallet elsewhere. */
+const atHomeOnly: ReadonlySet<HousePurpose> = new Set(['swaps', 'settlement', 'purchases']);
+
+export interface HouseWallet extends HeldWallet {
+  readonly id: string;
+  readonly purpose: HousePurpose;
+  readonly provider: string;
+  /** It belongs to an earlier seed: nothing is sent there any more, but it is still ours. */
+  readonly retired: boolean;
+}
+
+/** Makes the wallets that are missing, for every purpose on every chain where it has one. */
+export async function openHouseWallets(db: Database, provider: WalletProvider, networks: Networks): Promise<void> {
+  for (const purpose of housePurposes) {
+    for (const chain of networks.keys()) {
+      if (atHomeOnly.has(purpose) && chain !== homeChain) continue;
+      const wallet = await findHouseWallet(db, purpose, chain);
+      if (wallet === undefined) await addHouseWallet(db, provider, purpose, chain);
+      else if (wallet.provider !== provider.name) {
+        throw new Refusal(
+          `The house wallets in this database are held by "${wallet.provider}": start with WALLET_PROVIDER=${wallet.provider}.`,
+        );
+      }
+    }
+  }
+}
+
+/** Of instances that start together one is first; what the others made stays unused. */
+export async function addHouseWallet(
+  db: Queryable,
+  provider: WalletProvider,
+  purpose: HousePurpose,
+  chain: ChainId,
+): Promise<void> {
+  await insertHouseWallet(db, provider, { purpose, chain, wallet: await provider.createWallet({ chain }) });
+}
+
+export async function insertHouseWallet(
+  db: Queryable,
+  provider: Pick<WalletProvider, 'name'>,
+  { purpose, chain, wallet }: { purpose: HousePurpose; chain: ChainId; wallet: NewWallet },
+): Promise<void> {
+  await db.query(
+    `INSERT INTO house_wallets (id, purpose, chain, provider, provider_ref, address) VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (purpose, chain) WHERE retired_at IS NULL DO NOTHING`,
+    [newId('wal'), purpose, chain, provider.name, wallet.ref, wallet.address],
+  );
+}
+
+export async function houseWallet(db: Queryable, purpose: HousePurpose, chain: ChainId): Promise<HouseWallet> {
+  const wallet = await findHouseWallet(db, purpose, chain);
+  if (wallet === undefined) throw new Error(`there is no ${purpose} wallet on ${chain}`);
+  return wallet;
+}
+
+/** Retired ones too. */
+export async function listHouseWallets(db: Queryable): Promise<readonly HouseWallet[]> {
+  const { rows } = await db.query<HouseWalletRow>(`${selectHouseWallet} ORDER BY chain, purpose, id`);
+  return rows.map(toHouseWallet);
+}
+
+export async function findHouseWalletById(db: Queryable, id: string): Promise<HouseWallet | undefined> {
+  const { rows } = await db.query<HouseWalletRow>(`${selectHouseWallet} WHERE id = $1`, [id]);
+  return rows[0] && toHouseWallet(rows[0]);
+}
+
+async function findHouseWallet(db: Queryable, purpose: HousePurpose, chain: ChainId): Promise<HouseWallet | undefined> {
+  const { rows } = await db.query<HouseWalletRow>(
+    `${selectHouseWallet} WHERE purpose = $1 AND chain = $2 AND retired_at IS NULL`,
+    [purpose, chain],
+  );
+  return rows[0] && toHouseWallet(rows[0]);
+}
+
+const selectHouseWallet =
+  'SELECT id, purpose, chain, provider, provider_ref, address, retired_at IS NOT NULL AS retired FROM house_wallets';
+
+interface HouseWalletRow {
+  readonly id: string;
+  readonly purpose: HousePurpose;
+  readonly chain: ChainId;
+  readonly provider: string;
+  readonly provider_ref: string;
+  readonly address: string;
+  readonly retired: boolean;
+}
+
+function toHouseWallet({ provider_ref, address, ...wallet }: HouseWalletRow): HouseWallet {
+  return { ...wallet, ref: provider_ref, address: getAddress(address) as Hex };
+}

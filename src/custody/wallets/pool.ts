@@ -1,0 +1,215 @@
+import { randomUUID } from 'node:crypto';
+import { getAddress, type Hex } from 'viem';
+import { z } from 'zod';
+import { type Database, onlyRow, type Queryable } from '../../kernel/db/database.ts';
+import { lockUntilCommit } from '../../kernel/db/locks.ts';
+import { defineJob, enqueue, handleJob } from '../../kernel/jobs/define-job.ts';
+import type { Schedule } from '../../kernel/jobs/worker.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
+import { type ChainId, homeChain } from '../../money/catalogue.ts';
+import { type NewWallet, ProviderError, type WalletProvider } from './provider.ts';
+
+/** A provider that makes many wallets in one call, and the same ones again for the same key. */
+interface WalletMaker extends WalletProvider {
+  createWallets(request: {
+    readonly chain: ChainId;
+    readonly count: number;
+    readonly idempotencyKey: string;
+  }): Promise<readonly NewWallet[]>;
+}
+
+export interface PoolParts {
+  readonly db: Database;
+  readonly provider: WalletMaker;
+  readonly logger: Logger;
+  /** How many wallets are kept ready. */
+  readonly size: number;
+  /** How long somebody waits for a wallet of their own when none is ready. */
+  readonly patienceMs?: number;
+}
+
+/** As the provider itself, but a wallet on the home chain is taken from those that were made ahead. */
+export interface PooledProvider extends WalletProvider {
+  /** For who took a wallet and did not come to use it. What belongs to somebody by now stays theirs. */
+  giveBack(wallet: NewWallet): Promise<void>;
+  /** Makes as many as are missing, and takes up what was begun and not finished. */
+  refill(): Promise<void>;
+  /** Runs `refill` every minute, and as soon as the pool runs low. */
+  readonly schedule: Schedule;
+}
+
+/** Circle makes no more than this many at once. */
+const largestBatch = 200;
+
+/** Whoever asked longer ago than this is not waiting any more. */
+const abandonedAfterSeconds = 60;
+
+/** Whoever registers may be waiting for it, so it does not stand in line with what else runs by the clock. */
+const refillJob = defineJob({ name: 'refill-wallet-pool', payload: z.unknown(), maxAttempts: 3, lane: 'general' });
+
+/** Wallets made ahead, so that registration does not wait for a provider that takes five requests a second. */
+export function createPooledProvider({ db, provider, logger, size, patienceMs = 8_000 }: PoolParts): PooledProvider {
+  /** Asks for what was written down, and keeps what comes. The first to get the answer files it; others find it filed. */
+  async function fulfil({ id, chain, wallets: count }: Batch, taken: boolean): Promise<readonly NewWallet[]> {
+    const made = await provider.createWallets({ chain, count, idempotencyKey: id }).catch(async (error: unknown) => {
+      if (error instanceof ProviderError && !error.retryable) await forget(db, id);
+      throw error;
+    });
+    return db.transaction(async (tx) => {
+      const { rowCount } = await tx.query(
+        'UPDATE wallet_batches SET answered_at = now() WHERE id = $1 AND answered_at IS NULL',
+        [id],
+      );
+      if (rowCount !== 1) return [];
+      await tx.query(
+        `INSERT INTO wallet_pool (provider, chain, provider_ref, address, batch_id, taken_at)
+         SELECT $1, $2, ref, address, $3, CASE WHEN $4 THEN now() END FROM unnest($5::text[], $6::text[]) AS made (ref, address)`,
+        [provider.name, chain, id, taken, made.map(({ ref }) => ref), made.map(({ address }) => address)],
+      );
+      return made;
+    });
+  }
+
+  async function take(): Promise<NewWallet | undefined> {
+    const { rows } = await db.query<{ provider_ref: string; address: Hex; left: bigint }>(
+      `UPDATE wallet_pool SET taken_at = now()
+        WHERE provider = $1 AND provider_ref = (
+          SELECT provider_ref FROM wallet_pool WHERE provider = $1 AND chain = $2 AND taken_at IS NULL
+           ORDER BY made_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+        RETURNING provider_ref, address,
+          (SELECT count(*) FROM wallet_pool WHERE provider = $1 AND chain = $2 AND taken_at IS NULL) - 1 AS left`,
+      [provider.name, homeChain],
+    );
+    const [row] = rows;
+    if (row === undefined || row.left < size / 2) await callForRefill(db);
+    return row && { ref: row.provider_ref, address: getAddress(row.address) };
+  }
+
+  /** Nothing is ready: one is made for this caller. When they cannot wait for it, it is there for the next. */
+  async function makeOne(): Promise<NewWallet> {
+    const batch = await writeDown(db, { provider: provider.name, chain: homeChain, wallets: 1 });
+    const making = fulfil(batch, true);
+    const [made] = await withinPatience(making, patienceMs, () => {
+      making
+        .then((late) => Promise.all(late.map(giveBack)))
+        .catch((err: unknown) => logger.warn({ err }, 'a wallet that nobody waited for is still to be made'));
+    });
+    const wallet = made ?? (await take());
+    if (wallet !== undefined) return wallet;
+    throw new ProviderError('The wallet that was made went to somebody else.', {
+      retryable: true,
+      code: 'provider_busy',
+      retryAfterMs: 1_000,
+    });
+  }
+
+  async function giveBack({ ref }: NewWallet): Promise<void> {
+    await db.query(
+      `UPDATE wallet_pool SET taken_at = NULL
+        WHERE provider = $1 AND provider_ref = $2
+          AND NOT EXISTS (SELECT FROM wallets w WHERE w.provider = $1 AND w.provider_ref = $2)
+          AND NOT EXISTS (SELECT FROM house_wallets h WHERE h.provider = $1 AND h.provider_ref = $2)`,
+      [provider.name, ref],
+    );
+  }
+
+  async function refill(): Promise<void> {
+    for (
+      let batch = await takeUpAbandoned(db, provider.name);
+      batch;
+      batch = await takeUpAbandoned(db, provider.name)
+    ) {
+      await fulfil(batch, false);
+    }
+    for (
+      let batch = await planBatch(db, provider.name, size);
+      batch;
+      batch = await planBatch(db, provider.name, size)
+    ) {
+      const made = await fulfil(batch, false);
+      logger.info({ wallets: made.length }, 'wallets were made ahead');
+      // What makes nothing now would make nothing again.
+      if (made.length === 0) return;
+    }
+  }
+
+  return {
+    ...provider,
+    async createWallet(request) {
+      // Who brings a key wants the wallet of that key; and only the home chain's are made ahead.
+      if (request.idempotencyKey !== undefined || request.chain !== homeChain) return provider.createWallet(request);
+      return (await take()) ?? makeOne();
+    },
+    giveBack,
+    refill,
+    schedule: { at: '* * * * *', handler: handleJob(refillJob, refill) },
+  };
+}
+
+interface Batch {
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly wallets: number;
+}
+
+async function writeDown(db: Queryable, batch: Omit<Batch, 'id'> & { provider: string }): Promise<Batch> {
+  return onlyRow(
+    await db.query<Batch>(
+      'INSERT INTO wallet_batches (id, provider, chain, wallets) VALUES ($1, $2, $3, $4) RETURNING id, chain, wallets',
+      [randomUUID(), batch.provider, batch.chain, batch.wallets],
+    ),
+  );
+}
+
+/** A request for what is missing, counting what others have asked for already. Undefined when nothing is. */
+async function planBatch(db: Database, provider: string, size: number): Promise<Batch | undefined> {
+  return db.transaction(async (tx) => {
+    // One plans at a time, or everybody would ask for the same gap.
+    await lockUntilCommit(tx, 'walletPool');
+    const { expected } = onlyRow(
+      await tx.query<{ expected: bigint }>(
+        `SELECT (SELECT count(*) FROM wallet_pool WHERE provider = $1 AND chain = $2 AND taken_at IS NULL)
+              + (SELECT coalesce(sum(wallets), 0) FROM wallet_batches
+                  WHERE provider = $1 AND chain = $2 AND answered_at IS NULL)::bigint AS expected`,
+        [provider, homeChain],
+      ),
+    );
+    const missing = size - Number(expected);
+    if (missing <= 0) return undefined;
+    return writeDown(tx, { provider, chain: homeChain, wallets: Math.min(missing, largestBatch) });
+  });
+}
+
+async function takeUpAbandoned(db: Database, provider: string): Promise<Batch | undefined> {
+  const { rows } = await db.query<Batch>(
+    `UPDATE wallet_batches SET asked_at = now()
+      WHERE id = (SELECT id FROM wallet_batches
+                   WHERE provider = $1 AND answered_at IS NULL AND asked_at < now() - make_interval(secs => $2)
+                   ORDER BY asked_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+      RETURNING id, chain, wallets`,
+    [provider, abandonedAfterSeconds],
+  );
+  return rows[0];
+}
+
+/** It was refused for good: nothing will come of it. */
+async function forget(db: Database, id: string): Promise<void> {
+  await db.query('DELETE FROM wallet_batches WHERE id = $1 AND answered_at IS NULL', [id]);
+}
+
+/** However many find it low at once, it is filled once. */
+async function callForRefill(db: Database): Promise<void> {
+  await enqueue(db, refillJob, {}, { key: 'refill-wallet-pool' });
+}
+
+async function withinPatience<Result>(work: Promise<Result>, ms: number, onLate: () => void): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      onLate();
+      const message = 'No wallet is ready, and making one takes too long.';
+      reject(new ProviderError(message, { retryable: true, code: 'provider_unreachable', retryAfterMs: 5_000 }));
+    }, ms);
+  });
+  return Promise.race([work, tooLate]).finally(() => clearTimeout(timer));
+}

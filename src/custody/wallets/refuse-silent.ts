@@ -1,0 +1,16 @@
+import type { SilentChains } from '../../chains/silent-chains.ts';
+import { type ChainId, chains } from '../../money/catalogue.ts';
+import { silentErrors } from './errors.ts';
+
+const tryAgain = { headers: { 'Retry-After': '30' } };
+
+/** For a request that needs these chains: it is refused while one of them is silent, and nothing else is. */
+export async function refuseSilent(silentChains: SilentChains, ...needed: readonly ChainId[]): Promise<void> {
+  const silent = await silentChains();
+  const name = needed.find((chain) => silent.includes(chain));
+  if (name === undefined) return;
+  throw silentErrors.chain_not_available(
+    `${chains[name].name} has not answered for a minute. Nothing was moved; try again later. Everything that does not need it works.`,
+    tryAgain,
+  );
+}

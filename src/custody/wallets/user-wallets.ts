@@ -1,0 +1,147 @@
+import { getAddress, type Hex } from 'viem';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
+import { newId } from '../../kernel/ids/ids.ts';
+import { type ChainId, chainIds, homeChain } from '../../money/catalogue.ts';
+import type { HeldWallet, NewWallet, WalletProvider } from './provider.ts';
+
+/** A wallet that belongs to somebody's account. */
+export interface UserWallet extends HeldWallet {
+  readonly id: string;
+  readonly accountId: bigint;
+  /** Who holds its key. */
+  readonly provider: string;
+  /** It belongs to an earlier seed: nobody is told its address any more, but what arrives there is still theirs. */
+  readonly retired: boolean;
+}
+
+export interface UserWalletParts {
+  readonly db: Database;
+  readonly provider: WalletProvider;
+}
+
+/** The wallet that an account is paid into on a chain. */
+async function findUserWallet(db: Queryable, accountId: bigint, chain: ChainId): Promise<UserWallet | undefined> {
+  const { rows } = await db.query<UserWalletRow>(
+    `${selectWallet} WHERE account_id = $1 AND chain = $2 AND retired_at IS NULL`,
+    [accountId, chain],
+  );
+  return rows[0] && toUserWallet(rows[0]);
+}
+
+/**
+ * The account's wallet on a chain, made now if there is none: the wallet it has on another chain, extended to this one.
+ * Requests that come at once agree on one wallet, the first that was written.
+ */
+export async function openUserWallet(
+  { db, provider }: UserWalletParts,
+  accountId: bigint,
+  chain: ChainId,
+): Promise<{ readonly wallet: UserWallet; readonly existing: boolean }> {
+  const found = await findUserWallet(db, accountId, chain);
+  if (found !== undefined) return { wallet: found, existing: true };
+  const elsewhere = await findOnAnyChain(db, provider, accountId);
+  const fresh = elsewhere
+    ? await provider.extendWallet(elsewhere, chain)
+    : await provider.createWallet({ chain: homeChain });
+  const extended = elsewhere || chain === homeChain ? fresh : await provider.extendWallet(fresh, chain);
+  const existing = !(await insertWallet(db, { accountId, chain, provider, wallet: extended, retired: false }));
+  const wallet = await findUserWallet(db, accountId, chain);
+  if (wallet === undefined) throw new Error(`the wallet of account ${accountId} on ${chain} belongs to somebody else`);
+  return { wallet, existing };
+}
+
+/**
+ * The wallet at an address on a chain, also one that its owner never asked for there: a key has the same address on every
+ * chain, so tokens can arrive where nobody has looked yet. Undefined when the address is no wallet of ours.
+ */
+export async function openWalletAt(
+  { db, provider }: UserWalletParts,
+  address: Hex,
+  chain: ChainId,
+): Promise<UserWallet | undefined> {
+  const [here] = await walletsAt(db, address, [chain]);
+  if (here !== undefined) return here;
+  const [elsewhere] = await walletsAt(db, address, chainIds);
+  if (elsewhere === undefined) return undefined;
+  const { accountId } = elsewhere;
+  const wallet = await provider.extendWallet(elsewhere, chain);
+  if (getAddress(wallet.address) !== getAddress(address)) return undefined;
+  // Beside a newer wallet of its owner's this one is only ever emptied.
+  const retired = elsewhere.retired || (await findUserWallet(db, accountId, chain)) !== undefined;
+  await insertWallet(db, { accountId, chain, provider, wallet, retired });
+  return (await walletsAt(db, address, [chain]))[0];
+}
+
+interface WalletToInsert {
+  readonly accountId: bigint;
+  readonly chain: ChainId;
+  readonly provider: WalletProvider;
+  readonly wallet: NewWallet;
+  readonly retired: boolean;
+}
+
+/** False when another request was first. */
+async function insertWallet(
+  db: Queryable,
+  { accountId, chain, provider, wallet, retired }: WalletToInsert,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `INSERT INTO wallets (id, account_id, chain, provider, provider_ref, address, retired_at)
+     VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $7 THEN now() END) ON CONFLICT DO NOTHING`,
+    [newId('wal'), accountId, chain, provider.name, wallet.ref, wallet.address, retired],
+  );
+  return rowCount === 1;
+}
+
+/** Another provider's wallet cannot be extended by this one. */
+async function findOnAnyChain(
+  db: Queryable,
+  provider: WalletProvider,
+  accountId: bigint,
+): Promise<UserWallet | undefined> {
+  const { rows } = await db.query<UserWalletRow>(
+    `${selectWallet} WHERE account_id = $1 AND retired_at IS NULL AND provider = $2 ORDER BY chain = $3 DESC, created_at
+      LIMIT 1`,
+    [accountId, provider.name, homeChain],
+  );
+  return rows[0] && toUserWallet(rows[0]);
+}
+
+export async function findUserWalletById(db: Queryable, id: string): Promise<UserWallet | undefined> {
+  const { rows } = await db.query<UserWalletRow>(`${selectWallet} WHERE id = $1`, [id]);
+  return rows[0] && toUserWallet(rows[0]);
+}
+
+/** Addresses are kept as the provider spelled them, which may be in lower case. */
+async function walletsAt(db: Queryable, address: Hex, chains: readonly ChainId[]): Promise<UserWallet[]> {
+  const { rows } = await db.query<UserWalletRow>(
+    `${selectWallet} WHERE chain = ANY ($1) AND address = ANY ($2) ORDER BY retired_at IS NOT NULL, created_at`,
+    [chains, [getAddress(address), address.toLowerCase()]],
+  );
+  return rows.map(toUserWallet);
+}
+
+const selectWallet =
+  'SELECT id, account_id, chain, provider, provider_ref, address, retired_at IS NOT NULL AS retired FROM wallets';
+
+interface UserWalletRow {
+  readonly id: string;
+  readonly account_id: bigint;
+  readonly chain: ChainId;
+  readonly provider: string;
+  readonly provider_ref: string;
+  readonly address: string;
+  readonly retired: boolean;
+}
+
+function toUserWallet(row: UserWalletRow): UserWallet {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    chain: row.chain,
+    provider: row.provider,
+    ref: row.provider_ref,
+    address: getAddress(row.address),
+    retired: row.retired,
+  };
+}

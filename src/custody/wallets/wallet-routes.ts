@@ -1,0 +1,147 @@
+import { z } from 'zod';
+import type { Network, Networks } from '../../chains/network.ts';
+import { countToday } from '../../kernel/daily-caps/count-today.ts';
+import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { holding } from '../../kernel/http/amount-field.ts';
+import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import type { Once } from '../../ledger/idempotency.ts';
+import { assets, type ChainId, chainIds, chains, coins, holdings, homeChain } from '../../money/catalogue.ts';
+import { listed } from '../../money/in-words.ts';
+import { depositTokens } from './deposit-tokens.ts';
+import { walletErrors } from './errors.ts';
+import { keepersOn } from './kept-chains.ts';
+import { orUnavailable } from './or-unavailable.ts';
+import type { WalletProvider } from './provider.ts';
+import { openUserWallet, type UserWallet } from './user-wallets.ts';
+
+export interface WalletParts {
+  readonly db: Database;
+  readonly once: Once;
+  readonly provider: WalletProvider;
+  readonly networks: Networks;
+}
+
+const chain = z.enum(chainIds, { error: `must be one of ${chainIds.join(', ')}` });
+
+/** "ETH is taken as WETH and MATIC as WMATIC": coins whose tokens have another name. */
+const takenAs = listed(
+  coins
+    .filter((coin) => assets[coin].token.symbol !== coin)
+    .map((coin, index) => `${coin}${index === 0 ? ' is taken' : ''} as ${assets[coin].token.symbol}`),
+);
+
+/** Where an account is paid into. */
+export function walletRoutes(parts: WalletParts): Route[] {
+  return [walletRoute(parts), depositAddressRoute(parts)];
+}
+
+function walletRoute(parts: WalletParts): Route {
+  return defineRoute(
+    {
+      id: 'createWallet',
+      method: 'POST',
+      path: '/circle/wallet',
+      tag: 'Wallets',
+      summary: 'Get your wallet',
+      description: 'Registration has made it already; calling this again changes nothing.',
+      auth: 'key',
+      scope: 'manage',
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'Your wallet on Polygon',
+          schema: z.object({
+            walletId: z.string(),
+            existing: z.boolean().meta({ description: 'Whether it was there before this request.' }),
+          }),
+          example: { walletId: 'wal_01kp3v2m8rfk2s6y0e6v9q4w1x', existing: true },
+        },
+      },
+      errors: [dailyCapErrors.daily_cap_reached],
+    },
+    async ({ caller, idempotency }) => {
+      const { wallet, existing } = await openWallet(parts, caller.accountId, homeChain);
+      return parts.once({ caller, idempotency }, async (tx) => {
+        if (idempotency !== undefined) await countToday(tx, caller, 'walletRequests');
+        return ok({ walletId: wallet.id, existing });
+      });
+    },
+  );
+}
+
+function depositAddressRoute(parts: WalletParts): Route {
+  return defineRoute(
+    {
+      id: 'getDepositAddress',
+      method: 'GET',
+      path: '/circle/deposit-address',
+      tag: 'Wallets',
+      summary: 'Where to send you tokens',
+      description: `What arrives is credited by itself, once the chain has confirmed it: on Polygon to the balance that you spend from. On another chain where you have a cross-chain wallet (made by \`POST /cross-chain/wallet\` or by a cross-chain transfer) it stays in your balance there; everywhere else USDC is carried to Polygon by itself, once it is worth the gas. EURC always stays where it arrives. Asking for an address makes no cross-chain wallet. On Polygon ${takenAs}: native coin is not credited. Send only the currencies that are named; other tokens are not credited.`,
+      auth: 'key',
+      scope: 'read',
+      query: z.strictObject({ chain: chain.default(homeChain) }),
+      examples: { query: { chain: 'MATIC' } },
+      returns: {
+        200: {
+          description: 'Your address on that chain',
+          schema: z.object({
+            chain,
+            address: z.string(),
+            currencies: z.array(holding),
+            arrivals: z
+              .enum(['stay', 'carried_home'])
+              .meta({ description: 'What becomes of USDC that arrives there now.' }),
+            note: z.string().meta({ description: 'The same for the person, word by word.' }),
+          }),
+          example: {
+            chain: 'MATIC',
+            address: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+            currencies: [...holdings],
+            arrivals: 'stay',
+            note: note('MATIC', { stays: true }),
+          },
+        },
+      },
+      errors: [walletErrors.chain_not_available],
+    },
+    async ({ caller, query }) => {
+      const network = reachable(parts.networks, query.chain);
+      const { wallet } = await openWallet(parts, caller.accountId, query.chain);
+      const stays = (await keepersOn(parts.db, query.chain, [caller.accountId])).has(caller.accountId);
+      return ok({
+        chain: query.chain,
+        address: wallet.address,
+        currencies: depositTokens(network).map(({ asset }) => asset),
+        arrivals: stays ? ('stay' as const) : ('carried_home' as const),
+        note: note(query.chain, { stays }),
+      });
+    },
+  );
+}
+
+function note(id: ChainId, { stays }: { readonly stays: boolean }): string {
+  const { name } = chains[id];
+  if (id === homeChain)
+    return `Send on ${name} only. What arrives can be spent at once. ${takenAs}; native coin is not credited.`;
+  if (stays) return `Send on ${name} only. What arrives stays in your balance on ${name}.`;
+  return `Send on ${name} only. USDC that arrives is carried to ${chains[homeChain].name} by itself, once it is worth the gas, and can be spent there; until then it waits. To keep it on ${name}, make a wallet there first: POST /cross-chain/wallet.`;
+}
+
+function reachable(networks: Networks, id: ChainId): Network {
+  const network = networks.get(id);
+  if (network !== undefined) return network;
+  throw walletErrors.chain_not_available(
+    `This service does not reach ${id}. It reaches ${[...networks.keys()].join(', ')}.`,
+  );
+}
+
+/** A provider that is away for a moment is our trouble, not the caller's: they may ask again. */
+async function openWallet(
+  parts: WalletParts,
+  accountId: bigint,
+  id: ChainId,
+): Promise<{ readonly wallet: UserWallet; readonly existing: boolean }> {
+  return orUnavailable(openUserWallet(parts, accountId, id));
+}

@@ -1,0 +1,77 @@
+import { decodeEventLog, type Hex, isAddressEqual, type PublicClient, type TransactionReceipt } from 'viem';
+import { tokenAbi } from '../../chains/abi.ts';
+import { findReceipt } from '../../chains/find-receipt.ts';
+import { type ChainNode, type Network, tokenOf } from '../../chains/network.ts';
+import { type ChainFacts, chains } from '../../money/catalogue.ts';
+import { proofsOf } from '../steps/receipt-proofs.ts';
+import type { Arrival } from './arrival.ts';
+import type { Shown, Testimony } from './judge-testimony.ts';
+
+/** Where a transfer of a token to an address of ours is said to be. */
+export type Place = Pick<Arrival, 'txHash' | 'position' | 'recipient' | 'asset'>;
+
+/** Asks every node by itself what it shows there. */
+export function askNodes(network: Network, place: Place): Promise<Testimony[]> {
+  return Promise.all(network.nodes.map((node) => ask(network, node, place)));
+}
+
+async function ask(network: Network, node: ChainNode, place: Place): Promise<Testimony> {
+  const { host, client } = node;
+  try {
+    const shown = await findShown(network, client, place);
+    if (shown === undefined) return { host, says: 'otherwise' };
+    const isFinal = shown.blockNumber <= (await lastFinal(network, node));
+    return { host, says: 'shown', shown: { ...shown, isFinal } };
+  } catch {
+    // Whatever keeps it from answering, it says nothing for or against.
+    return { host, says: 'silent' };
+  }
+}
+
+/** The transfer as the chain shows it at that place; undefined when its transaction is gone, failed, or does something else there. */
+export async function findShown(
+  network: Network,
+  client: PublicClient,
+  place: Place,
+): Promise<Omit<Shown, 'isFinal'> | undefined> {
+  const receipt = await findReceipt(client, place.txHash);
+  const found = receipt && findTransfer(network, receipt, place);
+  if (found === undefined || receipt === undefined) return undefined;
+  const { blockNumber, blockHash } = receipt;
+  // A receipt names any block it likes: it counts only if the node has that block in its chain.
+  return (await client.getBlock({ blockNumber })).hash === blockHash ? { ...found, blockNumber, blockHash } : undefined;
+}
+
+function findTransfer(
+  network: Network,
+  { status, logs }: TransactionReceipt,
+  { position, recipient, asset }: Place,
+): Pick<Shown, 'atomic' | 'sender' | 'proofs'> | undefined {
+  const token = tokenOf(network, asset);
+  const log = logs[position];
+  if (status !== 'success' || token === undefined || log === undefined) return undefined;
+  if (!isAddressEqual(log.address, token.address)) return undefined;
+  const moved = transferIn(log);
+  if (moved === undefined || moved.value === 0n || !isAddressEqual(moved.to, recipient)) return undefined;
+  return { atomic: moved.value, sender: moved.from, proofs: proofsOf(logs, position) };
+}
+
+function transferIn({ data, topics }: TransactionReceipt['logs'][number]) {
+  try {
+    const { eventName, args } = decodeEventLog({ abi: tokenAbi, data, topics });
+    return eventName === 'Transfer' ? (args as { from: Hex; to: Hex; value: bigint }) : undefined;
+  } catch {
+    // An event that the token has besides.
+    return undefined;
+  }
+}
+
+/**
+ * The newest block that this node calls final. Whoever orders a rollup's blocks can take them back until another chain has
+ * them, however many have come since; elsewhere the confirmations say it, as for every deposit.
+ */
+async function lastFinal({ id, confirmations }: Network, { client }: ChainNode): Promise<bigint> {
+  const facts: ChainFacts = chains[id];
+  if (facts.rollup !== undefined) return (await client.getBlock({ blockTag: 'finalized' })).number;
+  return (await client.getBlockNumber({ cacheTime: 0 })) - BigInt(confirmations) + 1n;
+}

@@ -1,0 +1,56 @@
+import type { Network, Networks } from '../../chains/network.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { describeTrouble } from '../../kernel/jobs/trouble.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { type ChainId, chains } from '../../money/catalogue.ts';
+import { findCursor, insertCursor } from './chain-cursor.ts';
+
+/** The RPC serves another chain than the one it was named for. Nothing there is ours. */
+export class WrongChain extends Error {
+  override readonly name = 'WrongChain';
+}
+
+export async function checkChain({ id, client }: Network): Promise<void> {
+  const { chainId } = chains[id];
+  const answered = await client.getChainId();
+  if (answered !== chainId) {
+    throw new WrongChain(`the RPC for ${id} serves chain ${answered} and not ${chainId}: nothing is read from it`);
+  }
+}
+
+/** The newest block that is final. */
+export async function confirmedBlock({ client, confirmations }: Network): Promise<bigint> {
+  const confirmed = (await client.getBlockNumber({ cacheTime: 0 })) - BigInt(confirmations) + 1n;
+  return confirmed < 0n ? 0n : confirmed;
+}
+
+/** Where the very first reading of a chain begins: with what is confirmed from now on, or with the block that is named. */
+export async function beginChain(db: Database, network: Network, startBlock?: bigint): Promise<void> {
+  const last = startBlock === undefined ? await confirmedBlock(network) : startBlock - 1n;
+  const { number, hash } = await network.client.getBlock({ blockNumber: last < 0n ? 0n : last });
+  await insertCursor(db, network.id, { number, hash });
+}
+
+/**
+ * For the start of the service, before anybody is given an address: marks on every chain where reading begins, so that
+ * nothing sent from now on is missed, however long the chain may be out of reach later. Where that was done before, nothing
+ * is asked.
+ */
+export async function beginChains(
+  db: Database,
+  networks: Networks,
+  startBlocks?: ReadonlyMap<ChainId, bigint>,
+): Promise<void> {
+  for (const network of networks.values()) {
+    if ((await findCursor(db, network.id)) !== undefined) continue;
+    try {
+      await checkChain(network);
+      await beginChain(db, network, startBlocks?.get(network.id));
+    } catch (error) {
+      throw new Refusal(
+        `${chains[network.id].name} has not been read before, and cannot be reached now to begin: ${describeTrouble(error)}.`,
+        { cause: error },
+      );
+    }
+  }
+}

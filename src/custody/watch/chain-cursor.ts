@@ -1,0 +1,124 @@
+import type { Hex } from 'viem';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { ChainId } from '../../money/catalogue.ts';
+
+/** The last block of a chain that was read. Everything up to it is credited. */
+export interface ChainCursor {
+  readonly number: bigint;
+  readonly hash: Hex;
+}
+
+/** A process that holds a chain: only it reads the chain and moves the cursor, until the lease runs out. */
+export interface Hold {
+  readonly chain: ChainId;
+  readonly holder: string;
+  readonly leaseMs: number;
+}
+
+/** Blocks that are remembered per chain, to find where a reorganisation began. */
+const keptCheckpoints = 500;
+
+export async function findCursor(db: Queryable, chain: ChainId): Promise<ChainCursor | undefined> {
+  const { rows } = await db.query<CursorRow>('SELECT block_number, block_hash FROM chain_cursors WHERE chain = $1', [
+    chain,
+  ]);
+  return rows[0] && toCursor(rows[0]);
+}
+
+/** Takes the chain or renews our lease. Undefined while another process holds it, or before the chain was begun. */
+export async function holdChain(db: Queryable, { chain, holder, leaseMs }: Hold): Promise<ChainCursor | undefined> {
+  const { rows } = await db.query<CursorRow>(
+    `UPDATE chain_cursors
+        SET leased_by = $2, leased_until = now() + make_interval(secs => $3::float8 / 1000), read_at = now()
+      WHERE chain = $1 AND (leased_by IS NULL OR leased_by = $2 OR leased_until < now())
+      RETURNING block_number, block_hash`,
+    [chain, holder, leaseMs],
+  );
+  return rows[0] && toCursor(rows[0]);
+}
+
+/** So that the next process need not wait for the lease to run out. */
+export async function releaseChain(db: Queryable, { chain, holder }: Hold): Promise<void> {
+  await db.query('UPDATE chain_cursors SET leased_by = NULL, leased_until = NULL WHERE chain = $1 AND leased_by = $2', [
+    chain,
+    holder,
+  ]);
+}
+
+/** The very first reading of a chain begins after this block. Of processes that start together one is first. */
+export async function insertCursor(db: Database, chain: ChainId, { number, hash }: ChainCursor): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      'INSERT INTO chain_cursors (chain, block_number, block_hash) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+      [chain, number, hash],
+    );
+    if (rowCount === 1) {
+      await tx.query('INSERT INTO chain_checkpoints (chain, block_number, block_hash) VALUES ($1, $2, $3)', [
+        chain,
+        number,
+        hash,
+      ]);
+    }
+  });
+}
+
+/**
+ * Moves the cursor from one block to another, ahead or back. False when the chain is no longer ours, or somebody has moved
+ * it already: then whoever holds it now goes on from there.
+ */
+export async function moveCursor(
+  db: Database,
+  { chain, holder, leaseMs }: Hold,
+  { from, to }: { readonly from: ChainCursor; readonly to: ChainCursor },
+): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE chain_cursors SET block_number = $4, block_hash = $5, read_at = now(),
+          leased_until = now() + make_interval(secs => $6::float8 / 1000)
+        WHERE chain = $1 AND leased_by = $2 AND block_number = $3`,
+      [chain, holder, from.number, to.number, to.hash, leaseMs],
+    );
+    if (rowCount !== 1) return false;
+    await tx.query('DELETE FROM chain_checkpoints WHERE chain = $1 AND block_number >= $2', [chain, to.number]);
+    await tx.query('INSERT INTO chain_checkpoints (chain, block_number, block_hash) VALUES ($1, $2, $3)', [
+      chain,
+      to.number,
+      to.hash,
+    ]);
+    // The oldest one stays: it says where the reading of this chain began.
+    await tx.query(
+      `DELETE FROM chain_checkpoints WHERE chain = $1 AND block_number <= (
+         SELECT block_number FROM chain_checkpoints WHERE chain = $1 ORDER BY block_number DESC OFFSET $2 LIMIT 1)
+          AND block_number > (SELECT min(block_number) FROM chain_checkpoints WHERE chain = $1)`,
+      [chain, keptCheckpoints],
+    );
+    return true;
+  });
+}
+
+/** Newest first. */
+export async function listCheckpoints(db: Queryable, chain: ChainId): Promise<readonly ChainCursor[]> {
+  const { rows } = await db.query<CursorRow>(
+    'SELECT block_number, block_hash FROM chain_checkpoints WHERE chain = $1 ORDER BY block_number DESC LIMIT $2',
+    [chain, keptCheckpoints],
+  );
+  return rows.map(toCursor);
+}
+
+/** The first block that was read of a chain, as far as we remember. What came before it is not credited. */
+export async function firstBlockRead(db: Queryable, chain: ChainId): Promise<bigint | undefined> {
+  const { rows } = await db.query<{ first: bigint | null }>(
+    'SELECT min(block_number) + 1 AS first FROM chain_checkpoints WHERE chain = $1',
+    [chain],
+  );
+  return rows[0]?.first ?? undefined;
+}
+
+interface CursorRow {
+  readonly block_number: bigint;
+  readonly block_hash: Hex;
+}
+
+function toCursor({ block_number, block_hash }: CursorRow): ChainCursor {
+  return { number: block_number, hash: block_hash };
+}

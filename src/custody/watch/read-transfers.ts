@@ -1,0 +1,160 @@
+import { type Address, type Hex, isAddressEqual, type Log, parseAbiItem, type TransactionReceipt } from 'viem';
+import type { Network } from '../../chains/network.ts';
+import { inParallel } from '../../kernel/in-parallel.ts';
+import type { Asset } from '../../money/catalogue.ts';
+import { proofsOf } from '../steps/receipt-proofs.ts';
+import { depositTokens } from '../wallets/deposit-tokens.ts';
+import type { AddressBook } from './address-book.ts';
+
+const transferEvent = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 value)');
+
+/** Recipients that one request may name. */
+const addressesPerRequest = 500;
+/** Blocks whose transfers, everybody's, one request may ask for. A busy chain has some fifty in a block. */
+const blocksPerRequest = 25n;
+const requestsAtOnce = 4;
+
+export interface BlockRange {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+/** A transfer of a token of ours to an address of ours, as a log tells it. */
+export interface TransferLog {
+  readonly asset: Asset;
+  readonly atomic: bigint;
+  readonly sender: Address;
+  readonly recipient: Address;
+  readonly txHash: Hex;
+  readonly blockNumber: bigint;
+  readonly blockHash: Hex;
+  readonly logIndex: number;
+  readonly log: Log;
+}
+
+/** A transfer at its place within its transaction, which does not change when the transaction moves to another block. */
+export interface LocatedTransfer extends TransferLog {
+  readonly position: number;
+  /** Where its transaction pays this wallet the same amount, this place among them. Known only of what was just read. */
+  readonly alikeAt?: readonly number[];
+  /** What its receipt proves about why it was made. */
+  readonly proofs: readonly string[];
+}
+
+/** The chain says two things at once. Reading again later tells which is true; until then nothing is credited. */
+class ChainDisagrees extends Error {
+  override readonly name = 'ChainDisagrees';
+}
+
+/**
+ * Everything of value that came to us in these blocks, in the order of the chain. The node filters by recipient or, when
+ * that would take more requests because there are many of us, gives everybody's transfers; we look for ourselves either way.
+ */
+export async function readTransfers(
+  network: Network,
+  range: BlockRange,
+  book: AddressBook,
+): Promise<readonly TransferLog[]> {
+  const tokens = depositTokens(network);
+  if (book.addresses.length === 0 || tokens.length === 0) return [];
+  const requests = chooseRequests(range, book.addresses);
+  const answers = await inParallel(requests, requestsAtOnce, ({ blocks, recipients }) =>
+    network.client.getLogs({
+      address: tokens.map(({ address }) => address),
+      event: transferEvent,
+      ...(recipients !== undefined && { args: { to: [...recipients] } }),
+      fromBlock: blocks.from,
+      toBlock: blocks.to,
+      strict: true,
+    }),
+  );
+  const transfers: TransferLog[] = [];
+  for (const log of answers.flat()) {
+    const token = tokens.find(({ address }) => isAddressEqual(address, log.address));
+    const { from, to, value } = log.args;
+    // A log without a block is pending, and one that was removed is no more.
+    if (token === undefined || log.removed || log.blockNumber === null || value === 0n) continue;
+    if (log.blockNumber < range.from || log.blockNumber > range.to || book.find(to) === undefined) continue;
+    transfers.push({
+      asset: token.asset,
+      atomic: value,
+      sender: from,
+      recipient: to,
+      txHash: log.transactionHash,
+      blockNumber: log.blockNumber,
+      blockHash: log.blockHash,
+      logIndex: log.logIndex,
+      log,
+    });
+  }
+  return transfers.toSorted((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
+}
+
+interface LogRequest {
+  readonly blocks: BlockRange;
+  /** Everybody when left out. */
+  readonly recipients?: readonly Hex[];
+}
+
+/** The way that takes fewer requests. */
+export function chooseRequests({ from, to }: BlockRange, addresses: readonly Hex[]): readonly LogRequest[] {
+  const requests: LogRequest[] = [];
+  const slices = (to - from) / blocksPerRequest + 1n;
+  if (Math.ceil(addresses.length / addressesPerRequest) <= slices) {
+    for (let start = 0; start < addresses.length; start += addressesPerRequest) {
+      requests.push({ blocks: { from, to }, recipients: addresses.slice(start, start + addressesPerRequest) });
+    }
+  } else {
+    for (let first = from; first <= to; first += blocksPerRequest) {
+      const last = first + blocksPerRequest - 1n;
+      requests.push({ blocks: { from: first, to: last < to ? last : to } });
+    }
+  }
+  return requests;
+}
+
+/** Checks each transfer against the receipt of its transaction, and finds its place there. */
+export async function locateTransfers(
+  network: Network,
+  transfers: readonly TransferLog[],
+): Promise<readonly LocatedTransfer[]> {
+  const hashes = [...new Set(transfers.map(({ txHash }) => txHash))];
+  const receipts = await inParallel(hashes, requestsAtOnce, (hash) => network.client.getTransactionReceipt({ hash }));
+  const byHash = new Map(receipts.map((receipt, index) => [hashes[index], receipt]));
+  return transfers.map((transfer) => {
+    const receipt = byHash.get(transfer.txHash);
+    if (receipt === undefined) throw new ChainDisagrees(`${transfer.txHash} has no receipt`);
+    const position = locate(transfer, receipt);
+    const alikeAt = receipt.logs.flatMap((other, index) => (isAlike(other, transfer.log) ? [index] : []));
+    return { ...transfer, position, alikeAt, proofs: proofsOf(receipt.logs, position) };
+  });
+}
+
+function locate({ log, txHash, blockHash }: TransferLog, receipt: TransactionReceipt): number {
+  if (receipt.status !== 'success' || receipt.blockHash !== blockHash) {
+    throw new ChainDisagrees(`the receipt of ${txHash} is not the one that its log belongs to`);
+  }
+  const position = receipt.logs.findIndex((other) => other.logIndex === log.logIndex && isSameLog(other, log));
+  if (position === -1) throw new ChainDisagrees(`a log of ${txHash} is not in its receipt`);
+  return position;
+}
+
+/** Whoever sends it: one transaction may settle what several wallets pay. */
+function isAlike(one: Pick<Log, 'address' | 'topics' | 'data'>, other: Log): boolean {
+  const [signature, , recipient] = other.topics;
+  return (
+    isAddressEqual(one.address, other.address) &&
+    one.data === other.data &&
+    one.topics[0] === signature &&
+    one.topics[2] === recipient
+  );
+}
+
+function isSameLog(one: Pick<Log, 'address' | 'topics' | 'data'>, other: Log): boolean {
+  return (
+    isAddressEqual(one.address, other.address) &&
+    one.data === other.data &&
+    one.topics.length === other.topics.length &&
+    one.topics.every((topic, index) => topic === other.topics[index])
+  );
+}

@@ -1,0 +1,67 @@
+import type { Hex, PublicClient } from 'viem';
+import type { Network } from '../../chains/network.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
+import type { Asset } from '../../money/catalogue.ts';
+import { findShown } from './ask-nodes.ts';
+import { type ChainCursor, listCheckpoints } from './chain-cursor.ts';
+
+/** The node knows none of the blocks that were read: it serves another chain, or has lost more than we remember. */
+export class UnknownChain extends Error {
+  override readonly name = 'UnknownChain';
+}
+
+/** Whether a block below the head is still part of the chain. A node that has no such block lags behind, and this throws. */
+export async function isOnChain(client: PublicClient, { number, hash }: ChainCursor): Promise<boolean> {
+  return (await client.getBlock({ blockNumber: number })).hash === hash;
+}
+
+/** The newest block of those that were read that is still part of the chain. */
+export async function findForkPoint(db: Database, { id, client }: Network): Promise<ChainCursor> {
+  const checkpoints = await listCheckpoints(db, id);
+  // What is on the chain is there with everything before it, so the place is found by halving.
+  let [found, first, end] = [undefined as ChainCursor | undefined, 0, checkpoints.length];
+  while (first < end) {
+    const middle = (first + end) >> 1;
+    const checkpoint = checkpoints[middle] as ChainCursor;
+    if (await isOnChain(client, checkpoint)) [found, end] = [checkpoint, middle];
+    else first = middle + 1;
+  }
+  if (found === undefined) {
+    throw new UnknownChain(`none of the last ${checkpoints.length} blocks that were read is on this chain`);
+  }
+  return found;
+}
+
+/**
+ * Doubts the deposits after a block that a reorganisation has replaced: each counts as lost until it is read again. One that the chain does
+ * not show as it was credited (its transaction is gone, has failed, or pays something else) is named at once. A receipt proves
+ * nothing for later, because its block is not final: should it go, the deposit stays among the lost. Credits stay: they are recognised
+ * when the transfer is read again; if it never is, money was given that is not there, and a person must decide
+ * (`paywright deposits reverse`).
+ */
+export async function doubtDepositsAfter(
+  { db, logger }: { readonly db: Database; readonly logger: Logger },
+  network: Network,
+  after: ChainCursor,
+): Promise<void> {
+  const { id: chain, client } = network;
+  const { rows } = await db.query<{
+    id: string;
+    tx_hash: Hex;
+    position: number;
+    address: Hex;
+    asset: Asset;
+    atomic: string;
+  }>(
+    `UPDATE deposits d SET vanished_at = coalesce(vanished_at, now()) WHERE chain = $1 AND block_number > $2
+        AND NOT EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id)
+      RETURNING id, tx_hash, position, address, asset, atomic`,
+    [chain, after.number],
+  );
+  for (const { id, tx_hash: txHash, position, address: recipient, asset, atomic } of rows) {
+    const shown = await findShown(network, client, { txHash, position, recipient, asset });
+    if (shown?.atomic === BigInt(atomic)) continue;
+    logger.error({ chain, deposit: id, txHash }, 'a deposit that was credited is not on the chain any more');
+  }
+}

@@ -1,0 +1,24 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { lockKinds, lockNumbers } from './locks.ts';
+
+const source = join(import.meta.dirname, '../..');
+
+it('has no number and no word twice', () => {
+  for (const values of [Object.values(lockNumbers), Object.values(lockKinds)]) {
+    expect(new Set<unknown>(values).size).toBe(values.length);
+  }
+  // A word that begins with another one could name the same thing as it.
+  const words = Object.values(lockKinds);
+  for (const word of words) expect(words.filter((other) => other.startsWith(`${word} `))).toEqual([]);
+});
+
+it('is where alone PostgreSQL is asked for a lock by number', () => {
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) => /\.(ts|sql)$/.test(name));
+  const asking = files.filter((name) =>
+    /advisory_(xact_)?(lock|unlock)|'advisory'/.test(readFileSync(join(source, name), 'utf8')),
+  );
+  expect(files.length).toBeGreaterThan(500);
+  expect(asking.toSorted()).toEqual(['db/locks.test.ts', 'db/locks.ts']);
+});

@@ -1,0 +1,71 @@
+import { isUtf8 } from 'node:buffer';
+import { parse } from 'secure-json-parse';
+import { isTooDeep, mostLevels } from '../text/json-depth.ts';
+import { httpErrors } from './errors.ts';
+
+/** Only such a text is worth a second look: the names that must not appear, or an escape that could spell them. */
+const mayNameAPrototype = /proto|\\u/;
+
+/** Escapes that may spell what PostgreSQL cannot store: NUL, and halves of a surrogate pair. */
+const suspiciousEscape = /\\u(?:0000|[dD][89a-fA-F])/;
+
+/** Reads a JSON body from its raw bytes and refuses what no field could ever mean. An empty body is no body. */
+export function parseJsonBody(bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined;
+  const text = decode(bytes);
+  if (isTooDeep(text)) throw httpErrors.invalid_request(`The body is nested deeper than ${mostLevels} levels.`);
+  const value = parseText(text);
+  if (suspiciousEscape.test(text)) refuseUnstorable(value);
+  return value;
+}
+
+/** What curl -d says when it is told nothing else. */
+const formType = /^application\/x-www-form-urlencoded(?:\s*;|$)/i;
+
+/**
+ * A body that is not said to be JSON. A JSON object that came without a Content-Type, or with the one of curl -d, can only be meant as one.
+ * docs/decisions/0050-an-open-door.md says why that is harmless, and why text/plain and multipart stay refused.
+ */
+export function parseUnnamedBody(bytes: Buffer, type: string | undefined): unknown {
+  const mayBeJson = type === undefined || type === '' || formType.test(type);
+  if (mayBeJson && bytes.length === 0) return undefined;
+  if (!mayBeJson || !/^\s*\{/.test(bytes.toString('latin1', 0, 1_000))) throw httpErrors.unsupported_media_type();
+  return parseJsonBody(bytes);
+}
+
+function decode(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw httpErrors.invalid_request('The body is not valid UTF-8.');
+  return bytes.toString('utf8');
+}
+
+function parseText(text: string): unknown {
+  try {
+    if (!mayNameAPrototype.test(text)) return JSON.parse(text);
+    return parse(text, { protoAction: 'error', constructorAction: 'error' });
+  } catch (error) {
+    if ((error as Error).message.includes('forbidden prototype property')) {
+      throw httpErrors.invalid_request('The body names a property that is not allowed ("__proto__" or "constructor").');
+    }
+    throw httpErrors.invalid_request('The body is not valid JSON.');
+  }
+}
+
+function refuseUnstorable(root: unknown): void {
+  const waiting: unknown[] = [root];
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if (typeof value === 'string') refuseUnstorableText(value);
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [name, inner] of Object.entries(value)) {
+      refuseUnstorableText(name);
+      waiting.push(inner);
+    }
+  }
+}
+
+/** Text that cannot be stored as it is, so it must not be accepted as if it could. */
+export function refuseUnstorableText(text: string): void {
+  if (text.includes('\0') || !text.isWellFormed()) {
+    throw httpErrors.invalid_request('Text must not contain NUL characters or unpaired surrogates.');
+  }
+}

@@ -1,0 +1,227 @@
+import type { BlockList } from 'node:net';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { newId } from '../ids/ids.ts';
+import type { Logger } from '../log/logger.ts';
+import type { RateLimiter } from '../rate-limit/limiter.ts';
+import type { RateLimitConfig } from '../rate-limit/rate-limit-config.ts';
+import { isTrusted, trustsAnybody } from './client-address.ts';
+import { answerClientError } from './client-error.ts';
+import type { Caller, Route } from './define-route.ts';
+import { type Authenticate, addressOf, countFailed, countLate, createApiDoor, createPageDoor } from './doors.ts';
+import { httpErrors } from './errors.ts';
+import { createEventStreams, type EventStreams } from './event-streams.ts';
+import { headersFor, preflightHeaders } from './headers.ts';
+import { createLongAnswers, type LongAnswerLimits, type LongAnswers } from './long-answers.ts';
+import { parseJsonBody, parseUnnamedBody } from './parse-body.ts';
+import type { Problem } from './problem.ts';
+import { type RequestHashes, runRoute } from './run-route.ts';
+import { sendProblem, toProblem } from './send-problem.ts';
+import { createProxyNotice } from './unnamed-proxy.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller | undefined;
+    /** The body as it came, for whoever checks a signature over it. */
+    bytes: Buffer | undefined;
+    /** The code of the problem that it was answered with. */
+    refusedWith: string | undefined;
+    /** Whether its route has counted it. */
+    isCounted: boolean;
+  }
+}
+
+/** A request that was answered, or given up by its client. */
+export interface AnsweredRequest {
+  /** The pattern and not the address: the address may hold an email in its query or a token in its path. */
+  readonly route: string;
+  readonly method: string;
+  readonly status: number;
+  readonly seconds: number;
+}
+
+export interface ServerOptions {
+  readonly config: { readonly rateLimits: RateLimitConfig; readonly trustedProxies: BlockList };
+  /** Where the service is reached; known for certain only once it listens. */
+  readonly publicUrl: () => string;
+  readonly routes: readonly Route[];
+  readonly authenticate: Authenticate;
+  readonly limiter: RateLimiter;
+  readonly secrets: RequestHashes;
+  readonly logger: Logger;
+  readonly longAnswerLimits?: LongAnswerLimits;
+  /** Told of every request that was answered, by the pattern of its route. */
+  readonly onAnswered?: ((answered: AnsweredRequest) => void) | undefined;
+  /** Adds what people see beside the API. */
+  readonly pages?: (app: FastifyInstance) => void;
+}
+
+const apiPrefix = '/api';
+const bodyLimitBytes = 64 * 1024;
+const allMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+function noSchemas(): never {
+  throw new Error('a route says what it takes with defineRoute, and not with a schema of Fastify');
+}
+
+export function createServer(options: ServerOptions): FastifyInstance {
+  const { config, logger, publicUrl } = options;
+  const app = Fastify({
+    logger: false,
+    genReqId: () => newId('req'),
+    bodyLimit: bodyLimitBytes,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 72_000,
+    forceCloseConnections: 'idle',
+    // Asking for every request would be for nothing when nobody is trusted.
+    trustProxy: trustsAnybody(config.trustedProxies) && ((address) => isTrusted(config.trustedProxies, address)),
+    rewriteUrl: ({ url = '/' }) => withoutTrailingSlash(url),
+    // The query is read where its errors can be answered.
+    routerOptions: { querystringParser: () => ({}), maxParamLength: 500 },
+    // Routes check what they are given themselves; without these Fastify loads compilers for schemas that nobody hands it.
+    schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, request, reply) => {
+      sendProblem(reply, toProblem(error), request.id, publicUrl());
+    },
+  });
+
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, readWith(parseJsonBody));
+  app.decorateRequest('caller', undefined);
+  app.decorateRequest('bytes', undefined);
+  app.decorateRequest('refusedWith', undefined);
+  app.decorateRequest('isCounted', false);
+
+  const noticeProxy = createProxyNotice(config, logger);
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers(headersFor(request.url, publicUrl()));
+    reply.header('x-request-id', request.id);
+    noticeProxy(request);
+    done();
+  });
+  app.addHook('onRequest', createPageDoor(options));
+  if (logger.isLevelEnabled('info'))
+    app.addHook('onResponse', (request, reply, done) => {
+      logRequest(logger, request, reply);
+      done();
+    });
+
+  const { onAnswered } = options;
+  if (onAnswered !== undefined)
+    app.addHook('onResponse', (request, reply, done) => {
+      onAnswered({
+        route: routeOf(request),
+        method: request.method,
+        status: reply.statusCode,
+        seconds: reply.elapsedTime / 1000,
+      });
+      done();
+    });
+
+  app.setErrorHandler(async (error, request, reply) => {
+    const problem = toProblem((await countFailed(options, request, reply)) ?? error);
+    request.refusedWith = problem.code;
+    if (isOurs(problem)) logger.error({ err: error, requestId: request.id }, 'a request failed');
+    return sendProblem(reply, problem, request.id, publicUrl());
+  });
+  app.setNotFoundHandler((_request, _reply) => {
+    throw httpErrors.not_found();
+  });
+
+  const streams = createEventStreams({ logger, publicUrl });
+  // Without this a stream that goes on would keep the server from stopping.
+  app.addHook('preClose', async () => streams.close());
+  const longAnswers = createLongAnswers({ logger, limits: options.longAnswerLimits });
+  app.register(async (api) => registerApi(api, options, { streams, longAnswers }), { prefix: apiPrefix });
+  options.pages?.(app);
+  return app;
+}
+
+function registerApi(
+  api: FastifyInstance,
+  options: ServerOptions,
+  ways: { readonly streams: EventStreams; readonly longAnswers: LongAnswers },
+): void {
+  const { routes, secrets } = options;
+  api.addHook('onRequest', createApiDoor(options));
+  api.addContentTypeParser(/^application\/[\w.-]+\+json(?:;|$)/i, { parseAs: 'buffer' }, readWith(parseJsonBody));
+  api.addContentTypeParser('*', { parseAs: 'buffer' }, readWith(parseUnnamedBody));
+
+  api.setNotFoundHandler(() => {
+    throw httpErrors.not_found('There is no such operation; GET /api/openapi.json lists them all.');
+  });
+
+  for (const [path, group] of groupByPath(routes)) {
+    for (const route of group) {
+      api.route({
+        method: route.spec.method,
+        url: path,
+        config: { countsThemselves: route.spec.countsThemselves, countsKeys: route.spec.countsKeys },
+        handler: (request, reply) =>
+          runRoute(route, request, reply, { ...ways, secrets, count: countLate(options, request, reply) }),
+      });
+    }
+    refuseOtherMethods(api, path, group);
+  }
+}
+
+function readWith(parse: (bytes: Buffer, type: string | undefined) => unknown) {
+  return (request: FastifyRequest, bytes: string | Buffer, done: (error: Error | null, body?: unknown) => void) => {
+    request.bytes = bytes as Buffer;
+    try {
+      done(null, parse(request.bytes, request.headers['content-type']));
+    } catch (error) {
+      done(error as Error);
+    }
+  };
+}
+
+/** Of the API alone: a page may link to what lies beside it. A signature is checked over the address as it was sent. */
+function withoutTrailingSlash(url: string): string {
+  return url.startsWith(`${apiPrefix}/`) ? url.replace(/^([^?]*[^/?])\/(?=\?|$)/, '$1') : url;
+}
+
+/** An address that exists answers a method it does not have with 405, and OPTIONS with what it has. */
+function refuseOtherMethods(api: FastifyInstance, path: string, group: readonly Route[]): void {
+  const taken = group.map((route) => route.spec.method);
+  const allow = [...taken, ...(taken.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ');
+  api.route({
+    method: allMethods.filter((method) => !taken.includes(method)),
+    url: path,
+    handler: async () => {
+      throw httpErrors.method_not_allowed(undefined, { headers: { Allow: allow } });
+    },
+  });
+  api.options(path, async (_request, reply) => reply.code(204).headers(preflightHeaders(allow)).send());
+}
+
+function groupByPath(routes: readonly Route[]): Map<string, Route[]> {
+  const groups = new Map<string, Route[]>();
+  for (const route of routes) groups.set(route.spec.path, [...(groups.get(route.spec.path) ?? []), route]);
+  return groups;
+}
+
+/** Whether it is for us to look at: what somebody else's server does not do is told by a 502 or 504, and is not ours. */
+function isOurs({ status }: Problem): boolean {
+  return status >= 500 && status !== 502 && status !== 504;
+}
+
+function routeOf({ routeOptions }: FastifyRequest): string {
+  return routeOptions.url ?? 'none';
+}
+
+function logRequest(logger: Logger, request: FastifyRequest, reply: FastifyReply): void {
+  logger.info(
+    {
+      requestId: request.id,
+      method: request.method,
+      route: routeOf(request),
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+      from: addressOf(request),
+      ...(request.caller !== undefined && { account: request.caller.handle, key: request.caller.keyId }),
+      ...(request.refusedWith !== undefined && { refusedWith: request.refusedWith }),
+    },
+    'request',
+  );
+}

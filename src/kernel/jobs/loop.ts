@@ -1,0 +1,84 @@
+import type { Logger } from '../log/logger.ts';
+import { backOffMs, createTrouble } from './trouble.ts';
+
+export interface LoopOptions {
+  readonly logger: Logger;
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** What it means when a run fails. */
+  readonly trouble: string;
+  /** One run; answers how many milliseconds to wait before the next. */
+  run(): Promise<number>;
+}
+
+export interface Loop {
+  /** What the last run failed with. */
+  readonly trouble: string | undefined;
+  /** There is something to do: the next run begins at once, after the one under way. */
+  wake(): void;
+  /** Waits for the run that is under way, but not for ever. */
+  stop(): Promise<void>;
+}
+
+const longestBackOffMs = 15_000;
+const longestStopMs = 3_000;
+
+/** Runs again and again and never gives up: after a failure it waits, longer each time, and goes on. */
+export function startLoop({ logger, fields, trouble: what, run }: LoopOptions): Loop {
+  const trouble = createTrouble(logger, fields, what);
+  let stopped = false;
+  let endPause = () => {};
+  let awake = false;
+  let failures = 0;
+
+  async function runOnce(): Promise<number> {
+    try {
+      const pauseMs = await run();
+      failures = 0;
+      trouble.over();
+      return pauseMs;
+    } catch (error) {
+      failures += 1;
+      if (!stopped) trouble.report(error);
+      return backOffMs(failures, { from: 250, most: longestBackOffMs });
+    }
+  }
+
+  async function runOn(): Promise<void> {
+    while (!stopped) {
+      awake = false;
+      const pauseMs = await runOnce();
+      // Whoever failed waits, however much there is to do.
+      if (!stopped && pauseMs > 0 && !(awake && failures === 0)) await pause(pauseMs);
+    }
+  }
+
+  function pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      endPause = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  const ended = runOn();
+  return {
+    get trouble() {
+      return trouble.last;
+    },
+    wake() {
+      awake = true;
+      if (failures === 0) endPause();
+    },
+    async stop() {
+      stopped = true;
+      endPause();
+      let timer: NodeJS.Timeout | undefined;
+      const tooLate = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, longestStopMs);
+      });
+      await Promise.race([ended, tooLate]).finally(() => clearTimeout(timer));
+    },
+  };
+}

@@ -1,0 +1,117 @@
+import pg from 'pg';
+import { connectionSettings } from '../db/connection-settings.ts';
+import type { Database } from '../db/database.ts';
+import type { Logger } from '../log/logger.ts';
+import { cronLine } from './cron-line.ts';
+import { type JobHandler, jobTimeoutMs } from './define-job.ts';
+import { type Lane, type RunningLane, runLane } from './run-lane.ts';
+
+const unlockEveryMs = 15_000;
+const usualSlots = 4;
+
+export interface Schedule {
+  readonly handler: JobHandler;
+  /** Cron notation, UTC. */
+  readonly at: string;
+}
+
+export interface Worker {
+  /** Whether every lane is. */
+  readonly running: boolean;
+  /** The connections that jobs are looked for on. */
+  readonly pool: pg.Pool;
+  /** Waits for the jobs under way, none of which takes longer than the time-out. */
+  stop(): Promise<void>;
+}
+
+export interface WorkerOptions {
+  readonly db: Database;
+  readonly url: string;
+  readonly logger: Logger;
+  readonly handlers: readonly JobHandler[];
+  readonly schedules: readonly Schedule[];
+  /** How many jobs of a lane run at once, where it is not as many as usual. */
+  readonly slots?: Readonly<Record<string, number>>;
+}
+
+/**
+ * Runs jobs from PostgreSQL, each lane for itself. Any number of workers may share one database: each job is taken by one
+ * of them.
+ */
+export async function startWorker(options: WorkerOptions): Promise<Worker> {
+  const { db, logger } = options;
+  const lanes = sortIntoLanes(options);
+  const pool = openPool(options, lanes);
+  const running: RunningLane[] = [];
+  const stopAll = async () => {
+    await Promise.allSettled(running.map((lane) => lane.stop()));
+    await pool.end();
+  };
+  try {
+    for (const lane of lanes) running.push(await runLane(pool, logger, lane));
+    await unlockAbandoned(db);
+  } catch (error) {
+    await stopAll();
+    throw error;
+  }
+  const unlocking = setInterval(() => {
+    unlockAbandoned(db).catch((err: unknown) => logger.warn({ err }, 'could not look for abandoned jobs'));
+  }, unlockEveryMs).unref();
+
+  return {
+    pool,
+    get running() {
+      return running.every((lane) => lane.running);
+    },
+    async stop() {
+      clearInterval(unlocking);
+      await stopAll();
+    },
+  };
+}
+
+/** What runs by the clock may take long, and has a lane of its own for that: nobody waits for it. */
+function sortIntoLanes({ handlers, schedules, slots = {} }: WorkerOptions): readonly Lane[] {
+  const lanes = new Map<string, { handlers: JobHandler[]; crontab: string[] }>();
+  const laneOf = (name: string) => {
+    const lane = lanes.get(name) ?? { handlers: [], crontab: [] };
+    lanes.set(name, lane);
+    return lane;
+  };
+  for (const handler of handlers) laneOf(handler.job.lane ?? 'general').handlers.push(handler);
+  for (const { handler, at } of schedules) {
+    const lane = laneOf(handler.job.lane ?? 'schedules');
+    lane.handlers.push(handler);
+    lane.crontab.push(cronLine(at, handler.job));
+  }
+  return Array.from(lanes, ([name, lane]) => ({ name, ...lane, slots: slots[name] ?? usualSlots }));
+}
+
+/**
+ * Each lane listens on a connection, and there are more for the rest than any lane can ask for at once; a job itself uses
+ * none of them. They are not our usual ones: graphile-worker cannot bear that ours read a bigint as a bigint.
+ */
+function openPool({ url, logger }: WorkerOptions, lanes: readonly Lane[]): pg.Pool {
+  const mostSlots = Math.max(0, ...lanes.map(({ slots }) => slots));
+  const pool = new pg.Pool({
+    ...connectionSettings({ url, applicationName: 'paywright-worker' }),
+    max: lanes.length + mostSlots + 2,
+  });
+  pool.on('error', (err) => {
+    if (!pool.ending) logger.warn({ err }, 'a connection of the job worker was lost');
+  });
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
+}
+
+/**
+ * A process that was killed leaves the jobs it was at locked. No job runs for longer than the time-out, so a lock that is
+ * older belongs to nobody, and the job is somebody's again.
+ */
+async function unlockAbandoned(db: Database): Promise<void> {
+  await db.query(
+    `SELECT graphile_worker.force_unlock_workers(array_agg(DISTINCT locked_by)) FROM graphile_worker._private_jobs
+      WHERE locked_at < now() - make_interval(secs => $1) HAVING count(*) > 0`,
+    [(2 * jobTimeoutMs) / 1000],
+  );
+}

@@ -1,0 +1,30 @@
+import type { Logger } from '../log/logger.ts';
+
+/** Trouble that has not been met for this long is news when it comes again. */
+const rememberedMs = 10 * 60_000;
+
+const mostRemembered = 1_000;
+
+/** However many sagas wait for the same thing, and however often each tries, the log says it once. */
+export interface SagaTroubles {
+  tell(where: { readonly saga: string; readonly id: string; readonly lane: string }, trouble: string): void;
+}
+
+export function createSagaTroubles(logger: Logger): SagaTroubles {
+  const metAt = new Map<string, number>();
+  return {
+    tell({ saga, id, lane }, trouble) {
+      const key = `${saga} ${lane} ${trouble}`;
+      const now = performance.now();
+      const before = metAt.get(key);
+      metAt.delete(key);
+      metAt.set(key, now);
+      for (const oldest of metAt.keys()) {
+        if (metAt.size <= mostRemembered) break;
+        metAt.delete(oldest);
+      }
+      if (before !== undefined && now - before < rememberedMs) return;
+      logger.error({ saga, id, lane, trouble }, `a ${saga.replaceAll('_', ' ')} waits`);
+    },
+  };
+}

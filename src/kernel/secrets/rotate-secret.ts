@@ -1,0 +1,81 @@
+import type { Database } from '../db/database.ts';
+import { holdersOf, tryHoldLock } from '../db/locks.ts';
+import { withClient } from '../db/with-client.ts';
+import { Refusal } from '../refusal.ts';
+import { lockOfSecret } from './hold-secret.ts';
+import { isBeingReplaced, listSecrets } from './known-secrets.ts';
+import { resealColumn } from './reseal.ts';
+import type { Sealed } from './sealed.ts';
+import { createSecrets, fingerprintOf, hashKeysOf } from './secrets.ts';
+
+export interface RotateOptions {
+  readonly db: Database;
+  readonly url: string;
+  readonly old: string;
+  readonly fresh: string;
+  readonly sealed: readonly Sealed[];
+  readonly say: (line: string) => void;
+}
+
+/**
+ * Puts a new secret in the place of an old one, while the service runs. Every process has to seal with the new one by then, and to
+ * know the old one still. It may be ended anywhere and run again: what is done stays done. Afterwards the new secret is enough.
+ */
+export async function rotateSecret({ db, url, old, fresh, sealed, say }: RotateOptions): Promise<void> {
+  if (old === fresh) throw new Refusal('PAYWRIGHT_SECRET and PAYWRIGHT_SECRET_OLD are the same secret.');
+  await withClient({ url, applicationName: 'paywright-rotate' }, async (session) => {
+    // From here to the end nobody can begin to seal with it either.
+    if (!(await tryHoldLock(session, lockOfSecret(fingerprintOf(old))))) throw await describeUsers(db, old);
+    await retire(db, { old, fresh });
+    const secrets = { old: createSecrets(old), fresh: createSecrets(fresh) };
+    for (let resealed = 1; resealed > 0; ) {
+      // Once more after the last change: a process that was ended with the old secret may have committed at the last moment.
+      resealed = 0;
+      for (const { purpose, columns } of sealed) {
+        let rows = 0;
+        for (const column of columns) rows += await resealColumn({ db, purpose, ...secrets }, column);
+        if (rows > 0) say(`${purpose}: ${rows} sealed with the new secret.`);
+        resealed += rows;
+      }
+    }
+    await db.query(
+      'UPDATE operator_secrets SET resealed_at = coalesce(resealed_at, clock_timestamp()) WHERE fingerprint = $1',
+      [fingerprintOf(old)],
+    );
+  });
+}
+
+async function describeUsers(db: Database, old: string): Promise<Refusal> {
+  const { length } = await holdersOf(db, lockOfSecret(fingerprintOf(old)));
+  return new Refusal(
+    `${length === 1 ? 'One process seals' : `${length} processes seal`} with the old secret still, or another rotation is running. Start every process with PAYWRIGHT_SECRET (new) and PAYWRIGHT_SECRET_OLD, then run this again.`,
+  );
+}
+
+/** One commit: the new secret is the one in use, and the old one is good for nothing but to be recognised by. */
+async function retire(db: Database, { old, fresh }: { readonly old: string; readonly fresh: string }): Promise<void> {
+  const hashKeys = createSecrets(fresh).seal('hash-keys', JSON.stringify(hashKeysOf(old)));
+  await db.transaction(async (tx) => {
+    await tx.query('LOCK TABLE operator_secrets IN SHARE ROW EXCLUSIVE MODE');
+    const known = await listSecrets(tx);
+    const find = (secret: string) => known.find(({ fingerprint }) => fingerprintOf(secret).equals(fingerprint));
+    if (find(fresh)?.retiredAt != null)
+      throw new Refusal('PAYWRIGHT_SECRET was in use before, and was replaced: make a new one.');
+    if (known.some((secret) => isBeingReplaced(secret) && !fingerprintOf(old).equals(secret.fingerprint))) {
+      throw new Refusal(
+        'The secret before PAYWRIGHT_SECRET_OLD is not replaced to the end yet: run this with those two first, and then again.',
+      );
+    }
+    const before = find(old);
+    // It was begun already.
+    if (before?.retiredAt != null && find(fresh) !== undefined) return;
+    if (before === undefined || before.retiredAt !== null) {
+      throw new Refusal('PAYWRIGHT_SECRET_OLD is not the secret that this database is sealed with.');
+    }
+    await tx.query(
+      'UPDATE operator_secrets SET retired_at = clock_timestamp(), sealed_hash_keys = $2 WHERE fingerprint = $1',
+      [fingerprintOf(old), hashKeys],
+    );
+    await tx.query('INSERT INTO operator_secrets (fingerprint) VALUES ($1)', [fingerprintOf(fresh)]);
+  });
+}

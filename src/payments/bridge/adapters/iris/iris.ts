@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Hex } from 'viem';
+import { z } from 'zod';
+import type { Queryable } from '../../../../kernel/db/database.ts';
+import type { Attestation, Attestations } from '../../attestations.ts';
+import { leaveAlone, takeTurn } from './turns.ts';
+
+export interface IrisParts {
+  readonly db: Queryable;
+  /** Where the service is, without a path. */
+  readonly url: string;
+  readonly timeoutMs?: number;
+}
+
+/** Whoever asks too often gets no answer for so long. */
+const punishedMs = 5 * 60_000;
+
+/** Whoever would be later than that for its turn lets it go: those of two seconds must not come in one. */
+const mostLateMs = 700;
+
+const notAsked: Attestation = { state: 'not_asked', lookAgainInMs: 2_000 };
+
+/** An answer has some hundred bytes for each message; what is longer is not read. */
+const mostBytes = 1_000_000;
+
+const hex = z.string().regex(/^0x([0-9a-fA-F]{2})*$/) as unknown as z.ZodType<Hex>;
+
+const answer = z.object({
+  messages: z.array(
+    z.object({
+      status: z.string(),
+      message: hex.nullish(),
+      attestation: z.string().nullish(),
+      delayReason: z.string().nullish(),
+    }),
+  ),
+});
+
+/** Circle's attestation service, asked no more often than it allows, by all instances together. */
+export function createIris({ db, url, timeoutMs = 5_000 }: IrisParts): Attestations {
+  return {
+    async find({ domain, txHash }) {
+      const began = performance.now();
+      const inMs = await takeTurn(db);
+      if (inMs === undefined) return notAsked;
+      await sleep(inMs);
+      if (performance.now() - began > inMs + mostLateMs) return notAsked;
+      const response = await fetch(new URL(`/v2/messages/${domain}?transactionHash=${txHash}`, url), {
+        headers: { accept: 'application/json' },
+        redirect: 'error',
+        signal: AbortSignal.timeout(timeoutMs),
+      }).catch(() => {
+        throw new AttestationTrouble('the attestation service does not answer');
+      });
+      return readAnswer(db, response);
+    },
+  };
+}
+
+class AttestationTrouble extends Error {
+  override readonly name = 'AttestationTrouble';
+  readonly retryAfterMs: number | undefined;
+
+  constructor(message: string, retryAfterMs?: number) {
+    super(message);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+async function readAnswer(db: Queryable, response: Response): Promise<Attestation> {
+  if (response.status === 429) {
+    // Whatever else it says, and whether or not it comes to an end.
+    await response.body?.cancel().catch(() => {});
+    const seconds = Number(response.headers.get('retry-after'));
+    const waitMs = seconds > 0 ? Math.min(seconds * 1_000, punishedMs) : punishedMs;
+    await leaveAlone(db, waitMs);
+    throw new AttestationTrouble('the attestation service was asked too often', waitMs);
+  }
+  const text = await readText(response);
+  if (response.status === 404) return { state: 'unknown' };
+  if (response.status !== 200) throw new AttestationTrouble(`the attestation service answers ${response.status}`);
+  const parsed = answer.safeParse(fromJson(text));
+  if (!parsed.success) throw new AttestationTrouble('the attestation service answers what nobody understands');
+  const { messages } = parsed.data;
+  const attested = messages.flatMap(({ status, message, attestation }) => {
+    const signatures = hex.safeParse(attestation);
+    return status === 'complete' && message && signatures.success ? [{ message, attestation: signatures.data }] : [];
+  });
+  if (attested.length === messages.length) return { state: 'known', attested };
+  const reason = messages.find(({ delayReason }) => delayReason)?.delayReason;
+  return { state: 'known', attested, pending: describePending(reason ?? messages[0]?.status) };
+}
+
+/** The words of a stranger, for the operator's list: short, and without anything that is not a word. */
+function describePending(reason: string | null | undefined): string {
+  return (reason ?? 'pending')
+    .replaceAll(/[^\w ]/g, '')
+    .slice(0, 60)
+    .replaceAll('_', ' ');
+}
+
+async function readText({ body }: Response): Promise<string> {
+  if (body === null) return '';
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+      length += chunk.length;
+      if (length > mostBytes) throw new AttestationTrouble('the attestation service answers without end');
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (error instanceof AttestationTrouble) throw error;
+    throw new AttestationTrouble('the attestation service stopped in the middle of its answer');
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function fromJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,129 @@
+import { findReceipt } from '../../chains/find-receipt.ts';
+import { nameProof } from '../../custody/steps/match-arrival.ts';
+import { planStep } from '../../custody/steps/plan-step.ts';
+import { messageProof } from '../../custody/steps/receipt-proofs.ts';
+import { houseWallet } from '../../custody/wallets/house-wallets.ts';
+import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
+import { createTurns, type Turns } from '../../kernel/sagas/turns.ts';
+import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import { chains } from '../../money/catalogue.ts';
+import type { AttestedMessage } from './attestations.ts';
+import { type Bridge, burnStep, mintStep } from './bridge.ts';
+import { burnAgainOrWait } from './burn-again.ts';
+import { findBurner } from './burner.ts';
+import { type BurnMessage, readBurnMessage } from './message.ts';
+import { type BridgeParts, reachedNetwork } from './parts.ts';
+import { bridgeSaga } from './saga.ts';
+
+/** Often at first, then ever less: it takes seconds here and a quarter of an hour there. */
+const lookEvery = { from: 400, most: 20_000 };
+
+/** How many bridges ask one source chain at once. The lane has this many slots for each chain, and some more. */
+export const turnsPerSource = 2;
+
+/** A bridge that finds no turn is woken when one ends. It looks by itself this much later, should it not be woken. */
+const turnPatienceMs = 10_000;
+
+/** The step of a bridge that waits for its attestation. All bridges of this process share the turns of their source chains. */
+export function attestationStep(parts: BridgeParts): (bridge: Bridge) => Promise<SagaStep> {
+  const { db } = parts;
+  const turns = createTurns({
+    most: turnsPerSource,
+    wake: (id) => wakeSaga(db, { saga: bridgeSaga.name, id, lane: 'attestation' }).catch(() => undefined),
+  });
+  return (bridge) => awaitAttestation(parts, bridge, turns);
+}
+
+/** Waiting for the attestation: asked for within the service's limits, and compared with what was burnt. */
+async function awaitAttestation(parts: BridgeParts, bridge: Bridge, turns: Turns): Promise<SagaStep> {
+  const { attestations, checkpoint = noCheckpoint } = parts;
+  const { id, from, burnHash } = bridge;
+  if (burnHash === null) throw new Error(`bridge ${id} was burnt by no transaction`);
+  const found = await attestations.find({ domain: chains[from].domain, txHash: burnHash });
+  if (found.state === 'not_asked')
+    return { lookAgainInMs: found.lookAgainInMs, waitsFor: 'its turn to be asked about' };
+  // What was attested once can be delivered whatever becomes of the burn, by anybody: another burn would bring it twice.
+  const mayBurnAgain = found.state === 'unknown' && bridge.messageNonce === null;
+  if (mayBurnAgain) {
+    const looked = await turns.take({ of: from, id }, () => lookAtBurn(parts, bridge));
+    if (looked === undefined) {
+      const waitsFor = `its turn: ${chains[from].name} is being asked about other burns`;
+      return { lookAgainInMs: turnPatienceMs, waitsFor };
+    }
+    if (looked !== 'is_there') return looked;
+  }
+  const attested = found.state === 'known' ? found.attested : [];
+  const ours = await findOurs(parts, bridge, attested);
+  if (ours !== undefined) {
+    await beginMinting(parts, bridge, ours);
+    checkpoint('bridge.attested');
+    return { lookAgainInMs: 0, waitsFor: 'its mint' };
+  }
+  const pending = found.state === 'known' ? found.pending : 'its burn is not known yet';
+  if (pending === undefined) throw new Error('the attestation service tells of another burn than ours');
+  const since = Date.parse(bridge.reached.waiting_attestation ?? '');
+  const lookAgainInMs = Math.min(lookEvery.most, Math.max(lookEvery.from, (Date.now() - since) / 10));
+  return { lookAgainInMs, waitsFor: `its attestation: ${pending}` };
+}
+
+interface OurMessage extends AttestedMessage {
+  readonly read: BurnMessage;
+}
+
+/** The service is believed about the nonce alone: everything else is what we have asked to burn. */
+async function findOurs(
+  { db }: BridgeParts,
+  bridge: Bridge,
+  messages: readonly AttestedMessage[],
+): Promise<OurMessage | undefined> {
+  const { from, to, amount, mintRecipient } = bridge;
+  const burner = await findBurner(db, bridge);
+  for (const attested of messages) {
+    const read = readBurnMessage(attested.message);
+    if (
+      read !== undefined &&
+      read.sourceDomain === chains[from].domain &&
+      read.destinationDomain === chains[to].domain &&
+      read.amount === amount.atomic &&
+      read.mintRecipient === BigInt(mintRecipient ?? 0) &&
+      read.burnToken === BigInt(chains[from].tokens.USDC) &&
+      read.messageSender === BigInt(burner.address) &&
+      // Signed anew it is the same message: another nonce would be another one.
+      (bridge.messageNonce === null || bridge.messageNonce === read.nonce)
+    )
+      return { ...attested, read };
+  }
+  return undefined;
+}
+
+/** From here on the arrival is known by its nonce, whoever brings it. */
+async function beginMinting({ db }: BridgeParts, bridge: Bridge, ours: OurMessage): Promise<void> {
+  const { id, from, to, amount } = bridge;
+  const { message, attestation, read } = ours;
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE bridges SET status = 'minting', message = $2, attestation = $3, message_nonce = $4, mints = mints + 1,
+          updated_at = now()
+        WHERE id = $1 AND status = 'waiting_attestation' AND mints = $5`,
+      [id, message, attestation, read.nonce, bridge.mints],
+    );
+    if (rowCount === 0) return;
+    const proof = messageProof(chains[from].domain, read.nonce);
+    await nameProof(tx, { ...burnStep(bridge), asset: amount.asset, proof });
+    await planStep(tx, {
+      saga: bridgeSaga.name,
+      ...mintStep({ id, mints: bridge.mints + 1 }),
+      chain: to,
+      wallet: await houseWallet(tx, 'bridge', to),
+    });
+  });
+}
+
+/** Asks the source chain, which may be silent. */
+async function lookAtBurn(parts: BridgeParts, bridge: Bridge): Promise<'is_there' | SagaStep> {
+  const { from, burnHash } = bridge;
+  const { client } = reachedNetwork(parts.networks, from);
+  const isThere = burnHash !== null && (await findReceipt(client, burnHash))?.status === 'success';
+  return isThere ? 'is_there' : burnAgainOrWait(parts, bridge);
+}

@@ -1,0 +1,129 @@
+import type { Hex } from 'viem';
+import { numberedStep } from '../../custody/steps/ask-anew.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
+import { type AccountId, heldAccount, userAccount } from '../../ledger/account-id.ts';
+import { type Amount, add, amountOf } from '../../money/amount.ts';
+import type { ChainId } from '../../money/catalogue.ts';
+import type { BridgeStatus } from './saga.ts';
+
+export interface Bridge {
+  readonly id: string;
+  readonly accountId: bigint;
+  readonly from: ChainId;
+  readonly to: ChainId;
+  /** What is burnt. */
+  readonly amount: Amount;
+  /** What the gas of both ends costs its owner: it left the balance beside the amount. */
+  readonly gasFee: Amount;
+  /** Who began it: a request, or a deposit that is carried home. */
+  readonly origin: 'request' | 'deposit';
+  /** The house wallet that burns. */
+  readonly burnerId: string;
+  readonly status: BridgeStatus;
+  readonly reached: Readonly<Partial<Record<BridgeStatus, string>>>;
+  readonly burns: number;
+  readonly maxFee: bigint | null;
+  readonly mintRecipient: Hex | null;
+  readonly burnNonce: bigint | null;
+  readonly message: Hex | null;
+  readonly attestation: Hex | null;
+  readonly messageNonce: Hex | null;
+  readonly mints: number;
+  readonly minted: Amount | null;
+  readonly burnHash: Hex | null;
+  readonly mintHash: Hex | null;
+  readonly error: string | null;
+  readonly createdAt: Date;
+}
+
+/** What has left the balance. */
+export const takenFor = ({ amount, gasFee }: Pick<Bridge, 'amount' | 'gasFee'>): Amount => add(amount, gasFee);
+
+/** Where it was taken from, and goes back to if it cannot be burnt. */
+export function sourceOf(bridge: Pick<Bridge, 'accountId' | 'from' | 'amount' | 'origin'>): AccountId {
+  const { accountId, from, amount, origin } = bridge;
+  return origin === 'deposit' ? heldAccount(accountId, amount.asset, from) : userAccount(accountId, amount.asset, from);
+}
+
+export const fillStep = (id: string) => ({ sagaId: id, step: 'fill' });
+export const approveStep = (id: string) => ({ sagaId: id, step: 'approve' });
+export const burnStep = ({ id, burns }: Pick<Bridge, 'id' | 'burns'>) => ({
+  sagaId: id,
+  step: numberedStep('burn', burns),
+});
+export const mintStep = ({ id, mints }: Pick<Bridge, 'id' | 'mints'>) => ({
+  sagaId: id,
+  step: numberedStep('mint', mints),
+});
+/** What was refused is asked for anew, under another key. */
+export const returnStep = (id: string, time = 1) => ({ sagaId: id, step: numberedStep('return', time) });
+export const disallowStep = (id: string) => ({ sagaId: id, step: 'disallow' });
+
+export async function findBridge(db: Queryable, id: string): Promise<Bridge | undefined> {
+  const { rows } = await db.query<BridgeRow>(`${selectBridge} WHERE id = $1`, [id]);
+  return rows[0] && toBridge(rows[0]);
+}
+
+/** What was sent to deliver it is shown before it has arrived; then what has brought it counts, whoever sent that. */
+export const selectBridge = `SELECT id, account_id, from_chain, to_chain, asset, amount, gas_fee, origin, burner_id, status, reached,
+    burns, max_fee, mint_recipient, burn_nonce, message, attestation, message_nonce, mints, minted, error, created_at,
+    coalesce(burn_hash, (SELECT s.hash FROM chain_steps s WHERE s.saga_id = bridges.id
+        AND s.step = CASE burns WHEN 1 THEN 'burn' ELSE 'burn_' || burns END AND s.state <> 'failed')) AS burn_hash,
+    coalesce(mint_hash, (SELECT s.hash FROM chain_steps s WHERE s.saga_id = bridges.id
+        AND s.step = CASE WHEN mints <= 1 THEN 'mint' ELSE 'mint_' || mints END AND s.state <> 'failed')) AS mint_hash
+  FROM bridges`;
+
+export interface BridgeRow {
+  readonly id: string;
+  readonly account_id: bigint;
+  readonly from_chain: ChainId;
+  readonly to_chain: ChainId;
+  readonly asset: Amount['asset'];
+  readonly amount: string;
+  readonly gas_fee: string;
+  readonly origin: Bridge['origin'];
+  readonly burner_id: string;
+  readonly status: BridgeStatus;
+  readonly reached: Bridge['reached'];
+  readonly burns: number;
+  readonly max_fee: string | null;
+  readonly mint_recipient: Hex | null;
+  readonly burn_nonce: bigint | null;
+  readonly message: Hex | null;
+  readonly attestation: Hex | null;
+  readonly message_nonce: Hex | null;
+  readonly mints: number;
+  readonly minted: string | null;
+  readonly burn_hash: Hex | null;
+  readonly mint_hash: Hex | null;
+  readonly error: string | null;
+  readonly created_at: Date;
+}
+
+export function toBridge(row: BridgeRow): Bridge {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    from: row.from_chain,
+    to: row.to_chain,
+    amount: amountOf(row.asset, BigInt(row.amount)),
+    gasFee: amountOf(row.asset, BigInt(row.gas_fee)),
+    origin: row.origin,
+    burnerId: row.burner_id,
+    status: row.status,
+    reached: row.reached,
+    burns: row.burns,
+    maxFee: row.max_fee === null ? null : BigInt(row.max_fee),
+    mintRecipient: row.mint_recipient,
+    burnNonce: row.burn_nonce,
+    message: row.message,
+    attestation: row.attestation,
+    messageNonce: row.message_nonce,
+    mints: row.mints,
+    minted: row.minted === null ? null : amountOf(row.asset, BigInt(row.minted)),
+    burnHash: row.burn_hash,
+    mintHash: row.mint_hash,
+    error: row.error,
+    createdAt: row.created_at,
+  };
+}

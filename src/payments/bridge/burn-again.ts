@@ -1,0 +1,82 @@
+import type { Hex } from 'viem';
+import { findReceipt } from '../../chains/find-receipt.ts';
+import { findSpender } from '../../chains/find-spender.ts';
+import { type ChainStep, findStep } from '../../custody/steps/chain-step.ts';
+import { endArrivals } from '../../custody/steps/match-arrival.ts';
+import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
+import { postSurely } from '../../ledger/post-surely.ts';
+import { type Bridge, burnStep } from './bridge.ts';
+import { burnPosting, planBurn } from './burn.ts';
+import { findBurner } from './burner.ts';
+import { type BridgeParts, reachedNetwork } from './parts.ts';
+
+const patienceMs = 10_000;
+
+/** How far back its block may lie from where it was: a reorganisation can move it either way. */
+const mostMoved = 100n;
+
+/**
+ * The burn is not on the chain where it was: a reorganisation deeper than the confirmations has undone it. As long as its
+ * nonce is free it can come back, and it is sent again. Only when the transaction that has used the nonce is known, is in
+ * a block that counts as final and has burnt nothing, can it never come back, and is burnt again.
+ */
+export async function burnAgainOrWait(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
+  const { provider } = parts;
+  const { from, burnNonce } = bridge;
+  const wait = { lookAgainInMs: patienceMs, waitsFor: 'its burn to come back to the chain', isTrouble: true };
+  const step = await findStep(parts.db, burnStep(bridge));
+  if (burnNonce === null || step?.providerRef == null || step.blockNumber === null) return wait;
+  const { client, confirmations } = reachedNetwork(parts.networks, from);
+  const { address } = await findBurner(parts.db, bridge);
+  const spender = await findSpender(client, {
+    address,
+    nonce: burnNonce,
+    from: step.blockNumber - mostMoved,
+    to: (await client.getBlockNumber()) - BigInt(confirmations - 1),
+  });
+  if (spender === 'unclear') return wait;
+  if (spender === 'free') {
+    await provider.sendAgain(from, step.providerRef);
+    return wait;
+  }
+  if (await isOurs(parts, step, spender)) {
+    const receipt = await findReceipt(client, spender);
+    if (receipt === undefined) return wait;
+    if (receipt.status === 'success') return follow(parts, bridge, spender);
+  }
+  await burnAgain(parts, bridge, spender);
+  return { lookAgainInMs: 0, waitsFor: 'its second burn' };
+}
+
+/** A burn that was stuck was sent again with a higher fee: any of these may be the one on the chain now. */
+async function isOurs({ db }: BridgeParts, { id }: ChainStep, hash: Hex): Promise<boolean> {
+  const { rows } = await db.query(
+    `SELECT FROM chain_steps WHERE id = $1 AND (hash = $2 OR $2 = ANY (hashes))
+     UNION ALL SELECT FROM key_transaction_attempts WHERE transaction_id = $1 AND hash = $2`,
+    [id, hash],
+  );
+  return rows.length > 0;
+}
+
+async function follow({ db }: BridgeParts, { id, burnHash }: Bridge, hash: Hex): Promise<SagaStep> {
+  await db.query('UPDATE bridges SET burn_hash = $2 WHERE id = $1 AND burn_hash = $3', [id, hash, burnHash]);
+  return { lookAgainInMs: patienceMs, waitsFor: 'its attestation' };
+}
+
+async function burnAgain(parts: BridgeParts, bridge: Bridge, spender: Hex): Promise<void> {
+  const { db, ledger, logger } = parts;
+  const { id, from: chain, burnHash, mintRecipient } = bridge;
+  if (mintRecipient === null) throw new Error(`bridge ${id} does not know what to burn for`);
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE bridges SET status = 'burning', burns = burns + 1, burn_hash = NULL, burn_nonce = NULL, updated_at = now()
+        WHERE id = $1 AND status = 'waiting_attestation' AND burns = $2`,
+      [id, bridge.burns],
+    );
+    if (rowCount === 0) return;
+    await endArrivals(tx, burnStep(bridge));
+    await planBurn(tx, { ...bridge, burns: bridge.burns + 1 }, mintRecipient);
+    await postSurely(tx, ledger, [burnPosting(bridge, 'undone')]);
+  });
+  logger.error({ bridge: id, chain, txHash: burnHash, spender }, 'a burn was undone for good: it is burnt again');
+}

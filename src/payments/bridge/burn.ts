@@ -1,0 +1,176 @@
+import { encodeFunctionData, type Hex, isAddressEqual, pad, TransactionNotFoundError, zeroHash } from 'viem';
+import { cctp, standardFinality, tokenMessengerAbi } from '../../chains/cctp.ts';
+import { findStep } from '../../custody/steps/chain-step.ts';
+import { planStep } from '../../custody/steps/plan-step.ts';
+import { settleStep } from '../../custody/steps/settle-step.ts';
+import { type StepEnd, takeStep } from '../../custody/steps/take-step.ts';
+import { houseWallet } from '../../custody/wallets/house-wallets.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
+import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
+import { houseAccount } from '../../ledger/account-id.ts';
+import { postSurely } from '../../ledger/post-surely.ts';
+import type { Posting } from '../../ledger/posting.ts';
+import { chains } from '../../money/catalogue.ts';
+import { askTerms, tooDear } from './ask-protocol.ts';
+import { approveStep, type Bridge, burnStep } from './bridge.ts';
+import { findBurner } from './burner.ts';
+import { failBridge } from './give-back.ts';
+import { type BridgeParts, reachedNetwork } from './parts.ts';
+import { recallBurn } from './recall-burn.ts';
+import { bridgeSaga } from './saga.ts';
+
+/**
+ * What the burn will say is decided once, because it is asked for under one key: the fee it allows, and who gets the mint. If the
+ * protocol has become too dear since the transfer was accepted, nothing is burnt and the whole amount comes back.
+ */
+export async function prepareBurn(parts: BridgeParts, bridge: Bridge, end: StepEnd): Promise<void> {
+  const { db, ledger, networks } = parts;
+  const { id, from, to, amount } = bridge;
+  const { minFee } = await askTerms(reachedNetwork(networks, from), amount);
+  const trouble = tooDear({ minFee }, amount);
+  if (trouble !== undefined) return failBridge(parts, bridge, end, trouble);
+  await db.transaction(async (tx) => {
+    const { maxFee, recipient } = (await recallBurn(tx, bridge)) ?? {
+      maxFee: minFee,
+      recipient: (await houseWallet(tx, 'treasury', to)).address,
+    };
+    const { rowCount } = await tx.query(
+      `UPDATE bridges SET status = 'burning', max_fee = $2, mint_recipient = $3, updated_at = now()
+        WHERE id = $1 AND status = 'approving'`,
+      [id, maxFee, recipient.toLowerCase()],
+    );
+    if (rowCount === 0) return;
+    await planBurn(tx, bridge, recipient);
+    await postSurely(tx, ledger, (await settleStep(tx, approveStep(id), end)) ?? []);
+  });
+}
+
+/**
+ * The burn is what brings the mint, whoever delivers the message: so it is the burn that expects it. Which message it is, and
+ * what the protocol keeps of it, is known only when it is attested.
+ */
+export async function planBurn(tx: Transaction, bridge: Bridge, recipient: Hex): Promise<void> {
+  const { from, to, amount } = bridge;
+  await planStep(tx, {
+    saga: bridgeSaga.name,
+    ...burnStep(bridge),
+    chain: from,
+    wallet: await findBurner(tx, bridge),
+    leaves: [{ amount }],
+    arrives: [
+      {
+        chain: to,
+        address: recipient,
+        asset: amount.asset,
+        account: houseAccount('receivables', amount.asset, to),
+        knownBy: { proof: null },
+      },
+    ],
+  });
+}
+
+export async function burn(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
+  const { checkpoint = noCheckpoint } = parts;
+  const { id, from, to, amount, maxFee, mintRecipient } = bridge;
+  if (maxFee === null || mintRecipient === null) throw new Error(`bridge ${id} does not know what to burn for`);
+  const progress = await takeStep(parts, burnStep(bridge), (wallet) => ({
+    from: wallet,
+    contract: cctp.tokenMessenger,
+    data: encodeFunctionData({
+      abi: tokenMessengerAbi,
+      functionName: 'depositForBurn',
+      args: [
+        amount.atomic,
+        chains[to].domain,
+        pad(mintRecipient),
+        chains[from].tokens.USDC,
+        // Anybody may deliver it: then it arrives even if we cannot.
+        zeroHash,
+        maxFee,
+        standardFinality,
+      ],
+    }),
+  }));
+  if (progress.state === 'waiting') return progress;
+  if (progress.state === 'failed') {
+    await failBridge(parts, bridge, progress);
+    return 'go_on';
+  }
+  const sent = await findSent(parts, bridge, progress.hash);
+  if (sent === undefined) return sendAgain(parts, bridge);
+  await completeBurn(parts, bridge, progress, sent.nonce);
+  checkpoint('bridge.burnt');
+  // From here on the attestation service is asked, in a lane of its own.
+  return { lookAgainInMs: 0, waitsFor: 'its attestation' };
+}
+
+/** It is on no chain now: it has left the custody of the one, and is owed to us on the other. */
+async function completeBurn(
+  parts: BridgeParts,
+  bridge: Bridge,
+  end: Extract<StepEnd, { state: 'confirmed' }>,
+  nonce: number | null,
+): Promise<void> {
+  const { db, ledger } = parts;
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE bridges SET status = 'waiting_attestation', burn_hash = $2, burn_nonce = $3, updated_at = now()
+        WHERE id = $1 AND status = 'burning'`,
+      [bridge.id, end.hash, nonce],
+    );
+    if (rowCount === 0) return;
+    const gas = await settleStep(tx, burnStep(bridge), end);
+    await postSurely(tx, ledger, [burnPosting(bridge, 'burnt'), ...(gas ?? [])]);
+  });
+}
+
+/**
+ * The burn as it is on the chain, undefined when it is there no more. Its nonce is null when another than the wallet itself has
+ * sent it: it says nothing about the burn then.
+ */
+async function findSent(
+  { db, networks }: BridgeParts,
+  bridge: Bridge,
+  hash: Hex,
+): Promise<{ readonly nonce: number | null } | undefined> {
+  const { address } = await findBurner(db, bridge);
+  const { client } = reachedNetwork(networks, bridge.from);
+  const sent = await client.getTransaction({ hash }).catch((error: unknown) => {
+    if (error instanceof TransactionNotFoundError) return undefined;
+    throw error;
+  });
+  if (sent === undefined || sent.blockNumber === null) return undefined;
+  return { nonce: isAddressEqual(sent.from, address) ? sent.nonce : null };
+}
+
+/** A reorganisation has undone it since the provider called it final, and before it came into the books. */
+async function sendAgain({ db, networks, provider }: BridgeParts, bridge: Bridge): Promise<SagaStep> {
+  const step = await findStep(db, burnStep(bridge));
+  if (step?.providerRef != null) await provider.sendAgain(bridge.from, step.providerRef);
+  const { pollMs } = reachedNetwork(networks, bridge.from);
+  return { lookAgainInMs: pollMs, waitsFor: 'its burn to come back to the chain', isTrouble: true };
+}
+
+/**
+ * What a burn does to the books of both chains, or takes back when a reorganisation has undone it. With it the house has earned
+ * what its owner pays for the gas: from here on nothing comes back.
+ */
+export function burnPosting({ id, burns, from, to, amount, gasFee }: Bridge, what: 'burnt' | 'undone'): Posting {
+  const { asset } = amount;
+  const sign = what === 'burnt' ? 1n : -1n;
+  const [atomic, earned] = [sign * amount.atomic, sign * gasFee.atomic];
+  return {
+    type: `bridge_${what}`,
+    amount,
+    entries: [
+      { account: houseAccount('bridges_in_transit', asset, from), atomic: -atomic - earned },
+      { account: houseAccount('custody', asset, from), atomic },
+      ...(earned === 0n ? [] : [{ account: houseAccount('fees', asset, from), atomic: earned }]),
+      { account: houseAccount('receivables', asset, to), atomic: -atomic },
+      { account: houseAccount('bridges_in_transit', asset, to), atomic },
+    ],
+    reference: `bridge:${id}:${what}:${burns}`,
+    details: { bridgeId: id, fromChain: from, toChain: to },
+  };
+}

@@ -1,0 +1,130 @@
+import type { Networks } from '../../chains/network.ts';
+import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
+import { describeTrouble } from '../../kernel/jobs/trouble.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { type Amount, amountOf } from '../../money/amount.ts';
+import { type ChainId, homeChain } from '../../money/catalogue.ts';
+import { askTerms, type ProtocolTerms, tooDear } from './ask-protocol.ts';
+import { gasBetween } from './gas-fee.ts';
+import { openBridge } from './open-bridge.ts';
+
+export interface CarryHomeParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+  readonly gasCosts: GasCosts;
+  readonly logger: Logger;
+  /** From which amount it is worth the gas, in atomic units of USDC. */
+  readonly minimum: (chain: ChainId) => bigint;
+  /** How many accounts are read at once. */
+  readonly pageSize?: number;
+}
+
+/** Carries home what was deposited on chains where its owner keeps nothing, as long as the process runs. */
+export function startCarryingHome(parts: CarryHomeParts, { pollMs }: { readonly pollMs: number }): Loop[] {
+  const { networks, logger } = parts;
+  if (!networks.has(homeChain)) return [];
+  return [...networks.keys()]
+    .filter((chain) => chain !== homeChain)
+    .map((chain) =>
+      startLoop({
+        logger,
+        fields: { chain },
+        trouble: 'deposits cannot be carried home',
+        async run() {
+          await carryHome(parts, chain);
+          return pollMs;
+        },
+      }),
+    );
+}
+
+/** Its owner has not asked for it, so the gas is a small part of what is carried. */
+const timesGas = 10n;
+
+const larger = (one: bigint, other: bigint) => (one > other ? one : other);
+
+/** What is to be carried home now: one that could not be burnt is left alone for a while. */
+const isDue = `chain = $1 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL
+  AND (carry_after IS NULL OR carry_after < now())`;
+
+/**
+ * One bridge for each account with enough, for all that waits. Two processes at once begin one, not two. Everybody is looked at,
+ * page by page: those who cannot be carried now would otherwise keep their places at the front for ever.
+ */
+export async function carryHome(parts: CarryHomeParts, chain: ChainId): Promise<void> {
+  const { db, networks, gasCosts, minimum, pageSize = 100 } = parts;
+  const network = networks.get(chain);
+  if (network === undefined) return;
+  const { fee: gasFee } = await gasBetween(gasCosts, chain, homeChain);
+  const least = larger(minimum(chain), timesGas * gasFee.atomic);
+  for (let after = 0n; ; ) {
+    const { rows } = await db.query<{ account_id: bigint; atomic: string }>(
+      `SELECT account_id, sum(atomic) AS atomic FROM deposits
+        WHERE ${isDue} AND account_id > $4 AND account_id IN (SELECT id FROM accounts WHERE frozen_at IS NULL)
+        GROUP BY account_id HAVING sum(atomic) >= $2 ORDER BY account_id LIMIT $3`,
+      [chain, least, pageSize, after],
+    );
+    for (const { account_id, atomic } of rows) {
+      // For each anew: the fee depends on the amount, and nobody's is anybody else's.
+      const amount = amountOf('USDC', BigInt(atomic) - gasFee.atomic);
+      const terms = await askTerms(network, amount);
+      if (terms.paused) return;
+      if (tooDear(terms, amount) !== undefined) continue;
+      // Whatever keeps one from going home keeps nobody else.
+      await carry(parts, { ...terms, accountId: account_id, chain, gasFee, least }).catch((error: unknown) => {
+        parts.logger.error({ chain, trouble: describeTrouble(error) }, 'a deposit cannot be carried home');
+      });
+    }
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    after = last.account_id;
+  }
+}
+
+interface Waiting extends Pick<ProtocolTerms, 'burnLimit' | 'minFee'> {
+  readonly accountId: bigint;
+  readonly chain: ChainId;
+  readonly gasFee: Amount;
+  readonly least: bigint;
+}
+
+async function carry(
+  { db, ledger }: CarryHomeParts,
+  { accountId, chain, burnLimit, minFee, gasFee, least }: Waiting,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { rows } = await tx.query<{ id: string; atomic: string }>(
+      `SELECT id, atomic FROM deposits WHERE ${isDue} AND account_id = $2 ORDER BY id FOR UPDATE`,
+      [chain, accountId],
+    );
+    // As many as one message takes; the others are the next bridge's.
+    const carried: string[] = [];
+    let sum = 0n;
+    for (const { id, atomic } of rows) {
+      if (sum + BigInt(atomic) - gasFee.atomic > burnLimit) continue;
+      sum += BigInt(atomic);
+      carried.push(id);
+    }
+    // Another process may have been quicker.
+    if (sum < least || sum - gasFee.atomic <= minFee) return;
+    const { outcome } = await openBridge(tx, ledger, {
+      accountId,
+      from: chain,
+      to: homeChain,
+      amount: amountOf('USDC', sum - gasFee.atomic),
+      gasFee,
+      origin: 'deposit',
+      beside: async (bridgeId) => {
+        await tx.query('UPDATE deposits SET bridge_id = $1, carry_after = NULL WHERE id = ANY ($2)', [
+          bridgeId,
+          carried,
+        ]);
+      },
+    });
+    if (outcome !== 'posted') throw new Error(`what waits to be carried home was not taken: ${outcome}`);
+  });
+}

@@ -1,0 +1,98 @@
+import type { Networks } from '../../chains/network.ts';
+import { depositTokens } from '../../custody/wallets/deposit-tokens.ts';
+import { becomeKeeper, keptChains } from '../../custody/wallets/kept-chains.ts';
+import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
+import type { WalletProvider } from '../../custody/wallets/provider.ts';
+import { openUserWallet, type UserWallet } from '../../custody/wallets/user-wallets.ts';
+import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
+import { heldAccount, userAccount } from '../../ledger/account-id.ts';
+import { balancesOf } from '../../ledger/balances.ts';
+import type { Posting } from '../../ledger/posting.ts';
+import { type Amount, amountOf } from '../../money/amount.ts';
+import { type ChainId, type Currency, chains, homeChain } from '../../money/catalogue.ts';
+
+export interface CrossChainWallet {
+  readonly wallet: UserWallet;
+  /** Whether USDC that arrives stays; otherwise it is carried home. */
+  readonly keeps: boolean;
+  readonly usdc: Amount;
+  /** Null where there is no such token. */
+  readonly eurc: Amount | null;
+  /** What has arrived, and is not on its way home yet. */
+  readonly waiting: Amount;
+}
+
+/**
+ * From now on what arrives there stays, and what waits to be carried home is at hand there instead. Answers the posting for
+ * that, for the caller to post in the same commit.
+ */
+export async function keepHere(tx: Transaction, accountId: bigint, chain: ChainId): Promise<Posting[]> {
+  if (chain === homeChain) return [];
+  await becomeKeeper(tx, chain, accountId);
+  const { rows } = await tx.query<{ id: string; atomic: string }>(
+    `UPDATE deposits SET kept_at = now() WHERE id = ANY (ARRAY(
+       SELECT id FROM deposits WHERE account_id = $1 AND chain = $2 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL
+        ORDER BY id FOR UPDATE))
+     RETURNING id, atomic`,
+    [accountId, chain],
+  );
+  if (rows.length === 0) return [];
+  const atomic = rows.reduce((sum, row) => sum + BigInt(row.atomic), 0n);
+  return [
+    {
+      type: 'deposit_kept',
+      amount: amountOf('USDC', atomic),
+      entries: [
+        { account: heldAccount(accountId, 'USDC', chain), atomic: -atomic },
+        { account: userAccount(accountId, 'USDC', chain), atomic },
+      ],
+      reference: `deposit_kept:${rows.map(({ id }) => id).sort()[0]}`,
+      description: `Stays on ${chains[chain].name}`,
+      recipientId: accountId,
+    },
+  ];
+}
+
+/**
+ * Those that keep what arrives, and beside them wherever something has arrived. On a chain that is switched off only what holds
+ * something: it is its owner's all the same.
+ */
+export async function listCrossChainWallets(
+  parts: { readonly db: Database; readonly networks: Networks; readonly provider: WalletProvider },
+  accountId: bigint,
+): Promise<CrossChainWallet[]> {
+  const { db, networks } = parts;
+  const [kept, balances, waiting] = [
+    await keptChains(db, accountId),
+    await balancesOf(db, accountId),
+    await waitingOn(db, accountId),
+  ];
+  const spendable = (chain: ChainId, asset: Currency) =>
+    balances.find(({ account }) => account === userAccount(accountId, asset, chain))?.balance ?? amountOf(asset, 0n);
+  const filled = balances.filter(({ balance }) => balance.atomic > 0n).map(({ chain }) => chain);
+  const listed = [...new Set([...kept, ...filled])].filter((chain) => networks.has(chain) || filled.includes(chain));
+  return Promise.all(
+    listed.map(async (chain) => {
+      const network = networks.get(chain);
+      const eurc = spendable(chain, 'EURC');
+      const hasEurc = network !== undefined && depositTokens(network).some(({ asset }) => asset === 'EURC');
+      const { wallet } = await orUnavailable(openUserWallet(parts, accountId, chain));
+      return {
+        wallet,
+        keeps: kept.includes(chain),
+        usdc: spendable(chain, 'USDC'),
+        eurc: hasEurc || eurc.atomic > 0n ? eurc : null,
+        waiting: waiting.get(chain) ?? amountOf('USDC', 0n),
+      };
+    }),
+  );
+}
+
+async function waitingOn(db: Queryable, accountId: bigint): Promise<ReadonlyMap<ChainId, Amount>> {
+  const { rows } = await db.query<{ chain: ChainId; atomic: string }>(
+    `SELECT chain, sum(atomic) AS atomic FROM deposits WHERE account_id = $1 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL
+      GROUP BY chain`,
+    [accountId],
+  );
+  return new Map(rows.map(({ chain, atomic }) => [chain, amountOf('USDC', BigInt(atomic))]));
+}

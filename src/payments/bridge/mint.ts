@@ -1,0 +1,141 @@
+import { encodeFunctionData, type Hex } from 'viem';
+import { cctp, messageTransmitterAbi } from '../../chains/cctp.ts';
+import { findStep } from '../../custody/steps/chain-step.ts';
+import { dropStep } from '../../custody/steps/plan-step.ts';
+import { settleStep } from '../../custody/steps/settle-step.ts';
+import { type StepEnd, takeStep } from '../../custody/steps/take-step.ts';
+import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
+import { houseAccount, userAccount } from '../../ledger/account-id.ts';
+import { postSurely } from '../../ledger/post-surely.ts';
+import type { Posting } from '../../ledger/posting.ts';
+import { type Amount, amountOf, subtract } from '../../money/amount.ts';
+import { chains, homeChain } from '../../money/catalogue.ts';
+import { type Bridge, burnStep, mintStep, takenFor } from './bridge.ts';
+import { type BridgeParts, reachedNetwork } from './parts.ts';
+
+/** How long an attestation that was refused is left alone: longer each time. */
+const mintAgain = { from: 2_000, most: 10 * 60_000 };
+
+/** Minting: we deliver the message, unless somebody else has. What counts is what has arrived at the treasury. */
+export async function mint(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
+  const { db, networks, checkpoint = noCheckpoint } = parts;
+  const { id, to, message, attestation } = bridge;
+  if (message === null || attestation === null) throw new Error(`bridge ${id} has no message to deliver`);
+  const network = reachedNetwork(networks, to);
+  const waitForArrival = { lookAgainInMs: network.pollMs, waitsFor: 'the chain that it is minted on to be read' };
+  const step = await findStep(db, mintStep(bridge));
+  // Delivered already, by somebody else: to send it once more would cost gas for nothing.
+  const isDelivered = step?.state === 'ready' && (await isUsed(parts, bridge));
+  let end: StepEnd | undefined;
+  if (!isDelivered) {
+    const progress = await takeStep(parts, mintStep(bridge), (wallet) => ({
+      from: wallet,
+      contract: cctp.messageTransmitter,
+      data: encodeFunctionData({
+        abi: messageTransmitterAbi,
+        functionName: 'receiveMessage',
+        args: [message, attestation],
+      }),
+    }));
+    if (progress.state === 'waiting') return progress;
+    end = progress;
+  }
+  const arrived = await findArrived(parts, bridge);
+  if (arrived !== undefined) {
+    await completeBridge(parts, bridge, { ...arrived, end });
+    checkpoint('bridge.completed');
+    return 'rest';
+  }
+  if (end?.state !== 'failed' || (await isUsed(parts, bridge))) return waitForArrival;
+  await askAnew(parts, bridge, end);
+  const lookAgainInMs = Math.min(mintAgain.most, mintAgain.from * 2 ** Math.min(bridge.mints, 16));
+  return { lookAgainInMs, waitsFor: `a new attestation: ${end.reason}`, isTrouble: true };
+}
+
+/** Whether the message was delivered, by whomever. */
+async function isUsed({ networks }: BridgeParts, { to, messageNonce }: Bridge): Promise<boolean> {
+  if (messageNonce === null) return false;
+  const used = await reachedNetwork(networks, to).client.readContract({
+    address: cctp.messageTransmitter,
+    abi: messageTransmitterAbi,
+    functionName: 'usedNonces',
+    args: [messageNonce],
+  });
+  return used > 0n;
+}
+
+interface Arrived {
+  readonly minted: Amount;
+  readonly hash: Hex;
+}
+
+/** What the watcher has seen at the treasury, and known by the message's nonce. */
+async function findArrived({ db }: BridgeParts, bridge: Bridge): Promise<Arrived | undefined> {
+  const { sagaId, step } = burnStep(bridge);
+  const { rows } = await db.query<{ atomic: string; hash: Hex }>(
+    `SELECT d.atomic, d.tx_hash AS hash FROM chain_steps s JOIN deposits d ON d.step_id = s.id
+      WHERE s.saga_id = $1 AND s.step = $2`,
+    [sagaId, step],
+  );
+  const [row] = rows;
+  return row && { minted: amountOf(bridge.amount.asset, BigInt(row.atomic)), hash: row.hash };
+}
+
+/** One commit: what was minted is its owner's, and what the protocol has kept is owed by nobody any more. */
+async function completeBridge(
+  { db, ledger }: BridgeParts,
+  bridge: Bridge,
+  { minted, hash, end }: Arrived & { readonly end: StepEnd | undefined },
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE bridges SET status = 'completed', minted = $2, mint_hash = $3, updated_at = now(), finished_at = now()
+        WHERE id = $1 AND status = 'minting' AND mints = $4`,
+      [bridge.id, minted.atomic, hash, bridge.mints],
+    );
+    if (rowCount === 0) return;
+    if (end === undefined) await dropStep(tx, mintStep(bridge));
+    const gas = end === undefined ? [] : ((await settleStep(tx, mintStep(bridge), end)) ?? []);
+    await postSurely(tx, ledger, [mintPosting(bridge, minted, hash), ...gas]);
+  });
+}
+
+function mintPosting(bridge: Bridge, minted: Amount, hash: Hex): Posting {
+  const { id, accountId, from, to, amount, origin, burnHash } = bridge;
+  const { asset } = amount;
+  const kept = subtract(amount, minted);
+  const { name } = chains[from];
+  return {
+    type: origin === 'deposit' ? 'deposit_carried_home' : 'bridge_completed',
+    amount: takenFor(bridge),
+    fee: subtract(takenFor(bridge), minted),
+    entries: [
+      { account: houseAccount('bridges_in_transit', asset, to), atomic: -amount.atomic },
+      { account: userAccount(accountId, asset, to), atomic: minted.atomic },
+      { account: houseAccount('receivables', asset, to), atomic: kept.atomic },
+    ],
+    reference: `bridge:${id}:end`,
+    description: origin === 'deposit' ? `Deposited on ${name}, carried to ${chains[homeChain].name}` : `From ${name}`,
+    details: { bridgeId: id, fromChain: from, toChain: to, txHashes: { burn: burnHash, mint: hash } },
+    recipientId: accountId,
+    recipientEvent: 'bridge.completed',
+  };
+}
+
+/** It was refused and nobody has delivered it: perhaps those who sign have changed, so it is asked for once more. */
+async function askAnew(
+  { db, ledger }: BridgeParts,
+  bridge: Bridge,
+  end: Extract<StepEnd, { state: 'failed' }>,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE bridges SET status = 'waiting_attestation', updated_at = now()
+        WHERE id = $1 AND status = 'minting' AND mints = $2`,
+      [bridge.id, bridge.mints],
+    );
+    if (rowCount === 0) return;
+    await postSurely(tx, ledger, (await settleStep(tx, mintStep(bridge), end)) ?? []);
+  });
+}

@@ -1,0 +1,71 @@
+import { planStep } from '../../custody/steps/plan-step.ts';
+import { houseWallet } from '../../custody/wallets/house-wallets.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
+import { newId } from '../../kernel/ids/ids.ts';
+import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import { houseAccount } from '../../ledger/account-id.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Outcome, Posting } from '../../ledger/posting.ts';
+import type { Amount } from '../../money/amount.ts';
+import { type ChainId, chains } from '../../money/catalogue.ts';
+import { type Bridge, fillStep, sourceOf, takenFor } from './bridge.ts';
+import { bridgeSaga } from './saga.ts';
+
+export interface NewBridge {
+  readonly accountId: bigint;
+  readonly from: ChainId;
+  readonly to: ChainId;
+  /** What is to be burnt. */
+  readonly amount: Amount;
+  /** What is taken beside it for the gas. */
+  readonly gasFee: Amount;
+  readonly origin: Bridge['origin'];
+  /** The API key that asks for it. */
+  readonly keyId?: string;
+  /** What is posted in the same commit, before it. */
+  readonly before?: readonly Posting[] | undefined;
+  /** Written after its row and before its posting. */
+  readonly beside?: (id: string) => Promise<void>;
+}
+
+/** Row, first step, job and posting in the caller's commit: from here on the money is in transit. */
+export async function openBridge(
+  tx: Transaction,
+  ledger: Ledger,
+  { accountId, from, to, amount, gasFee, origin, keyId, before = [], beside }: NewBridge,
+): Promise<{ readonly id: string; readonly outcome: Outcome['outcome'] }> {
+  const id = newId('brg');
+  const burner = await houseWallet(tx, 'bridge', from);
+  await tx.query(
+    `INSERT INTO bridges (id, account_id, from_chain, to_chain, asset, amount, gas_fee, origin, burner_id, status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'pending')`,
+    [id, accountId, from, to, amount.asset, amount.atomic, gasFee.atomic, origin, burner.id],
+  );
+  await planStep(tx, {
+    saga: bridgeSaga.name,
+    ...fillStep(id),
+    chain: from,
+    leaves: [{ amount, recipient: burner.address, stays: true }],
+  });
+  await beside?.(id);
+  await wakeSaga(tx, { saga: bridgeSaga.name, id, lane: from });
+  const taken = takenFor({ amount, gasFee });
+  const outcomes = await ledger.postWithin(tx, [
+    ...before,
+    {
+      type: 'bridge',
+      amount: taken,
+      entries: [
+        { account: sourceOf({ accountId, from, amount, origin }), atomic: -taken.atomic },
+        { account: houseAccount('bridges_in_transit', amount.asset, from), atomic: taken.atomic },
+      ],
+      reference: `bridge:${id}`,
+      description: `To ${chains[to].name}`,
+      details: { bridgeId: id, fromChain: from, toChain: to },
+      senderId: accountId,
+      ...(keyId !== undefined && { keyId }),
+    },
+  ]);
+  const refused = outcomes.find(({ outcome }) => outcome !== 'posted');
+  return { id, outcome: refused?.outcome ?? 'posted' };
+}

@@ -1,0 +1,257 @@
+import { z } from 'zod';
+import type { Network, Networks } from '../../chains/network.ts';
+import type { SilentChains } from '../../chains/silent-chains.ts';
+import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
+import { silentErrors } from '../../custody/wallets/errors.ts';
+import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
+import type { WalletProvider } from '../../custody/wallets/provider.ts';
+import { refuseSilent } from '../../custody/wallets/refuse-silent.ts';
+import { openUserWallet } from '../../custody/wallets/user-wallets.ts';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
+import { amountField, amountOrRefuse, type GivenAmount } from '../../kernel/http/amount-field.ts';
+import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { findRefusal } from '../../kernel/http/find-refusal.ts';
+import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
+import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { Once } from '../../ledger/idempotency.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { ledgerRefusals } from '../../ledger/refusals.ts';
+import { requirePosted } from '../../ledger/require-posted.ts';
+import { type Amount, amountOf, subtract, toDecimalText } from '../../money/amount.ts';
+import type { ChainId } from '../../money/catalogue.ts';
+import { bridgeRecord, chainField, describeBridge, describeInitiation, exampleRecord } from './answer.ts';
+import { refuseUnbridgeable } from './ask-protocol.ts';
+import { type BridgeRow, findBridge, selectBridge, toBridge } from './bridge.ts';
+import { keepHere } from './cross-chain-wallets.ts';
+import { bridgeErrors } from './errors.ts';
+import { gasBetween } from './gas-fee.ts';
+import { openBridge } from './open-bridge.ts';
+import { publicStatuses } from './saga.ts';
+
+export interface BridgeRouteParts {
+  readonly db: Database;
+  readonly once: Once;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+  readonly silentChains: SilentChains;
+  readonly gasCosts: GasCosts;
+  readonly provider: WalletProvider;
+  readonly publicUrl: () => string;
+  readonly checkpoint?: Checkpoint;
+}
+
+/** Cross-chain transfers: begun, followed, listed. */
+export function bridgeRoutes(parts: BridgeRouteParts): Route[] {
+  return [transferRoute(parts), statusRoute(parts), historyRoute(parts)];
+}
+
+function transferRoute(parts: BridgeRouteParts): Route {
+  const { once, ledger, networks, silentChains, gasCosts, publicUrl, checkpoint = noCheckpoint } = parts;
+  const { transferId, fromChain, toChain, amount, gasFee, protocolFee, estimatedTime, statusUrl } = exampleRecord;
+  return defineRoute(
+    {
+      id: 'createCrossChainTransfer',
+      method: 'POST',
+      path: '/cross-chain/transfer',
+      tag: 'Cross-chain',
+      summary: 'Move your USDC to another chain',
+      description:
+        'The money leaves your balance on the one chain at once, is burnt there and minted on the other, and is then in your balance there. The network gas of both ends is taken from the amount: GET /cross-chain/chains quotes it. If it cannot be burnt, the whole amount comes back; once it is burnt it always arrives, however long that takes. A wallet on the destination is made if you have none. Amounts are answered as decimal text. Send an Idempotency-Key: after a lost connection the same request never moves it twice.',
+      auth: 'key',
+      scope: 'pay',
+      body: z.strictObject({
+        from: chainField,
+        to: chainField,
+        amount: amountField,
+        maxGasFee: amountField.optional().meta({
+          description: 'A number or decimal text. The transfer is refused if its gas costs more than this now.',
+        }),
+      }),
+      examples: { body: { from: fromChain, to: toChain, amount } },
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'It is on its way',
+          schema: bridgeRecord
+            .pick({
+              transferId: true,
+              status: true,
+              fromChain: true,
+              toChain: true,
+              amount: true,
+              gasFee: true,
+              protocolFee: true,
+              estimatedTime: true,
+              statusUrl: true,
+            })
+            .extend({ status: z.literal('initiated') }),
+          example: {
+            transferId,
+            status: 'initiated',
+            fromChain,
+            toChain,
+            amount,
+            gasFee,
+            protocolFee,
+            estimatedTime,
+            statusUrl,
+          },
+        },
+      },
+      errors: [
+        bridgeErrors.same_chain,
+        bridgeErrors.chain_not_available,
+        silentErrors.chain_not_available,
+        bridgeErrors.bridge_limit_exceeded,
+        bridgeErrors.bridge_amount_too_small,
+        bridgeErrors.bridge_fee_too_high,
+        bridgeErrors.bridge_paused,
+        ledgerRefusals.insufficient_balance,
+        ledgerRefusals.account_frozen,
+      ],
+    },
+    async ({ caller, body, idempotency }) => {
+      const { from, to } = body;
+      const taken = amountOrRefuse('USDC', body.amount);
+      const mostGas = body.maxGasFee === undefined ? undefined : feeOrRefuse(body.maxGasFee);
+      if (from === to) throw bridgeErrors.same_chain();
+      // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
+      // while the chain is silent or the protocol paused.
+      let fees = { gas: amountOf('USDC', 0n), protocol: amountOf('USDC', 0n) };
+      const refusal = await findRefusal(async () => {
+        const [source, target] = [reachable(networks, from), reachable(networks, to)];
+        await refuseSilent(silentChains, from, to);
+        const gas = await gasOrRefuse(gasCosts, { from, to, taken, mostGas });
+        fees = { gas, protocol: await refuseUnbridgeable(source, target, subtract(taken, gas)) };
+        await orUnavailable(openUserWallet(parts, caller.accountId, to));
+      });
+      const answer = await once({ caller, idempotency, kind: 'bridges' }, async (tx) => {
+        if (refusal !== undefined) throw refusal.error;
+        const { id, outcome } = await openBridge(tx, ledger, {
+          accountId: caller.accountId,
+          keyId: caller.keyId,
+          from,
+          to,
+          amount: subtract(taken, fees.gas),
+          gasFee: fees.gas,
+          origin: 'request',
+          before: await keepHere(tx, caller.accountId, to),
+        });
+        requirePosted(outcome, 'a new cross-chain transfer');
+        const opened = { id, from, to, amount: subtract(taken, fees.gas), gasFee: fees.gas };
+        const { transferId, ...rest } = describeInitiation(opened, fees.protocol, publicUrl());
+        return ok({ transferId, status: 'initiated' as const, ...rest });
+      });
+      checkpoint('bridge.opened');
+      return answer;
+    },
+  );
+}
+
+interface Asked {
+  readonly from: ChainId;
+  readonly to: ChainId;
+  readonly taken: Amount;
+  readonly mostGas: Amount | undefined;
+}
+
+/** What the gas costs, unless that is more than its owner allows, or the amount is too small for it. */
+async function gasOrRefuse(gasCosts: GasCosts, { from, to, taken, mostGas }: Asked): Promise<Amount> {
+  const { fee, minimum } = await gasBetween(gasCosts, from, to);
+  const gas = `The gas of this transfer costs ${toDecimalText(fee)} USDC now.`;
+  if (mostGas !== undefined && fee.atomic > mostGas.atomic) {
+    throw bridgeErrors.bridge_fee_too_high(`${gas} You allow ${toDecimalText(mostGas)} USDC.`, {
+      members: { gasFee: toDecimalText(fee) },
+    });
+  }
+  if (taken.atomic < minimum.atomic) {
+    throw bridgeErrors.bridge_amount_too_small(
+      `${gas} Between these chains the smallest amount is ${toDecimalText(minimum)} USDC.`,
+      { members: { gasFee: toDecimalText(fee), leastAmount: toDecimalText(minimum) } },
+    );
+  }
+  return fee;
+}
+
+/** A limit of 0 is one, and only an amount has to be more. */
+function feeOrRefuse(limit: GivenAmount): Amount {
+  return limit.toJSON() === 0 ? amountOf('USDC', 0n) : amountOrRefuse('USDC', limit, 'maxGasFee');
+}
+
+export function reachable(networks: Networks, id: ChainId): Network {
+  const network = networks.get(id);
+  if (network !== undefined) return network;
+  throw bridgeErrors.chain_not_available(
+    `This service does not reach ${id}. It reaches ${[...networks.keys()].join(', ')}.`,
+  );
+}
+
+function statusRoute({ db, publicUrl }: BridgeRouteParts): Route {
+  return defineRoute(
+    {
+      id: 'getCrossChainTransfer',
+      method: 'GET',
+      path: '/cross-chain/status/:transferId',
+      tag: 'Cross-chain',
+      summary: 'Where a cross-chain transfer is',
+      description:
+        'Ask every two minutes until it is `completed` or `failed`, or register a webhook for `bridge.completed`.',
+      auth: 'key',
+      scope: 'read',
+      params: z.strictObject({ transferId: z.string().max(64) }),
+      examples: { params: { transferId: exampleRecord.transferId } },
+      returns: { 200: { description: 'The transfer', schema: bridgeRecord, example: exampleRecord } },
+      errors: [bridgeErrors.bridge_not_found],
+    },
+    async ({ caller, params }) => {
+      const found = await findBridge(db, params.transferId);
+      if (found === undefined || found.accountId !== caller.accountId) throw bridgeErrors.bridge_not_found();
+      return ok(describeBridge(found, publicUrl()));
+    },
+  );
+}
+
+function historyRoute({ db, publicUrl }: BridgeRouteParts): Route {
+  return defineRoute(
+    {
+      id: 'listCrossChainTransfers',
+      method: 'GET',
+      path: '/cross-chain/history',
+      tag: 'Cross-chain',
+      summary: 'Your cross-chain transfers',
+      auth: 'key',
+      scope: 'read',
+      query: pageQuery.extend({ status: z.enum(publicStatuses).optional() }),
+      returns: {
+        200: {
+          description: 'Newest first, those that carry a deposit home too',
+          schema: page('transfers', bridgeRecord),
+          example: { transfers: [exampleRecord], nextCursor: null },
+        },
+      },
+    },
+    async ({ caller, query }) => {
+      const rows = await listBridges(db, { accountId: caller.accountId, ...query });
+      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
+      return ok({ transfers: items.map((row) => describeBridge(toBridge(row), publicUrl())), nextCursor });
+    },
+  );
+}
+
+interface BridgeQuery {
+  readonly accountId: bigint;
+  readonly cursor?: string | undefined;
+  readonly status?: string | undefined;
+  readonly limit: number;
+}
+
+/** One more than the page holds. */
+async function listBridges(db: Queryable, { accountId, cursor, status, limit }: BridgeQuery): Promise<BridgeRow[]> {
+  const { rows } = await db.query<BridgeRow>(
+    `${selectBridge} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2)
+        AND ($3::text IS NULL OR CASE status WHEN 'returning' THEN 'failed' ELSE status END = $3)
+      ORDER BY id DESC LIMIT $4`,
+    [accountId, cursor ?? null, status ?? null, limit + 1],
+  );
+  return rows;
+}

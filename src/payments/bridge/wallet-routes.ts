@@ -1,0 +1,197 @@
+import { z } from 'zod';
+import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
+import { openUserWallet, type UserWallet } from '../../custody/wallets/user-wallets.ts';
+import { countToday } from '../../kernel/daily-caps/count-today.ts';
+import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
+import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { Problem } from '../../kernel/http/problem.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Posting } from '../../ledger/posting.ts';
+import { ledgerRefusals } from '../../ledger/refusals.ts';
+import { amountOf, toDecimalText } from '../../money/amount.ts';
+import { type ChainId, chains } from '../../money/catalogue.ts';
+import { chainField } from './answer.ts';
+import { type CrossChainWallet, keepHere, listCrossChainWallets } from './cross-chain-wallets.ts';
+import { bridgeErrors } from './errors.ts';
+import { type ChainGas, gasOn } from './gas-fee.ts';
+import { type BridgeRouteParts, reachable } from './routes.ts';
+
+/** The chains, and an account's wallets on them. */
+export function crossChainWalletRoutes(parts: BridgeRouteParts): Route[] {
+  return [chainsRoute(parts), walletsRoute(parts), walletRoute(parts)];
+}
+
+function chainsRoute({ networks, gasCosts, silentChains }: BridgeRouteParts): Route {
+  const describe = (id: ChainId, gas: ChainGas | null) => {
+    const { name, domain, explorer } = chains[id];
+    return {
+      id,
+      name,
+      domain,
+      explorer,
+      gasFee: gas && { leaving: toDecimalText(gas.leaving), arriving: toDecimalText(gas.arriving) },
+      minimumAmount: gas && toDecimalText(gas.minimum),
+    };
+  };
+  const exampleGas = (leaving: bigint, arriving: bigint, minimum: bigint): ChainGas => ({
+    leaving: amountOf('USDC', leaving),
+    arriving: amountOf('USDC', arriving),
+    minimum: amountOf('USDC', minimum),
+  });
+  return defineRoute(
+    {
+      id: 'listChains',
+      method: 'GET',
+      path: '/cross-chain/chains',
+      tag: 'Cross-chain',
+      summary: 'The chains that USDC moves between, and what their gas costs',
+      description:
+        'A transfer costs what leaving its source and arriving at its destination cost together, and is at least the larger `minimumAmount` of the two. Prices are those of the last half minute.',
+      auth: 'none',
+      returns: {
+        200: {
+          description: 'Those that this service reaches',
+          schema: z.object({
+            chains: z.array(
+              z.object({
+                id: chainField,
+                name: z.string(),
+                domain: z.number().meta({ description: 'How the cross-chain protocol numbers it.' }),
+                explorer: z.string(),
+                gasFee: z
+                  .object({ leaving: z.string(), arriving: z.string() })
+                  .nullable()
+                  .meta({ description: 'In USDC, as decimal text; null while the price of gas cannot be told.' }),
+                minimumAmount: z.string().nullable().meta({
+                  description: 'The least that a transfer from or to this chain may be, in USDC.',
+                }),
+              }),
+            ),
+          }),
+          example: {
+            chains: [
+              describe('MATIC', exampleGas(3_200n, 2_500n, 20_000n)),
+              describe('ETH', exampleGas(4_800_000n, 3_750_000n, 17_100_000n)),
+            ],
+          },
+        },
+      },
+    },
+    async () => {
+      const silent = await silentChains();
+      const gas = async (id: ChainId) =>
+        silent.includes(id) ? null : gasOn(gasCosts, id).catch((error: unknown) => nullIfUnavailable(error));
+      return ok({ chains: await Promise.all([...networks.keys()].map(async (id) => describe(id, await gas(id)))) });
+    },
+  );
+}
+
+/** A chain that cannot be asked now is listed all the same. */
+function nullIfUnavailable(error: unknown): null {
+  if (error instanceof Problem) return null;
+  throw error;
+}
+
+const wallet = z.object({ blockchain: chainField, name: z.string(), walletId: z.string(), address: z.string() });
+
+const listedWallet = wallet.extend({
+  balance: z.string().meta({ description: 'Your USDC there, as decimal text: to bridge on or to withdraw there.' }),
+  eurcBalance: z.string().nullable().meta({
+    description: 'Your EURC there, which is not bridged and can be withdrawn there; null where there is no EURC.',
+  }),
+  arrivals: z.enum(['stay', 'carried_home']).meta({
+    description: 'What becomes of USDC that arrives at the address: without a wallet there it is carried to Polygon.',
+  }),
+  waiting: z.string().meta({ description: 'USDC that has arrived and waits to be carried home.' }),
+});
+
+const exampleWallet = {
+  blockchain: 'BASE' as const,
+  name: 'Base',
+  walletId: 'wal_01kp3v2m8rfk2s6y0e6v9q4w1x',
+  address: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+};
+
+function walletsRoute(parts: BridgeRouteParts): Route {
+  return defineRoute(
+    {
+      id: 'listCrossChainWallets',
+      method: 'GET',
+      path: '/cross-chain/wallets',
+      tag: 'Cross-chain',
+      summary: 'Your wallets on the chains',
+      description:
+        'The one on Polygon, those that you or a transfer have made, and any chain where something of yours has arrived.',
+      auth: 'key',
+      scope: 'read',
+      returns: {
+        200: {
+          description: 'Your wallets, with what is in them',
+          schema: z.object({ wallets: z.array(listedWallet) }),
+          example: {
+            wallets: [{ ...exampleWallet, balance: '25', eurcBalance: '0', arrivals: 'stay', waiting: '0' }],
+          },
+        },
+      },
+    },
+    async ({ caller }) => {
+      const listed = await listCrossChainWallets(parts, caller.accountId);
+      return ok({ wallets: listed.map(describeListed) });
+    },
+  );
+}
+
+function walletRoute(parts: BridgeRouteParts): Route {
+  const { once, ledger, networks } = parts;
+  return defineRoute(
+    {
+      id: 'createCrossChainWallet',
+      method: 'POST',
+      path: '/cross-chain/wallet',
+      tag: 'Cross-chain',
+      summary: 'Get a wallet on a chain',
+      description:
+        'One for each chain; calling this again answers the same one. From then on what arrives there stays in your balance on that chain, instead of being carried to Polygon.',
+      auth: 'key',
+      scope: 'manage',
+      body: z.strictObject({ blockchain: chainField }),
+      examples: { body: { blockchain: 'BASE' } },
+      idempotent: true,
+      returns: { 200: { description: 'Your wallet there', schema: wallet, example: exampleWallet } },
+      errors: [bridgeErrors.chain_not_available, ledgerRefusals.account_frozen, dailyCapErrors.daily_cap_reached],
+    },
+    async ({ caller, body, idempotency }) => {
+      reachable(networks, body.blockchain);
+      const opened = await orUnavailable(openUserWallet(parts, caller.accountId, body.blockchain));
+      return once({ caller, idempotency }, async (tx) => {
+        if (idempotency !== undefined) await countToday(tx, caller, 'walletRequests');
+        const kept = await keepHere(tx, caller.accountId, body.blockchain);
+        if (kept.length > 0) await keepOrRefuse(tx, ledger, kept);
+        return ok(describe(opened.wallet));
+      });
+    },
+  );
+}
+
+/** What waits for somebody whose account was frozen waits on. */
+async function keepOrRefuse(tx: Transaction, ledger: Ledger, kept: readonly Posting[]): Promise<void> {
+  for (const { outcome } of await ledger.postWithin(tx, kept)) {
+    if (outcome === 'frozen_account') throw ledgerRefusals.account_frozen();
+    if (outcome !== 'posted') throw new Error(`what waited was not kept: ${outcome}`);
+  }
+}
+
+function describe({ id, chain, address }: UserWallet): z.input<typeof wallet> {
+  return { blockchain: chain, name: chains[chain].name, walletId: id, address };
+}
+
+function describeListed(one: CrossChainWallet): z.input<typeof listedWallet> {
+  return {
+    ...describe(one.wallet),
+    balance: toDecimalText(one.usdc),
+    eurcBalance: one.eurc && toDecimalText(one.eurc),
+    arrivals: one.keeps ? 'stay' : 'carried_home',
+    waiting: toDecimalText(one.waiting),
+  };
+}

@@ -1,0 +1,142 @@
+import { randomInt } from 'node:crypto';
+import type { Hex } from 'viem';
+import type { Network, Networks, Token } from '../../chains/network.ts';
+import { readShown } from '../../custody/reserves/doubted-arrivals.ts';
+import { readTaken } from '../../custody/reserves/open-steps.ts';
+import { balancesPerRequest, readTokenWallets, type TokenWallet } from '../../custody/reserves/read-balances.ts';
+import { atOneMoment } from '../../custody/reserves/read-position.ts';
+import { depositTokens } from '../../custody/wallets/deposit-tokens.ts';
+import { findCursor } from '../../custody/watch/chain-cursor.ts';
+import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
+import type { ChainId } from '../../money/catalogue.ts';
+import type { BookParts } from './book-transfers.ts';
+import { type ExpectedHoldings, readExpected } from './expected-holdings.ts';
+import { findMissing, type Suspect } from './find-missing.ts';
+
+export interface WalletCheck {
+  /** Compares the house wallets and the next few wallets of users with the books. */
+  turn(): Promise<void>;
+}
+
+const everyMs = 60_000;
+
+/**
+ * Compares wallets with the books for as long as the process runs. Logs can be missing for longer than blocks are read again; what a
+ * wallet holds is asked of the chain's state and tells on them.
+ */
+export function startCheckingWallets(
+  parts: BookParts,
+  networks: Networks,
+  mayAct: (chain: ChainId) => boolean,
+): readonly Loop[] {
+  return [...networks.values()].map((network) => {
+    const check = createWalletCheck(parts, network);
+    let hasStarted = false;
+    return startLoop({
+      logger: parts.logger,
+      fields: { chain: network.id },
+      trouble: 'wallets cannot be compared with the books',
+      async run() {
+        if (hasStarted && mayAct(network.id)) await check.turn();
+        hasStarted = true;
+        return everyMs;
+      },
+    });
+  });
+}
+
+/**
+ * A turn costs one request, for any number of accounts: all house wallets, and as many wallets of users as there is room for. Each
+ * process begins with another one, so that the last are reached as often as the first by processes that do not live long.
+ */
+export function createWalletCheck(parts: BookParts, network: Network): WalletCheck {
+  const { db, book } = parts;
+  const { id: chain } = network;
+  const tokens: readonly Token[] = depositTokens(network);
+  const told = new Map<string, bigint>();
+  let next: number | undefined;
+  let checkedAt: bigint | undefined;
+  /** The last block at which the house held what it should. */
+  let houseRightAt: bigint | undefined;
+  /** Where this round of all users' wallets began, and the one before it. The first one of a process is not whole. */
+  let round: { readonly began: bigint | undefined; readonly before: bigint | undefined } = {
+    began: undefined,
+    before: undefined,
+  };
+
+  function takeUsers(room: number, blockNumber: bigint): readonly Hex[] {
+    const count = book.addresses.length;
+    if (count === 0) return [];
+    next ??= randomInt(count);
+    const end = Math.min(next + Math.max(1, Math.floor(room / tokens.length)), count);
+    const users = book.addresses.slice(next, end).filter((address) => book.find(address)?.accountId !== null);
+    if (end === count) round = { began: blockNumber, before: round.began };
+    next = end === count ? 0 : end;
+    return users;
+  }
+
+  async function turn(): Promise<void> {
+    const cursor = await findCursor(db, chain);
+    // Without a new block nothing can have come.
+    if (cursor === undefined || cursor.number === checkedAt || tokens.length === 0) return;
+    await book.refresh();
+    const houses = book.addresses.filter((address) => book.find(address)?.accountId === null).length;
+    const usersRightAt = round.before;
+    const users = takeUsers(balancesPerRequest - houses * tokens.length, cursor.number);
+    const assets = tokens.map(({ asset }) => asset);
+    const expected = await atOneMoment(db, (tx) => readExpected(tx, chain, { assets, users }));
+    if (expected === undefined) return;
+    const suspects = (await compare(expected, users)).filter(({ key, excess }) => told.get(key) !== excess);
+    const to = expected.blockNumber;
+    const house = suspects.filter(({ isHouse }) => isHouse);
+    const others = suspects.filter(({ isHouse }) => !isHouse);
+    const unexplained = [
+      ...(await findMissing(parts, network, { suspects: house, since: houseRightAt, to })),
+      ...(await findMissing(parts, network, { suspects: others, since: usersRightAt, to })),
+    ];
+    for (const { key, excess } of unexplained) told.set(key, excess);
+    if (house.length === 0) houseRightAt = to;
+    checkedAt = expected.blockNumber;
+  }
+
+  async function compare(expected: ExpectedHoldings, users: readonly Hex[]): Promise<readonly Suspect[]> {
+    const wallets = tokens.flatMap((token) =>
+      [...new Set([...expected.houseAddresses, ...(expected.sweeping.get(token.asset) ?? []), ...users])].map(
+        (address) => ({ token, address }),
+      ),
+    );
+    const balances = await readTokenWallets(network, wallets, { blockNumber: expected.blockNumber });
+    const isOfUser = new Set(users);
+    const ofUsers = wallets.flatMap(({ token: { asset }, address }, index) => {
+      const key = `${address}/${asset}`;
+      const excess = (balances[index] ?? 0n) - (expected.users.get(key) ?? 0n);
+      return isOfUser.has(address) && excess > 0n ? [{ key, asset, addresses: [address], excess, isHouse: false }] : [];
+    });
+    const ofHouse = await Promise.all(tokens.map((token) => compareHouse(expected, token, { wallets, balances })));
+    return [...ofHouse.flat(), ...ofUsers];
+  }
+
+  /** The comparison of the reserves, without users' wallets that nothing is carried from. */
+  async function compareHouse(
+    expected: ExpectedHoldings,
+    token: Token,
+    { wallets, balances }: { readonly wallets: readonly TokenWallet[]; readonly balances: readonly bigint[] },
+  ): Promise<readonly Suspect[]> {
+    const { asset } = token;
+    const addresses = [...new Set([...expected.houseAddresses, ...(expected.sweeping.get(asset) ?? [])])];
+    const held = addresses.reduce((sum, address) => {
+      const index = wallets.findIndex((one) => one.token === token && one.address === address);
+      return sum + (balances[index] ?? 0n);
+    }, 0n);
+    const open = expected.openSteps.filter((step) => step.asset === asset);
+    const taken = await readTaken(network, token, open, expected.blockNumber);
+    const excess = held - ((expected.house.get(asset) ?? 0n) - taken);
+    if (excess <= 0n) return [];
+    const doubted = expected.doubted.filter(({ address }) => addresses.includes(address));
+    const shown = await readShown(network, token, doubted, expected.blockNumber);
+    const missing = excess - shown.reduce((sum, { atomic }) => sum + atomic, 0n);
+    return missing > 0n ? [{ key: `house/${asset}`, asset, addresses, excess: missing, isHouse: true }] : [];
+  }
+
+  return { turn };
+}

@@ -1,0 +1,108 @@
+import { getAddress, type Hex } from 'viem';
+import { type DoubtedArrival, readDoubted } from '../../custody/reserves/doubted-arrivals.ts';
+import { type OpenStep, readOpenSteps } from '../../custody/reserves/open-steps.ts';
+import { aheadOfCursor, readHouseAddresses } from '../../custody/reserves/read-position.ts';
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import { houseAccount } from '../../ledger/account-id.ts';
+import type { Asset, ChainId } from '../../money/catalogue.ts';
+
+/** What the books say that wallets hold on a chain at the block up to which it was read. Addresses are in lower case. */
+export interface ExpectedHoldings {
+  readonly blockNumber: bigint;
+  readonly houseAddresses: readonly Hex[];
+  /** All house wallets together, with those of users that a sweep is emptying, before what open steps have taken. */
+  readonly house: ReadonlyMap<Asset, bigint>;
+  /** Users' wallets that an open sweep may or may not have emptied: they are counted with the house. */
+  readonly sweeping: ReadonlyMap<Asset, readonly Hex[]>;
+  /** By `address/asset`, the most that a user's wallet holds. */
+  readonly users: ReadonlyMap<string, bigint>;
+  readonly openSteps: readonly OpenStep[];
+  readonly doubted: readonly DoubtedArrival[];
+}
+
+/** Read it at one moment. Undefined before the chain was read. */
+export async function readExpected(
+  tx: Transaction,
+  chain: ChainId,
+  { assets, users }: { readonly assets: readonly Asset[]; readonly users: readonly Hex[] },
+): Promise<ExpectedHoldings | undefined> {
+  const cursor = await tx.query<{ block_number: bigint }>('SELECT block_number FROM chain_cursors WHERE chain = $1', [
+    chain,
+  ]);
+  const blockNumber = cursor.rows[0]?.block_number;
+  if (blockNumber === undefined) return undefined;
+  const unswept = await readUnswept(tx, chain, blockNumber);
+  const custody = await readCustody(tx, chain, assets);
+  const ahead = await readAhead(tx, chain);
+  return {
+    blockNumber,
+    houseAddresses: await readHouseAddresses(tx),
+    house: new Map(
+      assets.map((asset) => [
+        asset,
+        (custody.get(asset) ?? 0n) + (ahead.get(asset) ?? 0n) - (unswept.resting.get(asset) ?? 0n),
+      ]),
+    ),
+    sweeping: unswept.sweeping,
+    users: await readUsers(tx, chain, { blockNumber, users }),
+    openSteps: (await readOpenSteps(tx)).filter((step) => step.chain === chain),
+    doubted: (await readDoubted(tx)).filter((arrival) => arrival.chain === chain),
+  };
+}
+
+/** What we hold stands below zero in custody. */
+async function readCustody(tx: Queryable, chain: ChainId, assets: readonly Asset[]): Promise<Map<Asset, bigint>> {
+  const accounts = new Map(assets.map((asset) => [Number(houseAccount('custody', asset, chain)), asset]));
+  const { rows } = await tx.query<{ id: bigint; balance: string }>(
+    'SELECT id, balance FROM ledger.accounts WHERE id = ANY ($1)',
+    [[...accounts.keys()]],
+  );
+  return new Map(rows.map(({ id, balance }) => [accounts.get(Number(id)) as Asset, -BigInt(balance)]));
+}
+
+async function readAhead(tx: Queryable, chain: ChainId): Promise<Map<Asset, bigint>> {
+  const { rows } = await tx.query<{ asset: Asset; atomic: string }>(
+    `SELECT asset, sum(atomic) AS atomic FROM (${aheadOfCursor}) ahead WHERE chain = $1 GROUP BY asset`,
+    [chain],
+  );
+  return new Map(rows.map(({ asset, atomic }) => [asset, BigInt(atomic)]));
+}
+
+async function readUnswept(
+  tx: Queryable,
+  chain: ChainId,
+  blockNumber: bigint,
+): Promise<{ readonly resting: Map<Asset, bigint>; readonly sweeping: Map<Asset, readonly Hex[]> }> {
+  const { rows } = await tx.query<{ asset: Asset; resting: string; sweeping: Hex[] | null }>(
+    `SELECT asset, coalesce(sum(atomic) FILTER (WHERE NOT sweeping), 0) AS resting,
+            array_agg(DISTINCT lower(address)) FILTER (WHERE sweeping) AS sweeping
+       FROM (SELECT asset, address, atomic, bool_or(sweep_id IS NOT NULL) OVER (PARTITION BY asset, address) AS sweeping
+               FROM deposits WHERE chain = $1 AND swept_at IS NULL AND account_id IS NOT NULL AND block_number <= $2) unswept
+      GROUP BY asset`,
+    [chain, blockNumber],
+  );
+  return {
+    resting: new Map(rows.map(({ asset, resting }) => [asset, BigInt(resting)])),
+    sweeping: new Map(rows.map(({ asset, sweeping }) => [asset, sweeping ?? []])),
+  };
+}
+
+/** What was deposited and not swept, and what came and is owed to nobody. A sweep may have taken some of it. */
+async function readUsers(
+  tx: Queryable,
+  chain: ChainId,
+  { blockNumber, users }: { readonly blockNumber: bigint; readonly users: readonly Hex[] },
+): Promise<Map<string, bigint>> {
+  const { rows } = await tx.query<{ address: Hex; asset: Asset; atomic: string }>(
+    `SELECT lower(address) AS address, asset, sum(atomic) AS atomic FROM (
+       SELECT address, asset, atomic FROM deposits
+        WHERE chain = $1 AND address = ANY ($2) AND swept_at IS NULL AND block_number <= $3
+       UNION ALL
+       SELECT address, asset, atomic FROM held_deposits WHERE chain = $1 AND address = ANY ($2)
+       UNION ALL
+       SELECT d.address, d.asset, d.atomic FROM deposit_reversals r JOIN deposits d ON d.id = r.deposit_id
+        WHERE d.chain = $1 AND d.address = ANY ($2)) known GROUP BY 1, 2`,
+    [chain, users.map((address) => getAddress(address)), blockNumber],
+  );
+  return new Map(rows.map(({ address, asset, atomic }) => [`${address}/${asset}`, BigInt(atomic)]));
+}

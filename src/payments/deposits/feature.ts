@@ -1,0 +1,128 @@
+import { underWay } from '../../accounts/closing/on-account-closing.ts';
+import type { Networks } from '../../chains/network.ts';
+import type { SilentChains } from '../../chains/silent-chains.ts';
+import { coinSweepHandler } from '../../custody/sweeps/advance-coin-sweep.ts';
+import { sweepHandler } from '../../custody/sweeps/advance-sweep.ts';
+import { coinSweepSaga } from '../../custody/sweeps/coin-sweep-saga.ts';
+import { startSweeps } from '../../custody/sweeps/sweep.ts';
+import type { SweepParts } from '../../custody/sweeps/sweep-parts.ts';
+import { sweepSaga } from '../../custody/sweeps/sweep-saga.ts';
+import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
+import { createAddressBook } from '../../custody/watch/address-book.ts';
+import { chainMetrics } from '../../custody/watch/chain-metrics.ts';
+import { hostsOf } from '../../custody/watch/judge-testimony.ts';
+import { depositsCredited } from '../../custody/watch/on-deposits.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import type { Feature } from '../../kernel/feature.ts';
+import type { GatherHook } from '../../kernel/hook.ts';
+import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
+import { defineSettings, type Mode, notGiven, wholeNumber } from '../../kernel/settings.ts';
+import { assets, holdings } from '../../money/catalogue.ts';
+import { listed } from '../../money/in-words.ts';
+import type { Market } from '../../money/market.ts';
+import { startCheckingWallets } from './check-wallets.ts';
+import { addDepositCommands, type DepositParts } from './commands.ts';
+import { depositsUnderWay } from './deposits-under-way.ts';
+import { startLookingAtHeld } from './look-at-held.ts';
+import { type OneNodeLimit, oneNodeLimit } from './one-node-limit.ts';
+import { depositRoutes } from './routes.ts';
+import { startWatchers } from './watch-chains.ts';
+
+interface DepositSettings {
+  /** How much one node is believed; without it, everything. */
+  readonly oneNodeLimit: OneNodeLimit | undefined;
+}
+
+/** What deposits are watched for, credited and swept with. */
+interface DepositWork extends SweepParts {
+  readonly mode: Mode;
+  readonly checkpoint: Checkpoint;
+  readonly market: Market;
+  readonly gasCosts: GasCosts;
+  readonly gatherHook: GatherHook;
+}
+
+/** In live mode: whoever sets more means that one node is believed whatever it says. */
+const mostOnOneNode = 100_000;
+
+const stable = holdings.filter((asset) => assets[asset].worthAtMost === 1n);
+const others = holdings
+  .filter((asset) => !stable.includes(asset))
+  .map((asset) => `${parseFloat((1_000 / Number(assets[asset].worthAtMost)).toPrecision(3))} ${asset}`);
+
+export const deposits: Feature<{
+  settings: DepositSettings;
+  serving: { readonly db: Database; readonly silentChains: SilentChains };
+  metrics: { readonly db: Database; readonly networks: Networks };
+  working: DepositWork;
+  commands: DepositParts;
+}> = {
+  name: 'deposits',
+  hooks: [underWay.on(depositsUnderWay)],
+  settings: defineSettings({
+    variables: { DEPOSIT_ONE_NODE_LIMIT: wholeNumber(0, 1_000_000_000, notGiven) },
+    readme: [
+      `| \`DEPOSIT_ONE_NODE_LIMIT\` | live \`1000\`, sandbox none | what arrives on a chain above this (in ${listed(stable, 'or')}; ${listed(others, 'or')} count as 1000), or beyond twice as much in an hour, is credited only when nodes of two providers in \`RPC_URLS_…\` show it, on rollups in a finalized block; otherwise it is held for \`paywright deposits\`. Live takes 100000 at most |`,
+    ],
+    harmless: ['DEPOSIT_ONE_NODE_LIMIT'],
+    read({ DEPOSIT_ONE_NODE_LIMIT: given }, mode) {
+      if (given !== notGiven) return { oneNodeLimit: oneNodeLimit(given) };
+      return { oneNodeLimit: mode === 'live' ? oneNodeLimit(1_000) : undefined };
+    },
+    refuseLive: ({ DEPOSIT_ONE_NODE_LIMIT: given }) =>
+      given > mostOnOneNode
+        ? [`DEPOSIT_ONE_NODE_LIMIT is unsafe: one node could invent that much; at most ${mostOnOneNode}`]
+        : [],
+  }),
+  commands: (program, tools) =>
+    addDepositCommands(program, { ...tools, onDeposits: tools.gatherHook(depositsCredited) }),
+  events: [{ name: 'deposit.received' }],
+  sagas: [
+    {
+      saga: sweepSaga,
+      handler: ({ db, ledger, networks, provider, logger, checkpoint }) =>
+        sweepHandler({ db, ledger, networks, provider, logger, checkpoint }),
+    },
+    {
+      saga: coinSweepSaga,
+      handler: ({ db, ledger, networks, provider, logger, checkpoint }) =>
+        coinSweepHandler({ db, ledger, networks, provider, logger, checkpoint }),
+    },
+  ],
+  routes: ({ db }) => depositRoutes(db),
+  metrics: ({ db, networks }) => [chainMetrics(db, networks)],
+  checks: ({ silentChains }) => ({ chains: silentChains }),
+  loops(
+    { mode, db, ledger, networks, provider, market, gasCosts, logger, checkpoint, gatherHook },
+    { oneNodeLimit: limit },
+  ) {
+    const parts = { db, ledger, networks, logger, checkpoint };
+    const onDeposits = gatherHook(depositsCredited);
+    for (const { id: chain, nodes } of networks.values()) {
+      if (limit !== undefined && hostsOf(nodes).size < 2)
+        logger.warn({ chain }, 'only one host is named for this chain: what is large waits for the operator');
+    }
+    // A process that was killed leaves its lease behind; in the sandbox the next one should not wait for it.
+    const book = createAddressBook(db);
+    const watchers = startWatchers({
+      ...parts,
+      book,
+      onDeposits,
+      oneNodeLimit: limit,
+      ...(mode === 'sandbox' && { leaseMs: 3_000 }),
+    });
+    const looks = startLookingAtHeld({ ...parts, onDeposits }, networks, (chain) => watchers.holds(chain));
+    const checks = startCheckingWallets({ ...parts, book, onDeposits, oneNodeLimit: limit }, networks, (chain) =>
+      watchers.holds(chain),
+    );
+    const sweeps = startSweeps({
+      ...parts,
+      provider,
+      mayAct: (chain) => watchers.holds(chain),
+      // Gas is free in the sandbox, and nobody wants to wait there.
+      ...(mode === 'sandbox' && { threshold: 1n, gatherMs: 0, pollMs: 1_000 }),
+      ...(mode === 'live' && { worth: { market, gasCosts, timesGas: 10n } }),
+    });
+    return [watchers, sweeps, ...looks, ...checks];
+  },
+};

@@ -1,0 +1,103 @@
+import type { Hex } from 'viem';
+import type { Arrival } from '../../custody/watch/arrival.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
+import type { Asset, ChainId } from '../../money/catalogue.ts';
+
+/** Something that was seen on a chain and is not believed yet, or never will be. */
+export interface HeldDeposit {
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly arrival: Arrival;
+  readonly because: string;
+  /** The last that the log has told of it. */
+  readonly told: string | null;
+  readonly seenAt: Date;
+  readonly releasedAt: Date | null;
+  readonly rejectedAt: Date | null;
+}
+
+const columns = `id, chain, tx_hash, position, block_number, account_id, address, sender, asset, atomic, proofs, because, told,
+  seen_at, released_at, rejected_at`;
+
+/** Those that a person has not decided about, or has released, and whose time to be looked at has come. */
+export async function listDue(db: Queryable, chain: ChainId, limit: number): Promise<HeldDeposit[]> {
+  const { rows } = await db.query<HeldRow>(
+    `SELECT ${columns} FROM held_deposits WHERE chain = $1 AND rejected_at IS NULL
+        AND (released_at IS NOT NULL OR look_after <= clock_timestamp())
+      ORDER BY released_at IS NULL, look_after LIMIT $2`,
+    [chain, limit],
+  );
+  return rows.map(toHeld);
+}
+
+export async function findHeld(
+  db: Queryable,
+  id: string,
+  lock: 'lock' | 'look' = 'look',
+): Promise<HeldDeposit | undefined> {
+  const { rows } = await db.query<HeldRow>(
+    `SELECT ${columns} FROM held_deposits WHERE id = $1${lock === 'lock' ? ' FOR UPDATE' : ''}`,
+    [id],
+  );
+  return rows[0] && toHeld(rows[0]);
+}
+
+/** Oldest first, and before those that were rejected: however many those are, they hide nothing that waits. */
+export async function listHeld(db: Queryable): Promise<HeldDeposit[]> {
+  const { rows } = await db.query<HeldRow>(
+    `SELECT ${columns} FROM held_deposits ORDER BY rejected_at IS NOT NULL, id LIMIT 1000`,
+  );
+  return rows.map(toHeld);
+}
+
+/** Whether something that proves one of these was seen, and waits to be believed. */
+export async function isHeldFor(db: Queryable, chain: ChainId, proofs: readonly string[]): Promise<boolean> {
+  const { rows } = await db.query(
+    'SELECT FROM held_deposits WHERE chain = $1 AND rejected_at IS NULL AND proofs && $2 LIMIT 1',
+    [chain, proofs],
+  );
+  return rows.length > 0;
+}
+
+interface HeldRow {
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly tx_hash: Hex;
+  readonly position: number;
+  readonly block_number: bigint;
+  readonly account_id: bigint | null;
+  readonly address: Hex;
+  readonly sender: Hex;
+  readonly asset: Asset;
+  readonly atomic: string;
+  readonly proofs: string[];
+  readonly because: string;
+  readonly told: string | null;
+  readonly seen_at: Date;
+  readonly released_at: Date | null;
+  readonly rejected_at: Date | null;
+}
+
+function toHeld(row: HeldRow): HeldDeposit {
+  return {
+    id: row.id,
+    chain: row.chain,
+    because: row.because,
+    told: row.told,
+    seenAt: row.seen_at,
+    releasedAt: row.released_at,
+    rejectedAt: row.rejected_at,
+    arrival: {
+      depositId: row.id,
+      txHash: row.tx_hash,
+      position: row.position,
+      blockNumber: row.block_number,
+      accountId: row.account_id,
+      recipient: row.address,
+      sender: row.sender,
+      asset: row.asset,
+      atomic: BigInt(row.atomic),
+      proofs: row.proofs,
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import type { Queryable } from '../../kernel/db/database.ts';
+import { holding } from '../../kernel/http/amount-field.ts';
+import { toPage } from '../../kernel/http/paging.ts';
+import { amountOf, toDecimalText } from '../../money/amount.ts';
+import { type ChainId, chainIds } from '../../money/catalogue.ts';
+
+/** A deposit, as the account that it is for sees it. */
+export const depositRecord = z.object({
+  depositId: z.string(),
+  chain: z.enum(chainIds),
+  currency: holding,
+  amount: z.string().meta({ description: 'Decimal text, exact to the last digit.' }),
+  txHash: z.string(),
+  from: z.string().meta({ description: 'The address that sent it.' }),
+  transferId: z
+    .string()
+    .nullable()
+    .meta({ description: 'How it is known in your history. Null while it is `pending`.' }),
+  status: z.enum(['pending', 'credited', 'waiting', 'on_its_way', 'carried_home', 'reversed']).meta({
+    description:
+      '`pending`: seen on the chain and being checked, which large deposits are. `reversed`: the chain has lost it, and it was taken back. `credited`: in your balance on its chain. On a chain where you have no wallet USDC is carried to Polygon: it is `waiting` until that is worth the gas, then `on_its_way`, and `carried_home` when you can spend it.',
+  }),
+  carriedBy: z.string().nullable().meta({
+    description: 'The cross-chain transfer that carries it: see `/cross-chain/status/{transferId}`.',
+  }),
+  createdAt: z.iso.datetime(),
+});
+
+type DepositRecord = z.input<typeof depositRecord>;
+
+interface DepositRow {
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly asset: DepositRecord['currency'];
+  readonly atomic: string;
+  readonly tx_hash: string;
+  readonly sender: string;
+  readonly transfer_id: string | null;
+  readonly status: DepositRecord['status'];
+  readonly bridge_id: string | null;
+  readonly created_at: Date;
+}
+
+export async function listDeposits(
+  db: Queryable,
+  { accountId, limit, cursor }: { accountId: bigint; limit: number; cursor: string | undefined },
+): Promise<{ deposits: DepositRecord[]; nextCursor: string | null }> {
+  const { rows } = await db.query<DepositRow>(
+    `SELECT * FROM (
+       (SELECT d.id COLLATE "C" AS id, d.chain, d.asset, d.atomic, d.tx_hash, d.sender, d.transfer_id, d.bridge_id, d.created_at,
+               CASE WHEN EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id) THEN 'reversed'
+                    WHEN NOT d.home_bound OR d.kept_at IS NOT NULL THEN 'credited' WHEN d.bridge_id IS NULL THEN 'waiting'
+                    WHEN b.status = 'completed' THEN 'carried_home' ELSE 'on_its_way' END AS status
+          FROM deposits d LEFT JOIN bridges b ON b.id = d.bridge_id
+         WHERE d.account_id = $1 AND ($2::text IS NULL OR d.id < $2) ORDER BY d.id DESC LIMIT $3)
+       UNION ALL
+       (SELECT h.id, h.chain, h.asset, h.atomic, h.tx_hash, h.sender, NULL, NULL, h.seen_at, 'pending' FROM held_deposits h
+         WHERE h.account_id = $1 AND h.rejected_at IS NULL AND ($2::text IS NULL OR h.id < $2)
+         ORDER BY h.id DESC LIMIT $3)) seen
+      ORDER BY id DESC LIMIT $3`,
+    [accountId, cursor ?? null, limit + 1],
+  );
+  const { items, nextCursor } = toPage(rows, limit, ({ id }) => id);
+  return { deposits: items.map(toRecord), nextCursor };
+}
+
+function toRecord(row: DepositRow): DepositRecord {
+  const { id, chain, asset, atomic, tx_hash, sender, transfer_id, status, bridge_id, created_at } = row;
+  return {
+    depositId: id,
+    chain,
+    currency: asset,
+    amount: toDecimalText(amountOf(asset, BigInt(atomic))),
+    txHash: tx_hash,
+    from: sender,
+    transferId: transfer_id,
+    status,
+    carriedBy: bridge_id,
+    createdAt: created_at.toISOString(),
+  };
+}

@@ -1,0 +1,62 @@
+import { getAddress, type Hex } from 'viem';
+import type { LocatedTransfer } from '../../custody/watch/read-transfers.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
+import type { Asset, ChainId } from '../../money/catalogue.ts';
+
+type Placed = Pick<
+  LocatedTransfer,
+  'txHash' | 'position' | 'recipient' | 'asset' | 'atomic' | 'blockNumber' | 'alikeAt'
+>;
+
+interface BookedRow {
+  readonly id: string;
+  readonly tx_hash: Hex;
+  readonly position: number;
+  readonly address: string;
+  readonly asset: Asset;
+  readonly atomic: string;
+}
+
+/**
+ * After a reorganisation a transaction may do something else before it pays: its transfer then has another place among its logs, and
+ * is no second deposit. Leaves out each transfer that a deposit of the same transaction stands for, whose own place the receipt does
+ * not show any more; that deposit is on the chain again.
+ */
+export async function leaveOutMoved<Transfer extends Placed>(
+  tx: Transaction,
+  { chain, logger }: { readonly chain: ChainId; readonly logger: Logger },
+  transfers: readonly Transfer[],
+): Promise<readonly Transfer[]> {
+  const { rows } = await tx.query<BookedRow>(
+    // Without a lock: others at the same transfers lock what is undecided first, and the deposit then.
+    'SELECT id, tx_hash, position, address, asset, atomic FROM deposits WHERE chain = $1 AND tx_hash = ANY ($2) ORDER BY id',
+    [chain, [...new Set(transfers.map(({ txHash }) => txHash))]],
+  );
+  if (rows.length === 0) return transfers;
+  const moved = new Map<Transfer, BookedRow>();
+  for (const transfer of transfers) {
+    const own = rows.filter(({ tx_hash }) => tx_hash === transfer.txHash);
+    if (own.some(({ position }) => position === transfer.position)) continue;
+    const row = own.find((one) => isGone(one, transfer) && ![...moved.values()].includes(one));
+    if (row !== undefined) moved.set(transfer, row);
+  }
+  for (const [{ blockNumber, position, txHash }, { id, position: was }] of moved) {
+    await tx.query('UPDATE deposits SET block_number = $2, vanished_at = NULL WHERE id = $1', [id, blockNumber]);
+    logger.error(
+      { chain, deposit: id, txHash, position, was },
+      'a deposit that was credited has moved within its transaction',
+    );
+  }
+  return transfers.filter((transfer) => !moved.has(transfer));
+}
+
+function isGone(row: BookedRow, { recipient, asset, atomic, alikeAt }: Placed): boolean {
+  return (
+    row.address === getAddress(recipient) &&
+    row.asset === asset &&
+    BigInt(row.atomic) === atomic &&
+    alikeAt !== undefined &&
+    !alikeAt.includes(row.position)
+  );
+}

@@ -1,0 +1,64 @@
+import type { Network, Networks } from '../../chains/network.ts';
+import { createAddressBook } from '../../custody/watch/address-book.ts';
+import { findCursor } from '../../custody/watch/chain-cursor.ts';
+import { readInPieces } from '../../custody/watch/read-in-pieces.ts';
+import type { BlockRange } from '../../custody/watch/read-transfers.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { chainIds } from '../../money/catalogue.ts';
+import { type BookParts, bookMissed } from './book-transfers.ts';
+
+/** The words of the operator's command. */
+export interface ReadAgainRequest {
+  readonly chain: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+interface ReadAgainResult {
+  readonly range: BlockRange;
+  readonly transfers: number;
+  /** How many of them were not in the books before. */
+  readonly missed: number;
+}
+
+/**
+ * Reads blocks again at the operator's request, and books what is missing from them. Blocks that the watcher has not come to are
+ * refused: they are not final, or it reads them anyway.
+ */
+export async function readAgain(
+  parts: Omit<BookParts, 'book'> & { readonly networks: Networks },
+  request: ReadAgainRequest,
+): Promise<ReadAgainResult> {
+  const network = findNetwork(parts.networks, request.chain);
+  const range = { from: blockNumber('--from', request.from), to: blockNumber('--to', request.to) };
+  if (range.from > range.to) throw new Refusal(`--from ${range.from} is after --to ${range.to}.`);
+  const cursor = await findCursor(parts.db, network.id);
+  if (cursor === undefined || range.to > cursor.number) {
+    throw new Refusal(
+      cursor === undefined
+        ? `${network.id} was never read: there is nothing to read again.`
+        : `${network.id} was read up to block ${cursor.number}. --to cannot be later.`,
+    );
+  }
+  const book = createAddressBook(parts.db);
+  await book.refresh();
+  let [transfers, missed] = [0, 0];
+  for await (const piece of readInPieces(network, range, book)) {
+    transfers += piece.transfers.length;
+    missed += (await bookMissed({ ...parts, book }, network, piece.transfers)).length;
+  }
+  return { range, transfers, missed };
+}
+
+function findNetwork(networks: Networks, chain: string): Network {
+  const id = chainIds.find((one) => one === chain.toUpperCase());
+  if (id === undefined) throw new Refusal(`There is no chain ${chain}. Choose one of ${chainIds.join(', ')}.`);
+  const network = networks.get(id);
+  if (network === undefined) throw new Refusal(`${id} is off: set RPC_URLS_${id} to read it.`);
+  return network;
+}
+
+function blockNumber(option: string, text: string): bigint {
+  if (!/^\d{1,15}$/.test(text)) throw new Refusal(`${option} must be the number of a block, not ${text}.`);
+  return BigInt(text);
+}

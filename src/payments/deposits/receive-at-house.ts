@@ -1,0 +1,230 @@
+import type { Hex } from 'viem';
+import type { Network } from '../../chains/network.ts';
+import { type Match, matchArrival, noteArrival } from '../../custody/steps/match-arrival.ts';
+import { notePaid } from '../../custody/steps/match-claim.ts';
+import type { Arrival } from '../../custody/watch/arrival.ts';
+import { findShown } from '../../custody/watch/ask-nodes.ts';
+import type { LocatedTransfer } from '../../custody/watch/read-transfers.ts';
+import { type Database, onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
+import type { Asset, ChainId } from '../../money/catalogue.ts';
+import { believeOneNode } from './believe-one-node.ts';
+import { type CreditParts, creditWithin } from './credit-deposits.ts';
+import { reclaimSurplus } from './reclaim-surplus.ts';
+
+/**
+ * What came to house wallets from outside. Each is matched with the step that expects it and posted to the account that the
+ * step names; what cannot be decided yet waits in a table of its own, and only the rest is surplus. Reading the same
+ * blocks again changes nothing.
+ */
+export async function receiveAtHouse(
+  parts: CreditParts,
+  chain: ChainId,
+  transfers: readonly LocatedTransfer[],
+): Promise<void> {
+  for (const transfer of transfers) {
+    await parts.db.transaction(async (tx) => {
+      const [believed] = await believeOneNode(tx, chain, [{ ...transfer, accountId: null }], parts);
+      if (believed !== undefined) await receiveWithin(tx, parts, chain, believed);
+    });
+  }
+}
+
+/** Part of a commit that does more than that. */
+export async function receiveWithin(
+  tx: Transaction,
+  parts: CreditParts,
+  chain: ChainId,
+  { accountId: _, ...transfer }: Arrival,
+  { seenAt }: { readonly seenAt?: Date } = {},
+): Promise<void> {
+  // Whoever reads it again counts it no second time: that one node was believed is still true of it.
+  const kept = await tx.query<{ seen_at: Date; one_node: boolean }>(
+    `INSERT INTO undecided_arrivals AS known (chain, tx_hash, position, block_number, address, sender, asset, atomic, proofs,
+        one_node, seen_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce($11, now()))
+     ON CONFLICT (chain, tx_hash, position) DO UPDATE SET block_number = excluded.block_number, address = excluded.address,
+        sender = excluded.sender, asset = excluded.asset, atomic = excluded.atomic, proofs = excluded.proofs,
+        one_node = known.one_node OR excluded.one_node
+     RETURNING seen_at, one_node`,
+    [
+      chain,
+      transfer.txHash,
+      transfer.position,
+      transfer.blockNumber,
+      transfer.recipient,
+      transfer.sender,
+      transfer.asset,
+      transfer.atomic,
+      transfer.proofs,
+      transfer.oneNode ?? false,
+      seenAt ?? null,
+    ],
+  );
+  // Only now: whoever reads the same at the same time was waited for, and may have decided.
+  if (await isDecided(tx, chain, transfer)) {
+    await forget(tx, chain, transfer);
+    await creditWithin(tx, parts, chain, [{ ...transfer, accountId: null }]);
+  } else {
+    const { seen_at, one_node } = onlyRow(kept);
+    await decide(tx, parts, chain, { ...transfer, ...(one_node && { oneNode: true }) }, seen_at);
+  }
+}
+
+/** How many are looked at in one go; whoever was not comes first the next time. */
+const lookedAtOnce = 500;
+
+/**
+ * Looks again at what could not be decided before, and answers how many those were. The chain is asked only about what can be
+ * decided now, so that dust from strangers costs us no requests while it waits.
+ */
+export async function decideArrivals(parts: CreditParts, network: Network): Promise<number> {
+  const { db, logger } = parts;
+  const { id: chain } = network;
+  await reclaimSurplus(parts, chain);
+  const undecided = await nextUndecided(db, chain);
+  for (const row of undecided) {
+    const arrival = toArrival(row);
+    if ((await match(db, chain, arrival, row.seen_at)).is === 'undecided') continue;
+    if (!(await isStillThere(network, row))) {
+      logger.error({ chain, txHash: row.tx_hash }, 'tokens that came to a house wallet are not on the chain any more');
+      await forget(db, chain, arrival);
+      continue;
+    }
+    await db.transaction(async (tx) => {
+      const held = await tx.query(
+        'SELECT FROM undecided_arrivals WHERE chain = $1 AND tx_hash = $2 AND position = $3 FOR UPDATE',
+        [chain, row.tx_hash, row.position],
+      );
+      if (held.rows.length > 0) await decide(tx, parts, chain, arrival, row.seen_at);
+    });
+  }
+  return undecided.length;
+}
+
+async function nextUndecided(db: Database, chain: ChainId): Promise<UndecidedRow[]> {
+  const columns = 'tx_hash, position, block_number, address, sender, asset, atomic, proofs, one_node, seen_at';
+  const { rows } = await db.query<UndecidedRow>(
+    `SELECT ${columns} FROM undecided_arrivals u
+      WHERE chain = $1 AND block_number <= (SELECT c.block_number FROM chain_cursors c WHERE c.chain = u.chain)
+      ORDER BY looked_at, seen_at LIMIT $2`,
+    [chain, lookedAtOnce],
+  );
+  // As long as all are looked at every time, it does not matter which comes first.
+  if (rows.length === lookedAtOnce) {
+    await db.query(
+      `UPDATE undecided_arrivals SET looked_at = clock_timestamp()
+        WHERE chain = $1 AND (tx_hash, position) IN (SELECT * FROM unnest($2::text[], $3::integer[]))`,
+      [chain, rows.map(({ tx_hash }) => tx_hash), rows.map(({ position }) => position)],
+    );
+  }
+  return rows;
+}
+
+/** Later than any block that was read: it counts only once it was read again. */
+const unreadBlock = 2n ** 63n - 1n;
+
+/**
+ * After a reorganisation the blocks behind the fork are read again. What the chain knows no more is forgotten and named; if
+ * it comes back, it is seen like anything new. The rest waits until it was read again, wherever it is now.
+ */
+export async function doubtUndecidedAfter(parts: CreditParts, network: Network, fork: bigint): Promise<void> {
+  const { db, logger } = parts;
+  const { id: chain, client } = network;
+  const { rows } = await db.query<UndecidedRow>(
+    `UPDATE undecided_arrivals SET block_number = $3 WHERE chain = $1 AND block_number > $2
+      RETURNING tx_hash, position, block_number, address, sender, asset, atomic, proofs, one_node, seen_at`,
+    [chain, fork, unreadBlock],
+  );
+  for (const arrival of rows.map(toArrival)) {
+    if ((await findShown(network, client, arrival))?.atomic === arrival.atomic) continue;
+    logger.error({ chain, txHash: arrival.txHash }, 'tokens that came to a house wallet are not on the chain any more');
+    await forget(db, chain, arrival);
+  }
+}
+
+type UndecidedTransfer = Omit<Arrival, 'accountId' | 'expected'>;
+
+/** One commit: the row, its posting, and that the step has got it. */
+async function decide(
+  tx: Transaction,
+  parts: CreditParts,
+  chain: ChainId,
+  transfer: UndecidedTransfer,
+  seenAt: Date,
+): Promise<void> {
+  const found = await match(tx, chain, transfer, seenAt);
+  if (found.is === 'undecided') return;
+  await forget(tx, chain, transfer);
+  if (found.is === 'expected') await noteArrival(tx, found.stepId, { chain, asset: transfer.asset });
+  if (found.is === 'paid') await notePaid(tx, found, transfer);
+  const arrival: Arrival = { ...transfer, accountId: null, ...(found.is !== 'surplus' && { expected: found }) };
+  await creditWithin(tx, parts, chain, [arrival]);
+  if (found.is === 'surplus') await keepProofs(tx, chain, transfer);
+}
+
+/** So that a step that learns of it later finds it. */
+async function keepProofs(tx: Transaction, chain: ChainId, transfer: UndecidedTransfer): Promise<void> {
+  if (transfer.proofs.length === 0) return;
+  await tx.query(
+    `INSERT INTO surplus_proofs (chain, proof, deposit_id)
+     SELECT $1, p.proof, d.id FROM deposits d CROSS JOIN unnest($4::text[]) p (proof)
+      WHERE d.chain = $1 AND d.tx_hash = $2 AND d.position = $3 ON CONFLICT DO NOTHING`,
+    [chain, transfer.txHash, transfer.position, transfer.proofs],
+  );
+}
+
+function match(db: Queryable, chain: ChainId, transfer: UndecidedTransfer, seenAt: Date): Promise<Match> {
+  const { txHash, recipient: address, asset, atomic, proofs } = transfer;
+  return matchArrival(db, { chain, txHash, address, asset, atomic, proofs, seenAt });
+}
+
+async function forget(db: Queryable, chain: ChainId, { txHash, position }: UndecidedTransfer): Promise<void> {
+  await db.query('DELETE FROM undecided_arrivals WHERE chain = $1 AND tx_hash = $2 AND position = $3', [
+    chain,
+    txHash,
+    position,
+  ]);
+}
+
+async function isDecided(tx: Transaction, chain: ChainId, { txHash, position }: UndecidedTransfer): Promise<boolean> {
+  const { rows } = await tx.query('SELECT FROM deposits WHERE chain = $1 AND tx_hash = $2 AND position = $3', [
+    chain,
+    txHash,
+    position,
+  ]);
+  return rows.length > 0;
+}
+
+interface UndecidedRow {
+  readonly tx_hash: Hex;
+  readonly position: number;
+  readonly block_number: bigint;
+  readonly address: Hex;
+  readonly sender: Hex;
+  readonly asset: Asset;
+  readonly atomic: string;
+  readonly proofs: string[];
+  readonly one_node: boolean;
+  readonly seen_at: Date;
+}
+
+function toArrival(row: UndecidedRow): UndecidedTransfer {
+  return {
+    txHash: row.tx_hash,
+    position: row.position,
+    blockNumber: row.block_number,
+    recipient: row.address,
+    sender: row.sender,
+    asset: row.asset,
+    atomic: BigInt(row.atomic),
+    proofs: row.proofs,
+    ...(row.one_node && { oneNode: true }),
+  };
+}
+
+/** A node that lags behind its sisters knows no receipt either. Only its block tells what is gone; without it, this throws. */
+async function isStillThere({ client }: Network, { tx_hash: hash, block_number }: UndecidedRow): Promise<boolean> {
+  const { transactions } = await client.getBlock({ blockNumber: block_number });
+  if (!transactions.includes(hash)) return false;
+  return (await client.getTransactionReceipt({ hash })).status === 'success';
+}

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import type { Feature } from '../../../../kernel/feature.ts';
+import { Refusal } from '../../../../kernel/refusal.ts';
+import { defineSettings, missing, url } from '../../../../kernel/settings.ts';
+import { readCoinbaseKey } from './coinbase-key.ts';
+import type { CoinbaseOptions } from './coinbase-on-ramp.ts';
+
+const own = 'https://api.cdp.coinbase.com';
+
+const needed = {
+  COINBASE_ONRAMP_KEY_ID: 'the id of your CDP API key',
+  COINBASE_ONRAMP_KEY_SECRET: 'the secret of that key',
+  COINBASE_ONRAMP_WEBHOOK_SECRET: 'the secret of your webhook subscription at Coinbase',
+};
+
+/** On when its keys are there. */
+export const coinbase: Feature<{ settings: Omit<CoinbaseOptions, 'clock'> | undefined }> = {
+  name: 'coinbase-onramp',
+  settings: defineSettings({
+    variables: {
+      COINBASE_ONRAMP_KEY_ID: z.string().optional(),
+      COINBASE_ONRAMP_KEY_SECRET: z
+        .string()
+        .transform((text, context) => {
+          const key = readCoinbaseKey(text);
+          if (key === undefined)
+            context.addIssue('must be an Ed25519 key in base64 or an EC key in PEM, as Coinbase gives it');
+          return key ?? z.NEVER;
+        })
+        .optional(),
+      COINBASE_ONRAMP_WEBHOOK_SECRET: z.string().min(8, 'must be the secret of a webhook subscription').optional(),
+      COINBASE_ONRAMP_URL: url('http:', 'https:').optional(),
+    },
+    readme: [
+      '| `COINBASE_ONRAMP_KEY_ID`, `COINBASE_ONRAMP_KEY_SECRET`, `COINBASE_ONRAMP_WEBHOOK_SECRET` | off | cards through Coinbase Onramp on funding links; notices go to `/api/funding/coinbase/notices` (`COINBASE_ONRAMP_URL` for another address) |',
+    ],
+    read(env, mode) {
+      const { COINBASE_ONRAMP_KEY_ID: keyId, COINBASE_ONRAMP_KEY_SECRET: key } = env;
+      const { COINBASE_ONRAMP_WEBHOOK_SECRET: webhookSecret, COINBASE_ONRAMP_URL: elsewhere } = env;
+      if (keyId === undefined && key === undefined && webhookSecret === undefined) return undefined;
+      if (keyId === undefined || key === undefined || webhookSecret === undefined) {
+        throw new Refusal(`Coinbase Onramp is half set up: ${missing(env, needed).join('; ')}.`);
+      }
+      // Real money would go to an address that is nobody's.
+      if (mode === 'sandbox' && elsewhere === undefined) {
+        throw new Refusal(
+          'Coinbase Onramp takes real cards: in the sandbox COINBASE_ONRAMP_URL must name what stands in for it.',
+        );
+      }
+      return { keyId, key, webhookSecret, url: elsewhere ?? own };
+    },
+    refuseLive: (env) => [
+      ...(Object.keys(needed).some((name) => env[name as keyof typeof env] !== undefined) ? missing(env, needed) : []),
+      ...(env.COINBASE_ONRAMP_URL?.startsWith('http:') === true
+        ? ['COINBASE_ONRAMP_URL is unsafe: it must begin with https://']
+        : []),
+    ],
+  }),
+};

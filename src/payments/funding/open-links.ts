@@ -1,0 +1,56 @@
+import type { Hex } from 'viem';
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import type { Asset, ChainId } from '../../money/catalogue.ts';
+import type { OpenLink } from './match-arrivals.ts';
+
+const select = `SELECT id, account_id, asset, atomic, CASE WHEN expires_at <= now() THEN seen_tx END AS only_for, created_at,
+    EXISTS (SELECT FROM funding_card_payments c WHERE c.link_id = funding_links.id AND c.state = 'sent') AS sent_by_card
+  FROM funding_links`;
+
+/** One whose payment was seen in time is open for that payment, however long it takes to become final. */
+const isOpen = 'completed_at IS NULL AND (expires_at > now() OR seen_tx IS NOT NULL)';
+
+/** Everybody's, oldest first. */
+export async function listOpenLinks(db: Queryable, chain: ChainId): Promise<OpenLink[]> {
+  const { rows } = await db.query<OpenLinkRow>(`${select} WHERE chain = $1 AND ${isOpen} ORDER BY created_at, id`, [
+    chain,
+  ]);
+  return rows.map(toOpenLink);
+}
+
+/**
+ * The open links of these accounts, oldest first, until the transaction ends nobody else's. They are locked in the order of
+ * their ids, so that of two that credit deposits at once one waits, and then finds what the other has left open.
+ */
+export async function lockOpenLinks(
+  tx: Transaction,
+  chain: ChainId,
+  accountIds: readonly bigint[],
+): Promise<OpenLink[]> {
+  const { rows } = await tx.query<OpenLinkRow>(
+    `WITH locked AS (${select} WHERE chain = $1 AND account_id = ANY ($2) AND ${isOpen} ORDER BY id FOR UPDATE)
+     SELECT * FROM locked ORDER BY created_at, id`,
+    [chain, accountIds],
+  );
+  return rows.map(toOpenLink);
+}
+
+interface OpenLinkRow {
+  readonly id: string;
+  readonly account_id: bigint;
+  readonly asset: Asset;
+  readonly atomic: string;
+  readonly only_for: Hex | null;
+  readonly sent_by_card: boolean;
+}
+
+function toOpenLink({ id, account_id, asset, atomic, only_for, sent_by_card }: OpenLinkRow): OpenLink {
+  return {
+    id,
+    accountId: account_id,
+    asset,
+    atomic: BigInt(atomic),
+    onlyFor: only_for ?? undefined,
+    isSentByCard: sent_by_card,
+  };
+}

@@ -1,0 +1,132 @@
+import { z } from 'zod';
+import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
+import { openUserWallet } from '../../custody/wallets/user-wallets.ts';
+import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import { amountField, amountOrRefuse, currency } from '../../kernel/http/amount-field.ts';
+import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import { page, pageQuery } from '../../kernel/http/paging.ts';
+import { fromTypeId } from '../../kernel/ids/typeid.ts';
+import { requireLiveKey } from '../../ledger/require-live-key.ts';
+import { type Amount, amountOf } from '../../money/amount.ts';
+import { assets, chains } from '../../money/catalogue.ts';
+import { describeLink, describeNewLink, exampleLink, exampleNewLink, linkAnswer, newLinkAnswer } from './answer.ts';
+import { chooseChain } from './choose-chain.ts';
+import { createLink } from './create-link.ts';
+import { fundingErrors } from './errors.ts';
+import { findLink } from './link.ts';
+import { listLinks } from './list-links.ts';
+import type { FundingParts } from './parts.ts';
+import { linkStatuses } from './states.ts';
+import { tokenOf } from './tokens.ts';
+
+export function fundingRoutes(parts: FundingParts): Route[] {
+  return [createRoute(parts), listRoute(parts), findRoute(parts)];
+}
+
+function createRoute(parts: FundingParts): Route {
+  const { db, once, secrets, networks, onRamps, maximum, publicUrl } = parts;
+  return defineRoute(
+    {
+      id: 'createBuySession',
+      method: 'POST',
+      path: '/circle/buy-session',
+      tag: 'Funding',
+      summary: 'A link where a person adds money',
+      description:
+        'Pass `message` on to the person who pays: it holds a private link that works for 20 minutes, on any phone. There they pay by card, or from an exchange or a wallet to your deposit address. Whatever arrives is credited to your balance, also when it is another amount or comes late. With several links open, a deposit completes the oldest of its currency that it covers. Sent again with the same Idempotency-Key, the same link is answered.',
+      auth: 'key',
+      scope: 'pay',
+      body: z.strictObject({
+        amount: amountField.meta({
+          description: `A number or decimal text from 1 to ${maximum}, with at most 6 decimals.`,
+        }),
+        currency: currency.default('USDC'),
+      }),
+      examples: { body: { amount: 25, currency: 'USDC' } },
+      idempotent: true,
+      returns: { 200: { description: 'The link', schema: newLinkAnswer, example: exampleNewLink } },
+      errors: [fundingErrors.currency_not_receivable, dailyCapErrors.daily_cap_reached, httpErrors.unavailable],
+    },
+    async ({ caller, body, idempotency }) => {
+      const { accountId } = caller;
+      const amount = amountWithin(amountOrRefuse(body.currency, body.amount), maximum);
+      const chain = chooseChain(networks, amount.asset);
+      if (chain === undefined) throw fundingErrors.currency_not_receivable();
+      // Made before anybody is told to pay into it; asked of the provider outside of any transaction.
+      await orUnavailable(openUserWallet(parts, accountId, chain));
+      // Only the id is kept under the Idempotency-Key, and the secret part is made from it again.
+      const kept = await once({ caller, idempotency }, async (tx) => {
+        // Strangers would be asked to pay into an account that was closed meanwhile.
+        await requireLiveKey(tx, caller);
+        return ok({ id: await createLink(tx, secrets, { caller, chain, amount }) });
+      });
+      const link = await findLink(db, kept.body.id, accountId);
+      const url = `${publicUrl()}/buy?token=${await tokenOf(db, secrets, link.id)}`;
+      const byCard = onRamps.some((onRamp) => onRamp.sells(link.chain, link.amount.asset));
+      return { ...kept, body: describeNewLink(link, { url, byCard }) };
+    },
+  );
+}
+
+function amountWithin(amount: Amount, maximum: bigint): Amount {
+  const one = 10n ** BigInt(assets[amount.asset].decimals);
+  const message = `must be from 1 to ${maximum}`;
+  if (amount.atomic >= one && amount.atomic <= maximum * one) return amountOf(amount.asset, amount.atomic);
+  throw httpErrors.invalid_request(`amount ${message}.`, { errors: [{ path: 'amount', message }] });
+}
+
+function listRoute({ db }: FundingParts): Route {
+  return defineRoute(
+    {
+      id: 'listBuySessions',
+      method: 'GET',
+      path: '/circle/buy-sessions',
+      tag: 'Funding',
+      summary: 'Your funding links and what became of them',
+      description:
+        'Newest first. Their addresses are not told again: make a new link, or send the request for it again.',
+      auth: 'key',
+      scope: 'read',
+      query: pageQuery.extend({
+        status: z.enum(linkStatuses).optional(),
+        cursor: pageQuery.shape.cursor.refine(
+          (text) => text === undefined || fromTypeId('fnd', text) !== undefined,
+          'must be the nextCursor of the page before',
+        ),
+      }),
+      examples: { query: { status: 'completed' } },
+      returns: {
+        200: {
+          description: 'A page of your links',
+          schema: page('buySessions', linkAnswer),
+          example: { buySessions: [exampleLink], nextCursor: null },
+        },
+      },
+    },
+    async ({ caller: { accountId }, query: { status, limit, cursor } }) => {
+      const { items, nextCursor } = await listLinks(db, { accountId, status, limit, cursor });
+      return ok({ buySessions: items.map(describeLink), nextCursor });
+    },
+  );
+}
+
+function findRoute({ db }: FundingParts): Route {
+  return defineRoute(
+    {
+      id: 'getBuySession',
+      method: 'GET',
+      path: '/circle/buy-sessions/:id',
+      tag: 'Funding',
+      summary: 'One funding link',
+      description: `Usually it arrives on ${chains.MATIC.name}, where you spend it; \`chain\` says where.`,
+      auth: 'key',
+      scope: 'read',
+      params: z.strictObject({ id: z.string().max(64) }),
+      examples: { params: { id: exampleLink.id } },
+      returns: { 200: { description: 'The link', schema: linkAnswer, example: exampleLink } },
+      errors: [fundingErrors.funding_link_not_found],
+    },
+    async ({ caller: { accountId }, params: { id } }) => ok(describeLink(await findLink(db, id, accountId))),
+  );
+}

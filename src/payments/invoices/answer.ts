@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import type { Transaction } from '../../kernel/db/database.ts';
+import { currency } from '../../kernel/http/amount-field.ts';
+import { untrusted } from '../../kernel/http/untrusted.ts';
+import { recordEvent } from '../../ledger/events.ts';
+import { toJsonNumber } from '../../money/amount.ts';
+import type { Currency } from '../../money/catalogue.ts';
+import type { Invoice } from './invoice.ts';
+import type { InvoiceParts } from './parts.ts';
+import { invoiceStatuses } from './states.ts';
+
+/** An invoice as one of its two sides sees it, in answers and in events. */
+export const invoiceAnswer = z.object({
+  id: z.string(),
+  status: z.enum(invoiceStatuses),
+  direction: z.enum(['sent', 'received']),
+  fromHandle: z.string().meta({ description: 'Who asks to be paid.' }),
+  fromName: untrusted,
+  toHandle: z
+    .string()
+    .nullable()
+    .meta({ description: 'Who is asked. Of an invoice to an email: who has paid it, and null until then.' }),
+  toEmail: z
+    .string()
+    .nullable()
+    .meta({ description: 'Null when it was sent to a handle, or when its payer has closed the account.' }),
+  amount: z.number().meta({ description: 'What the payer pays. The sender receives it less the fee of a transfer.' }),
+  currency,
+  description: untrusted,
+  dueAt: z.iso.datetime().nullable(),
+  overdue: z.boolean().meta({ description: 'Pending, and dueAt has passed. It can still be paid.' }),
+  createdAt: z.iso.datetime(),
+  paidAt: z.iso.datetime().nullable(),
+  cancelledAt: z.iso.datetime().nullable(),
+  transferId: z.string().nullable().meta({ description: 'The transfer that paid it.' }),
+  pageUrl: z.url().meta({ description: 'A page that shows this invoice to whoever has its address.' }),
+});
+
+type InvoiceAnswer = z.input<typeof invoiceAnswer>;
+
+export const exampleInvoice = {
+  id: 'inv_01kp3v2m8rfk2s6y0e6v9q4w1x',
+  status: 'pending',
+  direction: 'sent',
+  fromHandle: 'PA-7K2M9QXA',
+  fromName: 'Ada',
+  toHandle: 'PA-3F8T1ZWC',
+  toEmail: null,
+  amount: 50,
+  currency: 'USDC',
+  description: 'Research, 2 hours',
+  dueAt: '2026-02-01T12:00:00.000Z',
+  overdue: false,
+  createdAt: '2026-01-15T10:00:00.000Z',
+  paidAt: null,
+  cancelledAt: null,
+  transferId: null,
+  pageUrl: 'https://pay.example/invoice/4fKq0ZtR7nXv2bLmW9cYsD1e',
+} as const satisfies InvoiceAnswer;
+
+export const examplePaid = {
+  ...exampleInvoice,
+  status: 'paid',
+  direction: 'received',
+  paidAt: '2026-01-16T08:30:00.000Z',
+  transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
+} as const satisfies InvoiceAnswer;
+
+export function describeInvoice(invoice: Invoice, viewerId: bigint, publicUrl: string): InvoiceAnswer {
+  return {
+    id: invoice.id,
+    status: invoice.status,
+    direction: invoice.senderId === viewerId ? 'sent' : 'received',
+    fromHandle: invoice.fromHandle,
+    fromName: invoice.fromName,
+    toHandle: invoice.toHandle,
+    toEmail: invoice.toEmail,
+    amount: toJsonNumber(invoice.amount),
+    currency: invoice.amount.asset as Currency,
+    description: invoice.description,
+    dueAt: invoice.dueAt?.toISOString() ?? null,
+    overdue: invoice.overdue,
+    createdAt: invoice.createdAt.toISOString(),
+    paidAt: invoice.paidAt?.toISOString() ?? null,
+    cancelledAt: invoice.cancelledAt?.toISOString() ?? null,
+    transferId: invoice.transferId,
+    pageUrl: `${publicUrl}/invoice/${invoice.pageToken}`,
+  };
+}
+
+/** Tells both sides, each as it sees the invoice. An email that nobody has verified has no side to tell. */
+export async function recordInvoiceEvent(
+  tx: Transaction,
+  { publicUrl }: Pick<InvoiceParts, 'publicUrl'>,
+  type: 'invoice.created' | 'invoice.paid' | 'invoice.cancelled',
+  invoice: Invoice,
+): Promise<void> {
+  for (const accountId of new Set([invoice.senderId, invoice.recipientId])) {
+    if (accountId === null) continue;
+    await recordEvent(tx, { accountId, type, data: describeInvoice(invoice, accountId, publicUrl()) });
+  }
+}

@@ -1,0 +1,50 @@
+import type { OnAccountClosing } from '../../accounts/closing/on-account-closing.ts';
+import { accountErrors } from '../../accounts/errors.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
+import { recordInvoiceEvent } from './answer.ts';
+import { findInvoice } from './invoice.ts';
+
+const pendingOf = "SELECT id FROM invoices WHERE status = 'pending' AND (from_account_id = $1 OR to_account_id = $1)";
+
+/** Before the ledger accounts, as a payment does. */
+export const lockInvoicesOf: OnAccountClosing = async (tx, accountId) => {
+  await tx.query(`${pendingOf} ORDER BY id FOR UPDATE`, [accountId]);
+};
+
+/**
+ * Cancels the pending invoices that an account which closes has sent, and those to its handle: no one else can pay them. Invoices to
+ * its email stay with the email, and of those that it has paid the email is erased. One that was made since they were locked, and is being
+ * paid already, is not waited for: its payment waits for the ledger accounts, which are held here.
+ */
+export const cancelInvoicesOf: OnAccountClosing = async (tx, accountId, parts) => {
+  const { rows } = await tx.query<{ id: string }>(
+    `UPDATE invoices SET status = 'cancelled', cancelled_at = clock_timestamp()
+      WHERE id = ANY (ARRAY(${pendingOf} ORDER BY id FOR UPDATE SKIP LOCKED)) RETURNING id`,
+    [accountId],
+  );
+  const { rows: held } = await tx.query<{ id: string }>(`${pendingOf} ORDER BY id LIMIT 100`, [accountId]);
+  if (held.length > 0) {
+    const underWay = held.map(({ id }) => ({ kind: 'invoice', id }));
+    throw accountErrors.account_busy('An invoice is being paid at this moment. Try again.', {
+      members: { underWay },
+    });
+  }
+  await tx.query(
+    "UPDATE invoices SET to_email = NULL WHERE to_account_id = $1 AND status = 'paid' AND to_email IS NOT NULL",
+    [accountId],
+  );
+  for (const { id } of await heardOf(tx, rows)) {
+    await recordInvoiceEvent(tx, parts, 'invoice.cancelled', await findInvoice(tx, id, accountId));
+  }
+};
+
+/** Anyone can send an account any number of invoices: only those of which a webhook is told take more than a moment. */
+async function heardOf(tx: Transaction, cancelled: readonly { readonly id: string }[]) {
+  const { rows } = await tx.query<{ id: string }>(
+    `SELECT i.id FROM invoices i WHERE i.id = ANY ($1) AND EXISTS (
+       SELECT FROM ledger.event_subscriptions s
+        WHERE s.type = 'invoice.cancelled' AND s.account_id IN (i.from_account_id, i.to_account_id))`,
+    [cancelled.map(({ id }) => id)],
+  );
+  return rows;
+}

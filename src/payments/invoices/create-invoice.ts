@@ -1,0 +1,83 @@
+import { explainNotFound } from '../../accounts/explain-not-found.ts';
+import { findAccount } from '../../accounts/find-account.ts';
+import { countToday } from '../../kernel/daily-caps/count-today.ts';
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import type { Caller } from '../../kernel/http/define-route.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import { newId, randomBase62 } from '../../kernel/ids/ids.ts';
+import { requireLiveKey } from '../../ledger/require-live-key.ts';
+import type { Amount } from '../../money/amount.ts';
+import { transferErrors } from '../transfers/errors.ts';
+import { recordInvoiceEvent } from './answer.ts';
+import { invoiceErrors } from './errors.ts';
+import { findInvoice, type Invoice } from './invoice.ts';
+import { pageTokenLength } from './page-view.ts';
+import type { InvoiceParts } from './parts.ts';
+
+export type InvoiceRecipient = { readonly handle: string } | { readonly email: string };
+
+export interface NewInvoice {
+  readonly caller: Caller;
+  readonly to: InvoiceRecipient;
+  readonly amount: Amount;
+  readonly description: string;
+  readonly dueAt: Date | undefined;
+}
+
+/** Writes the invoice down and tells whom it concerns. No money moves. */
+export async function createInvoice(
+  tx: Transaction,
+  parts: InvoiceParts,
+  { caller, to, amount, description, dueAt }: NewInvoice,
+): Promise<Invoice> {
+  if (dueAt !== undefined && dueAt.getTime() <= parts.clock.now()) {
+    const message = 'must be in the future';
+    throw httpErrors.invalid_request(`dueAt ${message}.`, { errors: [{ path: 'dueAt', message }] });
+  }
+  // Were the account closed meanwhile, it would send an invoice that it can never cancel.
+  await requireLiveKey(tx, caller);
+  await refuseSelf(tx, caller, to);
+  await countToday(tx, caller, 'invoices');
+  const id = newId('inv');
+  await tx.query(
+    `INSERT INTO invoices (id, from_account_id, to_account_id, to_email, asset, atomic, description, due_at, page_token)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [
+      id,
+      caller.accountId,
+      'handle' in to ? await ownerOf(tx, to.handle) : null,
+      'email' in to ? to.email : null,
+      amount.asset,
+      amount.atomic,
+      description,
+      dueAt ?? null,
+      randomBase62(pageTokenLength),
+    ],
+  );
+  const invoice = await findInvoice(tx, id, caller.accountId);
+  await recordInvoiceEvent(tx, parts, 'invoice.created', invoice);
+  return invoice;
+}
+
+/** One's own email counts before it is verified too: afterwards one would have asked oneself. */
+async function refuseSelf(tx: Queryable, caller: Caller, to: InvoiceRecipient): Promise<void> {
+  const { rowCount } = await tx.query('SELECT FROM accounts WHERE id = $1 AND (handle = $2 OR email = $3)', [
+    caller.accountId,
+    'handle' in to ? to.handle : null,
+    'email' in to ? to.email : null,
+  ]);
+  if (rowCount !== 0) throw invoiceErrors.self_invoice();
+}
+
+/**
+ * A handle must belong to somebody, who does not close the account before this commit. An email need not, and whether it does is nobody's
+ * business.
+ */
+async function ownerOf(tx: Transaction, handle: string): Promise<bigint> {
+  const found = await findAccount(tx, { handle });
+  const open =
+    found && (await tx.query('SELECT FROM accounts WHERE id = $1 AND closed_at IS NULL FOR KEY SHARE', [found.id]));
+  if (found === undefined || open?.rowCount !== 1)
+    throw transferErrors.recipient_not_found(explainNotFound({ handle }));
+  return found.id;
+}

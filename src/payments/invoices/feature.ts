@@ -1,0 +1,13 @@
+import { accountClosing, beforeAccountClosing } from '../../accounts/closing/on-account-closing.ts';
+import type { Feature } from '../../kernel/feature.ts';
+import { cancelInvoicesOf, lockInvoicesOf } from './cancel-invoices-of.ts';
+import type { InvoiceParts } from './parts.ts';
+import { invoiceRoutes } from './routes.ts';
+
+export const invoices: Feature<{ serving: InvoiceParts }> = {
+  name: 'invoices',
+  chapters: [{ name: 'Invoices', description: 'Ask somebody to pay you, and pay what you are asked for.' }],
+  events: [{ name: 'invoice.created' }, { name: 'invoice.paid' }, { name: 'invoice.cancelled' }],
+  hooks: [beforeAccountClosing.on(lockInvoicesOf), accountClosing.on(cancelInvoicesOf)],
+  routes: invoiceRoutes,
+};

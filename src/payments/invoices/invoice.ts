@@ -1,0 +1,110 @@
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import { type Amount, amountOf } from '../../money/amount.ts';
+import type { Asset } from '../../money/catalogue.ts';
+import { invoiceErrors } from './errors.ts';
+import { afterStep, type InvoiceStatus, type InvoiceStep } from './states.ts';
+
+/** What one account asks another to pay. */
+export interface Invoice {
+  readonly id: string;
+  readonly status: InvoiceStatus;
+  readonly senderId: bigint;
+  readonly fromHandle: string;
+  readonly fromName: string;
+  /** Whoever paid it, or is meant at this moment; null while nobody has verified the email it was sent to. */
+  readonly recipientId: bigint | null;
+  /** Null while an invoice to an email is not paid: until then its sender is not told whose email that is. */
+  readonly toHandle: string | null;
+  readonly toEmail: string | null;
+  readonly amount: Amount;
+  readonly description: string;
+  readonly dueAt: Date | null;
+  readonly overdue: boolean;
+  readonly pageToken: string;
+  readonly transferId: string | null;
+  readonly createdAt: Date;
+  readonly paidAt: Date | null;
+  readonly cancelledAt: Date | null;
+}
+
+/** Computed where lists are filtered too, so that both are of one mind. */
+export const isOverdue = `(i.status = 'pending' AND coalesce(i.due_at < now(), false))`;
+
+/** An email counts only once it is verified: until then it may be somebody else's. */
+export const emailOf = (account: string) =>
+  `(SELECT m.email FROM accounts m WHERE m.id = ${account} AND m.email_verified_at IS NOT NULL)`;
+
+export const selectInvoice = `SELECT i.id, i.status, i.from_account_id, s.handle AS from_handle, s.name AS from_name,
+    coalesce(i.to_account_id,
+      (SELECT m.id FROM accounts m WHERE m.email = i.to_email AND m.email_verified_at IS NOT NULL)) AS recipient_id,
+    r.handle AS to_handle, i.to_email, i.asset, i.atomic, i.description, i.due_at, ${isOverdue} AS overdue, i.page_token,
+    i.transfer_id, i.created_at, i.paid_at, i.cancelled_at
+  FROM invoices i JOIN accounts s ON s.id = i.from_account_id LEFT JOIN accounts r ON r.id = i.to_account_id`;
+
+/** Its sender and whoever it is addressed to see an invoice. $1 is the invoice, $2 the account. */
+const seenBy = `i.id = $1 AND (i.from_account_id = $2 OR i.to_account_id = $2
+  OR (i.to_account_id IS NULL AND i.to_email = ${emailOf('$2')}))`;
+
+/** The invoice as this account may see it; to a stranger there is none. */
+export async function findInvoice(db: Queryable, id: string, accountId: bigint): Promise<Invoice> {
+  const { rows } = await db.query<InvoiceRow>(`${selectInvoice} WHERE ${seenBy}`, [id, accountId]);
+  if (rows[0] === undefined) throw invoiceErrors.invoice_not_found();
+  return toInvoice(rows[0]);
+}
+
+/**
+ * Takes the invoice for oneself until the transaction ends: of several who want to pay or cancel it, each sees what the
+ * one before has done. It is read only after the wait, by a statement of its own.
+ */
+export async function lockInvoice(tx: Transaction, id: string, accountId: bigint): Promise<Invoice> {
+  await tx.query(`SELECT FROM invoices i WHERE ${seenBy} FOR UPDATE`, [id, accountId]);
+  return findInvoice(tx, id, accountId);
+}
+
+export function refuseUnlessPossible({ status }: Invoice, step: InvoiceStep): void {
+  if (afterStep(status, step) !== undefined) return;
+  throw status === 'paid' ? invoiceErrors.invoice_already_paid() : invoiceErrors.invoice_already_cancelled();
+}
+
+export interface InvoiceRow {
+  readonly id: string;
+  readonly status: InvoiceStatus;
+  readonly from_account_id: bigint;
+  readonly from_handle: string;
+  readonly from_name: string;
+  readonly recipient_id: bigint | null;
+  readonly to_handle: string | null;
+  readonly to_email: string | null;
+  readonly asset: Asset;
+  readonly atomic: string;
+  readonly description: string;
+  readonly due_at: Date | null;
+  readonly overdue: boolean;
+  readonly page_token: string;
+  readonly transfer_id: string | null;
+  readonly created_at: Date;
+  readonly paid_at: Date | null;
+  readonly cancelled_at: Date | null;
+}
+
+export function toInvoice(row: InvoiceRow): Invoice {
+  return {
+    id: row.id,
+    status: row.status,
+    senderId: row.from_account_id,
+    fromHandle: row.from_handle,
+    fromName: row.from_name,
+    recipientId: row.recipient_id,
+    toHandle: row.to_handle,
+    toEmail: row.to_email,
+    amount: amountOf(row.asset, BigInt(row.atomic)),
+    description: row.description,
+    dueAt: row.due_at,
+    overdue: row.overdue,
+    pageToken: row.page_token,
+    transferId: row.transfer_id,
+    createdAt: row.created_at,
+    paidAt: row.paid_at,
+    cancelledAt: row.cancelled_at,
+  };
+}

@@ -1,0 +1,210 @@
+import { z } from 'zod';
+import { email, handle, visibleText } from '../../accounts/fields.ts';
+import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import { amountField, amountOrRefuse, currency } from '../../kernel/http/amount-field.ts';
+import { created, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import { momentField, momentForms } from '../../kernel/http/moment-field.ts';
+import { page, pageQuery } from '../../kernel/http/paging.ts';
+import { fromTypeId } from '../../kernel/ids/typeid.ts';
+import { ledgerRefusals } from '../../ledger/refusals.ts';
+import { transferErrors } from '../transfers/errors.ts';
+import { describeInvoice, exampleInvoice, examplePaid, invoiceAnswer } from './answer.ts';
+import { cancelInvoice } from './cancel-invoice.ts';
+import { createInvoice, type InvoiceRecipient } from './create-invoice.ts';
+import { invoiceErrors } from './errors.ts';
+import { findInvoice } from './invoice.ts';
+import { listInvoices } from './list-invoices.ts';
+import type { InvoiceParts } from './parts.ts';
+import { payInvoice } from './pay-invoice.ts';
+import { invoiceStatuses } from './states.ts';
+
+export function invoiceRoutes(parts: InvoiceParts): Route[] {
+  return [createRoute(parts), listRoute(parts), findRoute(parts), payRoute(parts), cancelRoute(parts)];
+}
+
+const params = z.strictObject({ id: z.string().max(64) });
+const examples = { params: { id: exampleInvoice.id } };
+
+function createRoute(parts: InvoiceParts): Route {
+  return defineRoute(
+    {
+      id: 'createInvoice',
+      method: 'POST',
+      path: '/invoices',
+      tag: 'Invoices',
+      summary: 'Ask somebody to pay you',
+      description:
+        'Give exactly one of `toHandle` and `toEmail`. An email may be one that nobody has registered yet: whoever verifies it sees the invoice then. Send `pageUrl` to whom it concerns; we send no mail.',
+      auth: 'key',
+      scope: 'pay',
+      body: z.strictObject({
+        toHandle: handle.optional(),
+        toEmail: email.optional(),
+        amount: amountField,
+        currency,
+        description: visibleText(500).meta({ description: 'What it is for. Shown to both sides and on the page.' }),
+        dueAt: momentField.optional().meta({ description: `In the future. ${momentForms}` }),
+      }),
+      examples: {
+        body: {
+          toHandle: exampleInvoice.toHandle,
+          amount: exampleInvoice.amount,
+          currency: exampleInvoice.currency,
+          description: exampleInvoice.description,
+          dueAt: exampleInvoice.dueAt,
+        },
+      },
+      idempotent: true,
+      returns: { 201: { description: 'The invoice', schema: invoiceAnswer, example: exampleInvoice } },
+      errors: [transferErrors.recipient_not_found, invoiceErrors.self_invoice, dailyCapErrors.daily_cap_reached],
+    },
+    async ({ caller, body, idempotency }) => {
+      const to = recipientOrRefuse(body);
+      const amount = amountOrRefuse(body.currency, body.amount);
+      const { description, dueAt } = body;
+      return parts.once({ caller, idempotency }, async (tx) => {
+        const invoice = await createInvoice(tx, parts, { caller, to, amount, description, dueAt });
+        return created(describeInvoice(invoice, caller.accountId, parts.publicUrl()));
+      });
+    },
+  );
+}
+
+function recipientOrRefuse(body: { toHandle?: string | undefined; toEmail?: string | undefined }): InvoiceRecipient {
+  const { toHandle, toEmail } = body;
+  if (toHandle !== undefined && toEmail === undefined) return { handle: toHandle };
+  if (toEmail !== undefined && toHandle === undefined) return { email: toEmail };
+  const message = toHandle === undefined ? 'is required, or toEmail' : 'must not stand beside toEmail';
+  throw httpErrors.invalid_request('Give exactly one of toHandle and toEmail.', {
+    errors: [{ path: 'toHandle', message }],
+  });
+}
+
+function listRoute({ db, publicUrl }: InvoiceParts): Route {
+  return defineRoute(
+    {
+      id: 'listInvoices',
+      method: 'GET',
+      path: '/invoices',
+      tag: 'Invoices',
+      summary: 'Invoices you have sent and received',
+      auth: 'key',
+      scope: 'read',
+      query: pageQuery.extend({
+        direction: z.enum(['sent', 'received']).optional(),
+        status: z.enum(invoiceStatuses).optional(),
+        overdue: z
+          .enum(['true', 'false'])
+          .transform((text) => text === 'true')
+          .optional()
+          .meta({ description: 'Only what is overdue, or only what is not.' }),
+        cursor: pageQuery.shape.cursor.refine(
+          (text) => text === undefined || fromTypeId('inv', text) !== undefined,
+          'must be the nextCursor of the page before',
+        ),
+      }),
+      returns: {
+        200: {
+          description: 'Newest first',
+          schema: page('invoices', invoiceAnswer),
+          example: { invoices: [exampleInvoice], nextCursor: null },
+        },
+      },
+    },
+    async ({ caller, query: { direction, status, overdue, limit, cursor } }) => {
+      const { accountId } = caller;
+      const { items, nextCursor } = await listInvoices(db, { accountId, direction, status, overdue, limit, cursor });
+      return ok({ invoices: items.map((one) => describeInvoice(one, accountId, publicUrl())), nextCursor });
+    },
+  );
+}
+
+function findRoute({ db, publicUrl }: InvoiceParts): Route {
+  return defineRoute(
+    {
+      id: 'getInvoice',
+      method: 'GET',
+      path: '/invoices/:id',
+      tag: 'Invoices',
+      summary: 'An invoice you have sent or received',
+      auth: 'key',
+      scope: 'read',
+      params,
+      examples,
+      returns: { 200: { description: 'The invoice', schema: invoiceAnswer, example: exampleInvoice } },
+      errors: [invoiceErrors.invoice_not_found],
+    },
+    async ({ caller: { accountId }, params: { id } }) =>
+      ok(describeInvoice(await findInvoice(db, id, accountId), accountId, publicUrl())),
+  );
+}
+
+function payRoute(parts: InvoiceParts): Route {
+  return defineRoute(
+    {
+      id: 'payInvoice',
+      method: 'POST',
+      path: '/invoices/:id/pay',
+      tag: 'Invoices',
+      summary: 'Pay an invoice',
+      description:
+        'Transfers the amount to its sender, with the fee of a transfer taken from it. When this is answered, the money has moved and the invoice is paid, both or neither. An overdue invoice can be paid too.',
+      auth: 'key',
+      scope: 'pay',
+      params,
+      examples,
+      idempotent: true,
+      returns: { 200: { description: 'It is paid', schema: invoiceAnswer, example: examplePaid } },
+      errors: [
+        invoiceErrors.invoice_not_found,
+        invoiceErrors.not_invoice_recipient,
+        invoiceErrors.invoice_already_paid,
+        invoiceErrors.invoice_already_cancelled,
+        ledgerRefusals.insufficient_balance,
+        ledgerRefusals.account_frozen,
+      ],
+    },
+    async ({ caller, params: { id }, idempotency }) =>
+      parts.once({ caller, idempotency, kind: 'invoice payments' }, async (tx) => {
+        const invoice = await payInvoice(tx, parts, { caller, id });
+        return ok(describeInvoice(invoice, caller.accountId, parts.publicUrl()));
+      }),
+  );
+}
+
+function cancelRoute(parts: InvoiceParts): Route {
+  return defineRoute(
+    {
+      id: 'cancelInvoice',
+      method: 'POST',
+      path: '/invoices/:id/cancel',
+      tag: 'Invoices',
+      summary: 'Cancel an invoice you have sent',
+      description: 'Only as long as it is pending.',
+      auth: 'key',
+      scope: 'pay',
+      params,
+      examples,
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'It is cancelled',
+          schema: invoiceAnswer,
+          example: { ...exampleInvoice, status: 'cancelled', cancelledAt: '2026-01-16T08:30:00.000Z' },
+        },
+      },
+      errors: [
+        invoiceErrors.invoice_not_found,
+        invoiceErrors.not_invoice_sender,
+        invoiceErrors.invoice_already_paid,
+        invoiceErrors.invoice_already_cancelled,
+      ],
+    },
+    async ({ caller, params: { id }, idempotency }) =>
+      parts.once({ caller, idempotency }, async (tx) => {
+        const invoice = await cancelInvoice(tx, parts, { caller, id });
+        return ok(describeInvoice(invoice, caller.accountId, parts.publicUrl()));
+      }),
+  );
+}

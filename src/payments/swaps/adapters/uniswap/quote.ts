@@ -1,0 +1,67 @@
+import { decodeFunctionResult, encodeFunctionData, type Hex } from 'viem';
+import { type Network, tokenOf } from '../../../../chains/network.ts';
+import { uniswap } from '../../../../chains/uniswap.ts';
+import { type Asset, assets } from '../../../../money/catalogue.ts';
+import type { MarketQuote, Wanted } from '../../../../money/market.ts';
+import { swapTokens } from '../../tokens.ts';
+import { quoterAbi } from './abi.ts';
+import { askAll, askPrice, type Call, gasPerPool, read, readPrice } from './ask.ts';
+import { impactOf, outAtSpot } from './impact.ts';
+import { encodePath, listPaths, type Path } from './paths.ts';
+
+/** The assets that are deep enough to go through. */
+const between = swapTokens.filter((asset) => 'isHub' in assets[asset]);
+
+/**
+ * What the chain would pay at a block, over the best of all ways. One request: the quoter makes every swap and undoes it, and
+ * every pool tells its price.
+ */
+export async function askQuote(
+  network: Network,
+  { from, to, atomic, mostGas }: Wanted,
+  blockNumber: bigint,
+): Promise<MarketQuote | undefined> {
+  const address = (asset: Asset) => tokenOf(network, asset)?.address;
+  const [sold, bought] = [address(from), address(to)];
+  if (sold === undefined || bought === undefined) return undefined;
+  const others = between.flatMap((asset) => address(asset) ?? []);
+  const paths = listPaths(sold, bought, others);
+  const pools = [...new Set(paths.flatMap((path) => path.map(({ pool }) => pool)))];
+  const answers = await askAll(network, [...pools.map(askPrice), ...paths.map((path) => askSwap(path, atomic))], {
+    blockNumber,
+  });
+  const sqrtPrices = new Map<Hex, bigint>();
+  for (const [index, pool] of pools.entries()) {
+    const sqrtPrice = readPrice(answers[index]);
+    if (sqrtPrice !== undefined) sqrtPrices.set(pool, sqrtPrice);
+  }
+  const quotes = paths.flatMap((path, index) => {
+    const atSpot = outAtSpot(path, atomic, sqrtPrices);
+    if (atSpot === undefined) return [];
+    // A pool on the way refuses to swap nothing for nothing: that is no lack of what it could pay.
+    const paid = readSwap(answers[pools.length + index]) ?? (atSpot === 0n ? { amountOut: 0n, gas: 0n } : undefined);
+    if (paid === undefined || (mostGas !== undefined && paid.gas > mostGas)) return [];
+    return [{ ...paid, impact: impactOf(paid.amountOut, atSpot), path: encodePath(path) }];
+  });
+  // Of equal ones the first, which is the shortest.
+  return quotes.reduce<MarketQuote | undefined>(
+    (best, one) => (best === undefined || one.amountOut > best.amountOut ? one : best),
+    undefined,
+  );
+}
+
+function askSwap(path: Path, atomic: bigint): Call {
+  const args = [encodePath(path), atomic] as const;
+  return {
+    target: uniswap.quoter,
+    gasLimit: gasPerPool * BigInt(path.length),
+    callData: encodeFunctionData({ abi: quoterAbi, functionName: 'quoteExactInput', args }),
+  };
+}
+
+function readSwap(data: Hex | undefined): Pick<MarketQuote, 'amountOut' | 'gas'> | undefined {
+  return read(data, (known) => {
+    const [amountOut, , , gas] = decodeFunctionResult({ abi: quoterAbi, functionName: 'quoteExactInput', data: known });
+    return { amountOut, gas };
+  });
+}

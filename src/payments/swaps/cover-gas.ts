@@ -1,0 +1,42 @@
+import type { GasCosts, GasWork } from '../../custody/treasury/gas-costs.ts';
+import { orUnavailable } from '../../custody/treasury/or-unavailable.ts';
+import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
+import { homeChain } from '../../money/catalogue.ts';
+import { leastSwapFor } from '../../money/fees.ts';
+import type { Market } from '../../money/market.ts';
+import { swapErrors } from './errors.ts';
+
+/** Who is asked what a swap comes to. */
+export interface QuoteParts {
+  readonly market: Market;
+  readonly gasCosts: GasCosts;
+}
+
+/** To fill the wallet that swaps, to allow the router to take the amount; to undo both. */
+const besideTheSwap = 200_000n;
+
+/** The swap itself, with pools on the way that use so much. It is sent with no more: anybody can open a pool that uses up whatever it gets. */
+export const mostSwapGas = (poolGas: bigint): bigint => 100_000n + poolGas;
+
+/** All that may be sent for a swap. */
+export const swapWork = (poolGas: bigint): GasWork => ({ gas: besideTheSwap + mostSwapGas(poolGas), bytes: 1_500n });
+
+/**
+ * What the gas of a swap costs, in what is sold. The house pays it out of the fee, so a fee that is worth less is refused. If the market
+ * does not keep to its price, it is all that is kept.
+ */
+export async function coverGas({ market, gasCosts }: QuoteParts, fee: Amount, poolGas: bigint): Promise<Amount> {
+  const { asset } = fee;
+  const cost = await gasCosts.inUsdc(homeChain, swapWork(poolGas));
+  if (cost === 0n) return amountOf(asset, 0n);
+  const worth = await orUnavailable(market.worth({ from: 'USDC', to: asset, atomic: cost }));
+  if (worth === undefined) throw swapErrors.insufficient_liquidity();
+  // Rounded up.
+  const needed = asset === 'USDC' ? cost : worth + 1n;
+  if (fee.atomic >= needed) return amountOf(asset, needed);
+  const least = leastSwapFor(amountOf(asset, needed));
+  throw swapErrors.swap_amount_too_small(
+    `The gas of a swap costs ${toDecimalText(amountOf('USDC', cost))} USDC now, and the fee has to pay for it. The smallest amount is ${toDecimalText(least)} ${asset}.`,
+    { members: { leastAmount: toDecimalText(least), currency: asset } },
+  );
+}

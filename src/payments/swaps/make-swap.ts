@@ -1,0 +1,196 @@
+import { type Hex, isAddressEqual, type PublicClient, type TransactionReceipt } from 'viem';
+import { doNodesAgree, isUndone } from '../../chains/agree.ts';
+import { findReceipt } from '../../chains/find-receipt.ts';
+import { findRevertReason } from '../../chains/find-revert-reason.ts';
+import { findStep } from '../../custody/steps/chain-step.ts';
+import { dropArrival } from '../../custody/steps/match-arrival.ts';
+import { planStep } from '../../custody/steps/plan-step.ts';
+import { settleStep } from '../../custody/steps/settle-step.ts';
+import { type StepEnd, takeStep, wasRead } from '../../custody/steps/take-step.ts';
+import { whatArrived } from '../../custody/steps/what-arrived.ts';
+import { houseWallet } from '../../custody/wallets/house-wallets.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
+import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
+import { houseAccount } from '../../ledger/account-id.ts';
+import { postSurely } from '../../ledger/post-surely.ts';
+import { type Amount, amountOf } from '../../money/amount.ts';
+import { homeChain } from '../../money/catalogue.ts';
+import { mostSwapGas } from './cover-gas.ts';
+import { meaningOf, priceMoved, tooLate, tooMuchGas } from './explain-failure.ts';
+import { failSwap } from './give-back.ts';
+import { findSwapper, homeNetwork, type SwapParts, tokenAddress } from './parts.ts';
+import { completed, type SwapOutcome, unwrapped } from './postings.ts';
+import { movedIn } from './read-receipt.ts';
+import { recallSwap, tradeOf } from './recall-swap.ts';
+import { swapSaga } from './saga.ts';
+import { isCoin, isLate, prepareStep, type Swap, swapStep } from './swap.ts';
+
+type Confirmed = Extract<StepEnd, { state: 'confirmed' }>;
+type Failed = Extract<StepEnd, { state: 'failed' }>;
+
+/**
+ * How it will be swapped is decided once, because it is asked for under one key: the way that pays most now, and the treasury
+ * that is paid. If none pays enough any more, nothing is sent, and the amount goes back.
+ */
+export async function prepareSwap(parts: SwapParts, swap: Swap, end: Confirmed): Promise<void> {
+  const { db, ledger } = parts;
+  const { id, net, quoted } = swap;
+  const recalled = await recallSwap(db, parts, swap);
+  const way = recalled ?? (await chooseWay(parts, swap));
+  if ('failure' in way) {
+    await failSwap(parts, swap, end, way.failure);
+    return;
+  }
+  await db.transaction(async (tx) => {
+    const address = recalled?.recipient ?? (await houseWallet(tx, 'treasury', homeChain)).address;
+    const { rowCount } = await tx.query(
+      `UPDATE swaps SET status = 'swapping', path = $2, recipient = $3, updated_at = now()
+        WHERE id = $1 AND status = 'preparing'`,
+      [id, way.path.toLowerCase(), address.toLowerCase()],
+    );
+    if (rowCount === 0) return;
+    await planStep(tx, {
+      saga: swapSaga.name,
+      ...swapStep(id),
+      chain: homeChain,
+      wallet: await findSwapper(tx, swap),
+      leaves: isCoin(swap) ? [] : [{ amount: net }],
+      // What is bought; and of what is sold that which the market does not take, as a rule nothing.
+      arrives: [quoted, net].map(({ asset }) => ({
+        chain: homeChain,
+        address,
+        asset,
+        account: houseAccount('receivables', asset),
+        knownBy: 'transaction',
+      })),
+    });
+    const gas = (await settleStep(tx, prepareStep(swap), end)) ?? [];
+    await postSurely(tx, ledger, [...unwrapped(swap), ...gas]);
+  });
+}
+
+export type SwapLook = { readonly path: Hex } | { readonly failure: string };
+
+export async function chooseWay({ market }: SwapParts, swap: Swap): Promise<SwapLook> {
+  const { net, quoted, amountOutMin, poolGas } = swap;
+  // Before the market is asked: whoever is late need not wait for it.
+  if (isLate(swap)) return { failure: tooLate };
+  const quote = await market.quote({ from: net.asset, to: quoted.asset, atomic: net.atomic, mostGas: poolGas });
+  if (quote !== undefined && quote.amountOut >= amountOutMin.atomic) return quote;
+  return { failure: priceMoved };
+}
+
+/** Swapping: one transaction, which the chain makes as it was promised or not at all. */
+export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> {
+  const { db, networks, market, provider, checkpoint = noCheckpoint } = parts;
+  const { id, path, recipient } = swap;
+  if (path === null || recipient === null) throw new Error(`swap ${id} does not know its way`);
+  const progress = await takeStep(parts, swapStep(id), (wallet) => ({
+    from: wallet,
+    ...market.trade(tradeOf(swap, { path, recipient })),
+    mostGas: mostSwapGas(swap.poolGas),
+  }));
+  if (progress.state === 'waiting') return progress;
+  const network = homeNetwork(networks);
+  const { client, pollMs } = network;
+  if (progress.state === 'failed') {
+    await failByReason(parts, swap, progress);
+    return 'go_on';
+  }
+  const receipt = await findReceipt(client, progress.hash);
+  if (receipt === undefined) {
+    // A reorganisation has undone it since the provider called it final, and before it came into the books.
+    const step = await findStep(db, swapStep(id));
+    if (step?.providerRef != null) await provider.sendAgain(homeChain, step.providerRef);
+    return { lookAgainInMs: pollMs, waitsFor: 'its transaction to come back to the chain', isTrouble: true };
+  }
+  // After a reorganisation it may be in a later block than the provider knows, and have come to nothing there.
+  const { blockNumber, status } = receipt;
+  if (!(await wasRead(db, { chain: homeChain }, blockNumber))) {
+    return { lookAgainInMs: pollMs, waitsFor: `block ${blockNumber} was not read yet` };
+  }
+  if (status !== 'success') {
+    const { hash, gasCost } = progress;
+    if (!(await doNodesAgree(network, isUndone(hash)))) {
+      return { lookAgainInMs: pollMs, waitsFor: 'a second node to say that it was undone', isTrouble: true };
+    }
+    const undone = { state: 'failed', reason: 'The transaction was undone by the contract.', hash, gasCost } as const;
+    await failByReason(parts, swap, undone);
+    return 'go_on';
+  }
+  const outcome = readOutcome(parts, swap, receipt, recipient);
+  // One node could say of a receipt whatever it likes: what counts is that as much has come into the books.
+  if (!(await isInTheBooks(db, id, outcome))) {
+    return { lookAgainInMs: pollMs, waitsFor: 'what it has brought to come into the books' };
+  }
+  await completeSwap(parts, swap, { ...progress, blockNumber }, outcome);
+  checkpoint('swap.completed');
+  return 'rest';
+}
+
+/**
+ * What the chain has undone says no more than that: its contract is asked why. If nobody says what that has to do with the market, the market
+ * is asked once more: its owner pays the gas only when it does not keep to its price.
+ */
+async function failByReason(parts: SwapParts, swap: Swap, failed: Failed): Promise<void> {
+  const { client } = homeNetwork(parts.networks);
+  const found =
+    failed.hash && ((await findRevertReason(client, failed.hash)) ?? (await ranOutOfGas(client, failed.hash)));
+  const end = found === undefined ? failed : { ...failed, reason: found };
+  const way = meaningOf(end.reason) === undefined ? await chooseWay(parts, swap) : undefined;
+  await failSwap(parts, swap, end, way !== undefined && 'failure' in way ? way.failure : undefined);
+}
+
+/** A contract that runs out of gas says nothing. Who called it has a little left, with which to undo everything. */
+async function ranOutOfGas(client: PublicClient, hash: Hex): Promise<string | undefined> {
+  const [{ gasUsed }, { gas }] = await Promise.all([
+    client.getTransactionReceipt({ hash }),
+    client.getTransaction({ hash }),
+  ]);
+  return gasUsed * 10n >= gas * 9n ? tooMuchGas : undefined;
+}
+
+/** What has moved, by the logs of the tokens themselves. */
+function readOutcome(
+  { networks }: SwapParts,
+  { net, quoted }: Swap,
+  { logs }: TransactionReceipt,
+  recipient: Hex,
+): SwapOutcome {
+  const arrived = ({ asset }: Amount) =>
+    amountOf(
+      asset,
+      movedIn(logs, tokenAddress(networks, asset), ({ to }) => isAddressEqual(to, recipient)),
+    );
+  return { amountOut: arrived(quoted), unspent: arrived(net) };
+}
+
+async function isInTheBooks(db: Queryable, id: string, { amountOut, unspent }: SwapOutcome): Promise<boolean> {
+  const step = await findStep(db, swapStep(id));
+  if (step === undefined) throw new Error(`swap ${id} was not asked for`);
+  for (const { asset, atomic } of [amountOut, unspent]) {
+    if (((await whatArrived(db, step, asset)) ?? 0n) < atomic) return false;
+  }
+  return true;
+}
+
+async function completeSwap(
+  { db, ledger }: SwapParts,
+  swap: Swap,
+  end: Confirmed,
+  { amountOut, unspent }: SwapOutcome,
+): Promise<void> {
+  const { id } = swap;
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE swaps SET status = 'completed', amount_out = $2, unspent = $3, updated_at = now(), finished_at = now()
+        WHERE id = $1 AND status = 'swapping'`,
+      [id, amountOut.atomic, unspent.atomic],
+    );
+    if (rowCount === 0) return;
+    if (unspent.atomic === 0n) await dropArrival(tx, { ...swapStep(id), asset: unspent.asset });
+    const gas = await settleStep(tx, swapStep(id), end);
+    await postSurely(tx, ledger, [completed(swap, { amountOut, unspent }, end.hash), ...(gas ?? [])]);
+  });
+}

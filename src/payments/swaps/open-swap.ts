@@ -1,0 +1,74 @@
+import { planStep } from '../../custody/steps/plan-step.ts';
+import { houseWallet } from '../../custody/wallets/house-wallets.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
+import { newId } from '../../kernel/ids/ids.ts';
+import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import { houseAccount, userAccount } from '../../ledger/account-id.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Outcome } from '../../ledger/posting.ts';
+import { subtract } from '../../money/amount.ts';
+import { homeChain } from '../../money/catalogue.ts';
+import type { SwapTerms } from './quote-swap.ts';
+import { swapSaga } from './saga.ts';
+import { fillStep } from './swap.ts';
+
+export interface NewSwap extends Omit<SwapTerms, 'rate'> {
+  readonly accountId: bigint;
+  /** The API key that asks for it. */
+  readonly keyId?: string;
+  readonly validSeconds: number;
+}
+
+/** Row, first step, job and posting in the caller's commit: from here on the amount is in transit. */
+export async function openSwap(
+  tx: Transaction,
+  ledger: Ledger,
+  { accountId, keyId, amount, fee, gasFee, poolGas, amountOut, amountOutMin, validSeconds }: NewSwap,
+): Promise<{ readonly id: string; readonly outcome: Outcome['outcome'] }> {
+  const id = newId('swp');
+  const swapper = await houseWallet(tx, 'swaps', homeChain);
+  await tx.query(
+    `INSERT INTO swaps (id, account_id, asset, to_asset, amount, fee, gas_fee, pool_gas, quoted, amount_out_min, deadline, swapper_id,
+        status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, floor(extract(epoch FROM clock_timestamp())) + $11, $12, 'queued')`,
+    [
+      id,
+      accountId,
+      amount.asset,
+      amountOut.asset,
+      amount.atomic,
+      fee.atomic,
+      gasFee.atomic,
+      poolGas,
+      amountOut.atomic,
+      amountOutMin.atomic,
+      validSeconds,
+      swapper.id,
+    ],
+  );
+  await planStep(tx, {
+    saga: swapSaga.name,
+    ...fillStep(id),
+    chain: homeChain,
+    leaves: [{ amount: subtract(amount, fee), recipient: swapper.address, stays: true }],
+  });
+  await wakeSaga(tx, { saga: swapSaga.name, id, lane: homeChain });
+  const [posted] = await ledger.postWithin(tx, [
+    {
+      type: 'swap',
+      amount,
+      fee,
+      entries: [
+        { account: userAccount(accountId, amount.asset), atomic: -amount.atomic },
+        { account: houseAccount('swaps_in_transit', amount.asset), atomic: amount.atomic },
+      ],
+      reference: `swap:${id}`,
+      description: `To ${amountOut.asset}`,
+      details: { swapId: id, fromToken: amount.asset, toToken: amountOut.asset },
+      senderId: accountId,
+      ...(keyId !== undefined && { keyId }),
+    },
+  ]);
+  if (posted === undefined) throw new Error('the ledger gave no outcome');
+  return { id, outcome: posted.outcome };
+}

@@ -1,0 +1,38 @@
+import { type Network, type Networks, tokenOf } from '../../chains/network.ts';
+import type { ChainStepParts } from '../../custody/steps/parts.ts';
+import { findHouseWalletById, type HouseWallet } from '../../custody/wallets/house-wallets.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { type Asset, homeChain } from '../../money/catalogue.ts';
+import type { Market } from '../../money/market.ts';
+import type { Swap } from './swap.ts';
+
+/** What a swap works with, on its way. */
+export interface SwapParts extends ChainStepParts {
+  readonly ledger: Ledger;
+  readonly market: Market;
+  readonly logger: Logger;
+  /** See serveLiquidity. */
+  readonly passAfterMs?: number;
+}
+
+/** What is under way on a chain that the operator has switched off waits until it is back. */
+export function homeNetwork(networks: Networks): Network {
+  const network = networks.get(homeChain);
+  if (network === undefined) throw new Error(`${homeChain} is switched off`);
+  return network;
+}
+
+export function tokenAddress(networks: Networks, asset: Asset): `0x${string}` {
+  const token = tokenOf(homeNetwork(networks), asset);
+  if (token === undefined) throw new Error(`there is no ${asset} on ${homeChain}`);
+  return token.address;
+}
+
+/** The house wallet that swaps, as it was chosen when the swap was opened; after a rotation it is a retired one. */
+export async function findSwapper(db: Queryable, { id, swapperId }: Swap): Promise<HouseWallet> {
+  const wallet = await findHouseWalletById(db, swapperId);
+  if (wallet === undefined) throw new Error(`swap ${id} has no wallet to swap from`);
+  return wallet;
+}

@@ -1,0 +1,119 @@
+import type { Hex } from 'viem';
+import { houseAccount, userAccount } from '../../ledger/account-id.ts';
+import type { Posting } from '../../ledger/posting.ts';
+import { type Amount, amountOf, subtract, toDecimalText } from '../../money/amount.ts';
+import { gasKeptOf, isCoin, type Swap } from './swap.ts';
+
+/** What a transaction has come to, by the logs of the tokens themselves. */
+export interface SwapOutcome {
+  readonly amountOut: Amount;
+  /** What the pools have not taken, when they ran dry on the way. */
+  readonly unspent: Amount;
+}
+
+/** Native coin in hand is no token any more. */
+export function unwrapped(swap: Swap): Posting[] {
+  if (!isCoin(swap)) return [];
+  const { id, net } = swap;
+  return [
+    {
+      type: 'swap_unwrapped',
+      amount: net,
+      entries: [
+        { account: houseAccount('custody', net.asset), atomic: net.atomic },
+        { account: houseAccount('unwrapped_in_transit', net.asset), atomic: -net.atomic },
+      ],
+      reference: `swap:${id}:unwrapped`,
+      details: { swapId: id },
+    },
+  ];
+}
+
+/** Whatever somebody had left in the router came along when native coin was wrapped again. */
+export function surplusOf({ id, net }: Swap, arrived: bigint): Posting[] {
+  const surplus = arrived - net.atomic;
+  if (surplus < 0n) throw new Error(`swap ${id} was wrapped again, but less than ${net.atomic} has arrived`);
+  if (surplus === 0n) return [];
+  return [
+    {
+      type: 'surplus',
+      amount: amountOf(net.asset, surplus),
+      entries: [
+        { account: houseAccount('unwrapped_in_transit', net.asset), atomic: -surplus },
+        { account: houseAccount('surplus', net.asset), atomic: surplus },
+      ],
+      reference: `swap:${id}:surplus`,
+      details: { swapId: id },
+    },
+  ];
+}
+
+/**
+ * What was sold has left our hands; the fee is ours; what was paid is its owner's, to the last unit. So is what was not taken,
+ * which comes back to the treasury.
+ */
+export function completed(swap: Swap, { amountOut, unspent }: SwapOutcome, txHash: Hex): Posting {
+  const { id, accountId, amount, fee, net } = swap;
+  const { asset } = amount;
+  const left = isCoin(swap) ? 'unwrapped_in_transit' : 'custody';
+  return {
+    type: 'swap_completed',
+    amount: amountOut,
+    entries: [
+      { account: houseAccount('swaps_in_transit', asset), atomic: -amount.atomic },
+      { account: houseAccount(left, asset), atomic: net.atomic },
+      { account: houseAccount('fees', asset), atomic: fee.atomic },
+      { account: houseAccount('receivables', amountOut.asset), atomic: -amountOut.atomic },
+      { account: userAccount(accountId, amountOut.asset), atomic: amountOut.atomic },
+      ...(unspent.atomic > 0n
+        ? [
+            { account: houseAccount('receivables', asset), atomic: -unspent.atomic },
+            { account: userAccount(accountId, asset), atomic: unspent.atomic },
+          ]
+        : []),
+    ],
+    reference: `swap:${id}:end`,
+    description: `From ${toDecimalText(amount)} ${asset}`,
+    details: {
+      swapId: id,
+      fromToken: asset,
+      toToken: amountOut.asset,
+      amountIn: toDecimalText(amount),
+      airpayFee: toDecimalText(fee),
+      amountOut: toDecimalText(amountOut),
+      ...(unspent.atomic > 0n && { unspent: toDecimalText(unspent) }),
+      txHash,
+    },
+    recipientId: accountId,
+    recipientEvent: 'swap.completed',
+  };
+}
+
+/** It was not swapped: its owner has the amount again with the fee, less the gas that is kept. */
+export function refund(swap: Swap, reason: string): Posting {
+  const { id, accountId, amount, quoted } = swap;
+  const { asset } = amount;
+  const kept = gasKeptOf(swap);
+  const back = subtract(amount, kept);
+  return {
+    type: 'swap_returned',
+    amount: back,
+    entries: [
+      { account: houseAccount('swaps_in_transit', asset), atomic: -amount.atomic },
+      { account: userAccount(accountId, asset), atomic: back.atomic },
+      ...(kept.atomic > 0n ? [{ account: houseAccount('fees', asset), atomic: kept.atomic }] : []),
+    ],
+    reference: `swap:${id}:end`,
+    description: `A swap to ${quoted.asset} failed.`,
+    details: {
+      swapId: id,
+      fromToken: asset,
+      toToken: quoted.asset,
+      amountIn: toDecimalText(amount),
+      gasFee: toDecimalText(kept),
+      error: reason,
+    },
+    recipientId: accountId,
+    recipientEvent: 'swap.failed',
+  };
+}

@@ -1,0 +1,277 @@
+import { z } from 'zod';
+import type { SilentChains } from '../../chains/silent-chains.ts';
+import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
+import { silentErrors } from '../../custody/wallets/errors.ts';
+import { refuseSilent } from '../../custody/wallets/refuse-silent.ts';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
+import { amountField, amountOrRefuse } from '../../kernel/http/amount-field.ts';
+import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
+import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import { spendableBalances } from '../../ledger/balances.ts';
+import type { Once } from '../../ledger/idempotency.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { ledgerRefusals } from '../../ledger/refusals.ts';
+import { requirePosted } from '../../ledger/require-posted.ts';
+import { toDecimalText } from '../../money/amount.ts';
+import { coins, currencies, type Holding, homeChain } from '../../money/catalogue.ts';
+import type { Market } from '../../money/market.ts';
+import { describeQuote, describeSwap, exampleQuote, exampleSwap, swapQuote, swapRecord } from './answer.ts';
+import type { QuoteParts } from './cover-gas.ts';
+import { swapErrors } from './errors.ts';
+import { openSwap } from './open-swap.ts';
+import { quoteSwap, type SwapTerms } from './quote-swap.ts';
+import { publicStatuses, type SwapStatus, statusesShownAs } from './saga.ts';
+import { findSwap, type SwapRow, selectSwap, toSwap } from './swap.ts';
+import { isSwapToken, type SwapToken, swapTokens } from './tokens.ts';
+
+export interface SwapRouteParts {
+  readonly db: Database;
+  readonly once: Once;
+  readonly ledger: Ledger;
+  readonly market: Market;
+  readonly gasCosts: GasCosts;
+  readonly silentChains: SilentChains;
+  readonly checkpoint?: Checkpoint;
+  /** How long a swap may take from being accepted. */
+  readonly validSeconds: number;
+}
+
+/** Swaps on Polygon: what can be swapped and for how much, begun, followed, listed. */
+export function swapRoutes(parts: SwapRouteParts): Route[] {
+  return [
+    tokensRoute(),
+    quoteRoute(parts),
+    executeRoute(parts),
+    historyRoute(parts.db),
+    balancesRoute(parts.db),
+    findRoute(parts.db),
+  ];
+}
+
+/** Read as text, so that what is none of ours is told by a code of its own. */
+const token = z.string().meta({ description: `One of ${swapTokens.join(', ')}.`, enum: [...swapTokens] });
+const amount = amountField.meta({
+  description:
+    'A number or decimal text, more than 0: at most 6 decimals for USDC, 18 for the others. Text keeps all 18, a number does not.',
+});
+const answeredAsText = 'Amounts are answered as decimal text, because a JSON number cannot hold 18 decimals.';
+const wanted = z.strictObject({ from: token, to: token, amount });
+
+const refusals = [
+  swapErrors.unknown_token,
+  swapErrors.same_token,
+  swapErrors.swap_amount_too_small,
+  swapErrors.insufficient_liquidity,
+  swapErrors.price_impact_too_high,
+];
+
+async function readTerms(parts: QuoteParts, { from, to, amount: given }: z.output<typeof wanted>): Promise<SwapTerms> {
+  const [sold, bought] = [requireToken('from', from), requireToken('to', to)];
+  if (sold === bought) throw swapErrors.same_token();
+  return quoteSwap(parts, amountOrRefuse(sold, given), bought);
+}
+
+function requireToken(path: string, text: string): SwapToken {
+  if (isSwapToken(text)) return text;
+  const message = `must be one of ${swapTokens.join(', ')}`;
+  throw swapErrors.unknown_token(`${path} ${message}, written like this.`, { errors: [{ path, message }] });
+}
+
+function tokensRoute(): Route {
+  const tokens: SwapToken[] = [...swapTokens];
+  return defineRoute(
+    {
+      id: 'listSwapTokens',
+      method: 'GET',
+      path: '/swap/tokens',
+      tag: 'Swaps',
+      summary: 'What can be swapped',
+      auth: 'none',
+      returns: {
+        200: {
+          description: 'Every one of them for every other',
+          schema: z.object({ tokens: z.array(z.enum(swapTokens)) }),
+          example: { tokens },
+        },
+      },
+    },
+    async () => ok({ tokens }),
+  );
+}
+
+function quoteRoute(parts: SwapRouteParts): Route {
+  return defineRoute(
+    {
+      id: 'quoteSwap',
+      method: 'GET',
+      path: '/swap/quote',
+      tag: 'Swaps',
+      summary: 'What a swap would come to now',
+      description: `Asked of the market on the chain at this moment, over the way that pays most. It binds nobody. ${answeredAsText}`,
+      auth: 'key',
+      scope: 'read',
+      query: wanted,
+      examples: { query: { from: 'USDC', to: 'ETH', amount: '100' } },
+      returns: { 200: { description: 'The quote', schema: swapQuote, example: exampleQuote } },
+      errors: refusals,
+    },
+    async ({ query }) => ok(describeQuote(await readTerms(parts, query))),
+  );
+}
+
+function executeRoute(parts: SwapRouteParts): Route {
+  const { once, ledger, silentChains, validSeconds, checkpoint = noCheckpoint } = parts;
+  const { txId, fromToken, toToken, amountIn, amountOutMin } = exampleSwap;
+  return defineRoute(
+    {
+      id: 'executeSwap',
+      method: 'POST',
+      path: '/swap/execute',
+      tag: 'Swaps',
+      summary: 'Swap one token for another',
+      description: `The amount leaves your balance at once and is swapped on Polygon; follow it at \`/swap/{txId}\`. You get exactly what the chain pays out, at least amountOutMin: 99 % of what the market said when the swap was accepted. If the price moves further, or it cannot be swapped in time, the amount comes back, the fee of 0.5 % too. The fee pays for the gas: an amount is refused whose fee does not cover it, and gasFeeIfFailed is kept of it when the price moved after the swap was begun. ${answeredAsText} Send an Idempotency-Key: after a lost connection the same request never swaps twice.`,
+      auth: 'key',
+      scope: 'pay',
+      body: wanted,
+      examples: { body: { from: 'USDC', to: 'ETH', amount: '100' } },
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'It is on its way',
+          schema: swapRecord
+            .pick({ txId: true, status: true, fromToken: true, toToken: true, amountIn: true, amountOutMin: true })
+            .extend({ status: z.literal('queued') }),
+          example: { txId, status: 'queued', fromToken, toToken, amountIn, amountOutMin },
+        },
+      },
+      errors: [
+        ...refusals,
+        silentErrors.chain_not_available,
+        ledgerRefusals.insufficient_balance,
+        ledgerRefusals.account_frozen,
+      ],
+    },
+    async ({ caller, body, idempotency }) => {
+      // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
+      // while the chain is silent or the market pays nothing.
+      const asked = await refuseSilent(silentChains, homeChain)
+        .then(() => readTerms(parts, body))
+        .then(
+          (terms) => ({ terms }),
+          (error: unknown) => ({ error }),
+        );
+      const answer = await once({ caller, idempotency, kind: 'swaps' }, async (tx) => {
+        if ('error' in asked) throw asked.error;
+        const { accountId, keyId } = caller;
+        const { id, outcome } = await openSwap(tx, ledger, { ...asked.terms, accountId, keyId, validSeconds });
+        requirePosted(outcome, 'a new swap');
+        const { airpayFee, gasFeeIfFailed, amountOut, rate, ...terms } = describeQuote(asked.terms);
+        return ok({ txId: id, status: 'queued' as const, ...terms });
+      });
+      checkpoint('swap.opened');
+      return answer;
+    },
+  );
+}
+
+function historyRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'listSwaps',
+      method: 'GET',
+      path: '/swap/history',
+      tag: 'Swaps',
+      summary: 'Your swaps',
+      auth: 'key',
+      scope: 'read',
+      query: pageQuery.extend({ status: z.enum(publicStatuses).optional() }),
+      returns: {
+        200: {
+          description: 'Newest first',
+          schema: page('swaps', swapRecord),
+          example: { swaps: [exampleSwap], nextCursor: null },
+        },
+      },
+    },
+    async ({ caller, query }) => {
+      const statuses = query.status && statusesShownAs(query.status);
+      const rows = await listSwaps(db, { accountId: caller.accountId, ...query, statuses });
+      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
+      return ok({ swaps: items.map((row) => describeSwap(toSwap(row))), nextCursor });
+    },
+  );
+}
+
+interface SwapQuery {
+  readonly accountId: bigint;
+  readonly cursor?: string | undefined;
+  readonly statuses: readonly SwapStatus[] | undefined;
+  readonly limit: number;
+}
+
+/** One more than the page holds. */
+async function listSwaps(db: Queryable, { accountId, cursor, statuses, limit }: SwapQuery): Promise<SwapRow[]> {
+  const { rows } = await db.query<SwapRow>(
+    `${selectSwap} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
+      ORDER BY id DESC LIMIT $4`,
+    [accountId, cursor ?? null, statuses ?? null, limit + 1],
+  );
+  return rows;
+}
+
+function balancesRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'getSwapBalances',
+      method: 'GET',
+      path: '/swap/balances',
+      tag: 'Swaps',
+      summary: 'What you have of every token',
+      auth: 'key',
+      scope: 'read',
+      returns: {
+        200: {
+          description: 'On Polygon, as decimal text in shortest form',
+          schema: z.object({
+            balances: z.object(perHolding(() => z.string())),
+          }),
+          example: { balances: { ...perHolding(() => '0'), USDC: '100.5', ETH: '0.03314' } },
+        },
+      },
+    },
+    async ({ caller }) => {
+      const balances = await spendableBalances(db, caller.accountId);
+      return ok({ balances: perHolding((asset) => toDecimalText(balances[asset])) });
+    },
+  );
+}
+
+/** The currencies, then the coins. */
+function perHolding<Value>(of: (asset: Holding) => Value): Record<Holding, Value> {
+  return Object.fromEntries([...currencies, ...coins].map((asset) => [asset, of(asset)])) as Record<Holding, Value>;
+}
+
+function findRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'getSwap',
+      method: 'GET',
+      path: '/swap/:txId',
+      tag: 'Swaps',
+      summary: 'Where a swap is',
+      description: 'Ask until it is `completed` or `failed`, or register a webhook for `swap.completed`.',
+      auth: 'key',
+      scope: 'read',
+      params: z.strictObject({ txId: z.string().max(64) }),
+      examples: { params: { txId: exampleSwap.txId } },
+      returns: { 200: { description: 'The swap', schema: swapRecord, example: exampleSwap } },
+      errors: [swapErrors.swap_not_found],
+    },
+    async ({ caller, params }) => {
+      const found = await findSwap(db, params.txId);
+      if (found === undefined || found.accountId !== caller.accountId) throw swapErrors.swap_not_found();
+      return ok(describeSwap(found));
+    },
+  );
+}

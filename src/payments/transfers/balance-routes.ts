@@ -1,0 +1,184 @@
+import { z } from 'zod';
+import type { Queryable } from '../../kernel/db/database.ts';
+import { holding } from '../../kernel/http/amount-field.ts';
+import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import { page, pageQuery } from '../../kernel/http/paging.ts';
+import { type Balance, balancesOf } from '../../ledger/balances.ts';
+import { InvalidCursor } from '../../ledger/history.ts';
+import { toDecimalText } from '../../money/amount.ts';
+import { type Currency, homeChain, isCurrency } from '../../money/catalogue.ts';
+import { listTransfers, transferRecord } from './list-transfers.ts';
+import { openMonth, statement, toCsv } from './statement.ts';
+
+/** What an account has, and how it came to it. */
+export function balanceRoutes(db: Queryable): Route[] {
+  return [balanceRoute(db), historyRoute(db), statementRoute(db)];
+}
+
+function balanceRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'getBalance',
+      method: 'GET',
+      path: '/circle/balance',
+      tag: 'Transfers',
+      summary: 'What you can spend',
+      description:
+        '`USDC` and `EURC` are what you can spend: your balances on Polygon. `other` lists what you hold on other chains (after POST /cross-chain/transfer) and in other assets (after POST /swap/execute), so that the whole of your money is here; it is an empty list when there is nothing else. Move it back the same way, or withdraw it where it is. What is still under way is in neither: see GET /cross-chain/history, GET /swap/history, GET /circle/withdrawals and GET /shopping/orders.',
+      auth: 'key',
+      scope: 'read',
+      returns: {
+        200: {
+          description: 'Decimal text, in shortest form',
+          schema: z.object({
+            USDC: z.string(),
+            EURC: z.string(),
+            other: z
+              .array(z.object({ chain: z.string(), asset: z.string(), amount: z.string() }))
+              .meta({ description: 'Sorted by chain and asset; only what is not zero.' }),
+          }),
+          example: {
+            USDC: '100.5',
+            EURC: '0',
+            other: [
+              { chain: 'BASE', asset: 'USDC', amount: '25' },
+              { chain: 'MATIC', asset: 'ETH', amount: '0.03314' },
+            ],
+          },
+        },
+      },
+    },
+    async ({ caller }) => {
+      const available = (await balancesOf(db, caller.accountId)).filter(({ kind }) => kind === 'available');
+      const spendable = (asset: Currency) => available.find((one) => isSpendable(one) && one.asset === asset);
+      const textOf = (balance: Balance | undefined) => (balance === undefined ? '0' : toDecimalText(balance.balance));
+      const other = available
+        .filter((one) => !isSpendable(one) && one.balance.atomic !== 0n)
+        .map((one) => ({ chain: one.chain, asset: one.asset, amount: textOf(one) }))
+        .sort((a, b) => (`${a.chain} ${a.asset}` < `${b.chain} ${b.asset}` ? -1 : 1));
+      return ok({ USDC: textOf(spendable('USDC')), EURC: textOf(spendable('EURC')), other });
+    },
+  );
+}
+
+/** By transfers, orders and invoices. */
+function isSpendable({ chain, asset }: Balance): boolean {
+  return chain === homeChain && isCurrency(asset);
+}
+
+function historyRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'listTransfers',
+      method: 'GET',
+      path: '/circle/transfers',
+      tag: 'Transfers',
+      summary: 'What came and went',
+      description:
+        'Newest first. Paging neither skips nor repeats while new transfers arrive. A page may hold fewer lines than asked for, even none, where many calls are told in one: only a `nextCursor` of null is the end.',
+      auth: 'key',
+      scope: 'read',
+      query: pageQuery,
+      examples: { query: { limit: '50' } },
+      returns: {
+        200: {
+          description: 'A page of your history',
+          schema: page('transfers', transferRecord),
+          example: {
+            transfers: [
+              {
+                transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
+                direction: 'sent',
+                type: 'transfer',
+                status: 'complete',
+                amount: 50,
+                fee: 0.75,
+                currency: 'USDC',
+                counterparty: { handle: 'PA-7K2M9QXA', name: 'Ada' },
+                description: null,
+                createdAt: '2026-01-15T10:00:00.000Z',
+              },
+            ],
+            nextCursor: null,
+          },
+        },
+      },
+    },
+    async ({ caller: { accountId }, query: { limit, cursor } }) => {
+      try {
+        return ok(await listTransfers(db, { accountId, limit, cursor }));
+      } catch (error) {
+        if (!(error instanceof InvalidCursor)) throw error;
+        const message = 'must be the nextCursor of an earlier page';
+        throw httpErrors.invalid_request(`cursor ${message}.`, { errors: [{ path: 'cursor', message }] });
+      }
+    },
+  );
+}
+
+const exampleCsv = [
+  'date,transferId,type,counterparty,name,description,change,balance,currency',
+  '2026-01-01,,opening balance,,,,,100,USDC',
+  '2026-01-15T10:00:00.000Z,trf_01kp3v2m8rfk2s6y0e6v9q4w1x,transfer,PA-7K2M9QXA,Ada,,-50,50,USDC',
+  ',,closing balance,,,,,50,USDC',
+  '',
+].join('\r\n');
+
+function statementRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'getStatement',
+      method: 'GET',
+      path: '/account/statement',
+      tag: 'Transfers',
+      summary: 'Your statement for a month',
+      description:
+        'As JSON, or as CSV with `format=csv` or `Accept: text/csv`. Opening balance plus all changes is the closing balance, to the last digit. Months are those of UTC. However long it is, it comes as fast as you read it, and is of the moment at which you asked; one that breaks off before its end is not whole. Few may be under way at once.',
+      auth: 'key',
+      scope: 'read',
+      query: z.strictObject({
+        month: z
+          .string()
+          .regex(/^20\d\d-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-01')
+          .meta({ description: 'YYYY-MM' }),
+        currency: holding.default('USDC'),
+        format: z.enum(['json', 'csv'], { error: 'must be json or csv' }).optional(),
+      }),
+      examples: { query: { month: '2026-01' } },
+      returns: {
+        200: {
+          description: 'The statement',
+          schema: statement,
+          example: {
+            month: '2026-01',
+            currency: 'USDC',
+            openingBalance: '100',
+            closingBalance: '50',
+            lines: [
+              {
+                transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
+                createdAt: '2026-01-15T10:00:00.000Z',
+                type: 'transfer',
+                counterparty: { handle: 'PA-7K2M9QXA', name: 'Ada' },
+                description: null,
+                change: '-50',
+                balance: '50',
+              },
+            ],
+          },
+          alternatives: { 'text/csv': exampleCsv },
+          long: 'lines',
+        },
+      },
+    },
+    async ({ caller, query, accept }) => {
+      const { accountId } = caller;
+      const month = await openMonth(db, { accountId, month: query.month, currency: query.currency });
+      const wantsCsv = query.format === undefined ? /\btext\/csv\b/.test(accept) : query.format === 'csv';
+      return wantsCsv
+        ? { status: 200, text: { type: 'text/csv', pieces: () => toCsv(month) } }
+        : { status: 200, long: { head: month.head, items: month.lines } };
+    },
+  );
+}

@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import { namesOf } from '../../accounts/find-account.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
+import { figure, figureInWords, holding, toFigure } from '../../kernel/http/amount-field.ts';
+import { untrusted } from '../../kernel/http/untrusted.ts';
+import { userAccount } from '../../ledger/account-id.ts';
+import { type HistoryEntry, listHistory } from '../../ledger/history.ts';
+import { type Amount, amountOf } from '../../money/amount.ts';
+import type { Holding } from '../../money/catalogue.ts';
+
+/** One line of an account's history, as its owner sees it. */
+export const transferRecord = z.object({
+  transferId: z.string(),
+  direction: z.enum(['sent', 'received']),
+  type: z.string().meta({ description: 'transfer, deposit, …' }),
+  status: z.literal('complete'),
+  amount: figure.meta({
+    description: `Before the fee. ${figureInWords}`,
+  }),
+  fee: figure.meta({ description: 'Paid out of the amount, and written like it.' }),
+  currency: holding,
+  counterparty: z
+    .object({ handle: z.string(), name: untrusted })
+    .nullable()
+    .meta({ description: 'Null when the other side is not an account here.' }),
+  description: untrusted.nullable(),
+  createdAt: z.iso.datetime(),
+});
+
+export type TransferRecord = z.input<typeof transferRecord>;
+
+export interface TransferPage {
+  readonly transfers: TransferRecord[];
+  readonly nextCursor: string | null;
+}
+
+export async function listTransfers(
+  db: Queryable,
+  { accountId, limit, cursor }: { accountId: bigint; limit: number; cursor: string | undefined },
+): Promise<TransferPage> {
+  const { entries, nextCursor } = await listHistory(db, {
+    ownerId: accountId,
+    accounts: holding.options.map((asset) => userAccount(accountId, asset)),
+    gather: true,
+    limit,
+    ...(cursor !== undefined && { cursor }),
+  });
+  return { transfers: await toRecords(db, accountId, entries), nextCursor };
+}
+
+export async function toRecords(
+  db: Queryable,
+  accountId: bigint,
+  entries: readonly HistoryEntry[],
+): Promise<TransferRecord[]> {
+  const otherSide = ({ posting: { senderId, recipientId } }: HistoryEntry) =>
+    senderId === accountId ? recipientId : senderId;
+  const names = await namesOf(db, entries.map(otherSide));
+  return entries.map((entry) => {
+    const { posting, change } = entry;
+    const other = otherSide(entry);
+    const { amount, fee } = shownAmounts(entry);
+    return {
+      transferId: posting.id,
+      direction: change.atomic < 0n ? 'sent' : 'received',
+      type: posting.type,
+      status: 'complete',
+      amount: toFigure(amount),
+      fee: toFigure(fee),
+      currency: change.asset as Holding,
+      counterparty: other === null ? null : (names.get(other) ?? null),
+      description: entry.gathered === undefined ? posting.description : describeCalls(entry.gathered),
+      createdAt: posting.postedAt.toISOString(),
+    };
+  });
+}
+
+function describeCalls(count: number): string {
+  return count === 1 ? '1 call' : `${count} calls`;
+}
+
+/**
+ * The posting's amount and fee, to whoever gave the one or got what the other left of it. Everybody else sees what happened
+ * to them: the other side of a swap, or the rest of what was held for an order that took less.
+ */
+function shownAmounts({ posting: { amount, fee }, change }: HistoryEntry): { amount: Amount; fee: Amount } {
+  const isParty =
+    amount.asset === change.asset && (change.atomic === -amount.atomic || change.atomic === amount.atomic - fee.atomic);
+  if (isParty) return { amount, fee };
+  const moved = change.atomic < 0n ? -change.atomic : change.atomic;
+  return { amount: amountOf(change.asset, moved), fee: amountOf(change.asset, 0n) };
+}

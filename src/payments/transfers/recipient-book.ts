@@ -1,0 +1,30 @@
+import { type AccountIdentifier, findAccount } from '../../accounts/find-account.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
+
+const mostRemembered = 100_000;
+
+/** Finds out which account an identifier stands for. */
+export interface RecipientBook {
+  find(by: AccountIdentifier): bigint | undefined | Promise<bigint | undefined>;
+}
+
+/**
+ * A handle belongs to one account for ever, so it is remembered. An email or a phone number may move to another account
+ * and is asked for every time.
+ */
+export function createRecipientBook(db: Queryable): RecipientBook {
+  const ownerOf = new Map<string, bigint>();
+
+  async function ask(by: AccountIdentifier): Promise<bigint | undefined> {
+    const found = await findAccount(db, by);
+    if (found !== undefined && 'handle' in by) {
+      if (ownerOf.size >= mostRemembered) ownerOf.clear();
+      ownerOf.set(by.handle, found.id);
+    }
+    return found?.id;
+  }
+
+  return {
+    find: (by) => ('handle' in by ? ownerOf.get(by.handle) : undefined) ?? ask(by),
+  };
+}

@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import { visibleText } from '../../accounts/fields.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
+import { amountField, amountOrRefuse, currency } from '../../kernel/http/amount-field.ts';
+import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { ledgerRefusals } from '../../ledger/refusals.ts';
+import { subtract, toJsonNumber } from '../../money/amount.ts';
+import { transferFee, transferFeeRate } from '../../money/fees.ts';
+import { balanceRoutes } from './balance-routes.ts';
+import { createTransfer, describeTransfer } from './create-transfer.ts';
+import { transferErrors } from './errors.ts';
+import { recipientOrRefuse } from './recipient.ts';
+import type { RecipientBook } from './recipient-book.ts';
+
+export interface TransferParts {
+  readonly db: Queryable;
+  readonly ledger: Ledger;
+  readonly recipients: RecipientBook;
+}
+
+const to = z.string().meta({ description: 'A handle, a verified email or a verified phone number of an account.' });
+
+const exampleTransfer = {
+  transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
+  status: 'complete' as const,
+  amount: 50,
+  fee: 0.75,
+  recipientAmount: 49.25,
+  currency: 'USDC' as const,
+};
+
+export function transferRoutes(parts: TransferParts): Route[] {
+  return [
+    quoteRoute(),
+    transferRoute(parts, '/agent/transfer'),
+    transferRoute(parts, '/circle/transfer'),
+    ...balanceRoutes(parts.db),
+  ];
+}
+
+function quoteRoute(): Route {
+  return defineRoute(
+    {
+      id: 'quoteTransfer',
+      method: 'GET',
+      path: '/agent/transfer/quote',
+      tag: 'Transfers',
+      summary: 'What a transfer would cost',
+      description: 'Needs no key, and does not tell whether the recipient exists.',
+      auth: 'none',
+      query: z.strictObject({
+        to,
+        amount: amountField,
+        currency: currency.default('USDC'),
+      }),
+      examples: { query: { to: 'PA-7K2M9QXA', amount: '50', currency: 'USDC' } },
+      returns: {
+        200: {
+          description: 'The fee, and what arrives',
+          schema: z.object({
+            amount: z.number(),
+            fee: z.number(),
+            feeRate: z.string(),
+            recipientReceives: z.number(),
+            currency,
+          }),
+          example: { amount: 50, fee: 0.75, feeRate: '1.49%', recipientReceives: 49.25, currency: 'USDC' },
+        },
+      },
+    },
+    async ({ query }) => {
+      // In a query an unescaped + arrives as a blank; here nothing is paid, so it may be read as what was meant.
+      recipientOrRefuse(query.to.replace(/^ (?=\d)/, '+'));
+      const amount = amountOrRefuse(query.currency, query.amount);
+      const fee = transferFee(amount);
+      return ok({
+        amount: toJsonNumber(amount),
+        fee: toJsonNumber(fee),
+        feeRate: transferFeeRate,
+        recipientReceives: toJsonNumber(subtract(amount, fee)),
+        currency: query.currency,
+      });
+    },
+  );
+}
+
+function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/transfer'): Route {
+  return defineRoute(
+    {
+      id: path === '/agent/transfer' ? 'createTransfer' : 'createCircleTransfer',
+      method: 'POST',
+      path,
+      tag: 'Transfers',
+      summary: path === '/agent/transfer' ? 'Pay somebody' : 'Pay somebody (the same, at its other address)',
+      description:
+        'The fee of 1.49 %, rounded to cents, is taken from the amount. When this is answered, the money has moved. Send an Idempotency-Key: after a lost connection the same request then tells what happened, and never pays twice.',
+      auth: 'key',
+      scope: 'pay',
+      body: z.strictObject({
+        to,
+        amount: amountField,
+        currency,
+        description: visibleText(500).optional().meta({ description: 'Shown to both sides.' }),
+      }),
+      examples: { body: { to: 'PA-7K2M9QXA', amount: 50, currency: 'USDC' } },
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'The money has moved',
+          schema: z.object({
+            transferId: z.string(),
+            status: z.literal('complete'),
+            amount: z.number().meta({ description: 'What left your balance.' }),
+            fee: z.number(),
+            recipientAmount: z.number().meta({ description: 'What arrived: amount less fee.' }),
+            currency,
+          }),
+          example: exampleTransfer,
+        },
+      },
+      errors: [
+        transferErrors.recipient_not_found,
+        ledgerRefusals.insufficient_balance,
+        transferErrors.self_transfer,
+        ledgerRefusals.account_frozen,
+      ],
+    },
+    async ({ caller, body, idempotency }) => {
+      const amount = amountOrRefuse(body.currency, body.amount);
+      const { posting, replayed } = await createTransfer(parts, {
+        caller,
+        to: body.to,
+        amount,
+        description: body.description,
+        idempotency,
+      });
+      return { ...ok(describeTransfer(posting)), ...(replayed && { replayed }) };
+    },
+  );
+}

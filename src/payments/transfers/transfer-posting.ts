@@ -1,0 +1,66 @@
+import { httpErrors } from '../../kernel/http/errors.ts';
+import { houseAccount, userAccount } from '../../ledger/account-id.ts';
+import type { Outcome, Posted, Posting } from '../../ledger/posting.ts';
+import { ledgerRefusals } from '../../ledger/refusals.ts';
+import type { Amount } from '../../money/amount.ts';
+import { transferFee } from '../../money/fees.ts';
+import { transferErrors } from './errors.ts';
+
+export interface Payment {
+  readonly senderId: bigint;
+  readonly recipientId: bigint;
+  /** Before the fee, which is paid out of it. */
+  readonly amount: Amount;
+  /** The API key that asks for it. */
+  readonly keyId: string;
+  readonly description: string | undefined;
+}
+
+/** One user pays another: the same fee, entries and events, whatever was the occasion. */
+export function transferPosting({ senderId, recipientId, amount, keyId, description }: Payment): Posting {
+  const { asset } = amount;
+  const fee = transferFee(amount);
+  return {
+    type: 'transfer',
+    amount,
+    fee,
+    entries: [
+      { account: userAccount(senderId, asset), atomic: -amount.atomic },
+      { account: userAccount(recipientId, asset), atomic: amount.atomic - fee.atomic },
+      { account: houseAccount('fees', asset), atomic: fee.atomic },
+    ],
+    senderId,
+    recipientId,
+    keyId,
+    senderEvent: 'payment.sent',
+    recipientEvent: 'payment.received',
+    ...(description !== undefined && { description }),
+  };
+}
+
+export interface CompletedTransfer {
+  readonly posting: Posted;
+  /** The request had been sent before, and this is what it did then. */
+  readonly replayed: boolean;
+}
+
+/** What the ledger made of it, or the refusal that its sender is told. */
+export function completeOrRefuse(result: Outcome): CompletedTransfer {
+  switch (result.outcome) {
+    case 'posted':
+      return { posting: result.posting, replayed: false };
+    case 'duplicate':
+      return { posting: result.posting, replayed: true };
+    case 'insufficient_balance':
+      throw ledgerRefusals.insufficient_balance();
+    case 'frozen_account':
+      throw ledgerRefusals.account_frozen();
+    case 'key_revoked':
+      throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
+    case 'mismatch':
+      throw httpErrors.idempotency_mismatch();
+    case 'unknown_account':
+      // Its handle was known, and the account was closed since.
+      throw transferErrors.recipient_not_found();
+  }
+}

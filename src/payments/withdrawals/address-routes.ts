@@ -1,0 +1,156 @@
+import { z } from 'zod';
+import { withdrawalAddress } from '../../accounts/fields.ts';
+import { type AllowedAddress, type AllowList, readAllowList } from '../../custody/limits/allow-list.ts';
+import type { Brakes } from '../../custody/limits/brakes.ts';
+import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { type Caller, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import { exampleWithdrawal } from './answer.ts';
+import {
+  type AllowListParts,
+  addAddress,
+  type Owner,
+  removeAddress,
+  switchOff,
+  switchOn,
+} from './change-allow-list.ts';
+import { withdrawalErrors } from './errors.ts';
+
+interface AddressParts {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly brakes: Brakes;
+}
+
+const tag = 'Withdrawals';
+
+const allowedAddress = z.object({
+  address: z.string(),
+  addedAt: z.iso.datetime(),
+  usableFrom: z.iso.datetime().meta({ description: 'While the list is on, nothing goes there before that.' }),
+});
+
+const exampleAllowed = {
+  address: exampleWithdrawal.address,
+  addedAt: '2026-01-15T10:00:00.000Z',
+  usableFrom: '2026-01-16T10:00:00.000Z',
+};
+
+const allowList = z.object({
+  enabled: z.boolean().meta({ description: 'Money leaves for the addresses below alone.' }),
+  offFrom: z.iso.datetime().nullable().meta({ description: 'It was switched off, and is off from then on.' }),
+  addresses: z.array(allowedAddress),
+});
+
+const exampleList = { enabled: true, offFrom: null, addresses: [exampleAllowed] };
+
+/** The allow-list of an account: what is on it, and whether it holds. */
+export function addressRoutes({ db, secrets, brakes }: AddressParts): Route[] {
+  const parts = { db, secrets, delayHours: brakes.allowListDelayHours };
+  return [listRoute(db), addRoute(parts), removeRoute(parts), switchRoute(parts)];
+}
+
+function listRoute(db: Database): Route {
+  return defineRoute(
+    {
+      id: 'getWithdrawalAddresses',
+      method: 'GET',
+      path: '/account/withdrawal-addresses',
+      tag,
+      summary: 'Your allow-list',
+      description:
+        'While it is on, withdrawals and payments to sellers go to its addresses alone, the saved withdrawalAddress included: it has to be on the list as well.',
+      auth: 'key',
+      scope: 'read',
+      returns: { 200: { description: 'The list, oldest address first', schema: allowList, example: exampleList } },
+    },
+    async ({ caller }) => ok(describeList(await readAllowList(db, caller.accountId))),
+  );
+}
+
+function addRoute(parts: AllowListParts): Route {
+  return defineRoute(
+    {
+      id: 'addWithdrawalAddress',
+      method: 'POST',
+      path: '/account/withdrawal-addresses',
+      tag,
+      summary: 'Add an address to your allow-list',
+      description:
+        'It can be used after a delay of 24 hours, if the operator has set no other one, whether the list is on or not. An address that is there already keeps its time. You are told by email.',
+      auth: 'key',
+      scope: 'manage',
+      body: z.strictObject({ address: withdrawalAddress }),
+      examples: { body: { address: exampleAllowed.address } },
+      returns: { 200: { description: 'It is on the list', schema: allowedAddress, example: exampleAllowed } },
+      errors: [withdrawalErrors.too_many_withdrawal_addresses, dailyCapErrors.daily_cap_reached],
+    },
+    async ({ caller, body, ip }) => ok(describe(await addAddress(parts, ownerOf(caller, ip), body.address))),
+  );
+}
+
+function removeRoute(parts: AllowListParts): Route {
+  return defineRoute(
+    {
+      id: 'removeWithdrawalAddress',
+      method: 'DELETE',
+      path: '/account/withdrawal-addresses/:address',
+      tag,
+      summary: 'Take an address off your allow-list',
+      description: 'At once. A withdrawal that was asked for before goes on unless you cancel it.',
+      auth: 'key',
+      scope: 'manage',
+      params: z.strictObject({ address: withdrawalAddress }),
+      examples: { params: { address: exampleAllowed.address } },
+      returns: {
+        200: {
+          description: 'It is not on the list any more',
+          schema: z.object({ removed: z.literal(true) }),
+          example: { removed: true },
+        },
+      },
+      errors: [withdrawalErrors.withdrawal_address_not_found],
+    },
+    async ({ caller, params, ip }) => {
+      await removeAddress(parts, ownerOf(caller, ip), params.address);
+      return ok({ removed: true });
+    },
+  );
+}
+
+function switchRoute(parts: AllowListParts): Route {
+  return defineRoute(
+    {
+      id: 'switchAllowList',
+      method: 'PUT',
+      path: '/account/withdrawal-addresses/allow-list',
+      tag,
+      summary: 'Switch your allow-list on or off',
+      description:
+        'On is at once. Off takes as long as a new address does, and is called back by switching it on again. You are told by email.',
+      auth: 'key',
+      scope: 'manage',
+      body: z.strictObject({ enabled: z.boolean() }),
+      examples: { body: { enabled: true } },
+      returns: { 200: { description: 'The list as it is now', schema: allowList, example: exampleList } },
+      errors: [dailyCapErrors.daily_cap_reached],
+    },
+    async ({ caller, body, ip }) => {
+      const owner = ownerOf(caller, ip);
+      return ok(describeList(await (body.enabled ? switchOn(parts, owner) : switchOff(parts, owner))));
+    },
+  );
+}
+
+function ownerOf({ accountId, keyId, tier }: Caller, ip: string): Owner {
+  return { accountId, tier, by: { keyId, address: ip } };
+}
+
+function describeList({ isOn, offFrom, addresses }: AllowList): z.input<typeof allowList> {
+  return { enabled: isOn, offFrom: offFrom?.toISOString() ?? null, addresses: addresses.map(describe) };
+}
+
+function describe({ address, addedAt, usableFrom }: AllowedAddress): z.input<typeof allowedAddress> {
+  return { address, addedAt: addedAt.toISOString(), usableFrom: usableFrom.toISOString() };
+}

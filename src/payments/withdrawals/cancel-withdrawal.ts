@@ -1,0 +1,66 @@
+import { type AuditActor, recordAudit } from '../../accounts/audit/record.ts';
+import { isFrozen } from '../../accounts/is-frozen.ts';
+import { dropStep } from '../../custody/steps/plan-step.ts';
+import { hasUnexplained } from '../../custody/steps/unknown-calls.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { postSurely } from '../../ledger/post-surely.ts';
+import { ledgerRefusals } from '../../ledger/refusals.ts';
+import { withdrawalErrors } from './errors.ts';
+import { returnPosting } from './finish-withdrawal.ts';
+import { findWithdrawal, firstStep, type Withdrawal } from './withdrawal.ts';
+
+export interface Cancellation {
+  readonly id: string;
+  /** Whose it must be. */
+  readonly accountId: bigint;
+  readonly by: AuditActor;
+}
+
+/**
+ * Its owner calls it back before anybody was asked to send it, and has the whole amount again: part of the caller's commit. What the
+ * screening or a freeze holds is the operator's to decide. What was cancelled before stays so, and is answered again.
+ */
+export async function cancelWithdrawal(
+  tx: Transaction,
+  ledger: Ledger,
+  { id, accountId, by }: Cancellation,
+): Promise<Withdrawal> {
+  const withdrawal = await lockOwn(tx, id, accountId);
+  if (withdrawal.status === 'cancelled') return withdrawal;
+  if (!isUnsent(withdrawal)) throw withdrawalErrors.withdrawal_not_cancellable(explain(withdrawal));
+  // The withdrawal before its owner, as whoever holds one does.
+  if (await isFrozen(tx, accountId)) throw ledgerRefusals.account_frozen();
+  if (await hasUnexplained(tx, withdrawal)) throw withdrawalErrors.withdrawal_not_cancellable(unknownSent);
+  await tx.query(
+    `UPDATE withdrawals SET status = 'cancelled', error = NULL, updated_at = now(), finished_at = now() WHERE id = $1`,
+    [id],
+  );
+  // It leaves the line for the treasury's tokens, and gives back what was set aside for it.
+  await dropStep(tx, firstStep(withdrawal));
+  await recordAudit(tx, { accountId, action: 'withdrawal.cancelled', by, details: { withdrawalId: id } });
+  await postSurely(tx, ledger, [returnPosting(withdrawal, 'cancelled')]);
+  return (await findWithdrawal(tx, id)) ?? withdrawal;
+}
+
+async function lockOwn(tx: Transaction, id: string, accountId: bigint): Promise<Withdrawal> {
+  await tx.query('SELECT FROM withdrawals WHERE id = $1 AND account_id = $2 FOR UPDATE', [id, accountId]);
+  const found = await findWithdrawal(tx, id);
+  if (found === undefined || found.accountId !== accountId) throw withdrawalErrors.withdrawal_not_found();
+  return found;
+}
+
+/** Nobody was asked for anything, and nobody but the hourly limit keeps it from being sent. */
+function isUnsent({ status, heldBy }: Withdrawal): boolean {
+  return status === 'queued' || status === 'awaiting_liquidity' || (status === 'held' && heldBy === 'hourly_limit');
+}
+
+function explain({ status }: Withdrawal): string | undefined {
+  if (status === 'held') return 'It is under review. Ask the operator.';
+  if (status === 'complete') return 'It has arrived already.';
+  if (status === 'failed') return 'It has failed, and the whole amount is back in your balance.';
+  if (status === 'wrapping') return 'It could not be paid, and the whole amount comes back by itself.';
+  return 'It is being sent, and cannot be called back.';
+}
+
+const unknownSent = 'Nobody knows for certain yet that it was not sent. Ask the operator.';

@@ -1,0 +1,155 @@
+import { getAddress, type Hex } from 'viem';
+import { type AuditActor, recordAudit } from '../../accounts/audit/record.ts';
+import { tellOwner } from '../../accounts/tell-owner.ts';
+import {
+  type AddressRow,
+  type AllowedAddress,
+  type AllowList,
+  readAllowList,
+  toAddress,
+} from '../../custody/limits/allow-list.ts';
+import { lockSending } from '../../custody/limits/apply-brakes.ts';
+import { countToday } from '../../kernel/daily-caps/count-today.ts';
+import { type Database, onlyRow, type Transaction } from '../../kernel/db/database.ts';
+import type { Caller } from '../../kernel/http/define-route.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import { requireLiveKey } from '../../ledger/require-live-key.ts';
+import { withdrawalErrors } from './errors.ts';
+
+export interface AllowListParts {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly delayHours: number;
+}
+
+/** Whose list is changed, and who does it. */
+export interface Owner {
+  readonly accountId: bigint;
+  readonly tier: Caller['tier'];
+  readonly by: AuditActor & { readonly keyId: string };
+}
+
+/** Nobody keeps more, and nobody fills our tables. */
+const mostAddresses = 100;
+
+/** It can be used after the delay, always. One that is there already keeps the time that it has. */
+export async function addAddress(
+  { db, secrets, delayHours }: AllowListParts,
+  owner: Owner,
+  address: Hex,
+): Promise<AllowedAddress> {
+  const { accountId, by } = owner;
+  return change(db, owner, async (tx) => {
+    const known = await findAddress(tx, accountId, address);
+    if (known !== undefined) return known;
+    const { count } = onlyRow(
+      await tx.query<{ count: number }>(
+        'SELECT count(*)::int AS count FROM withdrawal_addresses WHERE account_id = $1',
+        [accountId],
+      ),
+    );
+    if (count >= mostAddresses) throw withdrawalErrors.too_many_withdrawal_addresses();
+    await countToday(tx, owner, 'settings');
+    const added = toAddress(
+      onlyRow(
+        await tx.query<AddressRow>(
+          `INSERT INTO withdrawal_addresses (account_id, address, added_at, usable_from)
+           SELECT $1, $2, moment, moment + make_interval(hours => $3) FROM clock_timestamp() moment
+           RETURNING address, added_at, usable_from`,
+          [accountId, address.toLowerCase(), delayHours],
+        ),
+      ),
+    );
+    const usableFrom = added.usableFrom.toISOString();
+    await recordAudit(tx, { accountId, action: 'withdrawal_address.added', by, details: { address, usableFrom } });
+    await tellOwner(tx, secrets, accountId, {
+      subject: 'An address was added to your allow-list',
+      text: `From ${usableFrom} on, withdrawals can go to ${address}. Until then you can take it off again: DELETE /account/withdrawal-addresses/${address}.`,
+    });
+    return added;
+  });
+}
+
+/** At once. What was asked for before goes on. */
+export async function removeAddress(
+  { db, secrets }: AllowListParts,
+  { accountId, by }: Owner,
+  address: Hex,
+): Promise<void> {
+  await change(db, { accountId, by }, async (tx) => {
+    const { rowCount } = await tx.query('DELETE FROM withdrawal_addresses WHERE account_id = $1 AND address = $2', [
+      accountId,
+      address.toLowerCase(),
+    ]);
+    if (rowCount === 0) throw withdrawalErrors.withdrawal_address_not_found();
+    await recordAudit(tx, { accountId, action: 'withdrawal_address.removed', by, details: { address } });
+    await tellOwner(tx, secrets, accountId, {
+      subject: 'An address was taken off your allow-list',
+      text: `${getAddress(address)} is not on your allow-list any more.`,
+    });
+  });
+}
+
+/** On at once, which also calls back that it is to end. Whoever asks again changes nothing. */
+export async function switchOn({ db, secrets }: AllowListParts, { accountId, by }: Owner): Promise<AllowList> {
+  return change(db, { accountId, by }, async (tx) => {
+    const { rowCount } = await tx.query(
+      `INSERT INTO withdrawal_allow_lists AS l (account_id) VALUES ($1)
+       ON CONFLICT (account_id) DO UPDATE SET off_from = NULL,
+         on_since = CASE WHEN l.off_from > clock_timestamp() THEN l.on_since ELSE clock_timestamp() END
+        WHERE l.off_from IS NOT NULL`,
+      [accountId],
+    );
+    if (rowCount === 1) {
+      await recordAudit(tx, { accountId, action: 'allow_list.on', by });
+      await tellOwner(tx, secrets, accountId, {
+        subject: 'Your allow-list is on',
+        text: 'Money leaves your account for the addresses on your allow-list alone, and for no other.',
+      });
+    }
+    return readAllowList(tx, accountId);
+  });
+}
+
+/** Off after the delay. Asked for again meanwhile, it does not take longer. */
+export async function switchOff({ db, secrets, delayHours }: AllowListParts, owner: Owner): Promise<AllowList> {
+  const { accountId, by } = owner;
+  return change(db, owner, async (tx) => {
+    const { rows } = await tx.query<{ off_from: Date }>(
+      `UPDATE withdrawal_allow_lists SET off_from = clock_timestamp() + make_interval(hours => $2)
+        WHERE account_id = $1 AND off_from IS NULL RETURNING off_from`,
+      [accountId, delayHours],
+    );
+    const offFrom = rows[0]?.off_from.toISOString();
+    if (offFrom !== undefined) {
+      await countToday(tx, owner, 'settings');
+      await recordAudit(tx, { accountId, action: 'allow_list.ending', by, details: { offFrom } });
+      await tellOwner(tx, secrets, accountId, {
+        subject: 'Your allow-list will be switched off',
+        text: `From ${offFrom} on, money can leave your account for any address. Until then you can call that back: PUT /account/withdrawal-addresses/allow-list with {"enabled": true}.`,
+      });
+    }
+    return readAllowList(tx, accountId);
+  });
+}
+
+/** Under the lock that whoever sends money of this account takes too, and by nobody whose key has ended meanwhile. */
+function change<Result>(
+  db: Database,
+  { accountId, by }: Pick<Owner, 'accountId' | 'by'>,
+  work: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
+  return db.transaction(async (tx) => {
+    await lockSending(tx, accountId);
+    await requireLiveKey(tx, { accountId, keyId: by.keyId });
+    return work(tx);
+  });
+}
+
+async function findAddress(tx: Transaction, accountId: bigint, address: Hex): Promise<AllowedAddress | undefined> {
+  const { rows } = await tx.query<AddressRow>(
+    'SELECT address, added_at, usable_from FROM withdrawal_addresses WHERE account_id = $1 AND address = $2',
+    [accountId, address.toLowerCase()],
+  );
+  return rows[0] && toAddress(rows[0]);
+}

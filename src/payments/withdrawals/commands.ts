@@ -1,0 +1,131 @@
+import type { Command } from 'commander';
+import { recordAudit } from '../../accounts/audit/record.ts';
+import { isFrozen } from '../../accounts/is-frozen.ts';
+import { hasUnexplained } from '../../custody/steps/unknown-calls.ts';
+import type { Database, Transaction } from '../../kernel/db/database.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { toDecimalText } from '../../money/amount.ts';
+import { failWithdrawal } from './finish-withdrawal.ts';
+import { isUnwrapped } from './hold-withdrawal.ts';
+import { withdrawalSaga } from './saga.ts';
+import { findWithdrawal, selectWithdrawal, toWithdrawal, type Withdrawal, type WithdrawalRow } from './withdrawal.ts';
+import { beginWrapping } from './wrap-again.ts';
+
+interface Tools {
+  withMoney(work: (parts: { db: Database; ledger: Ledger }) => Promise<void>): Promise<void>;
+  say(line: string): void;
+  readonly operator: string;
+}
+
+/** `paywright withdrawals …`: what needs a person's eye, and the decision about what is held. */
+export function addWithdrawalCommands(program: Command, { withMoney, say, operator }: Tools): void {
+  const withdrawals = program.command('withdrawals').description('look at open withdrawals, decide about held ones');
+  const by = { operator };
+
+  withdrawals
+    .command('list')
+    .description('every withdrawal that is not finished, held ones first')
+    .action(() =>
+      withMoney(async ({ db }) => {
+        let isAny = false;
+        for await (const withdrawal of walkOpen(db)) {
+          isAny = true;
+          say(describe(withdrawal));
+        }
+        if (!isAny) say('No withdrawal is open.');
+      }),
+    );
+
+  withdrawals
+    .command('release <id>')
+    .description('send a held withdrawal after all')
+    .action((id: string) =>
+      withMoney(async ({ db }) => {
+        const { accountId, chain } = await heldOrRefuse(db, id);
+        await db.transaction(async (tx) => {
+          const { rowCount } = await tx.query(
+            // What only the hourly limit has held is still asked about.
+            `UPDATE withdrawals SET error = NULL, held_by = NULL, updated_at = now(),
+                released_at = CASE WHEN held_by = 'hourly_limit' THEN released_at ELSE now() END, limit_waived_at = now(),
+                status = CASE WHEN ${isUnwrapped} THEN 'unwrapped' ELSE 'awaiting_liquidity' END
+              WHERE id = $1 AND status = 'held'`,
+            [id],
+          );
+          if (rowCount === 0) throw new Refusal(`${id} is not held any more.`);
+          // The withdrawal before its owner, as whoever holds one does.
+          if (accountId !== null && (await isFrozen(tx, accountId)))
+            throw new Refusal('Its account is frozen: run "paywright account unfreeze" first.');
+          await recordAudit(tx, { accountId, action: 'withdrawal.released', by, details: { withdrawalId: id } });
+          await wakeSaga(tx, { saga: withdrawalSaga.name, id, lane: chain });
+        });
+        say(`${id} is released.`);
+      }),
+    );
+
+  withdrawals
+    .command('refund <id>')
+    .description('give the money of a held withdrawal back to the account')
+    .action((id: string) =>
+      withMoney(async (parts) => {
+        const withdrawal = await heldOrRefuse(parts.db, id);
+        const { accountId } = withdrawal;
+        const refused = { state: 'failed', reason: 'The operator refused it.', gasCost: 0n } as const;
+        const audit = async (tx: Transaction) => {
+          if (await hasUnexplained(tx, withdrawal))
+            throw new Refusal(`${id} may have been paid already: decide with "paywright treasury unknown" first.`);
+          await recordAudit(tx, { accountId, action: 'withdrawal.refunded', by, details: { withdrawalId: id } });
+        };
+        if (await isToBeWrapped(parts.db, id)) {
+          if (!(await beginWrapping(parts, withdrawal, { neverAsked: refused.reason }, audit)))
+            throw new Refusal(`${id} is not held any more.`);
+          await wakeSaga(parts.db, { saga: withdrawalSaga.name, id, lane: withdrawal.chain });
+          say(`${id} is wrapped again, and then refunded.`);
+          return;
+        }
+        if (!(await failWithdrawal(parts, withdrawal, refused, audit))) {
+          throw new Refusal(`${id} is not held any more.`);
+        }
+        say(`${id} is refunded.`);
+      }),
+    );
+}
+
+const pageSize = 1_000;
+
+/** However many there are: whoever fills the list hides nobody behind it. */
+async function* walkOpen(db: Database): AsyncGenerator<Withdrawal> {
+  for (const isHeld of [true, false]) {
+    let after = '';
+    for (;;) {
+      const { rows } = await db.query<WithdrawalRow>(
+        `${selectWithdrawal} WHERE finished_at IS NULL AND (status = 'held') = $1 AND id > $2 ORDER BY id LIMIT $3`,
+        [isHeld, after, pageSize],
+      );
+      for (const row of rows) yield toWithdrawal(row);
+      const last = rows[pageSize - 1];
+      if (last === undefined) break;
+      after = last.id;
+    }
+  }
+}
+
+async function isToBeWrapped(db: Database, id: string): Promise<boolean> {
+  const { rows } = await db.query(`SELECT FROM withdrawals WHERE id = $1 AND ${isUnwrapped}`, [id]);
+  return rows.length > 0;
+}
+
+async function heldOrRefuse(db: Database, id: string): Promise<Withdrawal> {
+  const withdrawal = await findWithdrawal(db, id);
+  if (withdrawal === undefined) throw new Refusal(`There is no withdrawal ${id}.`);
+  if (withdrawal.status !== 'held') throw new Refusal(`${id} is not held: it is ${withdrawal.status}.`);
+  return withdrawal;
+}
+
+function describe({ id, status, net, chain, address, accountId, createdAt, heldBecause }: Withdrawal): string {
+  const owner = accountId === null ? 'the house' : `account ${accountId}`;
+  // What was let go keeps the reason, which holds it no more.
+  const reason = status !== 'held' || heldBecause === null ? '' : `   ${heldBecause}`;
+  return `${id}   ${status.padEnd(18)} ${toDecimalText(net)} ${net.asset} on ${chain} to ${address} from ${owner} since ${createdAt.toISOString()}${reason}`;
+}

@@ -1,0 +1,51 @@
+import { mostValue } from '../../custody/limits/value-limits.ts';
+import type { GasCosts, GasWork } from '../../custody/treasury/gas-costs.ts';
+import { toFigure } from '../../kernel/http/amount-field.ts';
+import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
+import { type ChainId, isCurrency } from '../../money/catalogue.ts';
+import { leastWithdrawalFor } from '../../money/fees.ts';
+import { withdrawalErrors } from './errors.ts';
+import { mostGas } from './native-coin.ts';
+
+/** A transfer of USDC or EURC: to an address that has none yet, through the token's proxy. */
+const transferWork: GasWork = { gas: 65_000n, bytes: 200n };
+
+/** Coins are held wrapped: native coin is unwrapped first and then sent, to a contract perhaps that uses all it is given. */
+const coinWork: GasWork = { gas: 60_000n + mostGas, bytes: 600n };
+
+/** Told amounts are whole cents: nobody types millionths. */
+const cent = 10_000n;
+
+interface Withdrawal {
+  readonly chain: ChainId;
+  readonly gross: Amount;
+  readonly fee: Amount;
+  /** What the whole amount is worth, in atomic units of USDC. */
+  readonly value: bigint;
+}
+
+/**
+ * A payment can cost more than its fee, and the house would pay the rest, as often as anybody likes. So the fee has to be worth
+ * what the gas costs now, on every chain. A euro counts as a dollar, as it does in every limit.
+ */
+export async function refuseBelowGas(gasCosts: GasCosts, { chain, gross, fee, value }: Withdrawal): Promise<void> {
+  const { asset } = fee;
+  const cost = await gasCosts.inUsdc(chain, isCurrency(asset) ? transferWork : coinWork);
+  const needed = isCurrency(asset) ? cost : (cost * gross.atomic + value - 1n) / value;
+  if (fee.atomic >= needed) return;
+  const least = leastWithdrawalFor(amountOf(asset, needed));
+  const told = isCurrency(asset) ? amountOf(asset, ((least.atomic + cent - 1n) / cent) * cent) : least;
+  const gas = `The gas of this payment costs ${toDecimalText(amountOf('USDC', cost))} USDC now, and its fee is ${toDecimalText(fee)} ${asset}.`;
+  if ((told.atomic * value) / gross.atomic > mostValue) {
+    throw withdrawalErrors.amount_too_small(
+      `${gas} No amount pays for that at the moment: try later, or another chain.`,
+      {
+        members: { leastAmount: null, currency: asset },
+      },
+    );
+  }
+  throw withdrawalErrors.amount_too_small(
+    `${gas} The smallest amount that pays for it is ${toDecimalText(told)} ${asset}. Other chains take less.`,
+    { members: { leastAmount: toFigure(told), currency: asset } },
+  );
+}

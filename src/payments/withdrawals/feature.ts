@@ -1,0 +1,54 @@
+import { accountClosing } from '../../accounts/closing/on-account-closing.ts';
+import type { Networks } from '../../chains/network.ts';
+import { brakeMetrics } from '../../custody/limits/brake-metrics.ts';
+import { type Brakes, brakeSettings } from '../../custody/limits/brakes.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import type { Feature } from '../../kernel/feature.ts';
+import type { Mode } from '../../kernel/settings.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { withdrawalHandler } from './advance-withdrawal.ts';
+import { addWithdrawalCommands } from './commands.ts';
+import { withdrawalEvents } from './events.ts';
+import type { WithdrawalSagaParts } from './parts.ts';
+import { type WithdrawalParts, withdrawalRoutes } from './routes.ts';
+import { withdrawalSaga } from './saga.ts';
+import { addFeeCommand } from './withdraw-fees.ts';
+
+export const withdrawals: Feature<{
+  settings: Brakes;
+  serving: Omit<WithdrawalParts, 'brakes'>;
+  metrics: { readonly db: Database };
+  working: Omit<WithdrawalSagaParts, 'perHour'> & { readonly mode: Mode };
+  commands: { readonly db: Database; readonly ledger: Ledger; readonly networks: Networks };
+}> = {
+  name: 'withdrawals',
+  hooks: [
+    accountClosing.on(async (tx, accountId) => {
+      await tx.query('DELETE FROM withdrawal_addresses WHERE account_id = $1', [accountId]);
+      await tx.query('DELETE FROM withdrawal_allow_lists WHERE account_id = $1', [accountId]);
+    }),
+  ],
+  settings: brakeSettings,
+  chapters: [
+    { name: 'Withdrawals', description: 'Send money to an address outside, follow it, and say how much may go where.' },
+  ],
+  events: withdrawalEvents,
+  commands(program, tools) {
+    addWithdrawalCommands(program, tools);
+    addFeeCommand(program, tools);
+  },
+  routes: (parts, brakes) => withdrawalRoutes({ ...parts, brakes }),
+  metrics: ({ db }, brakes) => [brakeMetrics(db, brakes)],
+  async onStart({ mode, logger }, { perDay }) {
+    // The operator may have agreed on it, and should know that it is so.
+    if (mode === 'live' && perDay.enterprise === undefined)
+      logger.warn('accounts of the enterprise tier have no daily limit: WITHDRAWAL_DAILY_LIMIT_ENTERPRISE is 0');
+  },
+  sagas: [
+    {
+      saga: withdrawalSaga,
+      handler: ({ db, ledger, networks, provider, screening, logger, checkpoint }, { perHour }) =>
+        withdrawalHandler({ db, ledger, networks, provider, screening, logger, checkpoint, perHour }),
+    },
+  ],
+};

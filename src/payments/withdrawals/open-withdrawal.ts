@@ -1,0 +1,116 @@
+import { getAddress, type Hex, isAddressEqual } from 'viem';
+import { multicallAddress } from '../../chains/abi.ts';
+import { type Network, type Networks, tokenOf } from '../../chains/network.ts';
+import { uniswap, uniswapMulticall } from '../../chains/uniswap.ts';
+import { faceValue } from '../../custody/limits/value-limits.ts';
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import { newId } from '../../kernel/ids/ids.ts';
+import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import { houseAccount } from '../../ledger/account-id.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Outcome } from '../../ledger/posting.ts';
+import { type Amount, subtract } from '../../money/amount.ts';
+import { type ChainId, chainIds, chains } from '../../money/catalogue.ts';
+import { withdrawalErrors } from './errors.ts';
+import { withdrawalSaga } from './saga.ts';
+import { sourceOf } from './withdrawal.ts';
+
+export interface NewWithdrawal {
+  /** Null when the operator pays out earned fees. */
+  readonly accountId: bigint | null;
+  readonly chain: ChainId;
+  readonly address: Hex;
+  readonly gross: Amount;
+  readonly fee: Amount;
+  /** What the market pays for it now, in millionths of a USDC. Currencies are worth what they say. */
+  readonly value?: bigint | undefined;
+  /** The API key that asks for it. */
+  readonly keyId?: string;
+}
+
+/** Refuses what could never be paid out: a chain that is off, a token that is not there, an address that loses money. */
+export async function refuseImpossible(
+  db: Queryable,
+  networks: Networks,
+  { chain, address, gross }: Pick<NewWithdrawal, 'chain' | 'address' | 'gross'>,
+): Promise<void> {
+  const network = networks.get(chain);
+  if (network === undefined) throw withdrawalErrors.chain_not_available();
+  if (tokenOf(network, gross.asset) === undefined) {
+    throw withdrawalErrors.currency_not_available(`${gross.asset} cannot be withdrawn on ${chains[chain].name}.`);
+  }
+  if (await isOurs(db, network, address)) throw withdrawalErrors.withdrawal_address_refused();
+  if (gross.asset === chains[chain].native && (await isUsers(db, address))) {
+    throw withdrawalErrors.withdrawal_address_refused(
+      'That is a deposit address of this service, where native coin is not credited. Use a transfer instead.',
+    );
+  }
+}
+
+/** Where people burn what nobody should ever have. */
+const deadAddress = '0x000000000000000000000000000000000000dEaD';
+
+/** Contracts that keep what is sent to them: tokens of every chain, because people mistake one chain for another. */
+const keepers: ReadonlySet<Hex> = new Set(
+  [
+    deadAddress,
+    multicallAddress,
+    uniswapMulticall,
+    ...Object.values(uniswap),
+    ...chainIds.flatMap((id) => Object.values<Hex>(chains[id].tokens)),
+  ].map((address) => getAddress(address)),
+);
+
+/** Another user's deposit address is not ours in this sense: what arrives there is a deposit for them. */
+async function isOurs(db: Queryable, network: Network, address: Hex): Promise<boolean> {
+  // The lowest addresses are part of the chain itself, and nobody has a key to them.
+  if (BigInt(address) <= 0xffffn) return true;
+  if (keepers.has(getAddress(address))) return true;
+  if (network.tokens.some((token) => isAddressEqual(token.address, address))) return true;
+  const { rows } = await db.query('SELECT FROM house_wallets WHERE lower(address) = lower($1) LIMIT 1', [address]);
+  return rows.length > 0;
+}
+
+/** Tokens that arrive there are a deposit; native coin would lie there unseen. */
+async function isUsers(db: Queryable, address: Hex): Promise<boolean> {
+  const { rows } = await db.query('SELECT FROM wallets WHERE address = ANY ($1) LIMIT 1', [
+    [getAddress(address), address.toLowerCase()],
+  ]);
+  return rows.length > 0;
+}
+
+/**
+ * The withdrawal, the money taken from the balance and the job that goes on with it: one commit, which is the caller's.
+ * The posting comes last. What the ledger refuses is for the caller to throw, so that none of it happens.
+ */
+export async function openWithdrawal(
+  tx: Transaction,
+  ledger: Ledger,
+  { accountId, chain, address, gross, fee, value = faceValue(gross), keyId }: NewWithdrawal,
+): Promise<{ readonly id: string; readonly net: Amount; readonly outcome: Outcome['outcome'] }> {
+  const id = newId('wdr');
+  const net = subtract(gross, fee);
+  await tx.query(
+    `INSERT INTO withdrawals (id, account_id, chain, asset, address, gross, fee, net, value, status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'queued')`,
+    [id, accountId, chain, gross.asset, address, gross.atomic, fee.atomic, net.atomic, value ?? null],
+  );
+  await wakeSaga(tx, { saga: withdrawalSaga.name, id, lane: chain });
+  const [posted] = await ledger.postWithin(tx, [
+    {
+      type: 'withdrawal',
+      amount: gross,
+      fee,
+      entries: [
+        { account: sourceOf({ accountId, gross, chain }), atomic: -gross.atomic },
+        { account: houseAccount('withdrawals_in_transit', gross.asset, chain), atomic: gross.atomic },
+      ],
+      reference: `withdrawal:${id}`,
+      details: { withdrawalId: id, chain, address },
+      ...(accountId !== null && { senderId: accountId, senderEvent: 'withdrawal.created' }),
+      ...(keyId !== undefined && { keyId }),
+    },
+  ]);
+  if (posted === undefined) throw new Error('the ledger gave no outcome');
+  return { id, net, outcome: posted.outcome };
+}

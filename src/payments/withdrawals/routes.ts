@@ -1,0 +1,258 @@
+import { z } from 'zod';
+import { withdrawalAddress } from '../../accounts/fields.ts';
+import type { Networks } from '../../chains/network.ts';
+import type { SilentChains } from '../../chains/silent-chains.ts';
+import { applyBrakes } from '../../custody/limits/apply-brakes.ts';
+import type { Brakes } from '../../custody/limits/brakes.ts';
+import { limitErrors } from '../../custody/limits/errors.ts';
+import { faceValue, refuseBeyondLimits, refuseBeyondValue } from '../../custody/limits/value-limits.ts';
+import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
+import { silentErrors } from '../../custody/wallets/errors.ts';
+import { refuseSilent } from '../../custody/wallets/refuse-silent.ts';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
+import { amountField, amountOrRefuse, figure, holding, toFigure } from '../../kernel/http/amount-field.ts';
+import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { findRefusal } from '../../kernel/http/find-refusal.ts';
+import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
+import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import type { Once } from '../../ledger/idempotency.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { ledgerRefusals } from '../../ledger/refusals.ts';
+import { requirePosted } from '../../ledger/require-posted.ts';
+import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
+import { assets, type ChainId, chains, coins, currencies, homeChain, isCurrency } from '../../money/catalogue.ts';
+import { withdrawalFee } from '../../money/fees.ts';
+import { listed } from '../../money/in-words.ts';
+import type { Market } from '../../money/market.ts';
+import { addressRoutes } from './address-routes.ts';
+import { chainField, describeWithdrawal, exampleWithdrawal, withdrawalRecord } from './answer.ts';
+import { cancelRoute } from './cancel-route.ts';
+import { refuseBelowGas } from './cover-gas.ts';
+import { withdrawalErrors } from './errors.ts';
+import { limitsRoute } from './limits-route.ts';
+import { openWithdrawal, refuseImpossible } from './open-withdrawal.ts';
+import { shownStatuses, statesShownAs } from './saga.ts';
+import { findWithdrawal, selectWithdrawal, toWithdrawal, type WithdrawalRow } from './withdrawal.ts';
+
+export interface WithdrawalParts {
+  readonly db: Database;
+  readonly once: Once;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+  readonly silentChains: SilentChains;
+  readonly market: Market;
+  readonly gasCosts: GasCosts;
+  readonly brakes: Brakes;
+  readonly secrets: Secrets;
+  readonly checkpoint?: Checkpoint;
+}
+
+export function withdrawalRoutes(parts: WithdrawalParts): Route[] {
+  return [
+    withdrawRoute(parts),
+    listRoute(parts.db),
+    findRoute(parts.db),
+    cancelRoute(parts),
+    limitsRoute(parts),
+    ...addressRoutes(parts),
+  ];
+}
+
+function withdrawRoute(parts: WithdrawalParts): Route {
+  const { once, ledger, networks, silentChains, market, gasCosts, brakes, checkpoint = noCheckpoint } = parts;
+  return defineRoute(
+    {
+      id: 'withdraw',
+      method: 'POST',
+      path: '/circle/withdraw',
+      tag: 'Withdrawals',
+      summary: 'Send money to an address outside',
+      description: `The fee of 1.49 %, with 3 decimals in ${listed(currencies)} and with all 18 in ${listed(coins)}, is taken from the amount. ${listed(coins)} leave on ${chains[homeChain].name} only: ${coinsArrive}. The money leaves your balance at once and is then sent; follow it at \`/circle/withdrawals/{txId}\`. If it cannot be paid out, the whole amount comes back, and until it is sent you can cancel it. The fee must cover the gas. Within 24 hours an account can send so much (\`/account/withdrawal-limits\`), and if its allow-list is on, only to addresses on it (\`/account/withdrawal-addresses\`). Send an Idempotency-Key: after a lost connection the same request never pays twice.`,
+      auth: 'key',
+      scope: 'withdraw',
+      body: z.strictObject({
+        amount: amountField.meta({
+          description: `A number or decimal text. In ${listed(currencies)} from 1 to 10000, with at most 6 decimals. In ${listed(coins)} with at most 18 decimals, and worth from 1 to 10000 USDC at what the market pays now; text keeps all of its digits, a number does not.`,
+        }),
+        currency: holding.default('USDC'),
+        address: withdrawalAddress.optional().meta({
+          description: 'Left out: your saved withdrawalAddress. In mixed case its EIP-55 checksum must be right.',
+        }),
+        chain: chainField.default(homeChain).meta({ description: 'Paid from your balance on that chain.' }),
+      }),
+      examples: { body: { amount: 50, currency: 'USDC', address: exampleWithdrawal.address } },
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'It is on its way',
+          schema: z.object({
+            txId: z.string(),
+            status: z.enum(shownStatuses),
+            address: z.string(),
+            chain: chainField,
+            gross: figure,
+            fee: figure,
+            net: figure,
+            currency: holding,
+            note: z.string().meta({ description: 'For the person, word by word.' }),
+          }),
+          example: {
+            txId: exampleWithdrawal.txId,
+            status: 'queued',
+            address: exampleWithdrawal.address,
+            chain: homeChain,
+            gross: 50,
+            fee: 0.745,
+            net: 49.255,
+            currency: 'USDC',
+            note: note(amountOf('USDC', 49_255_000n), homeChain, exampleWithdrawal.address),
+          },
+        },
+      },
+      errors: [
+        withdrawalErrors.withdrawal_address_required,
+        withdrawalErrors.withdrawal_address_refused,
+        withdrawalErrors.chain_not_available,
+        silentErrors.chain_not_available,
+        withdrawalErrors.currency_not_available,
+        withdrawalErrors.amount_too_small,
+        limitErrors.daily_limit_reached,
+        limitErrors.address_not_allowed,
+        ledgerRefusals.insufficient_balance,
+        ledgerRefusals.account_frozen,
+      ],
+    },
+    async ({ caller, body, idempotency }) => {
+      const gross = amountOrRefuse(body.currency, body.amount);
+      if (isCurrency(gross.asset)) refuseBeyondLimits(gross);
+      // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
+      // while the chain is silent, and whatever it is worth by now.
+      let value = faceValue(gross) ?? 0n;
+      const refusal = await findRefusal(async () => {
+        await refuseSilent(silentChains, body.chain);
+        if (!isCurrency(gross.asset)) value = await refuseBeyondValue(market, gross);
+      });
+      const fee = withdrawalFee(gross);
+      // Nobody waits for a chain that is known to be silent.
+      const gasRefusal =
+        refusal ?? (await findRefusal(() => refuseBelowGas(gasCosts, { chain: body.chain, gross, fee, value })));
+      const answer = await once({ caller, idempotency, kind: 'withdrawals' }, async (tx) => {
+        const address = body.address ?? (await savedAddress(tx, caller.accountId));
+        await refuseImpossible(tx, networks, { chain: body.chain, address, gross });
+        if (refusal !== undefined) throw refusal.error;
+        await applyBrakes(tx, brakes, { accountId: caller.accountId, address, value });
+        const { id, net, outcome } = await openWithdrawal(tx, ledger, {
+          accountId: caller.accountId,
+          keyId: caller.keyId,
+          chain: body.chain,
+          address,
+          gross,
+          fee,
+          value,
+        });
+        requirePosted(outcome, 'a new withdrawal');
+        // Last: whoever has not got the money is told that first, and not how much more it would have to be.
+        if (gasRefusal !== undefined) throw gasRefusal.error;
+        return ok({
+          txId: id,
+          status: 'queued' as const,
+          address,
+          chain: body.chain,
+          gross: toFigure(gross),
+          fee: toFigure(fee),
+          net: toFigure(net),
+          currency: body.currency,
+          note: note(net, body.chain, address),
+        });
+      });
+      checkpoint('withdrawal.opened');
+      return answer;
+    },
+  );
+}
+
+async function savedAddress(db: Queryable, accountId: bigint): Promise<`0x${string}`> {
+  const { rows } = await db.query<{ address: `0x${string}` | null }>(
+    'SELECT withdrawal_address AS address FROM accounts WHERE id = $1',
+    [accountId],
+  );
+  const address = rows[0]?.address;
+  if (address == null) throw withdrawalErrors.withdrawal_address_required();
+  return address;
+}
+
+function note(net: Amount, chainId: ChainId, address: string): string {
+  return `${toDecimalText(net)} ${net.asset}${arrivesAs(net, chainId)} is on its way to ${address} on ${chains[chainId].name}. It usually arrives within a few minutes. You can cancel it until it is sent; after that nobody can call it back.`;
+}
+
+/** Coins are held wrapped, and not all of them leave unwrapped. */
+function arrivesAs({ asset }: Pick<Amount, 'asset'>, chainId: ChainId): string {
+  if (asset === chains[chainId].native) return ' as native coin';
+  return assets[asset].token.symbol === asset ? '' : ` as ${assets[asset].token.symbol}`;
+}
+
+/** "ETH arrives as WETH, MATIC as native coin", of all that arrive under another name. */
+const coinsArrive = coins
+  .filter((coin) => arrivesAs({ asset: coin }, homeChain) !== '')
+  .map((coin, index) => `${coin}${index === 0 ? ' arrives' : ''}${arrivesAs({ asset: coin }, homeChain)}`)
+  .join(', ');
+
+function listRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'listWithdrawals',
+      method: 'GET',
+      path: '/circle/withdrawals',
+      tag: 'Withdrawals',
+      summary: 'Your withdrawals',
+      auth: 'key',
+      scope: 'read',
+      query: pageQuery.extend({ status: z.enum(shownStatuses).optional() }),
+      returns: {
+        200: {
+          description: 'Newest first',
+          schema: page('withdrawals', withdrawalRecord),
+          example: { withdrawals: [exampleWithdrawal], nextCursor: null },
+        },
+      },
+    },
+    async ({ caller, query }) => {
+      const { rows } = await db.query<WithdrawalRow>(
+        `${selectWithdrawal} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
+          ORDER BY id DESC LIMIT $4`,
+        [
+          caller.accountId,
+          query.cursor ?? null,
+          query.status === undefined ? null : statesShownAs(query.status),
+          query.limit + 1,
+        ],
+      );
+      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
+      return ok({ withdrawals: items.map((row) => describeWithdrawal(toWithdrawal(row))), nextCursor });
+    },
+  );
+}
+
+function findRoute(db: Queryable): Route {
+  return defineRoute(
+    {
+      id: 'getWithdrawal',
+      method: 'GET',
+      path: '/circle/withdrawals/:txId',
+      tag: 'Withdrawals',
+      summary: 'Where a withdrawal is',
+      auth: 'key',
+      scope: 'read',
+      params: z.strictObject({ txId: z.string().max(64) }),
+      examples: { params: { txId: exampleWithdrawal.txId } },
+      returns: { 200: { description: 'The withdrawal', schema: withdrawalRecord, example: exampleWithdrawal } },
+      errors: [withdrawalErrors.withdrawal_not_found],
+    },
+    async ({ caller, params }) => {
+      const found = await findWithdrawal(db, params.txId);
+      if (found === undefined || found.accountId !== caller.accountId) throw withdrawalErrors.withdrawal_not_found();
+      return ok(describeWithdrawal(found));
+    },
+  );
+}

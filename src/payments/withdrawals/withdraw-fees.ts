@@ -1,0 +1,73 @@
+import type { Command } from 'commander';
+import { getAddress, isAddress } from 'viem';
+import type { Networks } from '../../chains/network.ts';
+import { amountOrRefuse, assetOrRefuse, chainOrRefuse, inWords } from '../../custody/treasury/given-amount.ts';
+import { commandGroup } from '../../kernel/command-group.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { Problem } from '../../kernel/http/problem.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { houseBalance } from '../../ledger/balances.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { amountOf } from '../../money/amount.ts';
+import { chainIds, holdings, homeChain } from '../../money/catalogue.ts';
+import { listed } from '../../money/in-words.ts';
+import { openWithdrawal, refuseImpossible } from './open-withdrawal.ts';
+
+interface FeeParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+}
+
+interface FeeOptions {
+  readonly to: string;
+  readonly currency: string;
+  readonly chain: string;
+  readonly amount?: string;
+}
+
+interface Tools {
+  readonly withMoney: (work: (parts: FeeParts) => Promise<void>) => Promise<void>;
+  readonly say: (line: string) => void;
+}
+
+/** `paywright treasury withdraw-fees`: what the house has earned leaves by the way of every withdrawal. */
+export function addFeeCommand(program: Command, { withMoney, say }: Tools): void {
+  commandGroup(program, 'treasury')
+    .command('withdraw-fees')
+    .description('pay out earned fees; goes the way of every withdrawal')
+    .requiredOption('--to <address>', 'where to')
+    .option('--currency <currency>', listed(holdings, 'or'), 'USDC')
+    .option('--chain <chain>', chainIds.join(', '), homeChain)
+    .option('--amount <amount>', 'all of it when left out')
+    .action((options: FeeOptions) => withMoney((parts) => withdrawFees(parts, options, say)));
+}
+
+async function withdrawFees({ db, ledger, networks }: FeeParts, options: FeeOptions, say: Tools['say']): Promise<void> {
+  const chain = chainOrRefuse(options.chain);
+  const asset = assetOrRefuse(options.currency);
+  if (!isAddress(options.to, { strict: /[a-f]/.test(options.to) && /[A-F]/.test(options.to.slice(2)) })) {
+    throw new Refusal(
+      '--to must be "0x" followed by 40 hexadecimal characters, with a right checksum if in mixed case.',
+    );
+  }
+  const address = getAddress(options.to);
+  const earned = await houseBalance(db, 'fees', asset, chain);
+  const gross = options.amount === undefined ? earned : amountOrRefuse(options.currency, options.amount);
+  if (gross.atomic === 0n) throw new Refusal(`There are no earned fees in ${asset} on ${chain}.`);
+  const id = await db.transaction(async (tx) => {
+    await refuseImpossible(tx, networks, { chain, address, gross }).catch((error: unknown) => {
+      throw error instanceof Problem ? new Refusal(error.message) : error;
+    });
+    const opened = await openWithdrawal(tx, ledger, {
+      accountId: null,
+      chain,
+      address,
+      gross,
+      fee: amountOf(asset, 0n),
+    });
+    if (opened.outcome !== 'posted') throw new Refusal(`Only ${inWords(earned)} of fees is there.`);
+    return opened.id;
+  });
+  say(`${inWords(gross)} is on its way to ${address} on ${chain}: ${id}`);
+}

@@ -1,0 +1,123 @@
+import { getAddress, type Hex } from 'viem';
+import { type ChainStep, findStep } from '../../custody/steps/chain-step.ts';
+import { findHouseWalletById, type HouseWallet } from '../../custody/wallets/house-wallets.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
+import { type AccountId, houseAccount, userAccount } from '../../ledger/account-id.ts';
+import { type Amount, amountOf } from '../../money/amount.ts';
+import { type Asset, type ChainId, chains } from '../../money/catalogue.ts';
+import type { WithdrawalStatus } from './saga.ts';
+
+/** What can hold a withdrawal. */
+export type Holder = 'screening' | 'freeze' | 'hourly_limit';
+
+/** Money on its way out, to an address outside. */
+export interface Withdrawal {
+  readonly id: string;
+  /** Null when the operator pays out earned fees. */
+  readonly accountId: bigint | null;
+  readonly chain: ChainId;
+  readonly address: Hex;
+  /** What left the balance. */
+  readonly gross: Amount;
+  readonly fee: Amount;
+  /** What arrives. */
+  readonly net: Amount;
+  readonly status: WithdrawalStatus;
+  readonly txHash: Hex | null;
+  readonly error: string | null;
+  /** For the operator alone. */
+  readonly heldBecause: string | null;
+  /** What holds it; null also in a row that a release has held which did not say. */
+  readonly heldBy: Holder | null;
+  /** The operator let it go after it was held: the screening is not asked again. */
+  readonly released: boolean;
+  /** What it was worth when it was asked for, in millionths of a USDC; null where nobody kept it. */
+  readonly value: bigint | null;
+  readonly createdAt: Date;
+  readonly finishedAt: Date | null;
+}
+
+/** Where its money came from, and goes back to when it fails. */
+export function sourceOf({ accountId, gross, chain }: Pick<Withdrawal, 'accountId' | 'gross' | 'chain'>): AccountId {
+  return accountId === null ? houseAccount('fees', gross.asset, chain) : userAccount(accountId, gross.asset, chain);
+}
+
+/** What pays it. */
+export function payStep(withdrawalId: string) {
+  return { sagaId: withdrawalId, step: 'pay' } as const;
+}
+
+/** Native coin is held wrapped, and unwrapped before it is paid. */
+export function unwrapStep(withdrawalId: string) {
+  return { sagaId: withdrawalId, step: 'unwrap' } as const;
+}
+
+/** What takes it from the treasury's tokens. */
+export function firstStep(withdrawal: Pick<Withdrawal, 'id' | 'chain' | 'net'>) {
+  return isNative(withdrawal) ? unwrapStep(withdrawal.id) : payStep(withdrawal.id);
+}
+
+/** Whether it arrives as the chain's own coin. */
+export function isNative({ chain, net }: Pick<Withdrawal, 'chain' | 'net'>): boolean {
+  return chains[chain].native === net.asset;
+}
+
+/** The house wallet that takes a step. What one step leaves in it as native coin the next one takes from there. */
+export async function stepWallet(db: Queryable, step: Pick<ChainStep, 'sagaId' | 'step'>): Promise<HouseWallet> {
+  const { walletId } = (await findStep(db, step)) ?? { walletId: null };
+  const wallet = walletId === null ? undefined : await findHouseWalletById(db, walletId);
+  if (wallet === undefined) throw new Error(`${step.sagaId} has no wallet to ${step.step} from`);
+  return wallet;
+}
+
+export async function findWithdrawal(db: Queryable, id: string): Promise<Withdrawal | undefined> {
+  const { rows } = await db.query<WithdrawalRow>(`${selectWithdrawal} WHERE id = $1`, [id]);
+  return rows[0] && toWithdrawal(rows[0]);
+}
+
+export const selectWithdrawal = `SELECT id, account_id, chain, asset, address, gross, fee, net, status,
+    (SELECT s.hash FROM chain_steps s WHERE s.saga_id = withdrawals.id AND s.step = 'pay') AS tx_hash,
+    error, held_because, held_by, released_at IS NOT NULL AS released, value, created_at, finished_at
+  FROM withdrawals`;
+
+export interface WithdrawalRow {
+  readonly id: string;
+  readonly account_id: bigint | null;
+  readonly chain: ChainId;
+  readonly asset: Asset;
+  readonly address: string;
+  readonly gross: string;
+  readonly fee: string;
+  readonly net: string;
+  readonly status: WithdrawalStatus;
+  readonly tx_hash: Hex | null;
+  readonly error: string | null;
+  readonly held_because: string | null;
+  readonly held_by: Holder | null;
+  readonly released: boolean;
+  readonly value: string | null;
+  readonly created_at: Date;
+  readonly finished_at: Date | null;
+}
+
+export function toWithdrawal(row: WithdrawalRow): Withdrawal {
+  const amount = (atomic: string) => amountOf(row.asset, BigInt(atomic));
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    chain: row.chain,
+    address: getAddress(row.address),
+    gross: amount(row.gross),
+    fee: amount(row.fee),
+    net: amount(row.net),
+    status: row.status,
+    txHash: row.tx_hash,
+    error: row.error,
+    heldBecause: row.held_because,
+    heldBy: row.held_by,
+    released: row.released,
+    value: row.value === null ? null : BigInt(row.value),
+    createdAt: row.created_at,
+    finishedAt: row.finished_at,
+  };
+}

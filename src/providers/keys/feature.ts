@@ -1,6 +1,0 @@
-import type { Feature } from '../../feature.ts';
-
-export const keys: Feature = {
-  name: 'keys',
-  sealed: [{ purpose: 'wallet-seed', columns: [{ table: 'wallet_seeds', key: ['id'], column: 'sealed' }] }],
-};

@@ -1,0 +1,87 @@
+import type { MerchantPlatform } from '../search/merchant-platform.ts';
+import type { MerchantSite } from '../search/merchant-site.ts';
+import { MerchantTrouble, notOffered } from '../search/merchant-trouble.ts';
+import type { Candidate } from '../search/product.ts';
+import { frontPage } from './front-page.ts';
+import { type Results, readProductPage, readResults } from './tasks.ts';
+import { withBrand } from './with-brand.ts';
+
+const pagesAtOnce = 4;
+
+/** Any shop whose pages describe their products for search engines (schema.org): searched as a person would, page by page. */
+export const jsonLdPlatform: MerchantPlatform = {
+  name: 'json-ld',
+  async *search(site, query) {
+    const results = await findResults(site, query);
+    let described = false;
+    for (const candidate of results.products) {
+      described = true;
+      yield* withBrand(site, query, candidate);
+    }
+    if (described) return;
+    for await (const candidate of readProductPages(site, results.links)) {
+      described = true;
+      yield* withBrand(site, query, candidate);
+    }
+    // Pages that describe no products prove no shop, and "nothing found" would be a guess.
+    if (!described && results.links.length > 0) throw notOffered('pages that describe products');
+  },
+};
+
+/** The first search page that leads anywhere; nowhere, if a search that the site itself declares has found nothing. */
+async function findResults(site: MerchantSite, query: string): Promise<Results> {
+  const { searchPages } = await frontPage(site, query);
+  const here = { origin: site.origin, name: site.name };
+  let last: unknown = notOffered('a search page');
+  let answered = false;
+  for (const { url, declared } of searchPages) {
+    try {
+      const answer = await site.get(url, { cut: true });
+      if (answer.status !== 200) continue;
+      const results = await answer.read(readResults, { url: answer.url, site: here, query });
+      if (results.products.length > 0 || results.links.length > 0) return results;
+      answered ||= declared;
+    } catch (error) {
+      if (!(error instanceof MerchantTrouble) || (error.kind !== 'not_offered' && error.kind !== 'forbidden'))
+        throw error;
+      last = error;
+    }
+  }
+  if (answered) return { products: [], links: [] };
+  throw last;
+}
+
+/** A few at a time, each as soon as it is there. */
+async function* readProductPages(site: MerchantSite, links: readonly string[]): AsyncGenerator<Candidate> {
+  const waiting = [...links];
+  const under = new Map<number, Promise<{ key: number; found: readonly Candidate[]; trouble?: unknown }>>();
+  let last: unknown;
+  let any = false;
+  for (let key = 0; waiting.length > 0 || under.size > 0; ) {
+    while (under.size < pagesAtOnce && waiting.length > 0) {
+      const url = waiting.shift() as string;
+      const mine = key++;
+      under.set(
+        mine,
+        fetchProductPage(site, url).then(
+          (found) => ({ key: mine, found }),
+          (trouble: unknown) => ({ key: mine, found: [], trouble }),
+        ),
+      );
+    }
+    const done = await Promise.race(under.values());
+    under.delete(done.key);
+    if (done.trouble !== undefined) last = done.trouble;
+    for (const candidate of done.found) {
+      any = true;
+      yield candidate;
+    }
+  }
+  if (!any && last !== undefined) throw last;
+}
+
+async function fetchProductPage(site: MerchantSite, url: string): Promise<readonly Candidate[]> {
+  const answer = await site.get(url, { cut: true });
+  const product = answer.status === 200 ? await answer.read(readProductPage, { url: answer.url }) : undefined;
+  return product === undefined ? [] : [product];
+}

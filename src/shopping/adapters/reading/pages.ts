@@ -1,0 +1,91 @@
+import type { AnswerBytes } from '../../../kernel/parser/task.ts';
+import { parseUrl } from '../../../kernel/text/parse-url.ts';
+import { readCurrency } from '../../search/price.ts';
+import type { Candidate } from '../../search/product.ts';
+import { cleanCandidates } from '../../search/reading/clean-candidate.ts';
+import { readText } from '../../search/reading/read-answer.ts';
+import type { Website } from '../../search/website.ts';
+import { findProductLinks } from './json-ld/find-product-links.ts';
+import { findSearchPages, type SearchPage } from './json-ld/find-search.ts';
+import { readProducts } from './json-ld/read-products.ts';
+import { readPage } from './read-page.ts';
+import { shopName } from './shop-name.ts';
+
+/** A page and where it came from in the end. */
+export interface PageBytes extends AnswerBytes {
+  readonly url: string;
+}
+
+/** What the site's front page tells of the shop. */
+export interface FrontPage {
+  readonly shopName: string | undefined;
+  readonly wordPressApi: string | undefined;
+  readonly searchPages: readonly SearchPage[];
+}
+
+const longestAddress = 2_000;
+const mostSearchPages = 4;
+const mostProductPages = 8;
+
+export function readFrontPage({
+  url,
+  site,
+  query,
+  ...answer
+}: PageBytes & { readonly site: Website; readonly query: string }): FrontPage {
+  const page = readPage(readText(answer));
+  const { wordPressApi } = page;
+  return {
+    shopName: shopName(page),
+    wordPressApi: wordPressApi === undefined || wordPressApi.length > longestAddress ? undefined : wordPressApi,
+    searchPages: findSearchPages(site, { ...page, url }, query).slice(0, mostSearchPages),
+  };
+}
+
+/** What a page of results describes itself, and the pages of products that it leads to. */
+export interface Results {
+  readonly products: readonly Candidate[];
+  readonly links: readonly string[];
+}
+
+export function readResults({
+  url,
+  site,
+  query,
+  ...answer
+}: PageBytes & { readonly site: Website; readonly query: string }): Results {
+  const page = readPage(readText(answer));
+  const products = readProducts(page.jsonLd, page.priceCurrency).map(foundAt(url));
+  return {
+    products: cleanCandidates(products),
+    links: findProductLinks(site, page, { at: url, query }).slice(0, mostProductPages),
+  };
+}
+
+/** The first product of a page is the one that the page is about. */
+export function readProductPage({ url, ...answer }: PageBytes): Candidate | undefined {
+  const page = readPage(readText(answer));
+  const products = readProducts(page.jsonLd, page.priceCurrency)
+    .filter(({ price }) => price !== undefined)
+    .slice(0, 1)
+    .map((product) => foundAt(url)({ ...product, url: product.url ?? url }));
+  return cleanCandidates(products)[0];
+}
+
+/** What a page asks for its product in. */
+export function readPageCurrency(answer: AnswerBytes): string | undefined {
+  const page = readPage(readText(answer));
+  const [described] = readProducts(page.jsonLd, page.priceCurrency);
+  return described?.price?.currency ?? readCurrency(page.priceCurrency);
+}
+
+/** Addresses in a page are meant from where the page is. */
+function foundAt(base: string): (candidate: Candidate) => Candidate {
+  const absolute = (text: string | undefined) =>
+    text === undefined || text.length > longestAddress ? text : (parseUrl(text, base)?.href ?? text);
+  return (candidate) => ({
+    ...candidate,
+    url: absolute(candidate.url),
+    picture: candidate.picture && { ...candidate.picture, url: absolute(candidate.picture.url) ?? '' },
+  });
+}

@@ -1,0 +1,54 @@
+import { inParallel } from '../../kernel/in-parallel.ts';
+import { parseUrl } from '../../kernel/text/parse-url.ts';
+import type { MerchantPlatform } from '../search/merchant-platform.ts';
+import type { MerchantSite } from '../search/merchant-site.ts';
+import { notOffered } from '../search/merchant-trouble.ts';
+import type { Candidate } from '../search/product.ts';
+import { readCartCurrency, readPageCurrency, readShopifyVariants, readSuggestions } from './tasks.ts';
+import { withBrand } from './with-brand.ts';
+
+const documentsAtOnce = 4;
+
+/** Shopify's predictive search, which every shop's own theme uses. */
+export const shopifyPlatform: MerchantPlatform = {
+  name: 'shopify',
+  async *search(site, query) {
+    const parameters = new URLSearchParams({
+      q: query,
+      'resources[type]': 'product',
+      'resources[limit]': '10',
+      'resources[options][unavailable_products]': 'last',
+    });
+    const answer = await site.get(`${site.origin}/search/suggest.json?${parameters}`, { accept: 'application/json' });
+    const found = answer.status === 200 ? await answer.read(readSuggestions, { currency: undefined }) : undefined;
+    if (found === undefined) throw notOffered('the search of a Shopify shop');
+    if (found.count === 0) return;
+    const currency = await findCurrency(site, found.firstAddress);
+    const priced = currency === undefined ? found : await answer.read(readSuggestions, { currency });
+    const products = await inParallel(priced?.products ?? [], documentsAtOnce, (one) => withVariants(site, one));
+    for (const product of products) yield* withBrand(site, query, product);
+  },
+};
+
+/** The search names no variants; the document of each product does. A product whose document cannot be read can still be shown. */
+async function withVariants(site: MerchantSite, product: Candidate): Promise<Candidate> {
+  const page = product.url === undefined ? undefined : parseUrl(product.url, site.origin);
+  if (page === undefined || !site.isWithin(page)) return product;
+  const url = `${page.origin}${page.pathname.replace(/\/$/, '')}.js`;
+  const answer = await site.get(url, { accept: 'application/json' }).catch(() => undefined);
+  if (answer?.status !== 200) return product;
+  return (await answer.read(readShopifyVariants, { product }).catch(() => undefined)) ?? product;
+}
+
+/**
+ * The search tells no currency, and it is not the shop's but the visitor's, by where the request comes from. The cart, asked
+ * from the same place, knows it; so does the page of a product.
+ */
+async function findCurrency(site: MerchantSite, firstAddress: string | undefined): Promise<string | undefined> {
+  const cart = await site.get(`${site.origin}/cart.js`, { accept: 'application/json' }).catch(() => undefined);
+  const inCart = cart?.status === 200 ? await cart.read(readCartCurrency) : undefined;
+  const page = firstAddress === undefined ? undefined : parseUrl(firstAddress, site.origin);
+  if (inCart !== undefined || page === undefined) return inCart;
+  const answer = await site.get(page.href, { cut: true }).catch(() => undefined);
+  return answer?.status === 200 ? answer.read(readPageCurrency) : undefined;
+}

@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../../../kernel/clock.ts';
+import type { Outgoing } from '../../../../kernel/outgoing/outgoing.ts';
+import type { Parser } from '../../../../kernel/parser/parser.ts';
+import { signRequest } from '../../../../kernel/signing/sign-request.ts';
+import type { SigningKey } from '../../../../kernel/signing/signing-key.ts';
+import type { ShoppingAgent } from '../../../search/agent.ts';
+import { bytesOf } from '../../../search/merchant-site.ts';
+import { toTrouble } from '../../../search/merchant-trouble.ts';
+import type { RobotsBook } from '../../../search/robots-book.ts';
+import { readCheckoutReply } from '../../tasks.ts';
+
+export interface CheckoutParts {
+  readonly outgoing: Outgoing;
+  readonly parser: Parser;
+  readonly clock: Clock;
+  readonly robots: RobotsBook;
+  readonly agent: () => ShoppingAgent;
+  /** What we sign with; its public half stands in our profile. */
+  readonly signingKey: () => Promise<SigningKey>;
+  readonly publicUrl: () => string;
+}
+
+export interface ShopCall {
+  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly url: string;
+  readonly body?: object;
+  /** What the shop knows this request by, however often it comes. */
+  readonly key?: string;
+  readonly timeoutMs: number;
+}
+
+export interface ShopReply {
+  readonly status: number;
+  /** Undefined when it is not JSON. */
+  readonly json: unknown;
+}
+
+const mostBytes = 256_000;
+
+/** One signed request to a shop's checkout. Throws a MerchantTrouble when no whole answer came. */
+export async function callShop(
+  { outgoing, parser, agent, signingKey }: CheckoutParts,
+  { method, url, body, key, timeoutMs }: ShopCall,
+): Promise<ShopReply> {
+  const { profileUrl, userAgent } = agent();
+  const content = body && JSON.stringify(body);
+  const headers = {
+    'ucp-agent': `profile="${profileUrl}"`,
+    'request-id': randomUUID(),
+    ...(key !== undefined && { 'idempotency-key': key }),
+    ...(content !== undefined && { 'content-type': 'application/json' }),
+  };
+  const signature = signRequest(
+    { method, url, headers, ...(content !== undefined && { body: content }) },
+    await signingKey(),
+  );
+  try {
+    const answer = await outgoing.request({
+      method,
+      url,
+      headers: { ...headers, ...signature, accept: 'application/json', 'user-agent': userAgent },
+      ...(content !== undefined && { body: content }),
+      timeoutMs,
+      maxBodyBytes: mostBytes,
+    });
+    return { status: answer.status, json: await parser.run(readCheckoutReply, bytesOf(answer)) };
+  } catch (error) {
+    throw toTrouble(error);
+  }
+}

@@ -1,0 +1,166 @@
+import type { Checkout, CheckoutPlace, ShopAnswer, ShopCheckouts } from '../../../orders/checkout.ts';
+import { createBriefMemory } from '../../../search/brief-memory.ts';
+import { type MerchantSite, openSite } from '../../../search/merchant-site.ts';
+import { MerchantTrouble } from '../../../search/merchant-trouble.ts';
+import { credentialType, handlerName, instrumentType } from '../../../search/payment-handler.ts';
+import type { Website } from '../../../search/website.ts';
+import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
+import { isCapable, readProfile, type ShopProfile, servicesOf, spokenProfiles } from '../profile.ts';
+import { beginCheckout } from './begin-checkout.ts';
+import { type CheckoutParts, callShop } from './call-shop.ts';
+import { type Asked, readAnswer } from './read-session.ts';
+
+const checkoutName = 'dev.ucp.shopping.checkout';
+const fulfillmentName = 'dev.ucp.shopping.fulfillment';
+/** The protocol wants a profile to be kept for a minute at least. */
+const keepProfileMs = 60_000;
+const findWithinMs = 6_000;
+
+/** Shops that take orders over the checkout of UCP, by REST. */
+export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
+  const places = createBriefMemory<{ readonly place: CheckoutPlace | undefined }>({
+    clock: parts.clock,
+    keepMs: keepProfileMs,
+    room: 10_000,
+  });
+
+  // Whoever sends us a request chooses the site whose keys are kept, and the site how long they are.
+  const keys = createBriefMemory<readonly unknown[]>({
+    clock: parts.clock,
+    keepMs: keepProfileMs,
+    room: 8_000_000,
+    weigh: (found) => 1_000 + JSON.stringify(found).length,
+  });
+  const freshened = createBriefMemory<true>({ clock: parts.clock, keepMs: keepProfileMs, room: 10_000 });
+
+  function open(website: Website, holder?: string): Promise<MerchantSite> {
+    const { outgoing, parser, robots, agent } = parts;
+    return openSite({ outgoing, parser, holder, robots, agent: agent() }, website, AbortSignal.timeout(findWithinMs));
+  }
+
+  async function findNow(website: Website): Promise<CheckoutPlace | undefined> {
+    const site = await open(website);
+    for await (const profile of spokenProfiles(site)) {
+      const place = placeIn(profile, { handler: handlerName(parts.publicUrl()), domain: website.name });
+      if (place !== undefined) return place;
+    }
+    return undefined;
+  }
+
+  return {
+    async find(website) {
+      const known = places.get(website.origin);
+      if (known !== undefined) return known.place;
+      const place = await findNow(website).catch((error: unknown) => {
+        // A site that has no profile, or asks us not to read it, has not opened the gate.
+        if (error instanceof MerchantTrouble && (error.kind === 'not_offered' || error.kind === 'forbidden'))
+          return undefined;
+        throw error;
+      });
+      // A gate that was closed a moment ago may be open now: only what is open is remembered.
+      if (place !== undefined) places.set(website.origin, { place });
+      return place;
+    },
+
+    async keysOf(website, freshness) {
+      const { origin } = website;
+      const known = keys.get(origin);
+      if (freshness === 'only remembered') return known ?? [];
+      // A key that is not known may be new; but nobody makes us ask a site again and again.
+      if (known !== undefined && (freshness === 'may be remembered' || freshened.get(origin) !== undefined))
+        return known;
+      if (known !== undefined) freshened.set(origin, true);
+      // A stranger may name any site here: none of them is read before what was asked for with money.
+      const site = await open(website, 'keys of sites');
+      const profile = await readProfile(site, `${site.origin}/.well-known/ucp`);
+      const found = [...listOf(profile['keys']), ...listOf(profile['signing_keys'])];
+      keys.set(origin, found);
+      return found;
+    },
+
+    begin: (place, request) => beginCheckout(parts, place, request),
+
+    complete: (checkout, { orderId, token, expiresAt, key }) =>
+      ask(parts, checkout, {
+        key,
+        asked: 'complete',
+        body: {
+          payment: {
+            instruments: [
+              {
+                id: orderId,
+                handler_id: checkout.handlerId,
+                type: instrumentType,
+                selected: true,
+                credential: { type: credentialType, token, expires_at: expiresAt.toISOString() },
+              },
+            ],
+          },
+        },
+      }),
+
+    look: (checkout) => ask(parts, checkout, { asked: 'look' }),
+
+    cancel: (checkout, key) => ask(parts, checkout, { key, asked: 'cancel', body: {} }),
+  };
+}
+
+interface Asking {
+  readonly asked: Asked;
+  readonly key?: string;
+  readonly body?: object;
+}
+
+async function ask(
+  parts: CheckoutParts,
+  { endpoint, id }: Checkout,
+  { asked, key, body }: Asking,
+): Promise<ShopAnswer> {
+  const session = `${endpoint}/checkout-sessions/${encodeURIComponent(id)}`;
+  try {
+    const answer = await callShop(parts, {
+      method: asked === 'look' ? 'GET' : 'POST',
+      url: asked === 'look' ? session : `${session}/${asked}`,
+      timeoutMs: asked === 'complete' ? 12_000 : 8_000,
+      ...(key !== undefined && { key }),
+      ...(body !== undefined && { body }),
+    });
+    return readAnswer(answer, { asked, checkoutId: id });
+  } catch (error) {
+    // Whether the shop has heard of it nobody knows.
+    if (error instanceof MerchantTrouble) return { state: 'unknown', why: error.message };
+    throw error;
+  }
+}
+
+/**
+ * The gate is open where the shop lists a checkout and our own handler, both of the profile's version. A handler that names another
+ * business is a constant that somebody has copied.
+ */
+function placeIn(
+  profile: ShopProfile,
+  { handler, domain }: { readonly handler: string; readonly domain: string },
+): CheckoutPlace | undefined {
+  if (!isCapable(profile, checkoutName)) return undefined;
+  const service = servicesOf(profile).find(({ transport }) => transport === 'rest');
+  const entry = listOf(fieldsOf(profile.ucp['payment_handlers'])[handler])
+    .map(fieldsOf)
+    .find((one) => isName(textOf(one['id'])) && isFor(domain, one));
+  const handlerId = textOf(entry?.['id']);
+  if (service === undefined || handlerId === undefined) return undefined;
+  return {
+    version: profile.version,
+    endpoint: service.endpoint,
+    handlerId,
+    ships: isCapable(profile, fulfillmentName),
+  };
+}
+
+function isName(id: string | undefined): boolean {
+  return id !== undefined && id.length <= 500;
+}
+
+function isFor(domain: string, entry: Fields): boolean {
+  const business = textOf(fieldsOf(entry['config'])['business']);
+  return business === undefined || business.toLowerCase().replace(/^www\./, '') === domain;
+}

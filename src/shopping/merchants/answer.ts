@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { figure, toFigure } from '../../kernel/http/amount-field.ts';
+import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
+import type { Posted } from '../../ledger/posting.ts';
+import { readWebsite, type Website } from '../search/website.ts';
+import type { OwnMerchant } from './own-merchant.ts';
+import { proofFor } from './proof.ts';
+
+/** A domain as its owner sees it. */
+export const merchantAnswer = z.object({
+  domain: z.string(),
+  status: z.enum(['unproved', 'enabled', 'disabled']).meta({
+    description: 'Unproved until the proof was found; disabled by the operator, who alone can enable it again.',
+  }),
+  proof: z
+    .object({
+      url: z.string().meta({ description: 'Where the domain is to show the file.' }),
+      content: z.string().meta({ description: 'A line that the file, plain text, is to hold.' }),
+    })
+    .nullable()
+    .meta({ description: 'Null for a domain that the operator has given you.' }),
+  ordersUrl: z
+    .string()
+    .nullable()
+    .meta({ description: 'Where orders are sent. Null when the site takes them over UCP alone.' }),
+  signed: z.boolean().meta({ description: 'Whether there is a secret to sign orders with. It is never shown again.' }),
+  createdAt: z.iso.datetime(),
+  provedAt: z.iso.datetime().nullable(),
+});
+
+export const newMerchantAnswer = merchantAnswer.extend({
+  ordersSecret: z.string().meta({
+    description: 'Signs what is sent to ordersUrl, as webhooks are signed. Keep it: it is shown this once.',
+  }),
+});
+
+export const provedMerchantAnswer = merchantAnswer.extend({
+  redeemed: z
+    .array(z.object({ amount: figure, currency: z.string(), chain: z.string(), transferId: z.string() }))
+    .meta({ description: 'What was owed to the domain and is in your balance now.' }),
+});
+
+type MerchantAnswer = z.input<typeof merchantAnswer>;
+
+export const exampleMerchant = {
+  domain: 'shop.example',
+  status: 'unproved',
+  proof: {
+    url: 'https://shop.example/.well-known/paywright-merchant.txt',
+    content: 'paywright-merchant PA-7K2M9QXA 4fKq0ZtR7nXv2bLmW9cYsD1eHj5Gp8Tu',
+  },
+  ordersUrl: 'https://shop.example/paywright/orders',
+  signed: true,
+  createdAt: '2026-01-15T10:00:00.000Z',
+  provedAt: null,
+} as const satisfies MerchantAnswer;
+
+export const exampleProved = {
+  ...exampleMerchant,
+  status: 'enabled',
+  provedAt: '2026-01-15T10:05:00.000Z',
+} as const satisfies MerchantAnswer;
+
+/** Where the domain is reached. Who runs a sandbox may have stopped naming it; then it is a site like any other. */
+function websiteOf(domain: string, outgoing: Pick<Outgoing, 'explainRefusal'>): Website {
+  const read = readWebsite(domain, outgoing);
+  return read.refusal === undefined ? read : { origin: `https://${domain}`, name: domain };
+}
+
+export function describeMerchant(
+  merchant: OwnMerchant,
+  { handle, outgoing }: { readonly handle: string; readonly outgoing: Pick<Outgoing, 'explainRefusal'> },
+): MerchantAnswer {
+  const { domain, status, token, ordersUrl, sealedSecret, createdAt, provedAt } = merchant;
+  return {
+    domain,
+    status,
+    proof: token === null ? null : proofFor(websiteOf(domain, outgoing), { handle, token }),
+    ordersUrl,
+    signed: sealedSecret !== null,
+    createdAt: createdAt.toISOString(),
+    provedAt: provedAt?.toISOString() ?? null,
+  };
+}
+
+export function describeRedeemed({ id, amount, details }: Posted) {
+  const { chain } = details as { readonly chain: string };
+  return { amount: toFigure(amount), currency: amount.asset, chain, transferId: id };
+}

@@ -1,0 +1,156 @@
+import type { Command } from 'commander';
+import { findAccount, namesOf } from '../../accounts/find-account.ts';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import { parseUrl } from '../../kernel/text/parse-url.ts';
+import { findClaimant, listDues } from '../../ledger/claimants.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { toDecimalText } from '../../money/amount.ts';
+import { readWebsite } from '../search/website.ts';
+import { disableMerchant, enableMerchant } from './enable-merchant.ts';
+
+interface Tools {
+  withDatabase(work: (db: Database) => Promise<void>): Promise<void>;
+  withMoney(work: (parts: { db: Database; ledger: Ledger; secrets: Secrets }) => Promise<void>): Promise<void>;
+  say(line: string): void;
+}
+
+/** `paywright merchant …`: which domains take orders, and who is paid for them. */
+export function addMerchantCommands(program: Command, { withDatabase, withMoney, say }: Tools): void {
+  const merchant = program.command('merchant').description('say which domains take orders, and who is paid for them');
+
+  merchant
+    .command('enable <domain>')
+    .description('let a domain take orders, and give it to an account')
+    .option('--account <handle>', 'who is paid for its orders; gets what it is owed')
+    .option('--orders-url <url>', 'where its orders are sent, if it does not take them over UCP')
+    .action((given: string, options: { account?: string; ordersUrl?: string }) =>
+      withMoney(async (parts) => {
+        const domain = domainOrRefuse(given);
+        const accountId = await accountOrRefuse(parts.db, options.account);
+        const ordersUrl = ordersUrlOrRefuse(options.ordersUrl);
+        const { redeemed, ordersSecret } = await enableMerchant(parts, { domain, accountId, ordersUrl });
+        say(`${domain} takes orders.`);
+        for (const { amount } of redeemed) say(`${text(amount)} that it was owed is paid out.`);
+        if (ordersSecret !== undefined) say(`Its orders are signed with ${ordersSecret} (shown only now).`);
+      }),
+    );
+
+  merchant
+    .command('disable <domain>')
+    .description('take no more orders for a domain, whatever its site says')
+    .action((given: string) =>
+      withDatabase(async (db) => {
+        const domain = domainOrRefuse(given);
+        await disableMerchant(db, domain);
+        say(`${domain} takes no orders.`);
+      }),
+    );
+
+  merchant
+    .command('list')
+    .description('every domain that was enabled or disabled')
+    .action(() => withDatabase((db) => list(db, say)));
+
+  merchant
+    .command('show <domain>')
+    .description('its state, its account, and what is owed to it')
+    .action((given: string) => withDatabase((db) => show(db, domainOrRefuse(given), say)));
+}
+
+interface MerchantRow {
+  readonly domain: string;
+  readonly account_id: bigint | null;
+  readonly state: string;
+  readonly enabled_by: string | null;
+  readonly disabled_by: string | null;
+  readonly orders_url: string | null;
+  readonly proved_at: Date | null;
+  readonly claims: number;
+}
+
+const select = `SELECT m.*, (SELECT count(*)::integer FROM merchant_claims c WHERE c.domain = m.domain) AS claims
+  FROM merchants m`;
+
+/** However many there are, only some are in memory at once. */
+const domainsAtOnce = 500;
+
+async function list(db: Queryable, say: Tools['say']): Promise<void> {
+  let after = '';
+  for (;;) {
+    const { rows } = await db.query<MerchantRow>(`${select} WHERE m.domain > $1 ORDER BY m.domain LIMIT $2`, [
+      after,
+      domainsAtOnce,
+    ]);
+    const names = await namesOf(
+      db,
+      rows.map(({ account_id }) => account_id),
+    );
+    for (const { domain, state, account_id } of rows) {
+      const handle = account_id === null ? '-' : (names.get(account_id)?.handle ?? '-');
+      say(`${state.padEnd(10)}${handle.padEnd(13)}${domain}`);
+    }
+    if (rows.length === 0 && after === '') say('No domain is in the registry.');
+    if (rows.length < domainsAtOnce) return;
+    after = rows.at(-1)?.domain ?? after;
+  }
+}
+
+async function show(db: Queryable, domain: string, say: Tools['say']): Promise<void> {
+  const { rows } = await db.query<MerchantRow>(`${select} WHERE m.domain = $1`, [domain]);
+  const [row] = rows;
+  const claimant = await findClaimant(db, { kind: 'domain', name: domain });
+  const names = await namesOf(db, [row?.account_id ?? null, claimant?.accountId ?? null]);
+  const handle = (id: bigint | null | undefined) => (id ? (names.get(id)?.handle ?? '-') : '-');
+  const line = (name: string, value: string) => say(`${name.padEnd(14)}${value}`);
+  line('domain', domain);
+  line('state', row === undefined ? 'not in the registry: its site decides' : describeState(row));
+  line('account', handle(row?.account_id));
+  line('proved', row?.proved_at?.toISOString() ?? '-');
+  line('orders to', row?.orders_url ?? '-');
+  line('registered by', `${row?.claims ?? (await countClaims(db, domain))} accounts`);
+  const dues = claimant === undefined ? [] : await listDues(db, claimant.id);
+  for (const { chain, amount } of dues) line('owed', `${text(amount)} on ${chain}`);
+  if (dues.length === 0) line('owed', 'nothing');
+  if (claimant?.accountId) line('owed goes to', handle(claimant.accountId));
+}
+
+function describeState({ state, enabled_by, disabled_by }: MerchantRow): string {
+  if (state === 'enabled') return `enabled by ${enabled_by === 'operator' ? 'the operator' : 'proof of the domain'}`;
+  return `disabled by ${disabled_by === 'operator' ? 'the operator' : 'its owner, who gave it up'}`;
+}
+
+async function countClaims(db: Queryable, domain: string): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    'SELECT count(*)::integer AS count FROM merchant_claims WHERE domain = $1',
+    [domain],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** Spelled as the service would spell it. The guard is the service's: it judges when it sends. */
+function domainOrRefuse(given: string): string {
+  const read = readWebsite(given, {
+    explainRefusal: (url) => (parseUrl(url) === undefined ? 'The URL is not valid.' : undefined),
+  });
+  if (read.refusal !== undefined) throw new Refusal(`"${given}" ${read.refusal}.`);
+  return read.name;
+}
+
+function ordersUrlOrRefuse(url: string | undefined): string | undefined {
+  if (url === undefined || (/^https?:\/\//i.test(url) && parseUrl(url) !== undefined && url.length <= 2_048))
+    return url;
+  throw new Refusal('--orders-url must begin with https://.');
+}
+
+async function accountOrRefuse(db: Queryable, handle: string | undefined): Promise<bigint | undefined> {
+  if (handle === undefined) return undefined;
+  const account = await findAccount(db, { handle: handle.toUpperCase() });
+  if (account === undefined) throw new Refusal(`No account has the handle "${handle}".`);
+  return account.id;
+}
+
+function text(amount: Parameters<typeof toDecimalText>[0]): string {
+  return `${toDecimalText(amount)} ${amount.asset}`;
+}

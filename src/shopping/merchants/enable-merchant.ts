@@ -1,0 +1,81 @@
+import { type Database, onlyRow } from '../../kernel/db/database.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import { findClaimant } from '../../ledger/claimants.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Posted } from '../../ledger/posting.ts';
+import { openDomainClaimant, redeemDomain } from './redeem-domain.ts';
+import { newOrdersSecret } from './register-domain.ts';
+
+export interface Enabling {
+  readonly domain: string;
+  /** Who is paid for its orders from now on. Left out, it stays as it is. */
+  readonly accountId: bigint | undefined;
+  readonly ordersUrl: string | undefined;
+}
+
+export interface Enabled {
+  readonly redeemed: readonly Posted[];
+  /** Made when orders are to be sent somewhere and there was none yet; the operator hands it to the shop. */
+  readonly ordersSecret: string | undefined;
+}
+
+interface MerchantRow {
+  readonly account_id: bigint | null;
+  readonly orders_url: string | null;
+  readonly sealed_orders_secret: Buffer | null;
+}
+
+/** The operator lets a domain take orders, and may say whose it is: what it is owed goes there in the same commit. */
+export async function enableMerchant(
+  { db, ledger, secrets }: { readonly db: Database; readonly ledger: Ledger; readonly secrets: Secrets },
+  { domain, accountId, ordersUrl }: Enabling,
+): Promise<Enabled> {
+  if (accountId !== undefined) await openDomainClaimant(db, domain);
+  return db.transaction(async (tx) => {
+    // Whoever proves it meanwhile waits for us, or we for them.
+    await tx.query(
+      "INSERT INTO merchants (domain, state, enabled_by) VALUES ($1, 'enabled', 'operator') ON CONFLICT DO NOTHING",
+      [domain],
+    );
+    const before = onlyRow(
+      await tx.query<MerchantRow>(
+        'SELECT account_id, orders_url, sealed_orders_secret FROM merchants WHERE domain = $1 FOR UPDATE',
+        [domain],
+      ),
+    );
+    const owner = accountId ?? before.account_id;
+    if (owner === null && (await findClaimant(tx, { kind: 'domain', name: domain }))?.accountId) {
+      throw new Refusal(`${domain} was given up by the account that it belonged to. Say whose it is now: --account.`);
+    }
+    // An account that gets it from another must not be sent the other's orders, nor share a secret with it.
+    const isMoved = before.account_id !== null && before.account_id !== owner;
+    const sendTo = ordersUrl ?? (isMoved ? null : before.orders_url);
+    const kept = isMoved ? null : before.sealed_orders_secret;
+    const ordersSecret = sendTo !== null && kept === null ? newOrdersSecret() : undefined;
+    await tx.query(
+      `UPDATE merchants SET account_id = $2, state = 'enabled', enabled_by = 'operator', disabled_by = NULL, orders_url = $3,
+              sealed_orders_secret = $4, proved_at = CASE WHEN $5 THEN NULL ELSE proved_at END,
+              changed_at = clock_timestamp() WHERE domain = $1`,
+      [
+        domain,
+        owner,
+        sendTo,
+        ordersSecret === undefined ? kept : secrets.seal('merchant-orders', ordersSecret),
+        isMoved,
+      ],
+    );
+    const earner = before.account_id ?? owner;
+    const redeemed = earner === null ? [] : await redeemDomain(tx, ledger, { domain, accountId: earner });
+    return { redeemed, ordersSecret };
+  });
+}
+
+/** The gate is closed from this commit on, whatever the site says. Its account and what it is owed stay as they are. */
+export async function disableMerchant(db: Database, domain: string): Promise<void> {
+  await db.query(
+    `INSERT INTO merchants (domain, state, disabled_by) VALUES ($1, 'disabled', 'operator')
+     ON CONFLICT (domain) DO UPDATE SET state = 'disabled', disabled_by = 'operator', changed_at = clock_timestamp()`,
+    [domain],
+  );
+}

@@ -1,0 +1,80 @@
+import { type Outgoing, type OutgoingAnswer, OutgoingError } from '../../kernel/outgoing/outgoing.ts';
+import { type Parser, ParserError } from '../../kernel/parser/parser.ts';
+import { taskOf } from '../../kernel/parser/task.ts';
+import { parseUrl } from '../../kernel/text/parse-url.ts';
+import { bytesOf } from '../search/merchant-site.ts';
+import type { Proof } from './proof.ts';
+import type { readProof } from './reading/read-proof.ts';
+
+/** Undefined when it is there, else one sentence about what was found instead. */
+export type LookForProof = (proof: Proof) => Promise<string | undefined>;
+
+/** One line is all we ask for. Who has more in the file has the lines of others too. */
+const mostBytes = 16_384;
+const timeoutMs = 5_000;
+const mostRedirects = 3;
+const proofIn = taskOf<typeof readProof>('readProof');
+const redirects = new Set([301, 302, 303, 307, 308]);
+
+/**
+ * Reads the file as the domain itself gives it out. It may say that it is found with or without www., and nowhere else: what
+ * another site shows is no proof, nor is a page that people are shown when something is not there.
+ */
+export function createProofLook(
+  { outgoing, parser }: { readonly outgoing: Outgoing; readonly parser: Parser },
+  userAgent: () => string,
+): LookForProof {
+  return async ({ url, content }) => {
+    let at = new URL(url);
+    for (let hop = 0; hop <= mostRedirects; hop++) {
+      const answer = await outgoing
+        .request({
+          method: 'GET',
+          url: at.href,
+          headers: { 'user-agent': userAgent(), accept: 'text/plain' },
+          timeoutMs,
+          maxBodyBytes: mostBytes,
+        })
+        .catch((error: unknown) => {
+          if (error instanceof OutgoingError) return error;
+          throw error;
+        });
+      if (answer instanceof OutgoingError) return answer.message;
+      const { location } = answer.headers;
+      if (!redirects.has(answer.status) || typeof location !== 'string') return judge(parser, answer, content);
+      const next = parseUrl(location, at);
+      if (next === undefined || !isSameFile(next, new URL(url))) {
+        return `The site leads on to ${next === undefined ? 'no address' : showAddress(next)}, which is another place.`;
+      }
+      at = next;
+    }
+    return 'The site redirects in circles.';
+  };
+}
+
+function isSameFile(next: URL, first: URL): boolean {
+  const name = (url: URL) => url.host.replace(/^www\./, '');
+  // Never from https down to http.
+  const isAsSafe = next.protocol === first.protocol || next.protocol === 'https:';
+  return isAsSafe && name(next) === name(first) && next.pathname === first.pathname && next.username === '';
+}
+
+async function judge(parser: Parser, answer: OutgoingAnswer, line: string): Promise<string | undefined> {
+  if (answer.status !== 200) return `The site answered with status ${answer.status}.`;
+  const type = String(answer.headers['content-type'] ?? '');
+  if (/html|xml/i.test(type)) return 'There is a web page at that address, and not a text file.';
+  try {
+    const { holdsIt, begin } = await parser.run(proofIn, { ...bytesOf(answer), line });
+    if (holdsIt) return undefined;
+    return begin === undefined ? 'The file is empty.' : `The file does not hold that line. It begins with “${begin}”.`;
+  } catch (error) {
+    if (error instanceof ParserError) return error.message;
+    throw error;
+  }
+}
+
+/** In the spelling of the web, which is plain ASCII without markup. */
+function showAddress({ host, pathname }: URL): string {
+  const address = `${host}${pathname}`;
+  return address.length > 120 ? 'another address' : address;
+}

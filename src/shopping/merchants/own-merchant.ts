@@ -1,0 +1,48 @@
+import type { Queryable } from '../../kernel/db/database.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import { merchantErrors } from './errors.ts';
+
+/** A domain as the account sees it that has registered it or was given it. */
+export interface OwnMerchant {
+  readonly domain: string;
+  readonly status: 'unproved' | 'enabled' | 'disabled';
+  /** Null of a domain that the operator has given and nobody has registered. */
+  readonly token: string | null;
+  readonly ordersUrl: string | null;
+  readonly sealedSecret: Buffer | null;
+  readonly createdAt: Date;
+  readonly provedAt: Date | null;
+}
+
+/** What is the account's own stands in `merchants`; what it has only registered, in its claim. $1 is the account. */
+const select = `SELECT domain, coalesce(m.state, 'unproved') AS status, c.token,
+    CASE WHEN m.domain IS NULL THEN c.orders_url ELSE m.orders_url END AS "ordersUrl",
+    CASE WHEN m.domain IS NULL THEN c.sealed_orders_secret ELSE m.sealed_orders_secret END AS "sealedSecret",
+    least(c.created_at, m.created_at) AS "createdAt", m.proved_at AS "provedAt"
+  FROM (SELECT * FROM merchant_claims WHERE account_id = $1) c
+  FULL JOIN (SELECT * FROM merchants WHERE account_id = $1) m USING (domain)`;
+
+export async function findOwnMerchant(db: Queryable, accountId: bigint, domain: string): Promise<OwnMerchant> {
+  const { rows } = await db.query<OwnMerchant>(`${select} WHERE domain = $2`, [accountId, domain]);
+  if (rows[0] === undefined) throw merchantErrors.merchant_not_found();
+  return rows[0];
+}
+
+/** Newest first, and one more than asked for if there are more. The cursor is the domain that the page before ended with. */
+export async function listOwnMerchants(
+  db: Queryable,
+  { accountId, limit, cursor }: { accountId: bigint; limit: number; cursor: string | undefined },
+): Promise<OwnMerchant[]> {
+  const { rows } = await db.query<OwnMerchant>(
+    `WITH own AS (${select})
+     SELECT * FROM own
+      WHERE $3::text IS NULL OR ("createdAt", domain) < (SELECT "createdAt", domain FROM own WHERE domain = $3)
+      ORDER BY "createdAt" DESC, domain DESC LIMIT $2`,
+    [accountId, limit + 1, cursor ?? null],
+  );
+  return rows;
+}
+
+export function ordersSecretOf({ sealedSecret }: OwnMerchant, secrets: Pick<Secrets, 'open'>): string | undefined {
+  return sealedSecret === null ? undefined : secrets.open('merchant-orders', sealedSecret);
+}

@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto';
+import type { Transaction } from '../../kernel/db/database.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import { merchantErrors } from './errors.ts';
+import { findMerchant } from './find-merchant.ts';
+import { newProofToken } from './proof.ts';
+
+const mostPerAccount = 20;
+
+export interface NewClaim {
+  readonly accountId: bigint;
+  readonly domain: string;
+  readonly ordersUrl: string | undefined;
+}
+
+/**
+ * Writes down that an account says a domain is its own. Registering it again keeps the proof and makes a new secret for
+ * orders, so that one which got lost or known can be replaced.
+ */
+export async function registerDomain(tx: Transaction, secrets: Pick<Secrets, 'seal'>, claim: NewClaim): Promise<void> {
+  const { accountId, domain, ordersUrl } = claim;
+  // One registration at a time for each account, so that none is counted past the limit.
+  await tx.query('SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [accountId]);
+  const sealed = secrets.seal('merchant-orders', newOrdersSecret());
+  const isOwn = await changeOwn(tx, { ...claim, sealed });
+  const owner = isOwn ? accountId : ((await findMerchant(tx, domain))?.accountId ?? null);
+  if (owner !== null && owner !== accountId) throw merchantErrors.domain_taken();
+  // It was proved between the two, by a request beside this one.
+  if (owner === accountId && !isOwn) return registerDomain(tx, secrets, claim);
+  const { rows: others } = await tx.query(
+    `SELECT FROM merchant_claims WHERE account_id = $1 AND domain <> $2 LIMIT ${mostPerAccount}`,
+    [accountId, domain],
+  );
+  if (others.length >= mostPerAccount) throw merchantErrors.too_many_domains();
+  await tx.query(
+    `INSERT INTO merchant_claims (domain, account_id, token, orders_url, sealed_orders_secret) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (domain, account_id) DO UPDATE
+       SET orders_url = coalesce($4, merchant_claims.orders_url), sealed_orders_secret = $5`,
+    [domain, accountId, newProofToken(), isOwn ? null : (ordersUrl ?? null), isOwn ? null : sealed],
+  );
+}
+
+/** Answers whether the domain is the account's already. Its row is taken before the claim's, as everywhere. */
+async function changeOwn(
+  tx: Transaction,
+  { accountId, domain, ordersUrl, sealed }: NewClaim & { readonly sealed: Buffer },
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE merchants SET orders_url = coalesce($3, orders_url), sealed_orders_secret = $4, changed_at = clock_timestamp()
+      WHERE domain = $1 AND account_id = $2`,
+    [domain, accountId, ordersUrl ?? null, sealed],
+  );
+  return rowCount !== 0;
+}
+
+/** As Standard Webhooks has them. */
+export function newOrdersSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
+}

@@ -1,0 +1,314 @@
+import { z } from 'zod';
+import { type AuditActor, recordAudit } from '../../accounts/audit/record.ts';
+import { countToday } from '../../kernel/daily-caps/count-today.ts';
+import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { type Caller, created, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
+import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import type { Once } from '../../ledger/idempotency.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { requireLiveKey } from '../../ledger/require-live-key.ts';
+import { readWebsite, type Website } from '../search/website.ts';
+import {
+  describeMerchant,
+  describeRedeemed,
+  exampleMerchant,
+  exampleProved,
+  merchantAnswer,
+  newMerchantAnswer,
+  provedMerchantAnswer,
+} from './answer.ts';
+import { giveUpDomain, setOrdersUrl } from './change-merchant.ts';
+import { merchantErrors } from './errors.ts';
+import type { LookForProof } from './look-for-proof.ts';
+import { findOwnMerchant, listOwnMerchants, ordersSecretOf } from './own-merchant.ts';
+import { lookAtDomain, proveDomain } from './prove-domain.ts';
+import { registerDomain } from './register-domain.ts';
+
+export interface MerchantParts {
+  readonly db: Database;
+  readonly once: Once;
+  readonly ledger: Ledger;
+  readonly secrets: Secrets;
+  readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
+  readonly lookForProof: LookForProof;
+}
+
+export function merchantRoutes(parts: MerchantParts): Route[] {
+  return [
+    registerRoute(parts),
+    verifyRoute(parts),
+    listRoute(parts),
+    findRoute(parts),
+    changeRoute(parts),
+    deleteRoute(parts),
+  ];
+}
+
+const tag = 'Merchants';
+const ordersUrl = z.string().max(2_048).meta({ description: 'Begins with https:// and leads to a public address.' });
+const params = z.strictObject({
+  domain: z.string().max(300).meta({ description: 'In any usual spelling.' }),
+});
+const examples = { params: { domain: exampleMerchant.domain } };
+
+function registerRoute({ db, once, secrets, outgoing }: MerchantParts): Route {
+  return defineRoute(
+    {
+      id: 'registerMerchant',
+      method: 'POST',
+      path: '/shopping/merchants',
+      tag,
+      summary: 'Register a shop’s domain as yours',
+      description:
+        'The first step of a merchant. Put the file that `proof` describes on the domain and call `verify`: from then on its orders are paid into your balance, with all that it was owed before. `ordersUrl` is for shops that do not take orders over UCP: each order is sent there, signed with `ordersSecret`, which is shown only here. Answer `order.placed` with `{"status": "accepted"}`, `refused` or `pending`; it is sent again until you decide. After `expiresAt`, or when the buyer cancels, `order.cancelled` is sent: answer `cancelled`, or `accepted` if you have taken the order. An order that you have not accepted by `voidAt` is void: the money goes back to the buyer, and nothing may be sent. Registering a domain again keeps its proof and makes a new secret.',
+      auth: 'key',
+      scope: 'manage',
+      body: z.strictObject({
+        website: z.string().max(300, 'must be at most 300 characters').meta({
+          description: 'The domain of the shop, in any usual spelling. `www.` is part of it, other subdomains are not.',
+        }),
+        ordersUrl: ordersUrl.optional(),
+      }),
+      examples: { body: { website: 'shop.example', ordersUrl: exampleMerchant.ordersUrl } },
+      idempotent: true,
+      returns: {
+        201: {
+          description: 'The domain, and how to prove it',
+          schema: newMerchantAnswer,
+          example: { ...exampleMerchant, ordersSecret: 'whsec_3q2+7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=' },
+        },
+      },
+      errors: [
+        merchantErrors.domain_taken,
+        merchantErrors.orders_url_refused,
+        merchantErrors.too_many_domains,
+        merchantErrors.merchant_not_found,
+        dailyCapErrors.daily_cap_reached,
+      ],
+    },
+    async ({ caller, body, idempotency, ip }) => {
+      const { accountId, handle } = caller;
+      const domain = domainOrRefuse(body.website, outgoing);
+      refuseOrdersUrl(body.ordersUrl, outgoing);
+      // Only the domain is kept under the Idempotency-Key: an answer with a secret never is.
+      const kept = await once({ caller, idempotency }, async (tx) => {
+        await requireLiveKey(tx, caller);
+        await countToday(tx, caller, 'domains');
+        await registerDomain(tx, secrets, { accountId, domain, ordersUrl: body.ordersUrl });
+        await recordAudit(tx, { accountId, action: 'merchant.changed', by: actor(caller, ip), details: { domain } });
+        return created({ domain });
+      });
+      const merchant = await findOwnMerchant(db, accountId, kept.body.domain);
+      const ordersSecret = ordersSecretOf(merchant, secrets) ?? '';
+      return { ...kept, body: { ...describeMerchant(merchant, { handle, outgoing }), ordersSecret } };
+    },
+  );
+}
+
+function verifyRoute({ db, once, ledger, outgoing, lookForProof }: MerchantParts): Route {
+  return defineRoute(
+    {
+      id: 'verifyMerchant',
+      method: 'POST',
+      path: '/shopping/merchants/:domain/verify',
+      tag,
+      summary: 'Prove that the domain is yours',
+      description:
+        'Reads the file on the domain. When it holds the line of `proof`, the domain is yours, takes orders, and what it was owed is in your balance. A redirect counts only to the same file with or without `www.`. If it is not found, `found` says what was there instead.',
+      auth: 'key',
+      scope: 'manage',
+      params,
+      examples,
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'The domain is yours',
+          schema: provedMerchantAnswer,
+          example: {
+            ...exampleProved,
+            redeemed: [{ amount: 24, currency: 'USDC', chain: 'MATIC', transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x' }],
+          },
+        },
+      },
+      errors: [
+        merchantErrors.domain_not_proved,
+        merchantErrors.domain_taken,
+        merchantErrors.merchant_not_found,
+        dailyCapErrors.daily_cap_reached,
+      ],
+    },
+    async ({ caller, params: { domain }, idempotency, ip }) => {
+      const { accountId, handle } = caller;
+      const proved = await lookAtDomain({ db, lookForProof }, caller, websiteOrNotFound(domain, outgoing));
+      return once({ caller, idempotency }, async (tx) => {
+        // The site may have taken long to answer.
+        await requireLiveKey(tx, caller);
+        await countToday(tx, caller, 'domains');
+        const { merchant, redeemed } = await proveDomain(tx, ledger, { accountId, ...proved });
+        if (proved.token !== null) {
+          const details = { domain: proved.domain };
+          await recordAudit(tx, { accountId, action: 'merchant.proved', by: actor(caller, ip), details });
+        }
+        return ok({
+          ...describeMerchant(merchant, { handle, outgoing }),
+          redeemed: redeemed.map(describeRedeemed),
+        });
+      });
+    },
+  );
+}
+
+function listRoute({ db, outgoing }: MerchantParts): Route {
+  return defineRoute(
+    {
+      id: 'listMerchants',
+      method: 'GET',
+      path: '/shopping/merchants',
+      tag,
+      summary: 'Your domains',
+      auth: 'key',
+      scope: 'read',
+      query: pageQuery,
+      returns: {
+        200: {
+          description: 'Newest first',
+          schema: page('merchants', merchantAnswer),
+          example: { merchants: [exampleProved], nextCursor: null },
+        },
+      },
+    },
+    async ({ caller: { accountId, handle }, query: { limit, cursor } }) => {
+      const rows = await listOwnMerchants(db, { accountId, limit, cursor });
+      const { items, nextCursor } = toPage(rows, limit, ({ domain }) => domain);
+      return ok({ merchants: items.map((item) => describeMerchant(item, { handle, outgoing })), nextCursor });
+    },
+  );
+}
+
+function findRoute({ db, outgoing }: MerchantParts): Route {
+  return defineRoute(
+    {
+      id: 'getMerchant',
+      method: 'GET',
+      path: '/shopping/merchants/:domain',
+      tag,
+      summary: 'One of your domains',
+      auth: 'key',
+      scope: 'read',
+      params,
+      examples,
+      returns: { 200: { description: 'The domain', schema: merchantAnswer, example: exampleProved } },
+      errors: [merchantErrors.merchant_not_found],
+    },
+    async ({ caller: { accountId, handle }, params: { domain } }) => {
+      const { name } = websiteOrNotFound(domain, outgoing);
+      return ok(describeMerchant(await findOwnMerchant(db, accountId, name), { handle, outgoing }));
+    },
+  );
+}
+
+function changeRoute({ once, outgoing }: MerchantParts): Route {
+  return defineRoute(
+    {
+      id: 'updateMerchant',
+      method: 'PATCH',
+      path: '/shopping/merchants/:domain',
+      tag,
+      summary: 'Change where orders are sent',
+      auth: 'key',
+      scope: 'manage',
+      params,
+      body: z.strictObject({
+        ordersUrl: ordersUrl.nullable().meta({ description: 'Null when the site takes orders over UCP alone.' }),
+      }),
+      examples: { ...examples, body: { ordersUrl: exampleMerchant.ordersUrl } },
+      returns: { 200: { description: 'The domain', schema: merchantAnswer, example: exampleProved } },
+      errors: [merchantErrors.orders_url_refused, merchantErrors.merchant_not_found, dailyCapErrors.daily_cap_reached],
+    },
+    async ({ caller, params: { domain }, body, ip }) => {
+      const { accountId, handle } = caller;
+      const { name } = websiteOrNotFound(domain, outgoing);
+      refuseOrdersUrl(body.ordersUrl ?? undefined, outgoing);
+      return once({ caller, idempotency: undefined }, async (tx) => {
+        // Orders would go on being sent to where a revoked key has led them.
+        await requireLiveKey(tx, caller);
+        // Taking it back is always possible, also after a thief has used up the cap.
+        if (body.ordersUrl !== null) await countToday(tx, caller, 'domains');
+        await setOrdersUrl(tx, { accountId, domain: name, ordersUrl: body.ordersUrl });
+        const details = { domain: name, ordersHost: body.ordersUrl === null ? null : new URL(body.ordersUrl).host };
+        await recordAudit(tx, { accountId, action: 'merchant.changed', by: actor(caller, ip), details });
+        return ok(describeMerchant(await findOwnMerchant(tx, accountId, name), { handle, outgoing }));
+      });
+    },
+  );
+}
+
+function deleteRoute({ once, ledger, outgoing }: MerchantParts): Route {
+  return defineRoute(
+    {
+      id: 'deleteMerchant',
+      method: 'DELETE',
+      path: '/shopping/merchants/:domain',
+      tag,
+      summary: 'Give a domain up',
+      description:
+        'It takes no orders any more, until somebody proves it anew. What it is owed is paid into your balance first. Orders that are still open stay yours: they go on being sent to the address that they were first sent to, signed with the secret that you have now, and are paid into your balance. You can still fulfil and refund your sales.',
+      auth: 'key',
+      scope: 'manage',
+      params,
+      examples,
+      returns: {
+        200: {
+          description: 'It is not yours any more',
+          schema: z.object({ domain: z.string(), deleted: z.literal(true) }),
+          example: { domain: exampleMerchant.domain, deleted: true },
+        },
+      },
+      errors: [merchantErrors.merchant_not_found],
+    },
+    async ({ caller, params: { domain }, ip }) => {
+      const { name } = websiteOrNotFound(domain, outgoing);
+      const { accountId } = caller;
+      return once({ caller, idempotency: undefined }, async (tx) => {
+        await requireLiveKey(tx, caller);
+        await giveUpDomain(tx, ledger, { accountId, domain: name });
+        const entry = {
+          accountId,
+          action: 'merchant.given_up',
+          by: actor(caller, ip),
+          details: { domain: name },
+        } as const;
+        await recordAudit(tx, entry);
+        return ok({ domain: name, deleted: true as const });
+      });
+    },
+  );
+}
+
+function domainOrRefuse(text: string, outgoing: MerchantParts['outgoing']): string {
+  const read = readWebsite(text, outgoing);
+  if (read.refusal === undefined) return read.name;
+  throw httpErrors.invalid_request(`website ${read.refusal}.`, {
+    errors: [{ path: 'website', message: read.refusal }],
+  });
+}
+
+/** What cannot be a domain is nobody's. */
+function websiteOrNotFound(text: string, outgoing: MerchantParts['outgoing']): Website {
+  const read = readWebsite(text, outgoing);
+  if (read.refusal !== undefined) throw merchantErrors.merchant_not_found();
+  return read;
+}
+
+function refuseOrdersUrl(url: string | undefined, outgoing: MerchantParts['outgoing']): void {
+  const refusal = url === undefined ? undefined : outgoing.explainRefusal(url);
+  if (refusal !== undefined) throw merchantErrors.orders_url_refused(refusal);
+}
+
+function actor({ keyId }: Caller, ip: string): AuditActor {
+  return { keyId, address: ip };
+}

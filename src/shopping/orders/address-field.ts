@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { visibleLines } from '../../accounts/fields.ts';
+import { untrusted } from '../../kernel/http/untrusted.ts';
+
+const line = visibleLines(200);
+
+/** A shipping address in its parts. What is needed of it is for the reader of addresses to say, so that it says all at once. */
+export const addressParts = z
+  .strictObject({
+    name: line.optional(),
+    street: line.optional(),
+    extra: line.optional(),
+    postalCode: line.optional(),
+    city: line.optional(),
+    region: line.optional(),
+    country: line.optional().meta({ description: 'A code such as US, or its name.' }),
+    phone: line.optional(),
+  })
+  .meta({
+    description: 'Street, postal code, city and country are needed. Without a name it is for the owner of the account.',
+  });
+
+/** As an order keeps it. */
+export const addressRecord = z.object({
+  name: untrusted,
+  street: untrusted,
+  extra: untrusted.optional(),
+  postalCode: untrusted.optional(),
+  city: untrusted,
+  region: untrusted.optional(),
+  country: z.string(),
+  phone: untrusted.optional(),
+});

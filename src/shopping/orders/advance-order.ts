@@ -1,0 +1,144 @@
+import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
+import { createTurns } from '../../kernel/sagas/turns.ts';
+import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import type { RefusalKind, ShopAnswer } from './checkout.ts';
+import { findOrder, type Order } from './order.ts';
+import { shopOf } from './order-channel.ts';
+import type { OrderParts } from './parts.ts';
+import { orderSaga } from './saga.ts';
+import { cancelledByBuyer, captureOrder, type Ending, notRedeemed, releaseOrder } from './settle-order.ts';
+
+/** A quarter of the lane's slots. */
+const turnsPerShop = 4;
+
+export function orderHandler(parts: OrderParts): SagaHandler {
+  const { db, clock } = parts;
+  const turns = createTurns({
+    most: turnsPerShop,
+    // Who is not woken looks again by itself.
+    wake: (id) => wakeSaga(db, { saga: orderSaga.name, id, lane: 'shops' }).catch(() => undefined),
+  });
+  return handleSaga(orderSaga, (id) => findOrder(db, id), {
+    placed: async (order) =>
+      (await turns.take({ of: order.domain, id: order.id }, () => settlePlaced(parts, order))) ??
+      waitFor(order, clock.now(), 'its turn: the shop is being asked about other orders'),
+  });
+}
+
+/**
+ * Asks the shop, and does what its answer says. A shop that was asked before is first asked what has become of it, and only if it
+ * knows of nothing asked again, under the same key. When its time is over, or the buyer does not want the order any more, it is asked
+ * to cancel instead.
+ */
+async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> {
+  const { db, clock, checkpoint = noCheckpoint } = parts;
+  const shop = shopOf(parts, order);
+  const isOver = clock.now() >= order.expiresAt.getTime();
+  const isWanted = order.cancelRequestedAt === null;
+  const mayAsk = !isOver && isWanted;
+  // To a shop that gets orders by message, looking would be asking; whether it has the order it says when it is asked to cancel.
+  const mayLook = order.mayHaveBeenAsked && (mayAsk || order.channel.kind === 'ucp');
+  let answer: ShopAnswer = mayLook ? await shop.look() : { state: 'open' };
+  if (answer.state === 'open' && mayAsk) {
+    // It may have been decided or cancelled meanwhile: then the shop is not asked to take it.
+    if (!(await markAsked(db, order.id))) return 'go_on';
+    answer = await shop.ask();
+  }
+  checkpoint('order.answered');
+  switch (answer.state) {
+    case 'accepted':
+      if ((await captureOrder(parts, order, answer, 'of the shop')) === 'not_redeemed') {
+        // It may redeem yet, as long as its time lasts.
+        if (isOver) return takeBack(parts, order, notRedeemed);
+        return waitFor(order, clock.now(), 'the shop to redeem what it is paid with');
+      }
+      checkpoint('order.completed');
+      return 'rest';
+    case 'needs_buyer':
+      return handOver(parts, order, answer.continueUrl);
+    case 'cancelled':
+      await releaseOrder(parts, order, failed('refused', 'The shop has cancelled the order.'), 'the shop said so');
+      return 'rest';
+    case 'refused':
+      if (order.channel.kind === 'webhook') {
+        await releaseOrder(parts, order, failed(answer.why, answer.reason), 'the shop said so');
+        return 'rest';
+      }
+      return takeBack(parts, order, failed(answer.why, answer.reason));
+    case 'gone':
+      return takeBack(parts, order, failed('refused', 'The shop does not know the order any more.'));
+    case 'open':
+    case 'in_progress':
+    case 'unknown': {
+      if (!isWanted) return takeBack(parts, order, cancelledByBuyer);
+      const late = failed('no_answer', 'The shop did not take the order in time.');
+      return isOver ? takeBack(parts, order, late) : waitFor(order, clock.now(), describe(answer));
+    }
+  }
+}
+
+/** From then on the shop may have it. False when it is decided, or not wanted any more. */
+async function markAsked(db: OrderParts['db'], id: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `UPDATE orders SET asked_at = coalesce(asked_at, clock_timestamp()) WHERE id = $1 AND status = 'placed'
+        AND cancel_requested_at IS NULL`,
+    [id],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * A shop that has redeemed was told that the money is set aside for it, and may go on with it once it has seen the buyer: it has to
+ * cancel before the money comes back, and then there is nothing left to go on with.
+ */
+async function handOver(parts: OrderParts, order: Order, continueUrl: string): Promise<SagaStep> {
+  const ending = { status: 'needs_buyer', continueUrl } as const;
+  const came = await releaseOrder(parts, order, ending, 'unless it may have it');
+  if (came !== 'with_the_shop') return 'rest';
+  return takeBack(parts, order, failed('refused', 'The shop wanted to see the buyer, and has cancelled the order.'));
+}
+
+function failed(why: RefusalKind | 'no_answer', reason: string): Extract<Ending, { status: 'failed' }> {
+  return { status: 'failed', code: why, reason };
+}
+
+/**
+ * As long as the shop has not redeemed what it was given, it cannot have taken the order. If it has, its own word that nothing comes
+ * of it counts: another request of ours may still be with it. It has until the last deadline to say so.
+ */
+async function takeBack(parts: OrderParts, order: Order, ending: Ending): Promise<SagaStep> {
+  const shop = shopOf(parts, order);
+  const came = await releaseOrder(parts, order, ending, 'unless it may have it');
+  // What somebody else has decided, perhaps that the shop is paid, is not ours to cancel.
+  if (came === 'decided_before') return 'rest';
+  if (came === 'released') {
+    // A courtesy: what it may have put aside is free again. Whether it hears of it changes nothing.
+    await shop.cancel().catch(() => undefined);
+    return 'rest';
+  }
+  const answer = await shop.cancel();
+  if (answer.state === 'accepted') {
+    await captureOrder(parts, order, answer, 'of the shop');
+    return 'rest';
+  }
+  if (answer.state === 'cancelled' || (order.channel.kind === 'webhook' && answer.state === 'refused')) {
+    await releaseOrder(parts, order, ending, 'the shop said so');
+    return 'rest';
+  }
+  if ((await releaseOrder(parts, order, ending, 'after the last deadline')) !== 'with_the_shop') return 'rest';
+  return { ...waitFor(order, parts.clock.now(), 'the shop to say whether it has the order'), isTrouble: true };
+}
+
+function describe(answer: ShopAnswer): string {
+  return answer.state === 'unknown' ? `the shop’s answer: ${answer.why}` : 'the shop to take the order';
+}
+
+const soonestMs = 500;
+const latestMs = 60_000;
+
+/** The longer it has taken, the longer it may take. */
+function waitFor({ createdAt }: Order, now: number, waitsFor: string) {
+  const age = now - createdAt.getTime();
+  return { lookAgainInMs: Math.min(latestMs, Math.max(soonestMs, Math.round(age / 5))), waitsFor };
+}

@@ -1,0 +1,268 @@
+import { z } from 'zod';
+import { shippingAddress, visibleText } from '../../accounts/fields.ts';
+import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import { amountField, amountOrRefuse, currency } from '../../kernel/http/amount-field.ts';
+import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../../kernel/http/define-route.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import type { ErrorKind } from '../../kernel/http/problem.ts';
+import { untrusted } from '../../kernel/http/untrusted.ts';
+import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { Once } from '../../ledger/idempotency.ts';
+import { findKey } from '../../ledger/kept-answers.ts';
+import { ledgerRefusals } from '../../ledger/refusals.ts';
+import { requirePosted } from '../../ledger/require-posted.ts';
+import { shoppingErrors } from '../search/errors.ts';
+import { website, websiteOrRefuse } from '../search/website-field.ts';
+import { addressParts } from './address-field.ts';
+import { describeOrder, exampleOrder, orderedVariant, statusUrlOf } from './answer.ts';
+import type { OrderWaits } from './await-order.ts';
+import { type BuyParts, type PreparedOrder, prepareOrder } from './buy.ts';
+import { orderErrors } from './errors.ts';
+import { lockPurchases, refuseRepetition } from './likeness.ts';
+import { openOrder, recordHandedOver } from './open-order.ts';
+import { findOrder, type Order } from './order.ts';
+
+export interface BuyRouteParts extends BuyParts {
+  readonly once: Once;
+  readonly checkpoint?: Checkpoint;
+  /** How long a shop may take to take an order. */
+  readonly validSeconds: number;
+  /** How long after that a shop that may have taken it has to say so. */
+  readonly voidSeconds: number;
+  /** How the buyer waits for the shop before being told that the order is pending. */
+  readonly decided: OrderWaits;
+}
+
+const body = z.strictObject({
+  website,
+  productTitle: visibleText(500).meta({
+    description:
+      'As the search has found it. Case, punctuation and the order of words make no difference while one product fits; the name of a variant may follow, as in "Linen Shirt L".',
+  }),
+  productBrand: visibleText(200).optional().meta({ description: 'As the search has found it.' }),
+  productUrl: z
+    .url()
+    .max(2_000)
+    .optional()
+    .meta({ description: 'Of the search too: only where title and brand fit several.' }),
+  productVariant: visibleText(200).optional().meta({
+    description:
+      'The id or the title of one of the variants that the search lists, or its choices, such as "L" or "Size: L, Color: Blue". Needed where there are several.',
+  }),
+  quantity: z
+    .int({ error: 'must be a whole number' })
+    .min(1, 'must be from 1 to 100')
+    .max(100, 'must be from 1 to 100')
+    .optional()
+    .meta({ description: 'How many of it; 1 when left out.' }),
+  amount: amountField.meta({
+    description:
+      'A number or decimal text: the most that may be charged, with shipping and tax, without our fee. What the shop asks is what is charged.',
+  }),
+  paymentMethod: z.enum(['usdc', 'eurc'], { error: 'must be "usdc" or "eurc"' }),
+  shippingAddress: z.union([shippingAddress, addressParts]).optional().meta({
+    description:
+      'For this order alone; the one of your account when left out. As text on one line or several, or in its parts. Without a name it is for you; text may leave out the country where region and postal code tell it.',
+  }),
+  notDuplicateOf: z
+    .string()
+    .max(64)
+    .optional()
+    .meta({ description: 'The order that this one is not a repetition of, although it looks like it.' }),
+});
+
+const { orderId, transferId, productTitle, variant, quantity, amount, fee, total } = exampleOrder;
+const bought = z.object({
+  success: z.boolean(),
+  orderId: z.string(),
+  transferId: z.string(),
+  productTitle: untrusted.meta({ description: 'As the shop has it.' }),
+  variant: orderedVariant,
+  quantity: z.number(),
+  amount: z.number().meta({ description: 'What the shop charged in all.' }),
+  fee: z.number(),
+  total: z.number().meta({ description: 'Amount and fee: what left your balance.' }),
+  currency,
+  status: z.enum(['completed', 'pending']),
+});
+const example = {
+  success: true,
+  orderId,
+  transferId,
+  productTitle,
+  variant,
+  quantity,
+  amount,
+  fee,
+  total,
+  currency: 'USDC' as const,
+};
+
+/** Errors about an order that is there. */
+const ofPlacedOrders: readonly ErrorKind[] = [orderErrors.order_not_found, orderErrors.order_taken];
+
+const { merchant_unreachable, merchant_too_slow, merchant_unsupported } = shoppingErrors;
+
+export function buyRoute(parts: BuyRouteParts): Route {
+  const { outgoing, checkpoint = noCheckpoint, decided } = parts;
+  return defineRoute(
+    {
+      id: 'buyProduct',
+      method: 'POST',
+      path: '/shopping/buy',
+      tag: 'Shopping',
+      summary: 'Buy something',
+      description:
+        'From a shop that takes orders from here. The money is set aside, and paid when the shop has taken the order; if it does not, all of it comes back. 202 means that the shop has not answered yet: look at `statusUrl`, or register a webhook for `order.completed` and `order.failed`, or cancel it. Send an Idempotency-Key: after a lost connection the same request never buys twice. Without one, the same product to the same address is refused with `possible_duplicate` while the first order is open and for a minute after it was completed.',
+      auth: 'key',
+      scope: 'pay',
+      body,
+      examples: {
+        body: {
+          website: 'demo-shop.example',
+          productTitle: 'Stoneware Mug, Sea',
+          productBrand: 'Alder Pottery',
+          amount: 24,
+          paymentMethod: 'usdc',
+          shippingAddress: 'Ada, 1 Main St, 94105 San Francisco, US',
+        },
+      },
+      idempotent: true,
+      returns: {
+        200: { description: 'It is bought', schema: bought, example: { ...example, status: 'completed' } },
+        202: {
+          description: 'The shop has not answered yet',
+          schema: bought.extend({ statusUrl: z.string().meta({ description: 'Where to see what has become of it.' }) }),
+          example: {
+            ...example,
+            success: false,
+            status: 'pending',
+            statusUrl: statusUrlOf(orderId, 'https://pay.example.com'),
+          },
+        },
+      },
+      errors: [
+        ...Object.values(orderErrors).filter((error) => !ofPlacedOrders.includes(error)),
+        merchant_unreachable,
+        merchant_too_slow,
+        merchant_unsupported,
+        ledgerRefusals.insufficient_balance,
+        dailyCapErrors.daily_cap_reached,
+        ledgerRefusals.account_frozen,
+      ],
+    },
+    async ({ caller, ip, body: asked, idempotency }) => {
+      const asset = asked.paymentMethod === 'usdc' ? 'USDC' : 'EURC';
+      const most = amountOrRefuse(asset, asked.amount);
+      const site = websiteOrRefuse(asked.website, outgoing);
+      const again = await wasAsked(parts, caller, idempotency);
+      const prepared = again
+        ? undefined
+        : await prepareOrder(parts, {
+            caller,
+            ip,
+            website: site,
+            product: {
+              title: asked.productTitle,
+              brand: asked.productBrand,
+              url: asked.productUrl,
+              variant: asked.productVariant,
+            },
+            quantity: asked.quantity ?? 1,
+            most,
+            asset,
+            shippingAddress: asked.shippingAddress,
+            notDuplicateOf: asked.notDuplicateOf,
+          });
+      const placed = await place(parts, { caller, idempotency, prepared, notDuplicateOf: asked.notDuplicateOf });
+      checkpoint('order.opened');
+      await decided(placed.orderId);
+      const answer = toAnswer(await found(parts, placed.orderId), parts.publicUrl());
+      return placed.replayed ? { ...answer, replayed: true } : answer;
+    },
+  );
+}
+
+/** Whether there is an order under this key already: then no shop is asked again. */
+async function wasAsked(
+  { db }: BuyRouteParts,
+  { accountId }: Caller,
+  claim: IdempotencyClaim | undefined,
+): Promise<boolean> {
+  if (claim === undefined) return false;
+  const { holder } = await findKey(db, { accountId, ...claim });
+  if (holder === 'another') throw httpErrors.idempotency_mismatch();
+  return holder === 'this';
+}
+
+interface Placing {
+  readonly caller: Caller;
+  readonly idempotency: IdempotencyClaim | undefined;
+  readonly prepared: PreparedOrder | undefined;
+  readonly notDuplicateOf: string | undefined;
+}
+
+/** One commit: the order and the money for it, or what was placed under this key before. */
+async function place(parts: BuyRouteParts, { caller, idempotency, prepared, notDuplicateOf }: Placing) {
+  const { once, ledger, secrets, validSeconds, voidSeconds } = parts;
+  const { accountId, keyId } = caller;
+  const kept = await once({ caller, idempotency, kind: 'orders' }, async (tx) => {
+    if (prepared === undefined) throw new Error('an order that was placed is not there');
+    await lockPurchases(tx, accountId);
+    await refuseRepetition(tx, {
+      accountId,
+      likeness: prepared.likeness,
+      notDuplicateOf,
+      publicUrl: parts.publicUrl(),
+    });
+    const { continueUrl } = prepared;
+    if (continueUrl !== undefined) {
+      return { status: 200, body: { orderId: await recordHandedOver(tx, caller, { ...prepared, continueUrl }) } };
+    }
+    const { id, outcome } = await openOrder(tx, { ledger, secrets, keyId, validSeconds, voidSeconds }, prepared);
+    requirePosted(outcome, 'a new order');
+    return { status: 200, body: { orderId: id } };
+  });
+  return { orderId: kept.body.orderId, replayed: 'replayed' in kept };
+}
+
+async function found({ db }: BuyRouteParts, id: string): Promise<Order> {
+  const order = await findOrder(db, id);
+  if (order === undefined) throw new Error(`order ${id} is gone`);
+  return order;
+}
+
+/** What has become of it by now. */
+function toAnswer(order: Order, publicUrl: string) {
+  const { orderId: id, ...record } = describeOrder(order);
+  const members = { orderId: id };
+  if (order.status === 'needs_buyer') {
+    throw orderErrors.needs_buyer(undefined, { members: { ...members, continueUrl: record.continueUrl } });
+  }
+  if (order.status === 'failed') throw failure(order);
+  const { amount: charged, fee: ours, total: all, currency: paidIn } = record;
+  const answer = {
+    orderId: id,
+    transferId: order.transferId ?? '',
+    productTitle: record.productTitle,
+    variant: record.variant,
+    quantity: record.quantity,
+    amount: charged,
+    fee: ours,
+    total: all,
+    currency: paidIn,
+  };
+  if (order.status === 'placed') {
+    const statusUrl = statusUrlOf(id, publicUrl);
+    return { status: 202 as const, body: { success: false, ...answer, status: 'pending' as const, statusUrl } };
+  }
+  return ok({ success: true, ...answer, status: 'completed' as const });
+}
+
+function failure({ id, error, errorCode }: Order) {
+  const members = { orderId: id, orderStatus: 'failed' };
+  const detail = `${error ?? 'The shop did not take the order.'} All the money is back in your balance.`;
+  if (errorCode === 'sold_out') return orderErrors.sold_out(detail, { members });
+  if (errorCode === 'address_refused') return orderErrors.address_refused(detail, { members });
+  return orderErrors.order_failed(detail, { members: { ...members, reason: errorCode } });
+}

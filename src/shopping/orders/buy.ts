@@ -1,0 +1,190 @@
+import type { ShippingAddress } from '../../accounts/addresses/shipping-address.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import type { Caller } from '../../kernel/http/define-route.ts';
+import { holderOf } from '../../kernel/http/holder.ts';
+import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import { spendableBalances } from '../../ledger/balances.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { ledgerRefusals } from '../../ledger/refusals.ts';
+import type { Amount } from '../../money/amount.ts';
+import { toJsonNumber } from '../../money/amount.ts';
+import { assets, type Currency } from '../../money/catalogue.ts';
+import { orderFee } from '../../money/fees.ts';
+import type { SharedSearch } from '../search/limited-search.ts';
+import { MerchantTrouble } from '../search/merchant-trouble.ts';
+import { refuseByTroubles } from '../search/refuse-by-troubles.ts';
+import type { Website } from '../search/website.ts';
+import type { BegunCheckout, CheckoutTotal, ShopCheckouts } from './checkout.ts';
+import type { OrderedProduct, WantedProduct } from './choose-product.ts';
+import { toAmount, totalOf } from './currency.ts';
+import { orderErrors } from './errors.ts';
+import { productOrRefuse } from './find-product.ts';
+import { type Gate, gateOrRefuse } from './gate.ts';
+import { likenessOf, refuseRepetition } from './likeness.ts';
+import type { NewOrder } from './open-order.ts';
+import { addressOrRefuse, type GivenAddress } from './read-address.ts';
+import { readBuyer } from './read-buyer.ts';
+
+export interface BuyParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly secrets: Secrets;
+  readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
+  readonly merchants: SharedSearch;
+  readonly checkouts: ShopCheckouts;
+  readonly publicUrl: () => string;
+}
+
+export interface Purchase {
+  readonly caller: Caller;
+  /** The address that asks. */
+  readonly ip: string;
+  readonly website: Website;
+  readonly product: WantedProduct;
+  readonly quantity: number;
+  /** The most that may be charged. */
+  readonly most: Amount;
+  readonly asset: Currency;
+  readonly shippingAddress: GivenAddress | undefined;
+  readonly notDuplicateOf: string | undefined;
+}
+
+/** An order that may be opened, or one that only its buyer can go on with. */
+export type PreparedOrder = NewOrder & { readonly continueUrl: string | undefined };
+
+/** Everything that can be found out before money moves, in the order in which it is told. */
+export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise<PreparedOrder> {
+  const { db, merchants } = parts;
+  const { caller, website, asset, most, quantity } = purchase;
+  const gate = await askedOf(gateOrRefuse(parts, website));
+  if (gate.merchantId === caller.accountId) throw orderErrors.own_shop();
+  const address = await addressOrRefuse(db, caller.accountId, purchase.shippingAddress);
+  const product = await productOrRefuse(merchants.of(holderOf(purchase)), {
+    website,
+    wanted: purchase.product,
+    // What is ordered at a checkout is known by the name that the same shop's catalog has for it.
+    ...(gate.kind === 'ucp' && { platform: 'ucp' }),
+  });
+  const likeness = likenessOf(website.name, { itemId: product.itemId, quantity }, address);
+  await refuseRepetition(db, {
+    accountId: caller.accountId,
+    likeness,
+    notDuplicateOf: purchase.notDuplicateOf,
+    publicUrl: parts.publicUrl(),
+  });
+  const offer = await askedOf(offerOf(parts, gate, { product, quantity, address, asset, accountId: caller.accountId }));
+  refuseUnlessAgreed(offer.total, { asset, most });
+  const amount = toAmount(asset, offer.total);
+  const fee = orderFee(amount);
+  const { [asset]: balance } = await spendableBalances(db, caller.accountId);
+  // The ledger has the last word; but whoever lacks the money is told without a trace of an order.
+  if (offer.continueUrl === undefined && balance.atomic < amount.atomic + fee.atomic) {
+    throw ledgerRefusals.insufficient_balance();
+  }
+  return {
+    accountId: caller.accountId,
+    domain: website.name,
+    merchantId: gate.merchantId,
+    channel: offer.channel,
+    product,
+    quantity,
+    address,
+    likeness,
+    asset,
+    amount,
+    fee,
+    total: offer.total,
+    continueUrl: offer.continueUrl,
+  };
+}
+
+type Offer = Pick<PreparedOrder, 'channel' | 'total' | 'continueUrl'>;
+
+interface Wanted {
+  readonly accountId: bigint;
+  readonly product: OrderedProduct;
+  readonly quantity: number;
+  readonly address: ShippingAddress;
+  readonly asset: Currency;
+}
+
+/** What the shop asks for in all: its checkout says so, or where it has none, its price. */
+async function offerOf({ db, checkouts }: BuyParts, gate: Gate, wanted: Wanted): Promise<Offer> {
+  const { accountId, product, quantity, address, asset } = wanted;
+  const listPrice = totalOf(product.price, quantity);
+  if (gate.kind === 'webhook') {
+    return { channel: { kind: 'webhook', url: gate.url }, total: listPrice, continueUrl: undefined };
+  }
+  const begun = await checkouts.begin(gate.place, {
+    itemId: product.itemId,
+    quantity,
+    buyer: await readBuyer(db, accountId, address),
+    address,
+    currency: assets[asset].currency,
+  });
+  return readOffer(begun, listPrice);
+}
+
+const notSelected =
+  'The shop was told where to send it, and its checkout does not show that it goes there: it is for pickup alone, or names another address, or none. Nothing was charged. Buy on the shop’s own pages: at `continueUrl` where the shop has named one.';
+
+function readOffer(begun: BegunCheckout, listPrice: CheckoutTotal): Offer {
+  switch (begun.state) {
+    case 'ready':
+      return { channel: { kind: 'ucp', checkout: begun.checkout }, total: begun.total, continueUrl: undefined };
+    case 'needs_buyer':
+      return {
+        channel: { kind: 'ucp', checkout: begun.checkout },
+        total: begun.total ?? listPrice,
+        continueUrl: begun.continueUrl,
+      };
+    case 'address_incomplete':
+      throw orderErrors.shipping_address_incomplete(
+        `The shop needs more of the address: ${begun.missing.join(', ')}.`,
+        {
+          members: { missing: begun.missing },
+        },
+      );
+    case 'address_not_taken': {
+      const { why, continueUrl } = begun;
+      throw orderErrors.address_not_taken(
+        why === 'not_selected' ? notSelected : undefined,
+        continueUrl === undefined ? {} : { members: { continueUrl } },
+      );
+    }
+    case 'email_needed':
+      throw orderErrors.verified_email_required();
+    case 'refused':
+      if (begun.why === 'sold_out') throw orderErrors.sold_out(`${begun.reason} Nothing was charged.`);
+      if (begun.why === 'address_refused') throw orderErrors.address_refused(`${begun.reason} Nothing was charged.`);
+      throw orderErrors.order_failed(`${begun.reason} Nothing was charged.`);
+  }
+}
+
+function refuseUnlessAgreed(
+  total: Offer['total'],
+  { asset, most }: { readonly asset: Currency; readonly most: Amount },
+): void {
+  const isPayable = total.currency === assets[asset].currency;
+  const now = toAmount(asset, total);
+  if (now.atomic > most.atomic) {
+    throw orderErrors.price_changed(undefined, {
+      members: { total: toJsonNumber(now), currency: total.currency },
+    });
+  }
+  if (!isPayable || total.minor <= 0n) {
+    throw orderErrors.currency_mismatch(
+      `The shop asks for ${total.currency || 'an unknown currency'}, which ${asset} does not pay.`,
+    );
+  }
+}
+
+/** A shop that cannot be asked is told of as by the search. */
+async function askedOf<Result>(asking: Promise<Result>): Promise<Result> {
+  try {
+    return await asking;
+  } catch (error) {
+    throw error instanceof MerchantTrouble ? refuseByTroubles([error]) : error;
+  }
+}

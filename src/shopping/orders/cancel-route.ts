@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import type { Database } from '../../kernel/db/database.ts';
+import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import { describeOrder, exampleOrder, orderRecord } from './answer.ts';
+import type { OrderWaits } from './await-order.ts';
+import { orderErrors } from './errors.ts';
+import { findOwnOrder, type Order } from './order.ts';
+import { shopOf } from './order-channel.ts';
+import type { OrderParts } from './parts.ts';
+import { orderSaga } from './saga.ts';
+import { cancelledByBuyer, releaseOrder } from './settle-order.ts';
+
+export interface CancelParts extends OrderParts {
+  readonly decided: OrderWaits;
+}
+
+const example = { ...exampleOrder, merchantOrderId: null, merchantUrl: null };
+const cancelRequestedAt = '2026-01-15T10:02:00.000Z';
+
+export function cancelRoute(parts: CancelParts): Route {
+  return defineRoute(
+    {
+      id: 'cancelOrder',
+      method: 'POST',
+      path: '/shopping/orders/:orderId/cancel',
+      tag: 'Shopping',
+      summary: 'Cancel an order that the shop has not taken yet',
+      description:
+        'A shop that cannot have taken the order is not asked: all the money is back, the fee too (200). A shop that may have it is asked to cancel. 202 means that it has not answered yet: it is asked again until it cancels, shows that it has taken the order (then it is paid and the order is completed), or until `voidAt`, when all the money comes back without it. An order that has failed is answered as it is, so the request may be sent again.',
+      auth: 'key',
+      scope: 'pay',
+      params: z.strictObject({ orderId: z.string().max(64) }),
+      examples: { params: { orderId: exampleOrder.orderId } },
+      returns: {
+        200: {
+          description: 'All the money is back',
+          schema: orderRecord,
+          example: { ...example, status: 'failed', error: cancelledByBuyer.reason, errorCode: cancelledByBuyer.code },
+        },
+        202: {
+          description: 'The shop was asked to cancel',
+          schema: orderRecord,
+          example: { ...example, status: 'pending', finishedAt: null, cancelRequestedAt },
+        },
+      },
+      errors: [orderErrors.order_not_found, orderErrors.order_taken],
+    },
+    async ({ caller: { accountId }, params: { orderId } }) => {
+      await cancelOrder(parts, await findOwnOrder(parts.db, accountId, orderId));
+      const order = await findOwnOrder(parts.db, accountId, orderId);
+      if (order.status === 'completed') throw orderErrors.order_taken(undefined, { members: { orderId } });
+      const body = describeOrder(order);
+      return order.status === 'placed' ? { status: 202 as const, body } : ok(body);
+    },
+  );
+}
+
+async function cancelOrder(parts: CancelParts, order: Order): Promise<void> {
+  if (order.status !== 'placed') return;
+  const came = await releaseOrder(parts, order, cancelledByBuyer, 'unless it may have it');
+  if (came === 'released' && order.channel.kind === 'ucp') {
+    // A courtesy for which the buyer does not wait: the shop may sell to others what it has put aside.
+    void shopOf(parts, order)
+      .cancel()
+      .catch(() => undefined);
+  }
+  if (came !== 'with_the_shop') return;
+  await requestCancel(parts.db, order.id);
+  await parts.decided(order.id);
+}
+
+/** From then on the saga asks the shop to cancel, and not to take the order. */
+async function requestCancel(db: Database, id: string): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE orders SET cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp()), updated_at = now()
+        WHERE id = $1 AND status = 'placed'`,
+      [id],
+    );
+    if (rowCount === 1) await wakeSaga(tx, { saga: orderSaga.name, id, lane: 'shops' });
+  });
+}

@@ -1,0 +1,140 @@
+import { parseUrl } from '../../kernel/text/parse-url.ts';
+import { describeProduct, needsChoice, type Product, type Variant } from '../search/product.ts';
+import { rankProducts } from '../search/rank.ts';
+import { chooseVariant, variantsOf, type WantedVariant } from './choose-variant.ts';
+import { orderErrors } from './errors.ts';
+import { isSame, isSequence, plain, titleWords, withoutWords } from './title-words.ts';
+
+export interface WantedProduct extends WantedVariant {
+  readonly title: string;
+  readonly brand: string | undefined;
+}
+
+/** A product that can be named to the shop. */
+export interface OrderedProduct {
+  readonly title: string;
+  readonly brand: string;
+  readonly url: string;
+  /** What the shop's checkout knows it by. */
+  readonly itemId: string;
+  readonly price: Product['price'];
+  /** Null for a product that is sold in one form only. */
+  readonly variant: Pick<Variant, 'title' | 'options'> | null;
+}
+
+const mostListed = 4;
+
+/** Of a title that has the variant in it, such as "Linen Shirt L", both are meant. */
+interface Meant {
+  readonly product: Product;
+  /** Those variants that fit; undefined when the title says nothing about the variant. */
+  readonly variants: readonly Variant[] | undefined;
+}
+
+/**
+ * The one product and variant that the words can mean. Case, punctuation and the order of words make no difference as long as one
+ * product fits. Where several fit none is chosen: the refusal lists them.
+ */
+export function chooseProduct(found: readonly Product[], wanted: WantedProduct): OrderedProduct {
+  const { product, variants } = chooseByTitle(found, wanted);
+  return toOrdered(product, chooseVariant(product, variants, wanted));
+}
+
+/** Whether the title fits anything, or the shop might be asked in other words. */
+export function fitsAny(found: readonly Product[], wanted: WantedProduct): boolean {
+  return byTitle(found, wanted).length > 0;
+}
+
+function chooseByTitle(found: readonly Product[], wanted: WantedProduct): Meant {
+  const titled = byTitle(found, wanted);
+  const branded = titled.filter(({ product }) => wanted.brand === undefined || isNamed(product.brand, wanted.brand));
+  const fitting = branded.filter(({ product }) => wanted.url === undefined || sameAddress(product.url, wanted.url));
+  const distinct = new Map(fitting.map((one) => [whatIsSold(one.product), one]));
+  const [meant] = distinct.values();
+  if (meant === undefined) throw notFound({ found, titled, branded, wanted });
+  if (distinct.size === 1) return meant;
+  const products = [...distinct.values()].slice(0, mostListed).map(({ product }) => describeProduct(product));
+  throw orderErrors.product_ambiguous(
+    'The shop has several products of this title and brand: `products` lists them. Send the productUrl of one of them too. Nothing was charged.',
+    { members: { products, productUrls: fitting.map(({ product }) => product.url) } },
+  );
+}
+
+/** The strictest reading that fits anything: the title as it is, its words in any order, its words and a variant's. */
+function byTitle(found: readonly Product[], { title }: WantedProduct): Meant[] {
+  const text = plain(title);
+  const asItIs = found.filter((product) => plain(product.title) === text);
+  if (asItIs.length > 0) return asItIs.map(meantAsAWhole);
+  const words = titleWords(title);
+  const titled = found.map((product) => ({ product, own: titleWords(product.title) }));
+  const inAnyOrder = titled.filter(({ own }) => isSame(own, words));
+  if (inAnyOrder.length > 0) return inAnyOrder.map(({ product }) => meantAsAWhole(product));
+  const within = titled.flatMap(({ product, own }) => {
+    const rest = own.length === 0 ? undefined : withoutWords(words, own);
+    return rest === undefined ? [] : [{ product, own, rest }];
+  });
+  // The more of the title a product has, the likelier it is meant; a shop may have any number that share a word.
+  const likely = within.sort((one, other) => other.own.length - one.own.length).slice(0, mostListed);
+  return likely.flatMap(({ product, rest }) => {
+    // Some variants have the name of the product in their own.
+    const whole = product.variants.filter((variant) => isSequence(titleWords(variant.title), words));
+    const variants = whole.length > 0 ? whole : variantsOf(product, rest.join(' '));
+    return variants.length > 0 ? [{ product, variants }] : [];
+  });
+}
+
+function meantAsAWhole(product: Product): Meant {
+  return { product, variants: undefined };
+}
+
+function isNamed(brand: string, asked: string): boolean {
+  return plain(brand) === plain(asked) || isSame(titleWords(brand), titleWords(asked));
+}
+
+/** Two findings of one product are one; two products that share a name or an id are not. */
+function whatIsSold({ id, url, price, variants }: Product): string {
+  return JSON.stringify([id, url, price.text, variants.map((variant) => [variant.id, variant.price.text])]);
+}
+
+function toOrdered(product: Product, variant: Variant | undefined): OrderedProduct {
+  const itemId = variant?.id ?? product.id;
+  if (itemId === undefined) throw orderErrors.product_not_found('The shop does not say what it calls this product.');
+  if ((variant ?? product).available === false) throw orderErrors.sold_out();
+  const { title, brand, url } = product;
+  const isChoice = variant !== undefined && (needsChoice(product) || variant.options.length > 0);
+  return {
+    title,
+    brand,
+    url,
+    itemId,
+    price: (variant ?? product).price,
+    variant: isChoice ? { title: variant.title, options: variant.options } : null,
+  };
+}
+
+interface NotFound {
+  readonly found: readonly Product[];
+  readonly titled: readonly Meant[];
+  readonly branded: readonly Meant[];
+  readonly wanted: WantedProduct;
+}
+
+function notFound({ found, titled, branded, wanted }: NotFound) {
+  const near = titled.length > 0 ? titled.map(({ product }) => product) : rankProducts(wanted.title, found);
+  const members = { closest: near.slice(0, mostListed).map(describeProduct) };
+  return orderErrors.product_not_found(explain(), { members });
+
+  function explain(): string | undefined {
+    if (branded.length > 0) return 'The product of this title and brand is at another address than productUrl.';
+    const brands = [...new Set(titled.map(({ product }) => product.brand))].slice(0, mostListed);
+    if (brands.length > 0) return `The shop has a product of this title, but by ${brands.join(', ')}.`;
+    return found.length === 0
+      ? 'The shop finds nothing by this title. Search it, and send title and brand as they are found.'
+      : undefined;
+  }
+}
+
+function sameAddress(left: string, right: string): boolean {
+  const [one, other] = [parseUrl(left), parseUrl(right)];
+  return one !== undefined && other !== undefined && one.host === other.host && one.pathname === other.pathname;
+}

@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto';
+import { onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import type { CheckoutTotal } from './checkout.ts';
+
+const prefix = 'pwc_';
+
+/**
+ * What a shop is given to be paid with. It follows from the order and the operator's secret, so it can be sent again without
+ * being kept anywhere; only its hash is.
+ */
+export function newCredentialToken(secrets: Secrets, orderId: string): string {
+  return asToken(secrets.hash('payment-credentials', orderId));
+}
+
+/** The one that was issued for this order, also when the operator's secret is another one by now. */
+export async function issuedToken(db: Queryable, secrets: Secrets, orderId: string): Promise<string> {
+  const { token_hash: kept } = onlyRow(
+    await db.query<{ token_hash: Buffer }>('SELECT token_hash FROM payment_credentials WHERE order_id = $1', [orderId]),
+  );
+  const token = secrets
+    .hashes('payment-credentials', orderId)
+    .map(asToken)
+    .find((each) => hashToken(each).equals(kept));
+  if (token === undefined) throw new Error(`the credential of ${orderId} was made with a secret that is not known`);
+  return token;
+}
+
+function asToken(hash: Buffer): string {
+  return prefix + hash.toString('base64url');
+}
+
+function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+export interface NewCredential {
+  readonly orderId: string;
+  readonly token: string;
+  readonly domain: string;
+  readonly checkoutId: string;
+  readonly total: CheckoutTotal;
+}
+
+/** It ends with the order's time, by the database's clock. */
+export async function issueCredential(
+  tx: Transaction,
+  { orderId, token, domain, checkoutId, total }: NewCredential,
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO payment_credentials (order_id, token_hash, domain, checkout_id, minor, currency, expires_at)
+     SELECT $1, $2, $3, $4, $5, $6, o.expires_at FROM orders o WHERE o.id = $1`,
+    [orderId, hashToken(token), domain, checkoutId, total.minor, total.currency],
+  );
+}
+
+/** From here on nobody can redeem it. False when the shop was faster. */
+export async function voidUnredeemed(tx: Transaction, orderId: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE payment_credentials SET voided_at = clock_timestamp()
+      WHERE order_id = $1 AND redeemed_at IS NULL AND voided_at IS NULL`,
+    [orderId],
+  );
+  return rowCount === 1;
+}
+
+/** Redeemed or not: the shop itself has said that it does not take the order. */
+export async function voidCredential(tx: Transaction, orderId: string): Promise<void> {
+  await tx.query(
+    'UPDATE payment_credentials SET voided_at = clock_timestamp() WHERE order_id = $1 AND voided_at IS NULL',
+    [orderId],
+  );
+}
+
+export interface KnownCredential {
+  readonly orderId: string;
+  readonly domain: string;
+  readonly checkoutId: string;
+  readonly minor: bigint;
+  readonly currency: string;
+  readonly redeemKey: string | null;
+  readonly isRedeemed: boolean;
+  readonly isVoid: boolean;
+  /** The last deadline of its order. */
+  readonly voidAt: Date | null;
+  /** Void, past its time, or of an order that has ended otherwise than paid. */
+  readonly isOver: boolean;
+  /** Whether the domain has come to another account since the order was opened. */
+  readonly changedHands: boolean;
+}
+
+/** Held until the caller's commit: whoever gives the money back waits, and then finds it redeemed. */
+export async function lockCredential(tx: Transaction, token: string): Promise<KnownCredential | undefined> {
+  const { rows } = await tx.query<KnownCredential>(
+    `SELECT c.order_id AS "orderId", c.domain, c.checkout_id AS "checkoutId", c.minor, c.currency,
+            c.redeem_key AS "redeemKey", c.redeemed_at IS NOT NULL AS "isRedeemed",
+            c.voided_at IS NOT NULL AS "isVoid", o.void_at AS "voidAt",
+            c.voided_at IS NOT NULL OR o.status <> 'completed' AND (c.expires_at <= clock_timestamp()
+              OR o.finished_at IS NOT NULL) AS "isOver",
+            m.account_id IS DISTINCT FROM coalesce(o.merchant_id, first.account_id) AS "changedHands"
+       FROM payment_credentials c JOIN orders o ON o.id = c.order_id
+       LEFT JOIN merchants m ON m.domain = o.domain
+       -- A domain without an account stays the same shop when its first account proves it.
+       LEFT JOIN claimants first ON first.kind = 'domain' AND first.name = o.domain
+      WHERE c.token_hash = $1 FOR UPDATE OF c`,
+    [hashToken(token)],
+  );
+  return rows[0];
+}
+
+export async function markRedeemed(tx: Queryable, orderId: string, redeemKey: string | undefined): Promise<void> {
+  await tx.query(
+    'UPDATE payment_credentials SET redeemed_at = clock_timestamp(), redeem_key = $2 WHERE order_id = $1',
+    [orderId, redeemKey ?? null],
+  );
+}

@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import type { ShippingAddress } from '../../accounts/addresses/shipping-address.ts';
+import { countToday } from '../../kernel/daily-caps/count-today.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
+import type { Caller } from '../../kernel/http/define-route.ts';
+import { newId } from '../../kernel/ids/ids.ts';
+import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Outcome } from '../../ledger/posting.ts';
+import { newPostingId } from '../../ledger/posting-id.ts';
+import type { Amount } from '../../money/amount.ts';
+import type { Currency } from '../../money/catalogue.ts';
+import type { CheckoutTotal } from './checkout.ts';
+import type { OrderedProduct } from './choose-product.ts';
+import { issueCredential, newCredentialToken } from './credential.ts';
+import { requireSameMerchant } from './gate.ts';
+import type { OrderChannel } from './order.ts';
+import { held } from './postings.ts';
+import { orderSaga } from './saga.ts';
+
+export interface NewOrder {
+  readonly accountId: bigint;
+  readonly domain: string;
+  /** Whose the domain is. */
+  readonly merchantId: bigint | null;
+  readonly channel: OrderChannel;
+  readonly product: OrderedProduct;
+  readonly quantity: number;
+  readonly address: ShippingAddress;
+  readonly likeness: Buffer;
+  readonly asset: Currency;
+  readonly amount: Amount;
+  readonly fee: Amount;
+  readonly total: CheckoutTotal;
+}
+
+export interface OpenOptions {
+  readonly ledger: Ledger;
+  readonly secrets: Secrets;
+  readonly keyId: string;
+  /** How long the shop may take. */
+  readonly validSeconds: number;
+  /** How long after that a shop that may have taken it has to say so. */
+  readonly voidSeconds: number;
+}
+
+/** Order, credential, job and posting in the caller's commit: from here on the money is set aside for this shop alone. */
+export async function openOrder(
+  tx: Transaction,
+  { ledger, secrets, keyId, validSeconds, voidSeconds }: OpenOptions,
+  order: NewOrder,
+): Promise<{ readonly id: string; readonly outcome: Outcome['outcome'] }> {
+  await requireSameMerchant(tx, order);
+  const id = newId('ord');
+  const transferId = newPostingId();
+  await insertOrder(tx, id, { ...order, status: 'placed', transferId, validSeconds, voidSeconds });
+  if (order.channel.kind === 'ucp') {
+    await issueCredential(tx, {
+      orderId: id,
+      token: newCredentialToken(secrets, id),
+      domain: order.domain,
+      checkoutId: order.channel.checkout.id,
+      total: order.total,
+    });
+  }
+  await wakeSaga(tx, { saga: orderSaga.name, id, lane: 'shops' });
+  const [posted] = await ledger.postWithin(tx, [held({ id, ...order }, { transferId, keyId })]);
+  if (posted === undefined) throw new Error('the ledger gave no outcome');
+  return { id, outcome: posted.outcome };
+}
+
+/** The shop wants to see the buyer before anything is paid: nothing is set aside, and the order says where to go. */
+export async function recordHandedOver(
+  tx: Transaction,
+  caller: Caller,
+  { continueUrl, ...order }: NewOrder & { readonly continueUrl: string },
+): Promise<string> {
+  await countToday(tx, caller, 'handedOverOrders');
+  const id = newId('ord');
+  const ended = { status: 'needs_buyer', transferId: null, validSeconds: 0, voidSeconds: 0 } as const;
+  await insertOrder(tx, id, { ...order, ...ended, continueUrl });
+  return id;
+}
+
+interface OrderToInsert extends NewOrder {
+  readonly status: 'placed' | 'needs_buyer';
+  readonly transferId: string | null;
+  readonly validSeconds: number;
+  readonly voidSeconds: number;
+  readonly continueUrl?: string;
+}
+
+async function insertOrder(tx: Transaction, id: string, order: OrderToInsert): Promise<void> {
+  const { channel, product, status } = order;
+  await tx.query(
+    `INSERT INTO orders (id, account_id, domain, channel, checkout, product_title, product_brand, product_url, item_id,
+        shipping_address, likeness, asset, amount, fee, transfer_id, ask_key, cancel_key, expires_at, status, continue_url,
+        finished_at, merchant_id, void_at, variant, quantity)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+        clock_timestamp() + make_interval(secs => $18), $19, $20, CASE WHEN $19 = 'placed' THEN NULL ELSE clock_timestamp() END, $21,
+        clock_timestamp() + make_interval(secs => $18) + make_interval(secs => $22), $23, $24)`,
+    [
+      id,
+      order.accountId,
+      order.domain,
+      channel.kind,
+      JSON.stringify(channel.kind === 'ucp' ? channel.checkout : { url: channel.url }),
+      product.title,
+      product.brand,
+      product.url,
+      product.itemId,
+      JSON.stringify(order.address),
+      order.likeness,
+      order.asset,
+      order.amount.atomic,
+      order.fee.atomic,
+      order.transferId,
+      randomUUID(),
+      randomUUID(),
+      order.validSeconds,
+      status,
+      order.continueUrl ?? null,
+      order.merchantId,
+      order.voidSeconds,
+      product.variant && JSON.stringify(product.variant),
+      order.quantity,
+    ],
+  );
+}

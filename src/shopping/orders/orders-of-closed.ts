@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import type { OnAccountClosing, UnderWayOf } from '../../accounts/closing/on-account-closing.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
+import { defineJob, handleJob } from '../../kernel/jobs/define-job.ts';
+import type { Schedule } from '../../kernel/jobs/worker.ts';
+
+const job = defineJob({ name: 'erase-shipped-addresses', payload: z.unknown(), maxAttempts: 1 });
+const atOnce = 1_000;
+
+/** SQL: an order that a shop with an account here was paid for, and has yet to send. */
+const toBeShipped = `(o.status = 'completed' AND o.finished_at > now() - interval '30 days'
+  AND (o.seller_id IS NOT NULL OR o.merchant_id IS NOT NULL OR EXISTS (
+    SELECT FROM claimants c WHERE c.kind = 'domain' AND c.name = o.domain AND c.account_id IS NOT NULL))
+  AND NOT EXISTS (SELECT FROM order_fulfilments f WHERE f.order_id = o.id)
+  AND o.charged > (SELECT coalesce(sum(r.atomic), 0) FROM order_refunds r WHERE r.order_id = o.id))`;
+
+/**
+ * SQL: erases the addresses of orders `o` that have ended, except those that a shop still has to ship to. The country stays: it is no
+ * one's address. An order that its shop refunds at this moment is left for the schedule: the refund waits for the buyer's ledger
+ * accounts, which a closing holds.
+ */
+const erase = (from: string, limit = 'ALL') => `UPDATE orders SET shipping_address = jsonb_build_object(
+    'name', 'Erased', 'street', 'Erased', 'city', 'Erased', 'country', shipping_address -> 'country')
+  WHERE id = ANY (ARRAY(SELECT o.id FROM ${from} AND o.finished_at IS NOT NULL
+    AND NOT o.shipping_address @> '{"name": "Erased", "street": "Erased"}' AND NOT ${toBeShipped} LIMIT ${limit} FOR UPDATE OF o SKIP LOCKED))`;
+
+/** Orders that have not ended keep the account from being closed anyway. */
+export const eraseAddressesOf: OnAccountClosing = async (tx, accountId) => {
+  await tx.query(erase('orders o WHERE o.account_id = $1'), [accountId]);
+};
+
+export function eraseShippedAddressesSchedule(db: Queryable): Schedule {
+  return { at: '41 * * * *', handler: handleJob(job, () => eraseShippedAddresses(db)) };
+}
+
+/** What was kept for a shop when the account closed goes once it is shipped, refunded or 30 days old. After a year nothing can be left. */
+export async function eraseShippedAddresses(db: Queryable): Promise<void> {
+  const closed = "(SELECT id FROM accounts WHERE closed_at > now() - interval '1 year') a";
+  for (;;) {
+    const { rowCount } = await db.query(
+      erase(`${closed} JOIN orders o ON o.account_id = a.id WHERE true`, String(atOnce)),
+    );
+    if ((rowCount ?? 0) < atOnce) return;
+  }
+}
+
+/** Orders that others have placed with a shop of this account, and that may still be paid to it. */
+export const openSalesOf: UnderWayOf = async (tx, accountId) => {
+  const { rows } = await tx.query<{ id: string }>(
+    'SELECT id FROM orders WHERE merchant_id = $1 AND finished_at IS NULL ORDER BY id LIMIT 100',
+    [accountId],
+  );
+  return rows.map(({ id }) => ({ kind: 'sale', id }));
+};

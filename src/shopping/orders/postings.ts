@@ -1,0 +1,115 @@
+import { type AccountId, houseAccount, userAccount } from '../../ledger/account-id.ts';
+import type { Posting } from '../../ledger/posting.ts';
+import type { PostingId } from '../../ledger/posting-id.ts';
+import { type Amount, subtract } from '../../money/amount.ts';
+import { heldFor, type Order } from './order.ts';
+
+type OrderMoney = Pick<Order, 'id' | 'accountId' | 'amount' | 'fee' | 'asset' | 'domain' | 'product'>;
+
+const nameOf = ({ domain, product }: OrderMoney) => `${product.title} at ${domain}`;
+
+/** Set aside: it has left the balance, and nobody else has it. */
+export function held(order: OrderMoney, { transferId, keyId }: { transferId: PostingId; keyId: string }): Posting {
+  const total = heldFor(order);
+  return {
+    id: transferId,
+    type: 'order',
+    amount: total,
+    fee: order.fee,
+    entries: [
+      { account: userAccount(order.accountId, order.asset), atomic: -total.atomic },
+      { account: houseAccount('orders_in_transit', order.asset), atomic: total.atomic },
+    ],
+    reference: `order:${order.id}`,
+    description: nameOf(order),
+    details: { orderId: order.id },
+    senderId: order.accountId,
+    keyId,
+  };
+}
+
+export interface Taken {
+  /** Whom the shop has with us. */
+  readonly seller: AccountId;
+  readonly sellerId: bigint | undefined;
+  readonly charged: { readonly amount: Amount; readonly fee: Amount };
+}
+
+/** The shop has what it asked for, the house its fee, and the buyer whatever the shop did not take. */
+export function captured(order: OrderMoney, { seller, sellerId, charged }: Taken): Posting {
+  const total = heldFor(order);
+  const rest = subtract(subtract(total, charged.amount), charged.fee);
+  return {
+    type: 'order_captured',
+    amount: charged.amount,
+    entries: [
+      { account: houseAccount('orders_in_transit', order.asset), atomic: -total.atomic },
+      ...merged([
+        { account: seller, atomic: charged.amount.atomic },
+        { account: userAccount(order.accountId, order.asset), atomic: rest.atomic },
+      ]),
+      { account: houseAccount('fees', order.asset), atomic: charged.fee.atomic },
+    ],
+    reference: `order:${order.id}:captured`,
+    description: nameOf(order),
+    details: { orderId: order.id },
+    ...(sellerId !== undefined && { recipientId: sellerId }),
+  };
+}
+
+/** Whoever buys from a shop of his own stands on both sides, and an account stands once in a posting. */
+function merged(entries: readonly { readonly account: AccountId; readonly atomic: bigint }[]) {
+  const [first, second] = entries;
+  if (first === undefined || second === undefined || first.account !== second.account) return entries;
+  return [{ account: first.account, atomic: first.atomic + second.atomic }];
+}
+
+/** Everything is back, the fee too. */
+export function released(order: OrderMoney): Posting {
+  const total = heldFor(order);
+  return {
+    type: 'order_released',
+    amount: total,
+    entries: [
+      { account: houseAccount('orders_in_transit', order.asset), atomic: -total.atomic },
+      { account: userAccount(order.accountId, order.asset), atomic: total.atomic },
+    ],
+    reference: `order:${order.id}:released`,
+    description: nameOf(order),
+    details: { orderId: order.id },
+    recipientId: order.accountId,
+  };
+}
+
+export interface Refund {
+  readonly id: string;
+  readonly transferId: PostingId;
+  readonly amount: Amount;
+  readonly seller: AccountId;
+  readonly sellerId: bigint | undefined;
+  readonly keyId: string;
+  /** As the shop tells it to the buyer. */
+  readonly reason: string | undefined;
+}
+
+/** From the shop's money, never the house's. */
+export function refunded(
+  order: OrderMoney,
+  { id, transferId, amount, seller, sellerId, keyId, reason }: Refund,
+): Posting {
+  return {
+    id: transferId,
+    type: 'order_refund',
+    amount,
+    entries: [
+      { account: seller, atomic: -amount.atomic },
+      { account: userAccount(order.accountId, order.asset), atomic: amount.atomic },
+    ],
+    reference: `order:${order.id}:refund:${id}`,
+    description: reason === undefined ? nameOf(order) : `${nameOf(order)}: ${reason}`,
+    details: { orderId: order.id, refundId: id },
+    ...(sellerId !== undefined && { senderId: sellerId }),
+    recipientId: order.accountId,
+    keyId,
+  };
+}

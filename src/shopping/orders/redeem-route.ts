@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import type { Database } from '../../kernel/db/database.ts';
+import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import { lockCredential, markRedeemed } from './credential.ts';
+import { credentialErrors } from './errors.ts';
+import { domainsOf, type IdentifyParts } from './identify-shop.ts';
+
+export interface RedeemParts extends IdentifyParts {
+  readonly db: Database;
+}
+
+const redemption = z.object({
+  status: z.literal('redeemed'),
+  order_id: z.string(),
+  checkout_id: z.string(),
+  amount: z.number(),
+  currency: z.string(),
+  void_at: z.iso.datetime().nullable().meta({
+    description:
+      'If the checkout is not completed by then, the order is void, the money goes back, and nothing may be sent.',
+  }),
+});
+
+/** In the words of the protocol that shops speak, with underscores and amounts in cents. */
+export function redeemRoute(parts: RedeemParts): Route {
+  return defineRoute(
+    {
+      id: 'redeemCredential',
+      method: 'POST',
+      path: '/shopping/credentials/redeem',
+      tag: 'Selling',
+      summary: 'Redeem what a buyer pays with',
+      description:
+        'For shops, while they complete a checkout. Signed by RFC 9421 with a key of the shop’s own UCP profile (name it with the header `UCP-Agent: profile="…"`), or with the API key of the account that has proved the domain. What is redeemed is set aside for exactly this checkout, and is the shop’s as soon as the checkout is completed. A checkout that is completed and whose credential is never redeemed is not paid: the money goes back when the credential expires. A checkout that is not completed by `void_at` is void: the money goes back to the buyer, and nothing may be sent. A credential is good once; the same Idempotency-Key gets the same answer again. A signed request counts for the shop’s domain (600 a minute, unless the operator has set another limit), and not for the address that it came from.',
+      auth: 'none',
+      scopeOfKey: 'pay',
+      countsThemselves: ['signature'],
+      body: z.strictObject({
+        token: z.string().min(1).max(200),
+        checkout_id: z.string().min(1).max(500),
+        amount: z.number().int().positive().meta({ description: 'In the smallest unit of the currency: cents.' }),
+        currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency such as USD'),
+      }),
+      examples: {
+        body: { token: 'pwc_8fKq0ZtR7nXv2bLmW9cYsD1e', checkout_id: 'chk_1', amount: 2400, currency: 'USD' },
+      },
+      returns: {
+        200: {
+          description: 'It is set aside for this checkout',
+          schema: redemption,
+          example: {
+            status: 'redeemed',
+            order_id: 'ord_01kp3v2m8rfk2s6y0e6v9q4w1x',
+            checkout_id: 'chk_1',
+            amount: 2400,
+            currency: 'USD',
+            void_at: '2026-01-16T10:15:00.000Z',
+          },
+        },
+      },
+      errors: Object.values(credentialErrors),
+    },
+    async ({ body, caller, received, count }) => {
+      const { domains, forgiveAddress } = await domainsOf(parts, caller, received, count);
+      const key = keyOf(received.headers['idempotency-key']);
+      const answer = await parts.db.transaction((tx) => redeem(tx, { ...body, domains, key }));
+      await forgiveAddress();
+      return ok(answer);
+    },
+  );
+}
+
+function keyOf(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  if (typeof header !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(header)) {
+    throw httpErrors.invalid_request('Idempotency-Key must be 1 to 255 printable ASCII characters.');
+  }
+  return header;
+}
+
+interface Redemption {
+  readonly token: string;
+  readonly checkout_id: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly domains: readonly string[];
+  readonly key: string | undefined;
+}
+
+async function redeem(tx: Parameters<typeof lockCredential>[0], asked: Redemption) {
+  const known = await lockCredential(tx, asked.token);
+  // What was issued to another shop, or to a former owner of the domain, is as unknown as what was never issued.
+  if (known === undefined || !asked.domains.includes(known.domain) || known.changedHands) {
+    throw credentialErrors.credential_unknown();
+  }
+  const mismatched = [
+    ...(known.checkoutId === asked.checkout_id ? [] : ['checkout_id']),
+    ...(known.minor === BigInt(asked.amount) ? [] : ['amount']),
+    ...(known.currency === asked.currency ? [] : ['currency']),
+  ];
+  if (mismatched.length > 0) throw credentialErrors.credential_mismatch(undefined, { members: { mismatched } });
+  const answer = {
+    status: 'redeemed' as const,
+    order_id: known.orderId,
+    checkout_id: known.checkoutId,
+    amount: asked.amount,
+    currency: known.currency,
+    void_at: known.voidAt?.toISOString() ?? null,
+  };
+  // Also for a shop that has redeemed it: what it has not completed by now must not be sent.
+  if (known.isVoid) throw credentialErrors.credential_void();
+  if (known.isRedeemed) {
+    if (asked.key !== undefined && asked.key === known.redeemKey) return answer;
+    throw credentialErrors.credential_redeemed();
+  }
+  if (known.isOver) throw credentialErrors.credential_void();
+  await markRedeemed(tx, known.orderId, asked.key);
+  return answer;
+}

@@ -1,0 +1,168 @@
+import type { Transaction } from '../../kernel/db/database.ts';
+import { postSurely } from '../../ledger/post-surely.ts';
+import { amountOf } from '../../money/amount.ts';
+import { assets } from '../../money/catalogue.ts';
+import { orderFee } from '../../money/fees.ts';
+import { recordOrderEvent } from './answer.ts';
+import type { CheckoutTotal, ShopAnswer } from './checkout.ts';
+import { voidCredential, voidUnredeemed } from './credential.ts';
+import { toAmount } from './currency.ts';
+import { findOrder, type Order } from './order.ts';
+import type { OrderParts } from './parts.ts';
+import { captured, released } from './postings.ts';
+import { findSeller, openSeller } from './seller.ts';
+
+type SettleParts = Pick<OrderParts, 'db' | 'ledger' | 'logger'>;
+type Accepted = Extract<ShopAnswer, { state: 'accepted' }>;
+
+/** What came of paying the shop: it is paid, it has not redeemed what it was given, or somebody else was faster. */
+type Capture = 'captured' | 'not_redeemed' | 'decided_before';
+
+/**
+ * The shop has the order: it is paid, in the commit that says so. Of two processes one does it. The word of a shop that was given a
+ * credential counts once it has redeemed that: before, anyone who answers in its place could have said so. A backup that was put back
+ * may not know of it.
+ */
+export async function captureOrder(
+  { db, ledger }: SettleParts,
+  order: Order,
+  accepted: Accepted,
+  word: 'of the shop' | 'of the operator',
+): Promise<Capture> {
+  const { id } = order;
+  const charged = chargedFor(order, accepted.total);
+  const claimantId = await openSeller(db, order);
+  return db.transaction(async (tx) => {
+    const { rows } = await tx.query<{ counts: boolean }>(
+      `SELECT o.channel <> 'ucp' OR o.restored_at IS NOT NULL OR c.redeemed_at IS NOT NULL AS counts
+         FROM orders o LEFT JOIN payment_credentials c ON c.order_id = o.id
+        WHERE o.id = $1 AND o.status = 'placed' FOR UPDATE OF o`,
+      [id],
+    );
+    const [open] = rows;
+    if (open === undefined) return 'decided_before';
+    if (word === 'of the shop' && !open.counts) return 'not_redeemed';
+    const seller = await findSeller(tx, order, claimantId);
+    await tx.query(
+      `UPDATE orders SET status = 'completed', charged = $2, charged_fee = $3, merchant_order_id = $4, merchant_url = $5,
+          seller_id = $6, updated_at = now(), finished_at = now()
+        WHERE id = $1`,
+      [
+        id,
+        charged.amount.atomic,
+        charged.fee.atomic,
+        accepted.merchantOrderId ?? null,
+        accepted.url ?? null,
+        seller.accountId ?? null,
+      ],
+    );
+    await tellOf(tx, id, 'order.completed', seller.accountId);
+    await postSurely(tx, ledger, [captured(order, { seller: seller.account, sellerId: seller.accountId, charged })]);
+    return 'captured';
+  });
+}
+
+/**
+ * What the buyer has agreed to is the most that a shop gets, whatever it says afterwards. If it asks for less in the same
+ * currency, it gets less.
+ */
+function chargedFor({ amount, fee, asset }: Order, total: CheckoutTotal | undefined) {
+  if (total === undefined || total.currency !== assets[asset].currency || total.minor <= 0n) return { amount, fee };
+  const asked = toAmount(asset, total);
+  if (asked.atomic >= amount.atomic) return { amount, fee };
+  return { amount: amountOf(asset, asked.atomic), fee: orderFee(asked) };
+}
+
+/** How an order ended that the shop has not taken. */
+export type Ending =
+  | { readonly status: 'failed'; readonly code: string; readonly reason: string }
+  | { readonly status: 'needs_buyer'; readonly continueUrl: string };
+
+export const cancelledByBuyer = {
+  status: 'failed',
+  code: 'cancelled',
+  reason: 'You cancelled the order.',
+} as const satisfies Ending;
+
+/** The shop has not asked for the money as long as it could. */
+export const notRedeemed = {
+  status: 'failed',
+  code: 'not_redeemed',
+  reason: 'The shop said that it has the order, but did not redeem the payment in time.',
+} as const satisfies Ending;
+
+/** What came of giving the money back: it is back, the shop may have the order, or somebody else was faster. */
+export type Release = 'released' | 'with_the_shop' | 'decided_before';
+
+/**
+ * Everything goes back to the buyer. Without the shop's word that it has not taken the order, only if it cannot have: nobody has
+ * redeemed what it was given, and from that commit on nobody can; or it takes orders by message and was never sent this one. After the
+ * last deadline, which the shop knows, it goes back in any case.
+ */
+export async function releaseOrder(
+  { db, ledger, logger }: SettleParts,
+  order: Order,
+  ending: Ending,
+  certainty: 'the shop said so' | 'unless it may have it' | 'after the last deadline',
+): Promise<Release> {
+  const { id } = order;
+  return db.transaction(async (tx) => {
+    const { rows } = await tx.query<OpenOrder>(
+      `SELECT asked_at IS NOT NULL AS "wasAsked", restored_at IS NOT NULL AS "isRestored", void_at <= clock_timestamp() AS "isVoid"
+         FROM orders WHERE id = $1 AND status = 'placed' FOR UPDATE`,
+      [id],
+    );
+    const [open] = rows;
+    if (open === undefined) return 'decided_before';
+    if (certainty === 'unless it may have it') {
+      if (!(await cannotHaveIt(tx, order, open))) return 'with_the_shop';
+    } else if (certainty === 'after the last deadline' && !open.isVoid) return 'with_the_shop';
+    else await voidCredential(tx, id);
+    const failed = ending.status === 'failed' ? ending : undefined;
+    await tx.query(
+      `UPDATE orders SET status = $2, error = $3, error_code = $4, continue_url = $5, updated_at = now(), finished_at = now()
+        WHERE id = $1`,
+      [
+        id,
+        ending.status,
+        failed?.reason ?? null,
+        failed?.code ?? null,
+        ending.status === 'needs_buyer' ? ending.continueUrl : null,
+      ],
+    );
+    // A shop that may have taken it must not send anything any more.
+    const mayHaveTakenIt = certainty === 'after the last deadline' || failed?.code === notRedeemed.code;
+    const shop = mayHaveTakenIt ? (order.merchantId ?? undefined) : undefined;
+    await tellOf(tx, id, 'order.failed', shop);
+    await postSurely(tx, ledger, [released(order)]);
+    if (failed !== undefined) logger.info({ order: id, shop: order.domain, code: failed.code }, 'an order failed');
+    return 'released';
+  });
+}
+
+interface OpenOrder {
+  readonly wasAsked: boolean;
+  /** What this database knows of it is as old as the backup. */
+  readonly isRestored: boolean;
+  readonly isVoid: boolean;
+}
+
+async function cannotHaveIt(
+  tx: Transaction,
+  { id, channel }: Order,
+  { wasAsked, isRestored }: OpenOrder,
+): Promise<boolean> {
+  if (isRestored) return false;
+  return channel.kind === 'ucp' ? voidUnredeemed(tx, id) : !wasAsked;
+}
+
+async function tellOf(
+  tx: Transaction,
+  id: string,
+  event: 'order.completed' | 'order.failed',
+  sellerId: bigint | undefined,
+): Promise<void> {
+  const order = await findOrder(tx, id);
+  if (order === undefined) throw new Error(`order ${id} is gone`);
+  await recordOrderEvent(tx, event, order, sellerId);
+}

@@ -1,0 +1,60 @@
+import type { Clock } from '../../kernel/clock.ts';
+
+/** Remembers things for a while, and never more of them than there is room for: whoever was not asked for longest goes first. */
+export interface BriefMemory<Value> {
+  get(key: string): Value | undefined;
+  set(key: string, value: Value, keepMs?: number): void;
+  forget(key: string): void;
+}
+
+export interface BriefMemoryOptions<Value> {
+  readonly clock: Clock;
+  readonly keepMs: number;
+  /** How much it may hold: by number, unless things are weighed. */
+  readonly room: number;
+  readonly weigh?: (value: Value) => number;
+}
+
+export function createBriefMemory<Value>({
+  clock,
+  keepMs: usuallyMs,
+  room,
+  weigh = () => 1,
+}: BriefMemoryOptions<Value>): BriefMemory<Value> {
+  const kept = new Map<string, { readonly value: Value; readonly until: number; readonly weight: number }>();
+  let held = 0;
+
+  function forget(key: string): void {
+    held -= kept.get(key)?.weight ?? 0;
+    kept.delete(key);
+  }
+
+  return {
+    get(key) {
+      const found = kept.get(key);
+      if (found === undefined) return undefined;
+      if (found.until <= clock.now()) {
+        forget(key);
+        return undefined;
+      }
+      // A map keeps the order of insertion, so the first is always the one that was not asked for longest.
+      kept.delete(key);
+      kept.set(key, found);
+      return found.value;
+    },
+
+    set(key, value, keepMs = usuallyMs) {
+      forget(key);
+      const weight = weigh(value);
+      if (weight > room) return;
+      kept.set(key, { value, until: clock.now() + keepMs, weight });
+      held += weight;
+      for (const oldest of kept.keys()) {
+        if (held <= room) break;
+        forget(oldest);
+      }
+    },
+
+    forget,
+  };
+}

@@ -1,0 +1,227 @@
+import type { Outgoing, OutgoingAnswer } from '../../kernel/outgoing/outgoing.ts';
+import type { Allowance, Parser } from '../../kernel/parser/parser.ts';
+import type { AnswerBytes, Task } from '../../kernel/parser/task.ts';
+import { parseUrl } from '../../kernel/text/parse-url.ts';
+import type { ShoppingAgent } from './agent.ts';
+import { MerchantTrouble, notOffered, toTrouble } from './merchant-trouble.ts';
+import { type KnownRobots, mostRobotsBytes, type RobotsBook } from './robots-book.ts';
+import { mayRead, readRobots } from './tasks.ts';
+import { isWithinSite, type Website } from './website.ts';
+
+/** A site while one search reads it: every request goes through the guard, the site's robots.txt and these limits. */
+export interface MerchantSite {
+  /** Where it answers, without a slash at the end. */
+  readonly origin: string;
+  readonly name: string;
+  readonly agent: ShoppingAgent;
+  /** Throws a MerchantTrouble when no answer came. Redirects are followed within the site alone. */
+  get(url: string, options?: GetOptions): Promise<MerchantAnswer>;
+  /** To an address that the site itself has named for this. */
+  postJson(url: string, body: unknown, headers: Readonly<Record<string, string>>): Promise<MerchantAnswer>;
+  isWithin(url: URL): boolean;
+}
+
+interface GetOptions {
+  readonly accept?: string;
+  /** What is longer is cut off, for pages of which the beginning is of use. */
+  readonly cut?: true;
+  /** Also elsewhere: the address comes from the site's own profile. */
+  readonly elsewhere?: true;
+  readonly maxBytes?: number;
+}
+
+export interface MerchantAnswer {
+  readonly status: number;
+  /** Where it came from in the end. */
+  readonly url: string;
+  readonly headers: OutgoingAnswer['headers'];
+  readonly bytes: Buffer;
+  /** What the task makes of it. Throws a MerchantTrouble when it takes too long, or too much memory. */
+  read<Output>(task: Task<AnswerBytes, Output>): Promise<Output>;
+  read<More, Output>(task: Task<AnswerBytes & More, Output>, more: More): Promise<Output>;
+}
+
+export interface SiteParts {
+  readonly outgoing: Outgoing;
+  readonly parser: Parser;
+  /** Whom it is read for: readers take turns. */
+  readonly holder?: string | undefined;
+  readonly robots: RobotsBook;
+  readonly agent: ShoppingAgent;
+}
+
+const timeoutMs = 4_500;
+const mostBytes = 1_500_000;
+const mostRedirects = 5;
+/** Of one search, whatever the site leads it to. */
+const mostRequests = 40;
+/** For reading all that one search gets. An honest page takes a few hundredths of a second. */
+const readingMs = 4_000;
+const redirects = new Set([301, 302, 303, 307, 308]);
+
+/** Looks at the robots.txt first: without it nothing else may be read. */
+export async function openSite(
+  { outgoing, parser, holder, robots, agent }: SiteParts,
+  website: Website,
+  signal: AbortSignal,
+): Promise<MerchantSite> {
+  let requests = 0;
+  const allowance: Allowance = { leftMs: readingMs };
+
+  async function read<Input, Output>(task: Task<Input, Output>, input: Input): Promise<Output> {
+    try {
+      return await parser.run(task, input, { allowance, signal, holder });
+    } catch (error) {
+      throw toTrouble(error);
+    }
+  }
+
+  async function send(request: Parameters<Outgoing['request']>[0]): Promise<OutgoingAnswer> {
+    if (++requests > mostRequests)
+      throw new MerchantTrouble('not_offered', 'The site leads from one page to the next.');
+    try {
+      return await outgoing.request({
+        timeoutMs,
+        maxBodyBytes: mostBytes,
+        signal,
+        ...request,
+        headers: { 'user-agent': agent.userAgent, ...request.headers },
+      });
+    } catch (error) {
+      throw toTrouble(error);
+    }
+  }
+
+  /** One hop after the other, each judged by the guard and, within the site, by `judge`. */
+  async function follow(
+    url: string,
+    options: {
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly cut?: boolean;
+      readonly maxBytes?: number;
+    },
+    judge: (url: URL) => Promise<void>,
+  ): Promise<{ answer: OutgoingAnswer; url: URL }> {
+    let at = new URL(url);
+    for (let hop = 0; hop <= mostRedirects; hop++) {
+      await judge(at);
+      const answer = await send({
+        method: 'GET',
+        url: at.href,
+        ...(options.headers && { headers: options.headers }),
+        ...(options.maxBytes !== undefined && { maxBodyBytes: options.maxBytes }),
+        truncateBody: options.cut === true,
+      });
+      const { location } = answer.headers;
+      if (!redirects.has(answer.status) || typeof location !== 'string') return { answer, url: at };
+      at = nextHop(location, at);
+    }
+    throw new MerchantTrouble('not_offered', 'The site redirects in circles.');
+  }
+
+  function nextHop(location: string, from: URL): URL {
+    const next = parseUrl(location, from);
+    if (next === undefined) throw notOffered('what it redirects to');
+    // Some name http in a redirect and mean themselves; on the web only https is spoken.
+    if (from.protocol === 'https:' && next.protocol === 'http:') next.protocol = 'https:';
+    if (next.host !== from.host && !isWithinSite(website, next)) {
+      throw new MerchantTrouble('not_offered', `The site leads on to ${showHost(next)}, which is another site.`);
+    }
+    next.hash = '';
+    return next;
+  }
+
+  async function robotsOf(origin: string): Promise<KnownRobots> {
+    const known = robots.find(origin);
+    if (known !== undefined) return known;
+    const { answer, url } = await follow(
+      `${origin}/robots.txt`,
+      { cut: true, maxBytes: mostRobotsBytes },
+      async () => {},
+    ).catch((error: MerchantTrouble) => {
+      // One that cannot be followed is one that is not there.
+      if (error.kind !== 'not_offered') throw error;
+      return { answer: undefined, url: new URL(origin) };
+    });
+    const { status = 404 } = answer ?? {};
+    return robots.keep(origin, {
+      status,
+      rules:
+        answer === undefined || status >= 300 ? '' : await read(readRobots, { ...bytesOf(answer), agent: agent.token }),
+      // Only a site that has moved as a whole has it at the same place elsewhere.
+      origin: url.pathname === '/robots.txt' ? url.origin : origin,
+    });
+  }
+
+  async function judge(url: URL): Promise<void> {
+    if (!isWithinSite(website, url)) return;
+    const { rules, failed } = await robotsOf(url.origin);
+    if (failed)
+      throw new MerchantTrouble('unreachable', 'The site is in trouble: it could not say what robots may read.');
+    if (rules === '' || (await read(mayRead, { rules, path: url.pathname + url.search }))) return;
+    throw new MerchantTrouble('forbidden', 'The site’s robots.txt asks us not to read this.');
+  }
+
+  const { origin, failed } = await robotsOf(website.origin);
+  if (failed) await judge(new URL(website.origin));
+
+  return {
+    origin,
+    name: website.name,
+    agent,
+    isWithin: (url) => isWithinSite(website, url),
+
+    async get(url, { accept = 'text/html', cut, elsewhere, maxBytes = mostBytes } = {}) {
+      // It may be what the shop has named, and that may be no address at all.
+      const at = parseUrl(url, origin);
+      if (at === undefined) throw notOffered('what it links to');
+      if (!isWithinSite(website, at) && elsewhere !== true) throw notOffered('what it links to');
+      const { answer, url: from } = await follow(at.href, { headers: { accept }, cut: cut === true, maxBytes }, judge);
+      return readable(answer, from.href, read);
+    },
+
+    async postJson(url, body, headers) {
+      const at = new URL(url, origin);
+      await judge(at);
+      const answer = await send({
+        method: 'POST',
+        url: at.href,
+        headers: { accept: 'application/json', 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      });
+      return readable(answer, at.href, read);
+    },
+  };
+}
+
+/** What stands in the way of every reader alike is told here once. */
+function readable(
+  answer: OutgoingAnswer,
+  url: string,
+  read: <Input, Output>(task: Task<Input, Output>, input: Input) => Promise<Output>,
+): MerchantAnswer {
+  if (answer.status === 429 || answer.status === 503) {
+    throw new MerchantTrouble('unreachable', 'The site is busy and asks us to come back later.');
+  }
+  if (answer.status === 401 || answer.status === 403 || answer.status === 430) {
+    throw new MerchantTrouble('forbidden', 'The site does not let programs read this.');
+  }
+  return {
+    status: answer.status,
+    url,
+    headers: answer.headers,
+    bytes: answer.body,
+    read: <More, Output>(task: Task<AnswerBytes & More, Output>, more?: More) =>
+      read(task, { ...bytesOf(answer), ...more } as AnswerBytes & More),
+  };
+}
+
+/** As a task takes it. */
+export function bytesOf({ headers, body }: Pick<OutgoingAnswer, 'headers' | 'body'>): AnswerBytes {
+  return { bytes: body, type: String(headers['content-type'] ?? '').slice(0, 200) };
+}
+
+/** A name that somebody else has chosen: shown as the web spells it. */
+function showHost({ hostname }: URL): string {
+  return hostname.length > 100 ? 'another site' : hostname;
+}

@@ -1,0 +1,36 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
+import type { Parser } from '../../kernel/parser/parser.ts';
+import { describeAgent, type ShoppingAgent } from './agent.ts';
+import { limitSearch, type SharedSearch } from './limited-search.ts';
+import type { MerchantPlatform } from './merchant-platform.ts';
+import { createPictures, type Pictures } from './pictures.ts';
+import { createRobotsBook, type RobotsBook } from './robots-book.ts';
+import { createMerchantSearch } from './search-merchant.ts';
+
+/** The way to other people's shops: their products, and the pictures of them. */
+export interface Shopping {
+  readonly merchants: SharedSearch;
+  readonly pictures: Pictures;
+  readonly robots: RobotsBook;
+  readonly agent: () => ShoppingAgent;
+}
+
+export interface ShoppingOptions {
+  readonly outgoing: Outgoing;
+  readonly parser: Parser;
+  readonly clock: Clock;
+  readonly platforms: readonly MerchantPlatform[];
+  readonly publicUrl: () => string;
+}
+
+export function openShopping({ outgoing, parser, clock, platforms, publicUrl }: ShoppingOptions): Shopping {
+  const robots = createRobotsBook({ clock });
+  const agent = () => describeAgent(publicUrl());
+  return {
+    merchants: limitSearch(createMerchantSearch({ outgoing, parser, clock, platforms, agent, robots })),
+    pictures: createPictures({ outgoing, parser, clock, agent, robots }),
+    robots,
+    agent,
+  };
+}

@@ -1,0 +1,111 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { RequestHolder } from '../../kernel/http/holder.ts';
+import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
+import type { Parser } from '../../kernel/parser/parser.ts';
+import { createPlaceQueue } from '../../kernel/places/place-queue.ts';
+import type { ShoppingAgent } from './agent.ts';
+import { createBriefMemory } from './brief-memory.ts';
+import { openSite } from './merchant-site.ts';
+import { MerchantTrouble } from './merchant-trouble.ts';
+import type { PictureHeader } from './reading/picture-header.ts';
+import type { RobotsBook } from './robots-book.ts';
+import { readPicture } from './tasks.ts';
+
+/** A picture that may be shown from here, as if it were ours. */
+export interface Picture {
+  readonly type: PictureHeader['type'];
+  readonly bytes: Buffer;
+}
+
+export interface Pictures {
+  /** Undefined when it cannot be had, or is nothing that one should show. Throws `NoPlace` when the holder waited in vain. */
+  read(url: string, holder: RequestHolder): Promise<Picture | undefined>;
+}
+
+export interface PicturesParts {
+  readonly outgoing: Outgoing;
+  readonly parser: Parser;
+  readonly clock: Clock;
+  readonly robots: RobotsBook;
+  readonly agent: () => ShoppingAgent;
+}
+
+const mostBytes = 4_000_000;
+/** A small file may unpack to more than a phone has room for. */
+const mostPixels = 25_000_000;
+const longestSide = 8_000;
+const withinMs = 7_000;
+const keepMs = 10 * 60_000;
+const keepFailureMs = 60_000;
+
+/** A page has more pictures than are fetched for one address at once: the others wait for the first ones, and so does the browser. */
+const limits = {
+  what: 'pictures',
+  inAll: 32,
+  shares: { address: 8, network: 16 },
+  waiting: { inAll: 256, shares: { address: 16, network: 64 }, patienceMs: 10_000 },
+};
+
+/** Pictures of strangers, checked, and kept briefly so that one who looks twice costs the shop one request. */
+export function createPictures({ outgoing, parser, clock, robots, agent }: PicturesParts): Pictures {
+  const kept = createBriefMemory<{ readonly picture: Picture | undefined }>({
+    clock,
+    keepMs,
+    room: 48_000_000,
+    weigh: ({ picture }) => 1_000 + (picture?.bytes.length ?? 0),
+  });
+  const underWay = new Map<string, Promise<Picture | undefined>>();
+  const places = createPlaceQueue(limits);
+
+  async function fetchPicture(url: string): Promise<Picture | undefined> {
+    const { origin, hostname, host, port } = new URL(url);
+    const over = new AbortController();
+    const timer = setTimeout(() => over.abort(), withinMs);
+    try {
+      const place = { origin, name: port === '' ? hostname : host };
+      const site = await openSite({ outgoing, parser, robots, agent: agent() }, place, over.signal);
+      const accept = 'image/avif,image/webp,image/png,image/jpeg,image/gif';
+      const answer = await site.get(url, { accept, maxBytes: mostBytes });
+      const claimed = String(answer.headers['content-type'] ?? '');
+      if (answer.status !== 200 || !/^image\//i.test(claimed)) return undefined;
+      const header = await answer.read(readPicture);
+      return header !== undefined && isShowable(header) ? { type: header.type, bytes: answer.bytes } : undefined;
+    } catch (error) {
+      if (error instanceof MerchantTrouble) return undefined;
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      over.abort();
+    }
+  }
+
+  function find(url: string): Promise<Picture | undefined> | undefined {
+    const known = kept.get(url);
+    return known === undefined ? underWay.get(url) : Promise.resolve(known.picture);
+  }
+
+  function fetchOnce(url: string): Promise<Picture | undefined> {
+    const mine = fetchPicture(url)
+      .then((picture) => {
+        kept.set(url, { picture }, picture === undefined ? keepFailureMs : keepMs);
+        return picture;
+      })
+      .finally(() => underWay.delete(url));
+    underWay.set(url, mine);
+    return mine;
+  }
+
+  return {
+    async read(url, holder) {
+      const present = find(url);
+      if (present !== undefined) return present;
+      const place = await places.enter(holder);
+      // While this request waited, another one may have fetched the same picture.
+      return (find(url) ?? fetchOnce(url)).finally(() => place.leave());
+    },
+  };
+}
+
+function isShowable({ width, height }: PictureHeader): boolean {
+  return width > 0 && height > 0 && Math.max(width, height) <= longestSide && width * height <= mostPixels;
+}

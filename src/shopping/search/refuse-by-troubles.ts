@@ -1,0 +1,24 @@
+import { httpErrors } from '../../kernel/http/errors.ts';
+import type { Problem } from '../../kernel/http/problem.ts';
+import { shoppingErrors } from './errors.ts';
+import type { MerchantTrouble, TroubleKind } from './merchant-trouble.ts';
+
+/** What to tell somebody whose shop could be searched in none of these ways, each for its own reason. */
+export function refuseByTroubles(troubles: readonly MerchantTrouble[]): Problem {
+  const find = (kind: TroubleKind) => troubles.find((trouble) => trouble.kind === kind)?.message;
+  const refused = find('refused');
+  if (refused !== undefined && troubles.every(({ kind }) => kind === 'refused')) {
+    const message = `cannot be asked: ${refused.replace(/\.$/, '')}`;
+    return httpErrors.invalid_request(`website ${message}.`, { errors: [{ path: 'website', message }] });
+  }
+  const slow = find('too_slow') ?? find('given_up');
+  if (slow !== undefined) return shoppingErrors.merchant_too_slow(slow);
+  const forbidden = find('forbidden');
+  if (forbidden !== undefined) return shoppingErrors.merchant_unsupported(forbidden);
+  const unreachable = find('unreachable');
+  if (unreachable !== undefined) return shoppingErrors.merchant_unreachable(unreachable);
+  // One that every way met alike is the reason; else it is that none of them is offered.
+  const [first] = troubles;
+  const alike = troubles.length > 0 && troubles.every(({ message }) => message === first?.message);
+  return shoppingErrors.merchant_unsupported(alike ? first?.message : undefined);
+}

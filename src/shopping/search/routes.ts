@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { refuseBeyondCap } from '../../kernel/daily-caps/count-today.ts';
+import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { defineStream } from '../../kernel/http/define-stream.ts';
+import { holderOf } from '../../kernel/http/holder.ts';
+import { shoppingErrors } from './errors.ts';
+import { createPreview } from './preview.ts';
+import { describeProduct, type Product } from './product.ts';
+import {
+  foundProducts,
+  mostShown,
+  previewAddress,
+  previewUrl,
+  shownProduct as product,
+  searchWords as query,
+  type SearchParts,
+  searchShop,
+} from './search-shop.ts';
+import { website, websiteOrRefuse } from './website-field.ts';
+
+export type ShoppingParts = SearchParts;
+
+export function shoppingRoutes(parts: ShoppingParts): Route[] {
+  return [searchRoute(parts), streamRoute(parts)];
+}
+
+const example = {
+  website: 'demo-shop.example',
+  query: 'mug',
+  product: {
+    title: 'Stoneware Mug, Sea',
+    brand: 'Alder Pottery',
+    price: '$24.00',
+    priceNum: 24,
+    url: 'http://demo-shop.example/products/stoneware-mug-sea',
+  },
+  previewUrl: 'https://pay.example.com/shopping/preview/8fKq0ZtR7nXv2bLmW9cYsD1e',
+};
+
+const facts = { tag: 'Shopping', auth: 'key', scope: 'read' } as const;
+const errors = [
+  shoppingErrors.merchant_unreachable,
+  shoppingErrors.merchant_too_slow,
+  shoppingErrors.merchant_unsupported,
+  dailyCapErrors.daily_cap_reached,
+];
+
+function searchRoute(parts: ShoppingParts): Route {
+  return defineRoute(
+    {
+      ...facts,
+      id: 'searchProducts',
+      method: 'POST',
+      path: '/shopping/search',
+      summary: 'Search a shop',
+      description:
+        'Any shop on the web: the site is asked in the ways that its platform offers, and the best answer wins. It comes within 8 seconds. What the shop says is cleaned of markup and hidden characters, but it is a stranger’s text.',
+      body: z.strictObject({ website, query }),
+      examples: { body: { website: example.website, query: example.query } },
+      returns: {
+        200: {
+          description: 'Up to 4 products, the best first',
+          schema: foundProducts,
+          example: { products: [example.product], previewUrl: example.previewUrl },
+        },
+      },
+      errors,
+    },
+    async ({ body, caller, ip }) => {
+      return ok(await searchShop(parts, { ...body, holder: holderOf({ caller, ip }), searcher: caller }));
+    },
+  );
+}
+
+function streamRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Route {
+  return defineStream(
+    {
+      ...facts,
+      id: 'streamProducts',
+      path: '/shopping/search/stream',
+      summary: 'Search a shop, and see each product as it is found',
+      description:
+        'Like the search above, as Server-Sent Events. Send `Accept: text/event-stream`. Closing the connection ends the search.',
+      query: z.strictObject({ q: query, website }),
+      examples: { query: { q: example.query, website: example.website } },
+      events: {
+        result: { description: 'one product, up to 4 times', schema: product, example: example.product },
+        done: {
+          description: 'all there is',
+          schema: z.object({ count: z.number(), previewUrl }),
+          example: { count: 1, previewUrl: example.previewUrl },
+        },
+      },
+      errors,
+    },
+    async ({ query: { q, website: text }, caller, ip }) => {
+      const site = websiteOrRefuse(text, outgoing);
+      if (caller !== undefined) await refuseBeyondCap(db, caller, 'searches');
+      const holder = holderOf({ caller, ip });
+      // Before the stream begins a refusal still has its status.
+      merchants.refuseWithoutRoom(holder);
+      return async function* (signal) {
+        const products: Product[] = [];
+        for await (const one of merchants.of(holder).search(site, q, signal)) {
+          products.push(one);
+          yield { event: 'result', data: describeProduct(one) };
+          if (products.length === mostShown) break;
+        }
+        if (signal.aborted) return;
+        const token = await createPreview(db, { website: site.name, query: q, products, searcher: caller });
+        yield {
+          event: 'done',
+          data: { count: products.length, previewUrl: previewAddress(publicUrl(), token) },
+        };
+      };
+    },
+  );
+}

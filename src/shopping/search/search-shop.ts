@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { visibleText } from '../../accounts/fields.ts';
+import { refuseBeyondCap } from '../../kernel/daily-caps/count-today.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import type { Caller } from '../../kernel/http/define-route.ts';
+import type { RequestHolder } from '../../kernel/http/holder.ts';
+import { untrusted } from '../../kernel/http/untrusted.ts';
+import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
+import type { SharedSearch } from './limited-search.ts';
+import { createPreview } from './preview.ts';
+import { describeProduct, type Product } from './product.ts';
+import { rankProducts } from './rank.ts';
+import { websiteOrRefuse } from './website-field.ts';
+
+export interface SearchParts {
+  readonly db: Database;
+  readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
+  readonly merchants: SharedSearch;
+  /** Where the service is reached; known for certain only once it listens. */
+  readonly publicUrl: () => string;
+}
+
+/** How many are shown; more are read, so that the best can be chosen. */
+export const mostShown = 4;
+
+export const searchWords = visibleText(200).meta({ description: 'What to look for, in a few words.' });
+export const previewUrl = z.string().meta({ description: 'A page with photos of the products, for 24 hours.' });
+const shownVariant = z.object({
+  id: untrusted,
+  title: untrusted,
+  options: z.array(z.object({ name: untrusted, value: untrusted })),
+  price: untrusted,
+  priceNum: z.number(),
+  available: z.boolean().nullable().meta({ description: 'Null when the shop does not say.' }),
+});
+export const shownProduct = z.object({
+  title: untrusted,
+  brand: untrusted.meta({ description: 'The name of the shop where the product has none.' }),
+  price: untrusted.meta({ description: 'With its currency, as the shop writes it.' }),
+  priceNum: z.number(),
+  url: untrusted,
+  variants: z.array(shownVariant).optional().meta({
+    description: 'What it is sold in, up to 20 of them, if the buyer has to choose: send one as productVariant.',
+  }),
+  moreVariants: z.boolean().optional().meta({ description: 'There are more variants than these.' }),
+});
+export const foundProducts = z.object({ products: z.array(shownProduct), previewUrl });
+
+export interface Wanted {
+  readonly website: string;
+  readonly query: string;
+  readonly holder: RequestHolder;
+  /** Whose searches of today it is counted among; undefined when it is paid for. */
+  readonly searcher: Caller | undefined;
+}
+
+/** What a shop has for these words, the best first, and a page that shows it. */
+export async function searchShop(
+  { db, outgoing, merchants, publicUrl }: SearchParts,
+  { website, query, holder, searcher }: Wanted,
+): Promise<z.input<typeof foundProducts>> {
+  const site = websiteOrRefuse(website, outgoing);
+  if (searcher !== undefined) await refuseBeyondCap(db, searcher, 'searches');
+  const found: Product[] = [];
+  for await (const one of merchants.of(holder).search(site, query, new AbortController().signal)) found.push(one);
+  const products = rankProducts(query, found).slice(0, mostShown);
+  const token = await createPreview(db, { website: site.name, query, products, searcher });
+  return { products: products.map(describeProduct), previewUrl: previewAddress(publicUrl(), token) };
+}
+
+export function previewAddress(publicUrl: string, token: string): string {
+  return `${publicUrl}/shopping/preview/${token}`;
+}

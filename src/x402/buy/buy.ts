@@ -1,0 +1,191 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SilentChains } from '../../chains/silent-chains.ts';
+import type { Screening } from '../../custody/limits/screening.ts';
+import { listHouseWallets } from '../../custody/wallets/house-wallets.ts';
+import { refuseSilent } from '../../custody/wallets/refuse-silent.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import { Problem } from '../../kernel/http/problem.ts';
+import { OutgoingError } from '../../kernel/outgoing/outgoing.ts';
+import type { RateLimiter } from '../../kernel/rate-limit/limiter.ts';
+import { Ended, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import { spendableBalances } from '../../ledger/balances.ts';
+import { keyDigest } from '../../ledger/encode-batch.ts';
+import { findKey, keepAnswer } from '../../ledger/kept-answers.ts';
+import { ledgerRefusals } from '../../ledger/refusals.ts';
+import { type Amount, toJsonNumber } from '../../money/amount.ts';
+import { homeChain } from '../../money/catalogue.ts';
+import { answerOf, describeFree, type PayAnswer } from './answer.ts';
+import { askSeller, type SellerAnswer } from './ask-seller.ts';
+import { callOwn, type OwnCallParts } from './call-own.ts';
+import { chooseOffer, describeOffers, type Offer, readDemand } from './choose-offer.ts';
+import { createFreeCalls } from './count-free.ts';
+import { purchaseErrors } from './errors.ts';
+import { giveBackUnshown } from './give-back.ts';
+import { shortenToKeep } from './keep-answer.ts';
+import { type OpeningParts, openPurchase } from './open-purchase.ts';
+import { isOwnUrl } from './own-url.ts';
+import { meansOf } from './parts.ts';
+import { findPurchase, findPurchaseByKey, isAnswered, type Purchase } from './purchase.ts';
+import { refuseAbove } from './refuse-above.ts';
+import type { Buying } from './seller-request.ts';
+import { sendPayment } from './send-payment.ts';
+import { signPayment } from './sign-payment.ts';
+
+export interface BuyParts extends OpeningParts, OwnCallParts {
+  readonly limiter: RateLimiter;
+  readonly silentChains: SilentChains;
+  readonly screening: Screening;
+  readonly publicUrl: () => string;
+}
+
+export interface Bought {
+  readonly answer: PayAnswer;
+  /** It is the answer to an earlier request. */
+  readonly replayed: boolean;
+}
+
+/**
+ * Asks the seller for its price, accepts it or not, and pays: the price is held and written down first, then signed, then shown to
+ * the seller. What becomes of the money after that is the saga's; what became of the request is answered now.
+ */
+export async function buy(parts: BuyParts, buying: Buying): Promise<Bought> {
+  const { checkpoint = noCheckpoint } = parts;
+  const earlier = await findEarlier(parts, buying);
+  if (earlier !== undefined) return { answer: earlier, replayed: true };
+  if (isOwnUrl(buying.request.url, parts.publicUrl())) return { answer: await callOwn(parts, buying), replayed: false };
+  await refuseUnfunded(parts, buying);
+  const asked = await askPrice(parts, buying);
+  if (asked.status !== 402) return { answer: await keepFree(parts, buying, asked), replayed: false };
+  const offer = await acceptOffer(parts, asked, buying.maximum);
+  const id = await openPurchase(parts, { ...buying, offer });
+  if (id === undefined) return buy(parts, buying);
+  checkpoint('purchase.opened');
+  return { answer: await pay(parts, id), replayed: false };
+}
+
+/** The same request under the same Idempotency-Key is paid once, and answered as it was. */
+async function findEarlier(
+  parts: BuyParts,
+  { caller, idempotency }: Pick<Buying, 'caller' | 'idempotency'>,
+): Promise<PayAnswer | undefined> {
+  if (idempotency === undefined) return undefined;
+  const scope = { accountId: caller.accountId, ...idempotency };
+  const found = await findKey(parts.db, scope);
+  if (found.holder === 'another') throw httpErrors.idempotency_mismatch();
+  if (found.holder === 'nobody') return undefined;
+  if (found.answer !== undefined) return found.answer.body as PayAnswer;
+  const purchase = await findPurchaseByKey(parts.db, keyDigest(scope));
+  // Between the two looks it came to nothing, and the key is free again.
+  if (purchase === undefined) return undefined;
+  return awaitAnswer(parts, purchase.id);
+}
+
+/** Nothing is paid yet, and the seller knows nothing of who asks. What is not going to be paid for either is counted. */
+async function askPrice(parts: BuyParts, { caller, request }: Buying): Promise<SellerAnswer> {
+  const refusal = parts.outgoing.explainRefusal(request.url);
+  if (refusal !== undefined) throw purchaseErrors.seller_url_refused(refusal);
+  const freeCalls = createFreeCalls(parts.limiter, caller.accountId, request.url);
+  await freeCalls.refuseFull();
+  try {
+    const answer = await askSeller(parts.outgoing, request, parts);
+    if (answer.status >= 500) await freeCalls.countFailure();
+    else if (answer.status !== 402) await freeCalls.countFree();
+    return answer;
+  } catch (error) {
+    if (!(error instanceof OutgoingError)) throw error;
+    await freeCalls.countFailure();
+    const { code, message } = error;
+    if (code === 'refused') throw purchaseErrors.seller_url_refused(message);
+    if (code === 'timeout') throw purchaseErrors.seller_timeout(`${message} Nothing was paid.`);
+    throw purchaseErrors.seller_unreachable(`${message} Nothing was paid.`);
+  }
+}
+
+/** What could not be paid is not asked for: whoever has no money would have us ask anybody for anything. */
+async function refuseUnfunded({ db }: BuyParts, { caller, maximum }: Buying): Promise<void> {
+  const { USDC } = await spendableBalances(db, caller.accountId);
+  if (USDC.atomic < maximum.atomic) {
+    throw ledgerRefusals.insufficient_balance(
+      'The balance is less than maxAmount. Nothing was asked of the seller, and nothing was paid.',
+    );
+  }
+}
+
+/** What was free is answered again too, in short. Whoever was faster under the same key has had an answer of his own. */
+async function keepFree({ db }: BuyParts, { caller, idempotency }: Buying, answer: SellerAnswer): Promise<PayAnswer> {
+  if (idempotency !== undefined) {
+    const { accountId } = caller;
+    await db.transaction(async (tx) => {
+      const body = describeFree(await shortenToKeep(tx, accountId, answer));
+      await keepAnswer(tx, { accountId, ...idempotency }, { status: 200, body });
+    });
+  }
+  return describeFree(answer);
+}
+
+async function acceptOffer(parts: BuyParts, asked: SellerAnswer, maximum: Amount): Promise<Offer> {
+  const { db, networks, silentChains, screening, float } = parts;
+  const demand = await readDemand(parts.parser, asked);
+  if (demand === undefined) throw purchaseErrors.terms_unreadable();
+  const house = new Set((await listHouseWallets(db)).map(({ address }) => address.toLowerCase()));
+  const offer = chooseOffer(demand, { token: meansOf(networks).token.address, house });
+  if (offer === undefined) {
+    throw purchaseErrors.terms_unpayable(undefined, { members: { accepts: describeOffers(demand) } });
+  }
+  refuseAbove(maximum, offer.price);
+  // Whether the seller has taken it shows on the chain alone.
+  await refuseSilent(silentChains, homeChain);
+  if (offer.price.atomic > float.atomic) {
+    const price = { price: toJsonNumber(offer.price), currency: offer.price.asset };
+    throw purchaseErrors.price_above_float(undefined, { members: { ...price, mostAmount: toJsonNumber(float) } });
+  }
+  const verdict = await screening.check({ chain: homeChain, address: offer.payTo });
+  if (!verdict.clear) throw purchaseErrors.seller_denied();
+  return offer;
+}
+
+/** Signs and sends, as the saga would. If somebody else is at it already, his answer is waited for. */
+async function pay(parts: BuyParts, id: string): Promise<PayAnswer> {
+  let whole: SellerAnswer | undefined;
+  for (;;) {
+    const purchase = await look(parts, id);
+    if (purchase.status === 'held') await signOrGiveBack(parts, purchase);
+    else if (purchase.status === 'signed') whole = (await sendPayment(parts, purchase)).answer;
+    else return awaitAnswer(parts, id, whole);
+  }
+}
+
+/** Who cannot sign now need not be waited for: nobody has seen anything yet. */
+async function signOrGiveBack(parts: BuyParts, purchase: Purchase): Promise<void> {
+  try {
+    await signPayment(parts, purchase);
+  } catch (err) {
+    if (err instanceof Ended) throw err;
+    parts.logger.error({ err, purchase: purchase.id }, 'a payment to a seller could not be signed');
+    await giveBackUnshown(parts, purchase, 'It could not be signed.');
+  }
+}
+
+const lookEveryMs = 100;
+
+/** Until the seller was dealt with. Whoever has waited long enough asks again later. What came here is answered whole, however much of it is kept. */
+async function awaitAnswer(parts: BuyParts, id: string, whole?: SellerAnswer): Promise<PayAnswer> {
+  const until = Date.now() + parts.timeoutMs;
+  for (;;) {
+    const purchase = await look(parts, id);
+    if (isAnswered(purchase)) {
+      const answer = await answerOf(parts.db, purchase, { publicUrl: parts.publicUrl(), whole });
+      if (answer instanceof Problem) throw answer;
+      return answer;
+    }
+    if (purchase.status === 'returned') throw purchaseErrors.payment_not_made();
+    if (Date.now() > until) throw httpErrors.idempotency_in_progress(undefined, { headers: { 'Retry-After': '5' } });
+    await sleep(lookEveryMs);
+  }
+}
+
+async function look({ db }: BuyParts, id: string): Promise<Purchase> {
+  const purchase = await findPurchase(db, id);
+  if (purchase === undefined) throw new Error(`there is no purchase ${id}`);
+  return purchase;
+}

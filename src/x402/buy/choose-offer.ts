@@ -1,0 +1,143 @@
+import { isUtf8 } from 'node:buffer';
+import { getAddress, type Hex, isAddress, isAddressEqual, zeroAddress } from 'viem';
+import { type Parser, ParserError } from '../../kernel/parser/parser.ts';
+import { type Amount, amountOf } from '../../money/amount.ts';
+import { homeChain } from '../../money/catalogue.ts';
+import { readJson } from '../../shopping/search/tasks.ts';
+import { decodeHeader, headerNames } from '../wire/header.ts';
+import { chainOfNetwork, type X402Version } from '../wire/networks.ts';
+import { type Terms1, type Terms2, terms1, terms2 } from '../wire/terms.ts';
+import type { SellerAnswer } from './ask-seller.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** What a seller asks for, word by word: what is accepted of it is repeated in the payment as it was written. */
+interface Demand {
+  readonly version: X402Version;
+  readonly offers: readonly Json[];
+  readonly resource?: unknown;
+  readonly extensions?: unknown;
+}
+
+/** What was accepted, as it is kept. */
+export interface AcceptedTerms {
+  readonly accepted: Json;
+  readonly resource?: unknown;
+  readonly extensions?: unknown;
+}
+
+/** An offer that we can pay. */
+export interface Offer {
+  readonly version: X402Version;
+  readonly price: Amount;
+  readonly payTo: Hex;
+  /** How long the seller wants to be able to take it. */
+  readonly seconds: number;
+  readonly terms: AcceptedTerms;
+}
+
+/** More than this nobody reads. */
+const mostOffers = 50;
+/** What is accepted is kept for ever. In a header there is no room for more. */
+const longestOffer = 16_384;
+
+/** What the 402 asks for: the second version is in a header, the first in the body. Undefined when it is neither. */
+export async function readDemand(
+  parser: Parser,
+  { headers, body }: Pick<SellerAnswer, 'headers' | 'body'>,
+): Promise<Demand | undefined> {
+  const header = headers[headerNames[2].required];
+  const second = typeof header === 'string' ? toDemand(decodeHeader(header), 2) : undefined;
+  return second ?? toDemand(await parseBody(parser, body), 1);
+}
+
+function toDemand(said: unknown, version: X402Version): Demand | undefined {
+  if (!isRecord(said) || said['x402Version'] !== version || !Array.isArray(said['accepts'])) return undefined;
+  const { accepts, resource, extensions } = said;
+  const offers = (accepts as unknown[])
+    .slice(0, mostOffers)
+    .filter(isRecord)
+    .filter((offer) => JSON.stringify(offer).length <= longestOffer);
+  return {
+    version,
+    offers,
+    ...(version === 2 && resource !== undefined && { resource }),
+    ...(version === 2 && isRecord(extensions) && { extensions }),
+  };
+}
+
+async function parseBody(parser: Parser, body: Buffer): Promise<unknown> {
+  if (!isUtf8(body)) return undefined;
+  return parser.run(readJson, { bytes: body, type: 'application/json; charset=utf-8' }).catch((error: unknown) => {
+    if (error instanceof ParserError) return undefined;
+    throw error;
+  });
+}
+
+function isRecord(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+interface Means {
+  /** The contract of USDC on the home chain. */
+  readonly token: Hex;
+  /** Wallets of the house, in lower case: money that goes there goes nowhere. */
+  readonly house: ReadonlySet<string>;
+}
+
+/** The cheapest offer that we can pay: an exact amount of USDC on the home chain, by a signature, to somebody else. */
+export function chooseOffer(demand: Demand, means: Means): Offer | undefined {
+  const payable = demand.offers.flatMap((offer) => toOffer(demand, offer, means) ?? []);
+  return payable.reduce<Offer | undefined>(
+    (best, offer) => (best === undefined || offer.price.atomic < best.price.atomic ? offer : best),
+    undefined,
+  );
+}
+
+function toOffer(demand: Demand, accepted: Json, { token, house }: Means): Offer | undefined {
+  const { version } = demand;
+  const read = version === 2 ? terms2.safeParse(accepted) : terms1.safeParse(accepted);
+  if (!read.success) return undefined;
+  const { scheme, network, asset, payTo, maxTimeoutSeconds, extra } = read.data;
+  if (scheme !== 'exact' || chainOfNetwork(network, version) !== homeChain) return undefined;
+  if (!isAddress(asset, { strict: false }) || !isAddressEqual(asset, token)) return undefined;
+  // Another way to move the token than the one that we sign for.
+  if ((extra?.['assetTransferMethod'] ?? 'eip3009') !== 'eip3009') return undefined;
+  if (!isAddress(payTo, { strict: false }) || isAddressEqual(payTo, zeroAddress) || isAddressEqual(payTo, token)) {
+    return undefined;
+  }
+  if (house.has(payTo.toLowerCase())) return undefined;
+  const atomic = BigInt(priceOf(read.data));
+  if (atomic === 0n || atomic > mostAtomic) return undefined;
+  const { resource, extensions } = demand;
+  return {
+    version,
+    price: amountOf('USDC', atomic),
+    payTo: getAddress(payTo.toLowerCase()),
+    seconds: maxTimeoutSeconds,
+    terms: {
+      accepted,
+      ...(resource !== undefined && { resource }),
+      ...(extensions !== undefined && { extensions }),
+    },
+  };
+}
+
+/** Nobody has as much, and every amount below is told exactly by a JSON number. */
+const mostAtomic = 900_000_000_000_000n;
+
+function priceOf(terms: Terms1 | Terms2): string {
+  return 'amount' in terms ? terms.amount : terms.maxAmountRequired;
+}
+
+/** Whoever is told that nothing of it can be paid wants to know what was asked for. */
+export function describeOffers({ offers }: Demand): Record<string, string>[] {
+  const text = (value: unknown) => (typeof value === 'string' ? value.slice(0, 100) : '');
+  return offers.slice(0, 10).map((offer) => ({
+    scheme: text(offer['scheme']),
+    network: text(offer['network']),
+    asset: text(offer['asset']),
+    amount: text(offer['amount'] ?? offer['maxAmountRequired']),
+    payTo: text(offer['payTo']),
+  }));
+}

@@ -1,0 +1,212 @@
+import { randomBytes } from 'node:crypto';
+import type { Hex } from 'viem';
+import { applyBrakes } from '../../custody/limits/apply-brakes.ts';
+import type { Brakes } from '../../custody/limits/brakes.ts';
+import { fitsIntoHour, type LeftBefore, lockHour, readLeftBefore } from '../../custody/limits/hourly-limit.ts';
+import { planStep } from '../../custody/steps/plan-step.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import { Problem } from '../../kernel/http/problem.ts';
+import { newId } from '../../kernel/ids/ids.ts';
+import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import { houseAccount, userAccount } from '../../ledger/account-id.ts';
+import { keyDigest } from '../../ledger/encode-batch.ts';
+import { lockKey } from '../../ledger/idempotency.ts';
+import { claimKey, findKey } from '../../ledger/kept-answers.ts';
+import { requirePosted } from '../../ledger/require-posted.ts';
+import { add } from '../../money/amount.ts';
+import { homeChain } from '../../money/catalogue.ts';
+import type { Offer } from './choose-offer.ts';
+import { purchaseErrors } from './errors.ts';
+import { type Charged, feeOf } from './fee.ts';
+import { askForFloat } from './fill-float.ts';
+import { type Float, freeUntilCommit, readFloat } from './float.ts';
+import { meansOf, type PurchaseParts } from './parts.ts';
+import { payStep } from './purchase.ts';
+import { refuseAbove } from './refuse-above.ts';
+import { laneOf, purchaseSaga } from './saga.ts';
+import type { Buying } from './seller-request.ts';
+import { tellOfFullHour } from './tell-of-full-hour.ts';
+
+export interface OpeningParts extends PurchaseParts {
+  readonly brakes: Brakes;
+}
+
+export interface NewPurchase extends Buying {
+  readonly offer: Offer;
+}
+
+/**
+ * One commit: the amount leaves the balance, as much of the float is promised to nobody else, and the authorization is written
+ * down before anybody signs it. Answers the id; undefined when the same request was accepted just before.
+ */
+export async function openPurchase(parts: OpeningParts, wanted: NewPurchase): Promise<string | undefined> {
+  const { db, logger } = parts;
+  const [float, validity, leftBefore] = await Promise.all([
+    readFloat(parts),
+    readValidity(parts, wanted.offer),
+    readLeftBefore(db),
+  ]);
+  try {
+    return await db.transaction((tx) => openWithin(tx, parts, { ...wanted, ...validity, float, leftBefore }), {
+      kind: 'purchases',
+    });
+  } catch (error) {
+    const code = error instanceof Problem ? error.code : undefined;
+    if (code === purchaseErrors.float_short.code) await askForFloat(db);
+    if (code === purchaseErrors.hourly_limit_reached.code) tellOfFullHour(logger);
+    throw error;
+  }
+}
+
+interface Opening extends NewPurchase, Validity {
+  readonly float: Float;
+  readonly leftBefore: LeftBefore;
+}
+
+async function openWithin(tx: Transaction, parts: OpeningParts, opening: Opening): Promise<string | undefined> {
+  const { caller, idempotency, offer, float } = opening;
+  const scope = idempotency && { accountId: caller.accountId, ...idempotency };
+  if (scope !== undefined) {
+    await lockKey(tx, scope);
+    const { holder } = await findKey(tx, scope);
+    if (holder === 'another') throw httpErrors.idempotency_mismatch();
+    if (holder === 'this') return undefined;
+  }
+  await brake(tx, parts, opening);
+  const free = await freeUntilCommit(tx, float);
+  if (free === undefined || free < offer.price.atomic) {
+    throw purchaseErrors.float_short(undefined, { headers: { 'Retry-After': '10' } });
+  }
+  const charged = await feeOf(tx, caller.accountId, offer.price);
+  refuseAbove(opening.maximum, offer.price, charged.fee);
+  const id = await write(tx, parts, { ...opening, ...charged }, scope && keyDigest(scope));
+  if (free - offer.price.atomic < parts.float.atomic / 2n) await askForFloat(tx);
+  await wakeSaga(tx, { saga: purchaseSaga.name, id, lane: laneOf('held'), delayMs: leftAloneMs });
+  await hold(tx, parts, { ...opening, ...charged }, id);
+  // Last, as ledger.post does.
+  if (scope !== undefined && !(await claimKey(tx, scope))) throw httpErrors.idempotency_mismatch();
+  return id;
+}
+
+/**
+ * Who asks may well be the seller: it is money that leaves for an address of their choice, and as with a withdrawal the account's
+ * allow-list, its daily limit and the hourly one of the service hold. Nobody can wait for an operator here, so it is refused.
+ */
+async function brake(tx: Transaction, { brakes }: OpeningParts, opening: Opening): Promise<void> {
+  const { caller, offer, leftBefore: before } = opening;
+  const { perHour } = brakes;
+  const value = offer.price.atomic;
+  await applyBrakes(tx, brakes, { accountId: caller.accountId, address: offer.payTo, value });
+  if (perHour === undefined) return;
+  await lockHour(tx);
+  if (!(await fitsIntoHour(tx, { perHour, value, before }))) {
+    throw purchaseErrors.hourly_limit_reached(undefined, { headers: { 'Retry-After': '600' } });
+  }
+}
+
+/** Whoever asks for it goes on with it at once. Only if he does not, somebody else does. */
+const leftAloneMs = 30_000;
+
+interface Validity {
+  readonly validBefore: bigint;
+  readonly fromBlock: bigint;
+}
+
+/** What sellers need at least, whatever they say themselves. */
+const leastSeconds = 10;
+
+/** How far a reorganisation may bring a transaction forward. */
+const reorganisedBlocks = 256n;
+
+/** No longer than the seller asks for, and never so long that money is held for nothing. */
+async function readValidity({ networks, mostSeconds }: PurchaseParts, { seconds }: Offer): Promise<Validity> {
+  const { number, timestamp } = await meansOf(networks).network.client.getBlock({ blockTag: 'latest' });
+  const now = BigInt(Math.floor(Date.now() / 1_000));
+  // A chain that is ahead of our clock would not take what is valid by our clock alone.
+  const start = now > timestamp ? now : timestamp;
+  return {
+    validBefore: start + BigInt(Math.min(mostSeconds, Math.max(leastSeconds, Math.ceil(seconds)))),
+    fromBlock: number > reorganisedBlocks ? number - reorganisedBlocks : 0n,
+  };
+}
+
+/** The row, what is to be asked of the seller, and what will leave the wallet. */
+async function write(
+  tx: Transaction,
+  { secrets }: PurchaseParts,
+  { caller, request, offer, fee, openedAt, float, validBefore, fromBlock }: Opening & Charged,
+  digest: string | undefined,
+): Promise<string> {
+  const id = newId('pur');
+  const nonce: Hex = `0x${randomBytes(32).toString('hex')}`;
+  await tx.query(
+    `INSERT INTO purchases (id, account_id, method, url, key_digest, asset, amount, fee, x402_version, terms, wallet_id,
+        pay_to, nonce, valid_before, from_block, created_at, status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 'held')`,
+    [
+      id,
+      caller.accountId,
+      request.method,
+      request.url,
+      digest ?? null,
+      offer.price.asset,
+      offer.price.atomic,
+      fee.atomic,
+      offer.version,
+      JSON.stringify(offer.terms),
+      float.wallet.id,
+      offer.payTo.toLowerCase(),
+      nonce,
+      validBefore,
+      fromBlock,
+      openedAt,
+    ],
+  );
+  await tx.query('INSERT INTO purchase_requests (purchase_id, sealed) VALUES ($1, $2)', [
+    id,
+    secrets.seal('purchases', JSON.stringify(request)),
+  ]);
+  await planStep(tx, {
+    saga: purchaseSaga.name,
+    ...payStep(id),
+    chain: homeChain,
+    wallet: float.wallet,
+    leaves: [{ amount: offer.price, recipient: offer.payTo, authorizationNonce: nonce }],
+  });
+  return id;
+}
+
+/** From here on the amount is in transit, and the fee with it: it is earned when the seller has taken the payment. */
+async function hold(
+  tx: Transaction,
+  { ledger }: PurchaseParts,
+  { caller, request, offer: { price, payTo }, fee }: Opening & Charged,
+  id: string,
+): Promise<void> {
+  const taken = add(price, fee);
+  const [posted] = await ledger.postWithin(tx, [
+    {
+      type: 'purchase',
+      amount: taken,
+      fee,
+      entries: [
+        { account: userAccount(caller.accountId, price.asset), atomic: -taken.atomic },
+        { account: houseAccount('nano_in_transit', price.asset), atomic: taken.atomic },
+      ],
+      reference: `purchase:${id}`,
+      description: describeUrl(request.url),
+      details: { purchaseId: id, payTo },
+      senderId: caller.accountId,
+      keyId: caller.keyId,
+    },
+  ]);
+  if (posted === undefined) throw new Error('the ledger gave no outcome');
+  requirePosted(posted.outcome, 'a new purchase');
+}
+
+/** Where it was bought, without the query: that may hold what nobody else is to read in a statement. */
+export function describeUrl(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`.slice(0, 200);
+}

@@ -1,0 +1,140 @@
+import { getAddress, type Hex } from 'viem';
+import type { Queryable } from '../../kernel/db/database.ts';
+import { type Amount, add, amountOf } from '../../money/amount.ts';
+import type { Asset } from '../../money/catalogue.ts';
+import type { X402Version } from '../wire/networks.ts';
+import type { Receipt } from '../wire/receipt.ts';
+import type { AcceptedTerms } from './choose-offer.ts';
+import type { PurchaseStatus } from './saga.ts';
+
+/** Why there is no answer of the seller: too slow, out of reach, or lost with the process that waited for it. */
+export type SellerTrouble = 'timeout' | 'unreachable' | 'lost';
+
+export interface Purchase {
+  readonly id: string;
+  readonly accountId: bigint;
+  readonly method: string;
+  readonly url: string;
+  readonly keyDigest: string | null;
+  readonly amount: Amount;
+  /** What it cost beside the amount when it was opened, and what of that has come back. */
+  readonly fee: Amount;
+  readonly feeReturned: Amount;
+  readonly version: X402Version;
+  readonly terms: AcceptedTerms;
+  /** The house wallet that signs. */
+  readonly walletId: string;
+  readonly payTo: Hex;
+  readonly nonce: Hex;
+  /** In seconds since the epoch. */
+  readonly validBefore: bigint;
+  readonly fromBlock: bigint;
+  readonly signature: Hex | null;
+  readonly status: PurchaseStatus;
+  readonly asks: number;
+  readonly sellerStatus: number | null;
+  readonly sellerTrouble: SellerTrouble | null;
+  readonly receipt: Receipt | null;
+  readonly txHash: Hex | null;
+  readonly error: string | null;
+  readonly createdAt: Date;
+  readonly finishedAt: Date | null;
+}
+
+/** What has left the balance when it was opened. */
+export const takenFor = ({ amount, fee }: Pick<Purchase, 'amount' | 'fee'>): Amount => add(amount, fee);
+
+/** What leaves the house wallet, by its signature. */
+export const payStep = (id: string) => ({ sagaId: id, step: 'pay' });
+
+/** Less time than this is not worth beginning with: no seller would take it any more. */
+const leastSeconds = 3n;
+
+/** By our clock; the chain has its own, and the last word. */
+export function isTooLate({ validBefore }: Pick<Purchase, 'validBefore'>): boolean {
+  return BigInt(Math.floor(Date.now() / 1_000)) + leastSeconds > validBefore;
+}
+
+/** Whether the seller was dealt with: there is an answer, or there will be none any more. */
+export function isAnswered({ sellerStatus, sellerTrouble }: Pick<Purchase, 'sellerStatus' | 'sellerTrouble'>): boolean {
+  return sellerStatus !== null || sellerTrouble !== null;
+}
+
+export async function findPurchase(db: Queryable, id: string): Promise<Purchase | undefined> {
+  const { rows } = await db.query<PurchaseRow>(`${selectPurchase} WHERE id = $1`, [id]);
+  return rows[0] && toPurchase(rows[0]);
+}
+
+/** The latest: those before it had the key until it was forgotten. */
+export async function findPurchaseByKey(db: Queryable, keyDigest: string): Promise<Purchase | undefined> {
+  const { rows } = await db.query<PurchaseRow>(`${selectPurchase} WHERE key_digest = $1 ORDER BY id DESC LIMIT 1`, [
+    keyDigest,
+  ]);
+  return rows[0] && toPurchase(rows[0]);
+}
+
+export const selectPurchase = `SELECT id, account_id, method, url, key_digest, asset, amount, fee,
+    (SELECT coalesce(sum(r.atomic), 0) FROM purchase_fees_returned r WHERE r.purchase_id = purchases.id) AS fee_returned,
+    x402_version, terms, wallet_id,
+    pay_to, nonce, valid_before, from_block, signature, status, asks, seller_status, seller_trouble, receipt, tx_hash, error,
+    created_at, finished_at
+  FROM purchases`;
+
+export interface PurchaseRow {
+  readonly id: string;
+  readonly account_id: bigint;
+  readonly method: string;
+  readonly url: string;
+  readonly key_digest: string | null;
+  readonly asset: Asset;
+  readonly amount: string;
+  readonly fee: string;
+  readonly fee_returned: string;
+  readonly x402_version: X402Version;
+  readonly terms: string;
+  readonly wallet_id: string;
+  readonly pay_to: Hex;
+  readonly nonce: Hex;
+  readonly valid_before: bigint;
+  readonly from_block: bigint;
+  readonly signature: Hex | null;
+  readonly status: PurchaseStatus;
+  readonly asks: number;
+  readonly seller_status: number | null;
+  readonly seller_trouble: SellerTrouble | null;
+  readonly receipt: string | null;
+  readonly tx_hash: Hex | null;
+  readonly error: string | null;
+  readonly created_at: Date;
+  readonly finished_at: Date | null;
+}
+
+export function toPurchase(row: PurchaseRow): Purchase {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    method: row.method,
+    url: row.url,
+    keyDigest: row.key_digest,
+    amount: amountOf(row.asset, BigInt(row.amount)),
+    fee: amountOf(row.asset, BigInt(row.fee)),
+    feeReturned: amountOf(row.asset, BigInt(row.fee_returned)),
+    version: row.x402_version,
+    terms: JSON.parse(row.terms) as AcceptedTerms,
+    walletId: row.wallet_id,
+    payTo: getAddress(row.pay_to),
+    nonce: row.nonce,
+    validBefore: row.valid_before,
+    fromBlock: row.from_block,
+    signature: row.signature,
+    status: row.status,
+    asks: row.asks,
+    sellerStatus: row.seller_status,
+    sellerTrouble: row.seller_trouble,
+    receipt: row.receipt === null ? null : (JSON.parse(row.receipt) as Receipt),
+    txHash: row.tx_hash,
+    error: row.error,
+    createdAt: row.created_at,
+    finishedAt: row.finished_at,
+  };
+}

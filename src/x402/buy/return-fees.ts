@@ -1,0 +1,98 @@
+import type { Transaction } from '../../kernel/db/database.ts';
+import { houseAccount, userAccount } from '../../ledger/account-id.ts';
+import { houseBalance } from '../../ledger/balances.ts';
+import type { Posting } from '../../ledger/posting.ts';
+import { type Amount, amountOf } from '../../money/amount.ts';
+import { homeChain } from '../../money/catalogue.ts';
+import { type Charge, chargesSince, decideAnew, keptFee } from './fee.ts';
+import type { Purchase } from './purchase.ts';
+
+export interface FeesReturned {
+  /** What comes back of the purchase's own fee, and what of it is kept because it is due for others. */
+  readonly own: Amount;
+  readonly kept: Amount;
+  /** What comes back of the fees of others. */
+  readonly others: readonly Posting[];
+}
+
+/**
+ * The purchase was returned in this transaction, under the account's lock for what leaves. Later purchases were charged as if it were
+ * to be paid, and the excess comes back with it. The caller posts it.
+ */
+export async function returnFees(tx: Transaction, purchase: Purchase): Promise<FeesReturned> {
+  const { id, fee } = purchase;
+  const before = await keptFee(tx, purchase);
+  const givesBack = await decideWithout(tx, purchase);
+  await tx.query(
+    `INSERT INTO purchase_fees_returned (purchase_id, because_of, atomic)
+     SELECT gives.id, $1, gives.atomic FROM unnest($2::text[], $3::numeric[]) AS gives (id, atomic)`,
+    [id, [...givesBack.keys()], [...givesBack.values()].map(String)],
+  );
+  const own = givesBack.get(id) ?? 0n;
+  givesBack.delete(id);
+  return {
+    own: amountOf(fee.asset, own),
+    kept: amountOf(fee.asset, before.atomic - own),
+    others: givesBack.size === 0 ? [] : [await postingOf(tx, purchase, givesBack)],
+  };
+}
+
+/** What each purchase gives back now, this one too. */
+async function decideWithout(tx: Transaction, { id, accountId }: Purchase): Promise<Map<string, bigint>> {
+  // Calls cost cents: most accounts are never charged a fee, and their purchases need not be read.
+  const { rows: opened } = await tx.query<{ day_before: bigint; two_days_before: string }>(
+    `SELECT ${microseconds("returned.created_at - interval '24 hours'")} AS day_before,
+            (returned.created_at - interval '48 hours')::text AS two_days_before
+       FROM purchases returned
+      WHERE returned.id = $1 AND EXISTS (SELECT FROM purchases p WHERE p.account_id = returned.account_id AND p.fee > 0
+        AND coalesce(p.finished_at, p.created_at) > returned.created_at - interval '24 hours')`,
+    [id],
+  );
+  const [from] = opened;
+  if (from === undefined) return new Map();
+  const { rows } = await tx.query<{ id: string; at: bigint; amount: string; kept: string }>(
+    `SELECT id, ${microseconds('at')} AS at, amount, kept FROM (${chargesSince}) charges ORDER BY charges.at, id`,
+    [accountId, from.two_days_before],
+  );
+  const charges = rows.map(
+    (row): Charge => ({ id: row.id, at: row.at, amount: BigInt(row.amount), kept: BigInt(row.kept) }),
+  );
+  return decideAnew(charges, from.day_before);
+}
+
+const microseconds = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint`;
+
+/**
+ * The fee of a purchase that is still open is in transit, and that of a paid one is earned. The operator may have paid out what was
+ * earned: then the equity of the house bears the rest, because no return may wait for the next fees.
+ */
+async function postingOf(
+  tx: Transaction,
+  { id, accountId, fee: { asset } }: Purchase,
+  givesBack: ReadonlyMap<string, bigint>,
+): Promise<Posting> {
+  // Locked, so that none of them is paid between this look and the commit.
+  const { rows } = await tx.query<{ id: string; is_paid: boolean }>(
+    `SELECT id, status = 'paid' OR status = 'returned' AS is_paid FROM purchases WHERE id = ANY ($1) ORDER BY id FOR UPDATE`,
+    [[...givesBack.keys()]],
+  );
+  const sumOf = (isPaid: boolean) =>
+    rows.reduce((sum, row) => (row.is_paid === isPaid ? sum + (givesBack.get(row.id) ?? 0n) : sum), 0n);
+  const [inTransit, earned] = [sumOf(false), sumOf(true)];
+  const { atomic: there } = await houseBalance(tx, 'fees', asset, homeChain);
+  const fromFees = earned < there ? earned : there;
+  return {
+    type: 'purchase_fee_returned',
+    amount: amountOf(asset, inTransit + earned),
+    entries: [
+      { account: houseAccount('nano_in_transit', asset), atomic: -inTransit },
+      { account: houseAccount('fees', asset), atomic: -fromFees },
+      { account: houseAccount('equity', asset), atomic: fromFees - earned },
+      { account: userAccount(accountId, asset), atomic: inTransit + earned },
+    ],
+    reference: `purchase:${id}:fees`,
+    description: 'Fees of other purchases of the same 24 hours',
+    details: { purchaseId: id },
+    recipientId: accountId,
+  };
+}

@@ -1,0 +1,84 @@
+import { amountSql, defineSaga } from '../../kernel/sagas/define-saga.ts';
+
+const minutes = 60_000;
+
+/** SQL: the amount, and what of its fee has not come back. */
+const inTransitSql = `amount + fee - coalesce(
+    (SELECT sum(r.atomic) FROM purchase_fees_returned r WHERE r.purchase_id = purchases.id), 0)`;
+
+/** A call to somebody else's paid endpoint, and the money for it. */
+export const purchaseSaga = defineSaga({
+  name: 'purchase',
+  table: 'purchases',
+  // What waits for a seller holds up nobody who waits for the chain.
+  lane: "CASE WHEN status = 'settling' THEN 'MATIC' ELSE 'purchases' END",
+  ownLanes: ['purchases'],
+  about: `${amountSql('amount', 'asset')} || ' to ' || pay_to`,
+  fixed: [
+    'account_id',
+    'method',
+    'url',
+    'asset',
+    'amount',
+    'fee',
+    'x402_version',
+    'terms',
+    'wallet_id',
+    'pay_to',
+    'nonce',
+    'valid_before',
+    'from_block',
+  ],
+  inTransit: { kind: 'nano_in_transit', atomic: inTransitSql, chain: "'MATIC'" },
+  states: {
+    held: {
+      meaning: 'the amount has left the balance; nobody has signed yet',
+      next: ['signed', 'settling', 'returned'],
+      withinMs: 10 * minutes,
+    },
+    signed: {
+      meaning: 'a house wallet has signed; the seller was not shown it yet',
+      next: ['sending', 'settling', 'returned'],
+      withinMs: 10 * minutes,
+    },
+    sending: {
+      meaning: 'the seller is asked with the payment',
+      next: ['settling'],
+      withinMs: 10 * minutes,
+    },
+    settling: {
+      meaning: 'the seller has answered, or its answer is lost; the chain tells whether it takes the payment',
+      next: ['paid', 'returned'],
+      withinMs: 60 * minutes,
+    },
+    paid: { meaning: 'the seller has taken exactly the amount', next: [] },
+    returned: { meaning: 'the payment was not taken and never can be; the amount is back', next: [] },
+  },
+  checkpoints: ['purchase.opened', 'purchase.signed', 'purchase.sending', 'purchase.answered', 'purchase.paid'],
+  rehearsal: {
+    request: { path: '/nano/pay', body: { url: 'http://demo-seller.example/forecast', maxAmount: 1 } },
+    endsAs: 'paid',
+    // Nobody is asked for a transaction: where a provider signs there is nothing to be asked again.
+    notWith: ['circle'],
+  },
+});
+
+export type PurchaseStatus = keyof (typeof purchaseSaga)['states'];
+
+/** What its owner is told: until the chain has spoken, the money is held. */
+export const publicStatuses = ['pending', 'paid', 'returned'] as const;
+export type PublicStatus = (typeof publicStatuses)[number];
+
+export function publicStatus(status: PurchaseStatus): PublicStatus {
+  return status === 'paid' || status === 'returned' ? status : 'pending';
+}
+
+/** The states of which its owner is told this one. */
+export function statusesShownAs(shown: PublicStatus): PurchaseStatus[] {
+  return (Object.keys(purchaseSaga.states) as PurchaseStatus[]).filter((status) => publicStatus(status) === shown);
+}
+
+/** The lane that its job runs in, as the declaration says in SQL. */
+export function laneOf(status: PurchaseStatus): string {
+  return status === 'settling' ? 'MATIC' : 'purchases';
+}

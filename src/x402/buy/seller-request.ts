@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { amountField, amountOrRefuse } from '../../kernel/http/amount-field.ts';
+import type { Caller, IdempotencyClaim } from '../../kernel/http/define-route.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import type { Amount } from '../../money/amount.ts';
+import { methods, type SellerRequest } from './ask-seller.ts';
+import { isForSellers } from './seller-headers.ts';
+
+const limits = { headers: 30, nameChars: 100, allChars: 8_192 } as const;
+
+export const payBody = z.strictObject({
+  url: z.string().max(2_048).meta({ description: 'The paid endpoint, with its query.' }),
+  method: z.enum(methods).default('GET'),
+  body: z
+    .union([z.string(), z.record(z.string(), z.unknown()), z.array(z.unknown())], {
+      error: 'must be text, an object or a list',
+    })
+    .optional()
+    .meta({ description: 'Text is sent as it is, anything else as JSON.' }),
+  headers: z
+    .record(z.string(), z.string())
+    .default({})
+    .meta({
+      description: `For the seller, at most ${limits.headers}. Nothing of your request to us is passed on by itself. Allowed are the usual ones about content (Accept, Content-Type, Range, If-None-Match, …), Authorization, keys and versions (names that end in -Key, -Token or -Version), and names that begin with X- and say nothing of addresses, proxies, users or methods.`,
+    }),
+  maxAmount: amountField.meta({
+    description:
+      'The most that may be paid, in USDC, as a number or decimal text. If the seller asks for more, nothing is paid.',
+  }),
+});
+export type PayBody = z.output<typeof payBody>;
+
+/** Who wants what, and for how much at most. */
+export interface Buying {
+  readonly caller: Caller;
+  /** The address that asks. */
+  readonly ip: string;
+  readonly idempotency: IdempotencyClaim | undefined;
+  readonly request: SellerRequest;
+  readonly maximum: Amount;
+}
+
+/** What the caller wants, in the form in which the seller is asked. */
+export function readRequest({ url, method, headers, body }: PayBody): SellerRequest {
+  if (method === 'GET' && body !== undefined) throw refused('body', 'must be left out with GET');
+  const checked = checkHeaders(headers);
+  if (body === undefined) return { method, url, headers: checked };
+  const isJson = typeof body !== 'string';
+  return {
+    method,
+    url,
+    headers: isJson ? { 'content-type': 'application/json', ...checked } : checked,
+    body: isJson ? JSON.stringify(body) : body,
+  };
+}
+
+export function readMaximum({ maxAmount }: PayBody): Amount {
+  return amountOrRefuse('USDC', maxAmount, 'maxAmount');
+}
+
+/** In lower case, so that none of them comes twice. */
+function checkHeaders(given: Readonly<Record<string, string>>): Record<string, string> {
+  const headers = Object.entries(given);
+  if (headers.length > limits.headers) throw refused('headers', `must be at most ${limits.headers}`);
+  const checked: Record<string, string> = {};
+  let chars = 0;
+  for (const [written, value] of headers) {
+    const name = written.toLowerCase();
+    const path = `headers.${written}`.slice(0, 120);
+    // Many servers read `_` and the like as `-`, so that one name could be said in the clothes of another.
+    if (name.length > limits.nameChars || !/^[0-9a-z]+(?:-[0-9a-z]+)*$/.test(name)) {
+      throw refused(path, 'must be the name of a header, of letters, digits and single dashes');
+    }
+    if (!isForSellers(name)) throw refused(path, 'is not yours to set');
+    if (!/^[\t\x20-\x7e]*$/.test(value)) throw refused(path, 'must be one line of printable ASCII characters');
+    if (Object.hasOwn(checked, name)) throw refused(path, 'must be given once');
+    chars += name.length + value.length;
+    checked[name] = value;
+  }
+  if (chars > limits.allChars) throw refused('headers', `must have at most ${limits.allChars} characters together`);
+  return checked;
+}
+
+function refused(path: string, message: string) {
+  return httpErrors.invalid_request(`${path} ${message}.`, { errors: [{ path, message }] });
+}

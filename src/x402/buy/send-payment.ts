@@ -1,0 +1,197 @@
+import type { Hex } from 'viem';
+import { noteShown } from '../../custody/steps/show-signature.ts';
+import { onlyRow } from '../../kernel/db/database.ts';
+import { OutgoingError } from '../../kernel/outgoing/outgoing.ts';
+import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
+import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import { homeChain } from '../../money/catalogue.ts';
+import { decodeHeader, encodeHeader, headerNames } from '../wire/header.ts';
+import { networkName } from '../wire/networks.ts';
+import { type Receipt, receipt } from '../wire/receipt.ts';
+import { askSeller, type SellerAnswer, type SellerRequest } from './ask-seller.ts';
+import { findPayer } from './find-payer.ts';
+import { giveBackLate } from './give-back-late.ts';
+import { shortenToKeep } from './keep-answer.ts';
+import type { PurchaseParts } from './parts.ts';
+import { isTooLate, type Purchase, payStep, type SellerTrouble } from './purchase.ts';
+import { laneOf, purchaseSaga } from './saga.ts';
+import { authorizationOf } from './sign-payment.ts';
+
+/** What came of it, and the seller's answer as it came, if this process has asked. */
+interface Sent {
+  readonly step: SagaStep;
+  readonly answer?: SellerAnswer | undefined;
+}
+
+/** Signed: the seller is asked with the payment. That it is was written down before, so one process does, once. */
+export async function sendPayment(parts: PurchaseParts, purchase: Purchase): Promise<Sent> {
+  const { db } = parts;
+  const { id } = purchase;
+  if (isTooLate(purchase)) return { step: await giveBackLate(parts, purchase) };
+  const isOurs = await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE purchases SET status = 'sending', asks = 1, asked_at = clock_timestamp(), updated_at = now()
+        WHERE id = $1 AND status = 'signed'`,
+      [id],
+    );
+    if (rowCount === 1) await noteShown(tx, payStep(id));
+    return rowCount === 1;
+  });
+  return { step: 'go_on', answer: isOurs ? await ask(parts, purchase, 1) : undefined };
+}
+
+/** How much longer than the seller's time whoever asks may take to write the answer down. */
+const graceMs = 2_000;
+
+const mostAsks = 3;
+
+/**
+ * Sending: somebody waits for the seller's answer. When he has had his time he is gone, and his answer with him. The seller is
+ * asked again where asking twice is asking once: the payment is the same, and is taken once whatever the seller does.
+ */
+export async function sendAgain(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
+  const { db, timeoutMs } = parts;
+  const { id, asks } = purchase;
+  const { left_ms: leftMs } = onlyRow(
+    await db.query<{ left_ms: number }>(
+      'SELECT extract(epoch FROM asked_at - clock_timestamp())::float8 * 1000 + $2 AS left_ms FROM purchases WHERE id = $1',
+      [id, timeoutMs + graceMs],
+    ),
+  );
+  if (leftMs > 0) return { lookAgainInMs: leftMs, waitsFor: 'the seller to answer' };
+  if (asks >= mostAsks || isTooLate(purchase) || !isRepeatable(purchase)) {
+    await writeDown(parts, purchase, asks, { trouble: 'lost' });
+    return 'go_on';
+  }
+  const { rowCount } = await db.query(
+    `UPDATE purchases SET asks = asks + 1, asked_at = clock_timestamp(), updated_at = now()
+      WHERE id = $1 AND status = 'sending' AND asks = $2`,
+    [id, asks],
+  );
+  if (rowCount === 1) await ask(parts, purchase, asks + 1);
+  return 'go_on';
+}
+
+/** A GET changes nothing, and a seller that knows payments by their ids answers the same one twice with the same. */
+function isRepeatable({ method, terms }: Purchase): boolean {
+  return method === 'GET' || hasPaymentId(terms.extensions);
+}
+
+const paymentIdExtension = 'payment-identifier';
+
+function hasPaymentId(extensions: unknown): boolean {
+  return typeof extensions === 'object' && extensions !== null && paymentIdExtension in extensions;
+}
+
+async function ask(parts: PurchaseParts, purchase: Purchase, time: number): Promise<SellerAnswer | undefined> {
+  const { outgoing, timeoutMs, checkpoint = noCheckpoint } = parts;
+  checkpoint('purchase.sending');
+  const request = await openRequest(parts, purchase);
+  const payment = await paymentHeader(parts, purchase);
+  const came = await askSeller(outgoing, request, { timeoutMs, payment }).then(
+    (answer) => ({ answer }),
+    (error: unknown) => {
+      if (!(error instanceof OutgoingError)) throw error;
+      return { trouble: error.code === 'timeout' ? ('timeout' as const) : ('unreachable' as const) };
+    },
+  );
+  const isKept = await writeDown(parts, purchase, time, came);
+  checkpoint('purchase.answered');
+  return isKept && 'answer' in came ? came.answer : undefined;
+}
+
+async function openRequest({ db, secrets }: PurchaseParts, { id }: Purchase): Promise<SellerRequest> {
+  const { sealed } = onlyRow(
+    await db.query<{ sealed: Buffer }>('SELECT sealed FROM purchase_requests WHERE purchase_id = $1', [id]),
+  );
+  return JSON.parse(secrets.open('purchases', sealed)) as SellerRequest;
+}
+
+/** What was signed, in the form of the version that the seller speaks. */
+async function paymentHeader({ db }: PurchaseParts, purchase: Purchase): Promise<Record<string, string>> {
+  const { id, version, terms, signature } = purchase;
+  if (signature === null) throw new Error(`purchase ${id} is not signed`);
+  const { from, to, atomic, nonce, validBefore } = authorizationOf(purchase, await findPayer(db, purchase));
+  const authorization = {
+    from,
+    to,
+    value: String(atomic),
+    validAfter: '0',
+    validBefore: String(validBefore),
+    nonce,
+  };
+  const payload = { signature, authorization };
+  if (version === 1) {
+    const content = { x402Version: 1, scheme: 'exact', network: networkName(homeChain, 1), payload };
+    return { [headerNames[1].payment]: encodeHeader(content) };
+  }
+  const { accepted, resource, extensions } = terms;
+  const content = {
+    x402Version: 2,
+    ...(resource !== undefined && { resource }),
+    accepted,
+    payload,
+    ...(extensions !== undefined && { extensions: withPaymentId(extensions, id) }),
+  };
+  return { [headerNames[2].payment]: encodeHeader(content) };
+}
+
+/** Extensions are repeated as they came; to the one that knows payments by ids ours is added. */
+function withPaymentId(extensions: unknown, id: string): unknown {
+  if (!hasPaymentId(extensions)) return extensions;
+  const known = extensions as Record<string, { info?: object } | undefined>;
+  const extension = known[paymentIdExtension];
+  return { ...known, [paymentIdExtension]: { ...extension, info: { ...extension?.info, id } } };
+}
+
+type Came = { readonly answer: SellerAnswer } | { readonly trouble: SellerTrouble };
+
+/** What came back, or that nothing did, unless somebody else has asked since. From here on only the chain is waited for. */
+async function writeDown(parts: PurchaseParts, purchase: Purchase, time: number, came: Came): Promise<boolean> {
+  const { db } = parts;
+  const { id, accountId, amount } = purchase;
+  const answer = 'answer' in came ? came.answer : undefined;
+  return db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE purchases SET status = 'settling', seller_status = $3, seller_trouble = $4, receipt = $5, updated_at = now()
+        WHERE id = $1 AND status = 'sending' AND asks = $2`,
+      [
+        id,
+        time,
+        answer?.status ?? null,
+        'trouble' in came ? came.trouble : null,
+        (answer && JSON.stringify(readReceipt(answer))) ?? null,
+      ],
+    );
+    if (rowCount === 0) return false;
+    if (answer !== undefined) {
+      const { headers, body, truncated } = await shortenToKeep(tx, accountId, answer, amount.atomic);
+      await tx.query('INSERT INTO purchase_answers (purchase_id, headers, body, truncated) VALUES ($1, $2, $3, $4)', [
+        id,
+        JSON.stringify(headers),
+        body,
+        truncated,
+      ]);
+    }
+    await tx.query('DELETE FROM purchase_requests WHERE purchase_id = $1', [id]);
+    await wakeSaga(tx, { saga: purchaseSaga.name, id, lane: laneOf('settling') });
+    return true;
+  });
+}
+
+/** What the seller says of the payment. It is believed of nothing: it tells where to look first. */
+function readReceipt({ headers }: SellerAnswer): Receipt | undefined {
+  for (const name of [headerNames[2].receipt, headerNames[1].receipt]) {
+    const header = headers[name];
+    const read = typeof header === 'string' ? receipt.safeParse(decodeHeader(header)) : undefined;
+    if (read?.success) return read.data;
+  }
+  return undefined;
+}
+
+/** The transaction that the seller names, if it names one. */
+export function namedTransaction({ receipt: said }: Purchase): Hex | undefined {
+  const named = said?.transaction.toLowerCase() ?? '';
+  return /^0x[0-9a-f]{64}$/.test(named) ? (named as Hex) : undefined;
+}

@@ -1,0 +1,107 @@
+import type { PublicClient } from 'viem';
+import { doNodesAgree } from '../../chains/agree.ts';
+import { judge, readUsed } from '../../chains/authorization.ts';
+import { findUse, type Use } from '../../chains/find-use.ts';
+import { settleStep } from '../../custody/steps/settle-step.ts';
+import { findCursor } from '../../custody/watch/chain-cursor.ts';
+import { isOnChain } from '../../custody/watch/reorganisation.ts';
+import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
+import { houseAccount } from '../../ledger/account-id.ts';
+import { postSurely } from '../../ledger/post-surely.ts';
+import { add } from '../../money/amount.ts';
+import { keptFee } from './fee.ts';
+import { findPayer } from './find-payer.ts';
+import { giveBackLapsed } from './give-back.ts';
+import { meansOf, type PurchaseParts } from './parts.ts';
+import { type Purchase, payStep } from './purchase.ts';
+import { namedTransaction } from './send-payment.ts';
+
+/** A seller settles within the request as a rule; who has not after so long is looked at less often. */
+const promptMs = 60_000;
+const patience = 5;
+
+/**
+ * Settling: what has become of the authorization is read from the token itself, at the last block that was read, which is final.
+ * Whatever the seller has answered, the account pays what has left, and nothing else.
+ */
+export async function settlePurchase(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
+  const { db, networks, checkpoint = noCheckpoint } = parts;
+  const { network, token } = meansOf(networks);
+  const { client, pollMs } = network;
+  const cursor = await findCursor(db, network.id);
+  if (cursor === undefined || !(await isOnChain(client, cursor))) {
+    return { lookAgainInMs: pollMs, waitsFor: 'the chain to be read' };
+  }
+  const { nonce, validBefore, fromBlock } = purchase;
+  const authorization = { from: (await findPayer(db, purchase)).address, nonce, validBefore };
+  const [{ timestamp: blockTime }, [used]] = await Promise.all([
+    client.getBlock({ blockNumber: cursor.number }),
+    readUsed(network, token.address, [authorization], cursor.number),
+  ]);
+  const fate = judge(authorization, { used: used === true, blockTime });
+  if (fate === 'open') {
+    await network.letTimePass(validBefore);
+    const isPrompt = Date.now() - purchase.createdAt.getTime() < promptMs;
+    return {
+      lookAgainInMs: isPrompt ? pollMs : pollMs * patience,
+      waitsFor: 'the seller to take the payment, or its time to be over',
+    };
+  }
+  if (fate === 'lapsed') {
+    // Both: what is unused and whose time is not over can still be taken.
+    const hasLapsed = async (alone: PublicClient) => {
+      const [{ hash, timestamp }, [usedThere]] = await Promise.all([
+        alone.getBlock({ blockNumber: cursor.number }),
+        readUsed({ ...network, client: alone }, token.address, [authorization], cursor.number),
+      ]);
+      const at = { used: usedThere !== false, blockTime: timestamp };
+      return hash === cursor.hash && judge(authorization, at) === 'lapsed';
+    };
+    if (!(await doNodesAgree(network, hasLapsed))) {
+      return { lookAgainInMs: pollMs, waitsFor: 'a second node to say that it was not taken in time', isTrouble: true };
+    }
+    await giveBackLapsed(parts, purchase);
+    return 'rest';
+  }
+  const range = { from: fromBlock, to: cursor.number, hint: namedTransaction(purchase) };
+  const use = await findUse(network, token, authorization, range);
+  if (use === undefined) {
+    // A node that lags behind its sisters; the token itself has said that it was used.
+    return { lookAgainInMs: pollMs, waitsFor: 'the transaction that took the payment to be found', isTrouble: true };
+  }
+  await complete(parts, purchase, use);
+  checkpoint('purchase.paid');
+  return 'rest';
+}
+
+/** It has left the chain, and leaves the books. What it cost to submit it was the seller's. */
+async function complete({ db, ledger }: PurchaseParts, purchase: Purchase, { hash, blockNumber }: Use): Promise<void> {
+  const { id, accountId, amount, payTo } = purchase;
+  await db.transaction(async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE purchases SET status = 'paid', tx_hash = $2, updated_at = now(), finished_at = now()
+        WHERE id = $1 AND status = 'settling'`,
+      [id, hash],
+    );
+    if (rowCount === 0) return;
+    const fee = await keptFee(tx, purchase);
+    await settleStep(tx, payStep(id), { state: 'confirmed', hash, blockNumber, gasCost: 0n });
+    await postSurely(tx, ledger, [
+      {
+        type: 'purchase_paid',
+        amount,
+        fee,
+        entries: [
+          { account: houseAccount('nano_in_transit', amount.asset), atomic: -add(amount, fee).atomic },
+          { account: houseAccount('custody', amount.asset), atomic: amount.atomic },
+          { account: houseAccount('fees', amount.asset), atomic: fee.atomic },
+        ],
+        reference: `purchase:${id}:end`,
+        details: { purchaseId: id, payTo, txHash: hash },
+        senderId: accountId,
+        senderEvent: 'purchase.paid',
+      },
+    ]);
+  });
+}

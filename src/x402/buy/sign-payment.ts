@@ -1,0 +1,35 @@
+import type { Authorization } from '../../chains/authorization.ts';
+import { readTokenDomain, toTypedData } from '../../chains/authorization.ts';
+import type { HouseWallet } from '../../custody/wallets/house-wallets.ts';
+import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
+import { findPayer } from './find-payer.ts';
+import { giveBackLate } from './give-back-late.ts';
+import { meansOf, type PurchaseParts } from './parts.ts';
+import { isTooLate, type Purchase } from './purchase.ts';
+
+export function authorizationOf(
+  { payTo, amount, nonce, validBefore }: Purchase,
+  { address }: Pick<HouseWallet, 'address'>,
+): Authorization {
+  return { from: address, to: payTo, atomic: amount.atomic, nonce, validBefore };
+}
+
+/**
+ * Held: the wallet signs what was written down. However often that is done, it is the same authorization, and the token accepts it
+ * once. The signature leaves nobody's hands before it is written down too.
+ */
+export async function signPayment(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
+  const { db, networks, provider, checkpoint = noCheckpoint } = parts;
+  if (isTooLate(purchase)) return giveBackLate(parts, purchase);
+  const { network, token } = meansOf(networks);
+  const payer = await findPayer(db, purchase);
+  const domain = await readTokenDomain(network, token.address);
+  const signature = await provider.signTypedData(payer, toTypedData(domain, authorizationOf(purchase, payer)));
+  await db.query(
+    "UPDATE purchases SET status = 'signed', signature = $2, updated_at = now() WHERE id = $1 AND status = 'held'",
+    [purchase.id, signature.toLowerCase()],
+  );
+  checkpoint('purchase.signed');
+  return 'go_on';
+}

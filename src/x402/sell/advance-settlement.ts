@@ -1,0 +1,131 @@
+import { multicallAddress } from '../../chains/abi.ts';
+import { encodeSubmission, isValidAt } from '../../chains/authorization.ts';
+import type { Network } from '../../chains/network.ts';
+import type { ChainStepParts } from '../../custody/steps/parts.ts';
+import { authorizationProof } from '../../custody/steps/receipt-proofs.ts';
+import { settleStep } from '../../custody/steps/settle-step.ts';
+import { type StepEnd, takeStep } from '../../custody/steps/take-step.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
+import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { postSurely } from '../../ledger/post-surely.ts';
+import { isHeldFor } from '../../payments/deposits/held-deposit.ts';
+import type { Claim } from './claim.ts';
+import { endClaims, lockPayers } from './end-claims.ts';
+import { endIfGivenUp, giveUp, hasChanged } from './give-up.ts';
+import { type ClaimFate, judgeClaims, lastReadBlock, timeOf, tokenAddress } from './judge-claims.ts';
+import { noteUnpaidWithin } from './note-unpaid.ts';
+import { settlementSaga } from './saga.ts';
+import { findSettlement, type Settlement, submitStep } from './settlement.ts';
+
+export interface SettlingParts extends ChainStepParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly logger: Logger;
+}
+
+/** When a payment is looked at again: soon if it is no fault of its payer, and later if a transaction was spent on it in vain. */
+const againSeconds = { notTried: 5, tried: 30 } as const;
+
+/** How often to look again while something that has arrived is held. */
+const heldMs = 5_000;
+
+export function settlementHandler(parts: SettlingParts): SagaHandler {
+  return handleSaga(settlementSaga, (id) => findSettlement(parts.db, id), {
+    submitting: (settlement) => submit(parts, settlement),
+  });
+}
+
+async function submit(parts: SettlingParts, settlement: Settlement): Promise<SagaStep> {
+  const network = networkOf(parts, settlement);
+  const token = tokenAddress(network, settlement.asset);
+  const isOutdated = settlement.isStuck && (await hasChanged(network, token, settlement));
+  const progress = await takeStep(
+    parts,
+    submitStep(settlement.id),
+    (from) => ({
+      from,
+      contract: multicallAddress,
+      data: encodeSubmission(
+        token,
+        settlement.claims.map(({ authorization }) => authorization),
+      ),
+    }),
+    isOutdated ? (tx) => giveUp(tx, settlement) : undefined,
+  ).catch(endIfGivenUp);
+  return progress.state === 'waiting' ? progress : settle(parts, network, settlement, progress);
+}
+
+/**
+ * Our transaction has ended, and the chain was read that far: what it has brought is matched with its payments already, whoever
+ * submitted them. Of the others each is judged by itself, because one that fails takes no other with it.
+ */
+async function settle(parts: SettlingParts, network: Network, settlement: Settlement, end: StepEnd): Promise<SagaStep> {
+  const { db, ledger, logger, checkpoint = noCheckpoint } = parts;
+  const { id: settlementId, asset } = settlement;
+  const block = await lastReadBlock(db, network);
+  if (block === undefined) return { lookAgainInMs: network.pollMs, waitsFor: 'the chain to be read' };
+  const missing = settlement.claims.filter(({ arrivedAt }) => arrivedAt === null);
+  if (await isHeldFor(db, network.id, missing.map(proofOf))) {
+    return { lookAgainInMs: heldMs, waitsFor: 'a second node to show what has arrived' };
+  }
+  const fates = await judgeClaims(network, asset, missing, block);
+  const triedAt = end.state === 'confirmed' ? await timeOf(network, end.blockNumber) : undefined;
+  checkpoint('settlement.judged');
+  await db.transaction(async (tx) => {
+    const { rows } = await tx.query('SELECT FROM settlements WHERE id = $1 AND finished_at IS NULL FOR UPDATE', [
+      settlementId,
+    ]);
+    if (rows.length === 0) return;
+    const of = (...wanted: ClaimFate[]) => missing.filter((_, index) => wanted.includes(fates[index] ?? 'open'));
+    await lockPayers(
+      tx,
+      missing.map(({ id }) => id),
+    );
+    const unmoved = of('open', 'lapsed');
+    const tried = unmoved.filter(({ authorization }) => triedAt !== undefined && isValidAt(authorization, triedAt));
+    await noteUnpaidWithin(tx, idsOf(tried), {
+      settlementId,
+      againInSeconds: againSeconds.tried,
+      because: 'transaction_did_not_move_it',
+    });
+    const notShown = of('not_shown', 'never_shown');
+    await noteUnpaidWithin(tx, idsOf([...unmoved, ...notShown]), {
+      settlementId,
+      againInSeconds: againSeconds.notTried,
+    });
+    const used = idsOf(of('used_elsewhere'));
+    const lost = await endClaims(tx, [...used, ...idsOf(of('lapsed'))], { used });
+    for (const { reference } of lost)
+      logger.error({ reference }, 'a call was served and will not be paid: written off');
+    await tx.query(
+      `UPDATE settlements SET finished_at = clock_timestamp(), updated_at = clock_timestamp(), status = CASE WHEN EXISTS (
+          SELECT FROM payment_claims WHERE settlement_id = $1 AND arrived_at IS NOT NULL) THEN 'complete' ELSE 'failed' END
+        WHERE id = $1`,
+      [settlementId],
+    );
+    const gas = (await settleStep(tx, submitStep(settlementId), end)) ?? [];
+    await postSurely(tx, ledger, [...lost, ...gas]);
+  });
+  checkpoint('settlement.settled');
+  if (end.state === 'failed')
+    logger.warn({ settlement: settlementId, reason: end.reason }, 'payments were not settled');
+  return 'rest';
+}
+
+function idsOf(claims: readonly Claim[]): string[] {
+  return claims.map(({ id }) => id);
+}
+
+/** What the receipt of its arrival proves. */
+function proofOf({ token, authorization: { from, nonce } }: Claim): string {
+  return authorizationProof(token, from, nonce);
+}
+
+function networkOf({ networks }: SettlingParts, { id, chain }: Settlement): Network {
+  const network = networks.get(chain);
+  if (network === undefined) throw new Error(`settlement ${id} is on ${chain}, which is off`);
+  return network;
+}

@@ -1,0 +1,14 @@
+import { BaseError } from 'viem';
+import { httpErrors } from '../../kernel/http/errors.ts';
+
+/** For a request that needs the chain now. Nothing was charged when it does not answer. */
+export async function askChain<Result>(asking: Promise<Result>): Promise<Result> {
+  try {
+    return await asking;
+  } catch (error) {
+    if (!(error instanceof BaseError)) throw error;
+    throw httpErrors.unavailable('Payments cannot be checked right now. Nothing was charged; try again.', {
+      headers: { 'Retry-After': '5' },
+    });
+  }
+}

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { getAddress, type Hex } from 'viem';
+import type { SignedAuthorization } from '../../chains/authorization.ts';
+import { type Database, isUnavailable } from '../../kernel/db/database.ts';
+import { newId } from '../../kernel/ids/ids.ts';
+import type { Amount } from '../../money/amount.ts';
+import type { ChainId } from '../../money/catalogue.ts';
+import type { Holding } from './funds.ts';
+import { createGatherer } from './gather.ts';
+
+/** A payment, and the one request that it is to pay for. */
+export interface NewClaim {
+  readonly protocol: string;
+  readonly chain: ChainId;
+  readonly token: Hex;
+  readonly amount: Amount;
+  readonly authorization: SignedAuthorization;
+  readonly resource: string;
+  readonly fingerprint: Buffer;
+  readonly identifier: string | undefined;
+  /** Somebody else submits it. */
+  readonly submittedElsewhere: boolean;
+  /** What may be served before it has arrived, to one payer. */
+  readonly mostCredit: bigint;
+  /** What the payer's wallet holds. Undefined where somebody else has checked it. */
+  readonly holding: Holding | undefined;
+  /** It pays what the payer owes, and no call. */
+  readonly clearsDebt: boolean;
+}
+
+export type Claimed =
+  /** The caller serves it now, and nobody else while the lease lasts. */
+  | { readonly is: 'claimed'; readonly id: string; readonly holder: string }
+  /** It has to arrive before it is served. */
+  | { readonly is: 'prepaid'; readonly id: string }
+  /** It was claimed before. */
+  | { readonly is: 'known'; readonly id: string }
+  | { readonly is: 'identifier_taken' | 'in_debt' | 'ours' | 'short' | 'not_owed' };
+
+/**
+ * For so long nobody else serves what somebody has claimed. A process that dies in between is made up for by the next request
+ * with the same payment, which waits for the end of the lease and takes it over.
+ */
+export const leaseSeconds = 15;
+
+const columns = `new_id, new_protocol, new_chain, new_token, new_asset, new_payer, payer_checksummed, new_nonce, new_pay_to,
+  new_atomic, new_valid_after, new_valid_before, new_signature, new_resource, new_fingerprint, new_identifier, elsewhere,
+  new_holder`;
+
+/** Claims payments, many in one commit. In one order, so that two processes wait for one another and never in a circle. */
+export function createClaimer(db: Database): (claim: NewClaim) => Promise<Claimed> {
+  async function claimAll(claims: readonly NewClaim[]): Promise<readonly Claimed[]> {
+    const sorted = claims
+      .map((claim, place) => ({ claim, place, id: newId('npy'), holder: randomUUID() }))
+      .toSorted((a, b) => compare(keyOf(a.claim), keyOf(b.claim)));
+    const of = <Value>(read: (item: (typeof sorted)[number]) => Value) => sorted.map(read);
+    const { rows } = await db.query<{ outcome: string; claim_id: string | null }>(
+      `SELECT c.outcome, c.claim_id
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+                  $9::text[], $10::numeric[], $11::numeric[], $12::numeric[], $13::text[], $14::text[], $15::bytea[],
+                  $16::text[], $17::boolean[], $18::uuid[], $19::numeric[], $20::numeric[], $21::numeric[], $22::boolean[])
+                  WITH ORDINALITY g (${columns}, most_credit, funds, settled_before, clears, place)
+          CROSS JOIN LATERAL claim_payment(${columns}, $23, most_credit, funds, settled_before, clears) c
+          ORDER BY g.place`,
+      [
+        of(({ id }) => id),
+        of(({ claim }) => claim.protocol),
+        of(({ claim }) => claim.chain),
+        of(({ claim }) => claim.token.toLowerCase()),
+        of(({ claim }) => claim.amount.asset),
+        of(({ claim }) => claim.authorization.from.toLowerCase()),
+        of(({ claim }) => getAddress(claim.authorization.from)),
+        of(({ claim }) => claim.authorization.nonce),
+        of(({ claim }) => claim.authorization.to.toLowerCase()),
+        of(({ claim }) => claim.amount.atomic),
+        of(({ claim }) => claim.authorization.validAfter ?? 0n),
+        of(({ claim }) => claim.authorization.validBefore),
+        of(({ claim }) => claim.authorization.signature),
+        of(({ claim }) => claim.resource),
+        of(({ claim }) => claim.fingerprint),
+        of(({ claim }) => claim.identifier ?? null),
+        of(({ claim }) => claim.submittedElsewhere),
+        of(({ holder }) => holder),
+        of(({ claim }) => claim.mostCredit),
+        of(({ claim }) => claim.holding?.atomic ?? 0n),
+        of(({ claim }) => claim.holding?.settledBefore ?? 0n),
+        of(({ claim }) => claim.clearsDebt),
+        leaseSeconds,
+      ],
+    );
+    const results: Claimed[] = [];
+    for (const [index, { place, holder }] of sorted.entries()) results[place] = toClaimed(rows[index], holder);
+    return results;
+  }
+
+  return createGatherer<NewClaim, Claimed>({ atOnce: 100, mostInFlight: 2, run: claimAll, isOfOne: isRefused });
+}
+
+/** What the database refuses of one payment is no fault of the others. */
+function isRefused(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && !isUnavailable(error);
+}
+
+function toClaimed(row: { outcome: string; claim_id: string | null } | undefined, holder: string): Claimed {
+  const id = row?.claim_id ?? '';
+  switch (row?.outcome) {
+    case 'claimed':
+      return { is: 'claimed', id, holder };
+    case 'prepaid':
+    case 'known':
+      return { is: row.outcome, id };
+    case 'identifier_taken':
+    case 'in_debt':
+    case 'ours':
+    case 'short':
+    case 'not_owed':
+      return { is: row.outcome };
+    default:
+      throw new Error(`a payment was neither claimed nor refused: ${row?.outcome}`);
+  }
+}
+
+function keyOf({ authorization: { from, nonce } }: NewClaim): string {
+  return `${from.toLowerCase()}${nonce}`;
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+/**
+ * Nothing was served for it: it is forgotten, and so is its part of the payer's credit. If it has arrived all the same, because
+ * somebody submitted it meanwhile, it stays, and whoever sends it again is served.
+ */
+export async function releaseClaim(db: Database, { id, holder }: { readonly id: string; readonly holder: string }) {
+  await db.transaction(async (tx) => {
+    await tx.query(
+      `SELECT FROM payers p JOIN payment_claims c ON (c.chain, c.token, c.payer) = (p.chain, p.token, p.address)
+        WHERE c.id = $1 FOR UPDATE OF p`,
+      [id],
+    );
+    const { rowCount } = await tx.query(
+      'DELETE FROM payment_claims WHERE id = $1 AND holder = $2 AND served_at IS NULL AND arrived_at IS NULL',
+      [id, holder],
+    );
+    if (rowCount === 1) return;
+    await tx.query(
+      'UPDATE payment_claims SET leased_until = NULL WHERE id = $1 AND holder = $2 AND served_at IS NULL',
+      [id, holder],
+    );
+  });
+}

@@ -1,0 +1,67 @@
+import type { Transaction } from '../../kernel/db/database.ts';
+import { houseAccount } from '../../ledger/account-id.ts';
+import type { Posting } from '../../ledger/posting.ts';
+import { amountOf } from '../../money/amount.ts';
+import type { Asset } from '../../money/catalogue.ts';
+import { homeOfPayments } from './terms.ts';
+
+/** Whoever changes payments of a payer holds the payer first, and payers in one order, so that nobody waits in a circle. */
+export async function lockPayers(tx: Transaction, claimIds: readonly string[]): Promise<void> {
+  await tx.query(
+    `SELECT FROM payers p
+      WHERE (p.chain, p.token, p.address) IN (SELECT c.chain, c.token, c.payer FROM payment_claims c WHERE c.id = ANY ($1))
+      ORDER BY p.chain, p.token, p.address FOR UPDATE`,
+    [claimIds],
+  );
+}
+
+interface EndedRow {
+  readonly id: string;
+  readonly asset: Asset;
+  readonly atomic: string;
+  readonly served: boolean;
+  readonly at_fault: boolean;
+}
+
+/**
+ * These payments will never arrive. What was served for one is written off, and where its payer is to blame the payer is in debt: the
+ * nonce was `used` for something else or cancelled, or the payment did not move when we tried it or looked at it last. What lapsed by
+ * our own delay is our own loss, and what was not served has cost nobody anything. Answers the postings, for the caller to post last.
+ */
+export async function endClaims(
+  tx: Transaction,
+  claimIds: readonly string[],
+  { used }: { readonly used: readonly string[] },
+): Promise<Posting[]> {
+  if (claimIds.length === 0) return [];
+  await lockPayers(tx, claimIds);
+  const { rows } = await tx.query<EndedRow>(
+    `UPDATE payment_claims SET written_off_at = CASE WHEN served_at IS NOT NULL THEN clock_timestamp() END,
+        lapsed_at = CASE WHEN served_at IS NULL THEN clock_timestamp() END, leased_until = NULL
+      WHERE id = ANY ($1) AND arrived_at IS NULL AND written_off_at IS NULL AND lapsed_at IS NULL
+     RETURNING id, asset, atomic, served_at IS NOT NULL AS served, id = ANY ($2) OR payer_failed_at IS NOT NULL AS at_fault`,
+    [claimIds, used],
+  );
+  const lost = rows.filter(({ served }) => served);
+  await tx.query(
+    `UPDATE payers p SET debt = debt + owed.atomic
+       FROM (SELECT chain, token, payer, sum(atomic) AS atomic FROM payment_claims WHERE id = ANY ($1) GROUP BY 1, 2, 3) owed
+      WHERE (p.chain, p.token, p.address) = (owed.chain, owed.token, owed.payer)`,
+    [lost.filter(({ at_fault }) => at_fault).map(({ id }) => id)],
+  );
+  return lost.map(writeOff);
+}
+
+/** It was never earned, so there is nothing to take back but the claim itself. */
+function writeOff({ id, asset, atomic }: EndedRow): Posting {
+  const amount = amountOf(asset, BigInt(atomic));
+  return {
+    type: 'call_written_off',
+    amount,
+    reference: `call:${id}:written_off`,
+    entries: [
+      { account: houseAccount('receivables', asset, homeOfPayments), atomic: amount.atomic },
+      { account: houseAccount('calls_in_transit', asset, homeOfPayments), atomic: -amount.atomic },
+    ],
+  };
+}

@@ -1,0 +1,89 @@
+import type { Network } from '../../chains/network.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { postSurely } from '../../ledger/post-surely.ts';
+import { findClaims } from './claim.ts';
+import { endClaims } from './end-claims.ts';
+import { type ClaimFate, judgeClaims, lastReadBlock, type ReadBlock } from './judge-claims.ts';
+
+export interface EndingParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly logger: Logger;
+  readonly network: Network;
+}
+
+const atOnce = 500;
+const asset = 'USDC';
+
+/**
+ * Ends the payments whose time is over: once a block that was read has reached it and they have not arrived, they never will.
+ * Those that a settlement has under way are judged by it.
+ */
+export async function endLapsed(parts: EndingParts): Promise<void> {
+  const { db, network } = parts;
+  const first = await firstEnd(db, network);
+  if (first === undefined) return;
+  // Its time is over by the clock on the wall, but perhaps no block says so yet.
+  if (first <= BigInt(Math.floor(Date.now() / 1_000))) await network.letTimePass(first);
+  const block = await lastReadBlock(db, network);
+  if (block === undefined) return;
+  const { rows } = await db.query<{ id: string }>(
+    `SELECT id FROM payment_claims WHERE ${waiting} AND valid_before <= $3 ORDER BY valid_before LIMIT $4`,
+    [network.id, asset, block.time, atOnce],
+  );
+  await endUnpayable(
+    parts,
+    block,
+    rows.map(({ id }) => id),
+  );
+}
+
+/** Ends those of the payments that were used, as far as the chain was read, and have not arrived. */
+export async function endUsed(parts: EndingParts, claimIds: readonly string[]): Promise<void> {
+  if (claimIds.length === 0) return;
+  const { db, network } = parts;
+  const block = await lastReadBlock(db, network);
+  if (block === undefined) return;
+  const { rows } = await db.query<{ id: string }>(`SELECT id FROM payment_claims WHERE ${waiting} AND id = ANY ($3)`, [
+    network.id,
+    asset,
+    claimIds,
+  ]);
+  await endUnpayable(
+    parts,
+    block,
+    rows.map(({ id }) => id),
+  );
+}
+
+async function endUnpayable(parts: EndingParts, block: ReadBlock, claimIds: readonly string[]): Promise<void> {
+  const { db, ledger, logger, network } = parts;
+  const claims = await findClaims(db, claimIds);
+  const fates = await judgeClaims(network, asset, claims, block);
+  const idsOf = (fate: ClaimFate) => claims.filter((_, index) => fates[index] === fate).map(({ id }) => id);
+  const used = idsOf('used_elsewhere');
+  const ended = [...used, ...idsOf('lapsed'), ...idsOf('never_shown')];
+  if (ended.length === 0) return;
+  await db.transaction(async (tx) => {
+    const lost = await endClaims(tx, ended, { used });
+    for (const { reference } of lost)
+      logger.error({ reference }, 'a call was served and will not be paid: written off');
+    await postSurely(tx, ledger, lost);
+  });
+}
+
+/** What can still arrive and no settlement has under way. What waits for a second node to show it has arrived, perhaps. */
+const waiting = `chain = $1 AND asset = $2 AND arrived_at IS NULL AND written_off_at IS NULL AND lapsed_at IS NULL
+  AND settlement_id IS NULL AND (served_at IS NOT NULL OR prepaid)
+  AND NOT EXISTS (SELECT FROM held_deposits h WHERE h.chain = payment_claims.chain AND h.rejected_at IS NULL
+    AND 'eip3009:' || token || ':' || payer || ':' || nonce = ANY (h.proofs))`;
+
+async function firstEnd(db: Database, { id: chain }: Network): Promise<bigint | undefined> {
+  const { rows } = await db.query<{ valid_before: string }>(
+    `SELECT valid_before FROM payment_claims WHERE ${waiting} ORDER BY valid_before LIMIT 1`,
+    [chain, asset],
+  );
+  return rows[0] && BigInt(rows[0].valid_before);
+}

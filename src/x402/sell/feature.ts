@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import type { Feature } from '../../kernel/feature.ts';
+import { defineJob, handleJob } from '../../kernel/jobs/define-job.ts';
+import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
+import { defineSettings, url, wholeNumber } from '../../kernel/settings.ts';
+import { amountFromText } from '../../money/parse-amount.ts';
+import type { Shopping } from '../../shopping/search/open-shopping.ts';
+import { type SettlingParts, settlementHandler } from './advance-settlement.ts';
+import { createClaimer } from './claim-payments.ts';
+import { addNanoCommands } from './commands.ts';
+import { forgetAnswers } from './forget-claims.ts';
+import { createOutsideFacilitator } from './outside-facilitator.ts';
+import { watchOverdue } from './overdue.ts';
+import type { SellingParts } from './parts.ts';
+import { nanoRoutes } from './routes.ts';
+import { settlementSaga } from './saga.ts';
+import { createServer } from './serve-calls.ts';
+import { startSettling } from './settle-payments.ts';
+import { openTill, type TillParts } from './till.ts';
+import { addDiscoveryPage } from './well-known.ts';
+
+type SameAsSelling = 'db' | 'ledger' | 'once' | 'screening' | 'clock' | 'checkpoint' | 'publicUrl';
+
+/** What calls are sold with, before it is opened. */
+interface NanoServing extends Pick<SellingParts, SameAsSelling>, Pick<TillParts, 'networks'> {
+  readonly outgoing: Outgoing;
+  readonly shops: Pick<Shopping, 'merchants'>;
+}
+
+interface NanoSettings {
+  readonly settleSeconds: number;
+  readonly mostCredit: bigint;
+  readonly payerPerMinute: number;
+  readonly facilitatorUrl: string | undefined;
+}
+
+const forgetJob = defineJob({ name: 'forget-nano-answers', payload: z.unknown(), maxAttempts: 1 });
+
+const usdc = (fallback: string) =>
+  z
+    .string()
+    .default(fallback)
+    .transform((text, context) => {
+      const parsed = amountFromText('USDC', text);
+      if (parsed.ok) return parsed.amount.atomic as bigint;
+      context.addIssue({ code: 'custom', message: parsed.message });
+      return z.NEVER;
+    });
+
+export const nano: Feature<{
+  settings: NanoSettings;
+  serving: NanoServing;
+  pages: TillParts & Pick<NanoServing, 'publicUrl'>;
+  working: SettlingParts & Pick<NanoServing, 'checkpoint'>;
+}> = {
+  name: 'nano',
+  settings: defineSettings({
+    variables: {
+      NANO_SETTLE_SECONDS: wholeNumber(1, 120, 0),
+      NANO_CREDIT_PER_PAYER: usdc('1'),
+      NANO_PAYER_PER_MINUTE: wholeNumber(0, 1_000_000, 600),
+      X402_FACILITATOR_URL: url('http:', 'https:').optional(),
+    },
+    readme: [
+      '| `NANO_SETTLE_SECONDS` | `5`, live `60` | how long payments for calls gather before one transaction settles them |',
+      '| `NANO_CREDIT_PER_PAYER` | `1` | USDC that one wallet may be served before its payments have arrived; beyond it a payment settles first |',
+      '| `NANO_PAYER_PER_MINUTE` | `600` | paid calls a minute of one wallet; 0 is unlimited, which live mode refuses |',
+      '| `X402_FACILITATOR_URL` | none | somebody else who checks and settles payments; without it the service does both itself |',
+    ],
+    harmless: ['NANO_SETTLE_SECONDS', 'NANO_CREDIT_PER_PAYER', 'NANO_PAYER_PER_MINUTE'],
+    read: (env, mode) => ({
+      settleSeconds: env.NANO_SETTLE_SECONDS || (mode === 'sandbox' ? 5 : 60),
+      mostCredit: env.NANO_CREDIT_PER_PAYER,
+      payerPerMinute: env.NANO_PAYER_PER_MINUTE,
+      facilitatorUrl: env.X402_FACILITATOR_URL,
+    }),
+    refuseLive: (env) => [
+      ...(env.NANO_PAYER_PER_MINUTE === 0 ? ['NANO_PAYER_PER_MINUTE is unsafe: 0 would be no limit at all'] : []),
+      ...(env.X402_FACILITATOR_URL?.startsWith('http:') === true
+        ? [
+            'X402_FACILITATOR_URL is unsafe: it must begin with https://, or whoever listens could say that everything is paid',
+          ]
+        : []),
+    ],
+  }),
+  chapters: [{ name: 'Nano', description: 'Calls that anybody can pay for, one by one, with x402 or from a balance.' }],
+  sagas: [{ saga: settlementSaga, handler: (parts) => settlementHandler(parts) }],
+  commands: (program, { withDatabase, say }) => addNanoCommands(program, withDatabase, say),
+  routes: (parts, settings) => nanoRoutes(openSelling(parts, settings)),
+  pages: (app, parts) => addDiscoveryPage(app, { till: openTill(parts), publicUrl: parts.publicUrl }),
+  schedules: ({ db }) => [{ at: '17 * * * *', handler: handleJob(forgetJob, () => forgetAnswers(db)) }],
+  loops: ({ db, ledger, networks, logger, checkpoint }, { settleSeconds }) => [
+    startSettling({ db, ledger, networks, logger, checkpoint, gatherMs: settleSeconds * 1_000 }),
+  ],
+};
+
+/** A payment must outlast two attempts to settle it, and the time that the second one takes. */
+const settlingSeconds = 30;
+
+function openSelling(parts: NanoServing, settings: NanoSettings): SellingParts {
+  const { db, ledger, once, outgoing, shops, screening, clock, checkpoint, publicUrl } = parts;
+  const { settleSeconds, mostCredit, payerPerMinute, facilitatorUrl } = settings;
+  return {
+    db,
+    ledger,
+    once,
+    outgoing,
+    merchants: shops.merchants,
+    screening,
+    clock,
+    checkpoint,
+    publicUrl,
+    till: openTill(parts),
+    claim: createClaimer(db),
+    isOverdue: watchOverdue({ db, clock, afterSeconds: settleSeconds + settlingSeconds }),
+    serve: createServer(parts),
+    facilitator: facilitatorUrl === undefined ? undefined : createOutsideFacilitator({ url: facilitatorUrl, outgoing }),
+    rules: { mostCredit, payerPerMinute, leastSecondsLeft: BigInt(2 * settleSeconds + settlingSeconds) },
+  };
+}

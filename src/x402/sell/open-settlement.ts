@@ -1,0 +1,117 @@
+import type { Hex } from 'viem';
+import { planStep } from '../../custody/steps/plan-step.ts';
+import { houseWallet } from '../../custody/wallets/house-wallets.ts';
+import type { Database, Transaction } from '../../kernel/db/database.ts';
+import { newId } from '../../kernel/ids/ids.ts';
+import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import { type Choice, choosePayments } from './choose-payments.ts';
+import { type EndingParts, endUsed } from './end-unpayable.ts';
+import { tokenAddress } from './judge-claims.ts';
+import { lookAtWallets } from './look-at-wallets.ts';
+import { noteUnpaid } from './note-unpaid.ts';
+import { settlementSaga } from './saga.ts';
+import { isAnyStuck, submitStep } from './settlement.ts';
+import { homeOfPayments } from './terms.ts';
+
+export interface GatheringRules {
+  /** For so long payments gather, so that many share one transaction. */
+  readonly gatherMs: number;
+  /** So many share one at most. */
+  readonly most: number;
+  /** One that is valid for no longer than this does not wait for others. */
+  readonly urgentSeconds: number;
+}
+
+export const usualGathering = { most: 100, urgentSeconds: 120 } as const;
+
+const asset = 'USDC';
+
+/** So many transactions may be spent on one payment in vain. */
+const mostFailedTries = 3;
+
+/** When a payment is looked at again that was not submitted: looking costs no gas. */
+const shortSeconds = 15;
+const laterSeconds = 2;
+
+export interface OpeningParts extends EndingParts {
+  readonly checkpoint?: Checkpoint;
+}
+
+/**
+ * Looks at the payments that wait, what was served and the most urgent first, and asks the chain which of them can move. Writes down
+ * the transaction that is to submit those, in one commit, and when to look at the others again. Answers how many it has looked at;
+ * none when it is not time yet.
+ */
+export async function openSettlement(parts: OpeningParts, rules: GatheringRules): Promise<number> {
+  const { db, network, checkpoint = noCheckpoint } = parts;
+  const waiting = await findWaiting(db, rules);
+  if (waiting.length === 0 || (await isAnyStuck(db, network.id))) return 0;
+  const { payments, wallets } = await lookAtWallets({ db, network, token: tokenAddress(network, asset) }, waiting);
+  const choices = choosePayments(payments, wallets);
+  const chosen = (choice: Choice) => waiting.filter(({ id }) => choices.get(id) === choice).map(({ id }) => id);
+  const settlementId = null;
+  await noteUnpaid(db, chosen('short'), { settlementId, againInSeconds: shortSeconds, because: 'wallet_is_short' });
+  await noteUnpaid(db, [...chosen('later'), ...chosen('used')], { settlementId, againInSeconds: laterSeconds });
+  await endUsed(parts, chosen('used'));
+  const submitted = await db.transaction((tx) => planSettlement(tx, chosen('submit')));
+  if (submitted > 0) checkpoint('settlement.opened');
+  return waiting.length;
+}
+
+async function planSettlement(tx: Transaction, chosen: readonly string[]): Promise<number> {
+  const ids = await takeWaiting(tx, chosen);
+  if (ids.length === 0) return 0;
+  const id = newId('stl');
+  const chain = homeOfPayments;
+  const wallet = await houseWallet(tx, 'settlement', chain);
+  await tx.query(
+    "INSERT INTO settlements (id, chain, asset, wallet_id, status) VALUES ($1, $2, $3, $4, 'submitting')",
+    [id, chain, asset, wallet.id],
+  );
+  await tx.query(
+    'UPDATE payment_claims SET settlement_id = $1, attempts = attempts + 1, payer_failed_at = NULL WHERE id = ANY ($2)',
+    [id, ids],
+  );
+  await planStep(tx, { saga: settlementSaga.name, ...submitStep(id), chain, wallet });
+  await wakeSaga(tx, { saga: settlementSaga.name, id, lane: chain });
+  return ids.length;
+}
+
+/** What can still move, and nobody has taken. */
+const waits = `chain = $1 AND asset = $2 AND arrived_at IS NULL AND written_off_at IS NULL AND lapsed_at IS NULL
+  AND settlement_id IS NULL AND NOT submitted_elsewhere AND (served_at IS NOT NULL OR prepaid)
+  AND (retry_at IS NULL OR retry_at <= clock_timestamp()) AND failed_tries < ${mostFailedTries}
+  AND valid_before > extract(epoch FROM clock_timestamp())`;
+
+interface WaitingRow {
+  readonly id: string;
+  readonly payer: Hex;
+  readonly nonce: Hex;
+  readonly atomic: string;
+  readonly prepaid: boolean;
+  readonly due: boolean;
+}
+
+/** Whoever is a little later than others goes with them. What has to arrive before it is served waits for nobody. */
+async function findWaiting(db: Database, { gatherMs, most, urgentSeconds }: GatheringRules) {
+  const { rows } = await db.query<WaitingRow>(
+    `SELECT id, payer, nonce, atomic, prepaid,
+            prepaid OR valid_before < extract(epoch FROM clock_timestamp()) + $4 OR attempts > 0
+              OR served_at <= clock_timestamp() - make_interval(secs => $3) AS due
+       FROM payment_claims WHERE ${waits} ORDER BY prepaid, valid_before, id LIMIT $5`,
+    [homeOfPayments, asset, gatherMs / 1_000, urgentSeconds, most],
+  );
+  if (rows.length < most && !rows.some(({ due }) => due)) return [];
+  return rows.map(({ id, payer, nonce, atomic, prepaid }) => ({ id, payer, nonce, atomic: BigInt(atomic), prepaid }));
+}
+
+/** Another process may have taken some of them since. */
+async function takeWaiting(tx: Transaction, chosen: readonly string[]): Promise<string[]> {
+  if (chosen.length === 0) return [];
+  const { rows } = await tx.query<{ id: string }>(
+    `SELECT id FROM payment_claims WHERE ${waits} AND id = ANY ($3) ORDER BY id FOR UPDATE SKIP LOCKED`,
+    [homeOfPayments, asset, chosen],
+  );
+  return rows.map(({ id }) => id);
+}

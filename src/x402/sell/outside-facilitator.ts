@@ -1,0 +1,87 @@
+import type { Hex } from 'viem';
+import { z } from 'zod';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import { type Outgoing, type OutgoingAnswer, OutgoingError } from '../../kernel/outgoing/outgoing.ts';
+import { receipt } from '../wire/receipt.ts';
+import type { Facilitator, FacilitatorQuestion } from './facilitator.ts';
+import { type Reason, reasons } from './reasons.ts';
+
+const verification = z.object({ isValid: z.boolean(), invalidReason: z.string().nullish() });
+const hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/);
+
+const verifyWithinMs = 5_000;
+const settleWithinMs = 10_000;
+
+/** A facilitator at an address that the operator has chosen, asked through the same door as everybody outside. */
+export function createOutsideFacilitator({
+  url,
+  outgoing,
+}: {
+  readonly url: string;
+  readonly outgoing: Outgoing;
+}): Facilitator {
+  async function ask(path: string, { payment, terms }: FacilitatorQuestion, timeoutMs: number) {
+    return outgoing.request({
+      method: 'POST',
+      url: `${url.replace(/\/+$/, '')}/${path}`,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        x402Version: payment.version,
+        paymentPayload: payment.whole,
+        paymentRequirements: terms,
+      }),
+      timeoutMs,
+      maxBodyBytes: 65_536,
+    });
+  }
+
+  return {
+    async verify(question) {
+      const answer = await ask('verify', question, verifyWithinMs).catch((error: unknown) => {
+        if (error instanceof OutgoingError) throw unavailable();
+        throw error;
+      });
+      const read = verification.safeParse(jsonOf(answer));
+      if (!read.success) throw unavailable();
+      const { isValid, invalidReason } = read.data;
+      return isValid ? undefined : toReason(invalidReason, 'facilitator_refused');
+    },
+
+    /** Whatever is not said clearly may have happened. */
+    async settle(question) {
+      try {
+        const read = receipt.safeParse(jsonOf(await ask('settle', question, settleWithinMs)));
+        if (!read.success) return { is: 'unknown' };
+        const { success, transaction, errorReason } = read.data;
+        if (success && hash.safeParse(transaction).success) {
+          return { is: 'settled', txHash: transaction.toLowerCase() as Hex };
+        }
+        // One that names a transaction and calls it a failure does not know how it ends.
+        if (success || transaction !== '') return { is: 'unknown' };
+        return { is: 'refused', reason: toReason(errorReason, 'unexpected_settle_error') };
+      } catch (error) {
+        if (error instanceof OutgoingError && error.neverSent)
+          return { is: 'refused', reason: 'unexpected_settle_error' };
+        return { is: 'unknown' };
+      }
+    },
+  };
+}
+
+function jsonOf({ body }: OutgoingAnswer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+function toReason(word: string | null | undefined, otherwise: Reason): Reason {
+  return word != null && Object.hasOwn(reasons, word) ? (word as Reason) : otherwise;
+}
+
+function unavailable() {
+  return httpErrors.unavailable('The payment cannot be checked right now. Nothing was charged; try again.', {
+    headers: { 'Retry-After': '5' },
+  });
+}

@@ -1,0 +1,65 @@
+import type { Hex } from 'viem';
+import type { Queryable } from '../../kernel/db/database.ts';
+import type { ChainId } from '../../money/catalogue.ts';
+
+/** A wallet that pays with a token. */
+export interface PayerKey {
+  readonly chain: ChainId;
+  readonly token: Hex;
+  readonly payer: Hex;
+}
+
+/** What has arrived from a wallet, all in all. */
+export async function readSettled(db: Queryable, { chain, token, payer }: PayerKey): Promise<bigint> {
+  const { rows } = await db.query<{ settled: string }>(
+    'SELECT settled FROM payers WHERE chain = $1 AND token = lower($2) AND address = lower($3)',
+    [chain, token, payer],
+  );
+  return BigInt(rows[0]?.settled ?? 0);
+}
+
+/** What a wallet owes for calls: what was written off by its fault, and what could not be collected and still can be. */
+export interface Owed {
+  readonly debt: bigint;
+  readonly uncollected: bigint;
+}
+
+export async function readOwed(db: Queryable, { chain, token, payer }: PayerKey): Promise<Owed> {
+  const { rows } = await db.query<{ debt: string; uncollected: string }>(
+    `SELECT debt, CASE WHEN failed_since IS NULL THEN 0 ELSE credit END AS uncollected
+       FROM payers WHERE chain = $1 AND token = lower($2) AND address = lower($3)`,
+    [chain, token, payer],
+  );
+  return { debt: BigInt(rows[0]?.debt ?? 0), uncollected: BigInt(rows[0]?.uncollected ?? 0) };
+}
+
+/** A payment that may have moved, and our books do not say so yet. */
+export interface UnderWay {
+  readonly nonce: Hex;
+  readonly atomic: bigint;
+  readonly prepaid: boolean;
+}
+
+/** More than one wallet has under way at a time; whatever is beyond counts as not moved. */
+const mostUnderWay = 500;
+
+/** What has arrived from a wallet, and what is open: what settlements of ours have under way, or everything, which anybody may submit. */
+export async function readUnderWay(
+  db: Queryable,
+  { chain, token, payer }: PayerKey,
+  which: 'everything' | 'in settlements',
+): Promise<{ readonly settled: bigint; readonly underWay: readonly UnderWay[] }> {
+  const { rows } = await db.query<{ settled: string; nonce: Hex | null; atomic: string; prepaid: boolean }>(
+    `SELECT p.settled, c.nonce, c.atomic, c.prepaid
+       FROM payers p LEFT JOIN payment_claims c ON (c.chain, c.token, c.payer) = (p.chain, p.token, p.address)
+        AND (c.settlement_id IS NOT NULL OR $5) AND c.arrived_at IS NULL AND c.written_off_at IS NULL AND c.lapsed_at IS NULL
+      WHERE p.chain = $1 AND p.token = lower($2) AND p.address = lower($3) ORDER BY c.claimed_at LIMIT $4`,
+    [chain, token, payer, mostUnderWay, which === 'everything'],
+  );
+  return {
+    settled: BigInt(rows[0]?.settled ?? 0),
+    underWay: rows.flatMap(({ nonce, atomic, prepaid }) =>
+      nonce === null ? [] : [{ nonce, atomic: BigInt(atomic), prepaid }],
+    ),
+  };
+}

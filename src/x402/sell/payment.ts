@@ -1,0 +1,82 @@
+import type { Hex } from 'viem';
+import type { SignedAuthorization } from '../../chains/authorization.ts';
+import { decodeHeader, headerNames } from '../wire/header.ts';
+import { chainOfNetwork, type X402Version } from '../wire/networks.ts';
+import { exactPayload, type Payment1, type Payment2, payment1, payment2 } from '../wire/payment.ts';
+import type { Terms2 } from '../wire/terms.ts';
+import { nanoErrors } from './errors.ts';
+import type { Reason } from './reasons.ts';
+import { homeOfPayments } from './terms.ts';
+
+/** A payment as somebody has sent it. Nothing of it was checked but its form. */
+export interface ReceivedPayment {
+  readonly version: X402Version;
+  readonly authorization: SignedAuthorization & { readonly validAfter: bigint };
+  /** The terms that it says it accepts; the first version does not repeat them. */
+  readonly accepted: Terms2 | undefined;
+  /** What the payer calls it (the extension `payment-identifier`). */
+  readonly identifier: string | undefined;
+  /** As it came, for a facilitator elsewhere. */
+  readonly whole: Payment1 | Payment2;
+}
+
+export type ReadPayment = ReceivedPayment | { readonly refused: Reason };
+
+/** A longer header is no payment. */
+const mostCharacters = 8_192;
+
+/**
+ * Reads the payment that a request carries, of the second version if it has both; undefined when it has none. What is no
+ * payment at all is a fault of the request (400); what pays in a way that we do not know is refused like a payment.
+ */
+export function readPayment(header: (name: string) => string | undefined): ReadPayment | undefined {
+  const second = header(headerNames[2].payment);
+  if (second !== undefined) return read(second, 2);
+  const first = header(headerNames[1].payment);
+  return first === undefined ? undefined : read(first, 1);
+}
+
+function read(text: string, version: X402Version): ReadPayment {
+  const decoded = text.length > mostCharacters ? undefined : decodeHeader(text);
+  if (typeof decoded !== 'object' || decoded === null) throw nanoErrors.invalid_payload();
+  if ((decoded as { x402Version?: unknown }).x402Version !== version) throw nanoErrors.invalid_x402_version();
+  const outer = (version === 1 ? payment1 : payment2).safeParse(decoded);
+  if (!outer.success) throw nanoErrors.invalid_payload();
+  const whole = outer.data;
+  const { scheme, network } = 'accepted' in whole ? whole.accepted : whole;
+  if (scheme !== 'exact') return { refused: 'unsupported_scheme' };
+  if (chainOfNetwork(network, version) !== homeOfPayments) return { refused: 'invalid_network' };
+  const inner = exactPayload.safeParse(whole.payload);
+  if (!inner.success) throw nanoErrors.invalid_payload();
+  const { signature, authorization } = inner.data;
+  return {
+    version,
+    accepted: 'accepted' in whole ? whole.accepted : undefined,
+    identifier: 'accepted' in whole ? readIdentifier(whole.extensions) : undefined,
+    whole,
+    authorization: {
+      from: authorization.from as Hex,
+      to: authorization.to as Hex,
+      atomic: BigInt(authorization.value),
+      validAfter: BigInt(authorization.validAfter),
+      validBefore: BigInt(authorization.validBefore),
+      nonce: authorization.nonce.toLowerCase() as Hex,
+      signature: signature.toLowerCase() as Hex,
+    },
+  };
+}
+
+/** Of letters, digits, hyphens and underscores, 16 to 128 of them, as its specification says. */
+const identifierForm = /^[A-Za-z0-9_-]{16,128}$/;
+
+function readIdentifier(extensions: Payment2['extensions']): string | undefined {
+  const extension = extensions?.['payment-identifier'] as { info?: { id?: unknown } } | undefined;
+  const id = extension?.info?.id;
+  if (id === undefined) return undefined;
+  if (typeof id !== 'string' || !identifierForm.test(id)) {
+    throw nanoErrors.invalid_payload(
+      'The payment-identifier must have 16 to 128 letters, digits, hyphens or underscores.',
+    );
+  }
+  return id;
+}

@@ -1,0 +1,152 @@
+import { z } from 'zod';
+import { defineRoute, ok, type Route, type RouteRequest } from '../../kernel/http/define-route.ts';
+import { validate } from '../../kernel/http/validate.ts';
+import { chains } from '../../money/catalogue.ts';
+import { shoppingErrors } from '../../shopping/search/errors.ts';
+import { headerNames } from '../wire/header.ts';
+import { networkName } from '../wire/networks.ts';
+import { type Call, type CallParts, calls } from './calls.ts';
+import { debtRoute } from './debt-route.ts';
+import { nanoErrors } from './errors.ts';
+import type { SellingParts } from './parts.ts';
+import { paymentRoute } from './payment-route.ts';
+import { examplePrice, paidAnswers } from './route-answers.ts';
+import { createSales } from './sell-call.ts';
+import { describePrice, homeOfPayments } from './terms.ts';
+
+export function nanoRoutes(parts: SellingParts): Route[] {
+  const sell = createSales(parts);
+  return [
+    statusRoute(parts),
+    ...calls.map((call) => callRoute(parts, call, sell)),
+    paymentRoute(parts.db),
+    debtRoute(parts, sell),
+  ];
+}
+
+const status = z.object({
+  status: z.string(),
+  service: z.string(),
+  protocol: z.literal('x402'),
+  version: z.number().int(),
+  network: z.string(),
+  asset: z.string().meta({ description: 'The contract of the token that is paid with.' }),
+  payTo: z.string(),
+  endpoints: z.record(z.string(), z.object({ price: z.string(), params: z.array(z.string()) })).meta({
+    description: 'By method and path, as they are called.',
+  }),
+  docs: z.string(),
+});
+
+type Status = z.input<typeof status>;
+
+/** What is sold here, for how much and to whom it is paid. */
+export async function describeShop({ till, publicUrl }: Pick<SellingParts, 'till' | 'publicUrl'>): Promise<Status> {
+  const [first] = calls;
+  if (first === undefined) throw new Error('nothing is sold');
+  const { payTo, token } = await till.priceOf(first.price);
+  return {
+    status: 'ok',
+    service: 'Paywright',
+    protocol: 'x402',
+    version: 1,
+    network: networkName(homeOfPayments, 2),
+    asset: token,
+    payTo,
+    endpoints: Object.fromEntries(
+      calls.map(({ path, price, input }) => [
+        `GET /api${path}`,
+        { price: describePrice(price), params: Object.keys(input.shape) },
+      ]),
+    ),
+    docs: `${publicUrl()}/docs`,
+  };
+}
+
+const exampleStatus: Status = {
+  status: 'ok',
+  service: 'Paywright',
+  protocol: 'x402',
+  version: 1,
+  network: 'eip155:137',
+  asset: chains.MATIC.tokens.USDC,
+  payTo: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+  endpoints: { 'GET /api/nano/search': { price: '0.001 USDC', params: ['q', 'website'] } },
+  docs: 'https://pay.example.com/docs',
+};
+
+function statusRoute(parts: SellingParts): Route {
+  return defineRoute(
+    {
+      id: 'nanoStatus',
+      method: 'GET',
+      path: '/nano',
+      tag: 'Nano',
+      summary: 'What is sold by the call',
+      description: 'Also at `/.well-known/x402`. Needs no key.',
+      auth: 'none',
+      returns: { 200: { description: 'Prices, and where they are paid', schema: status, example: exampleStatus } },
+    },
+    async () => ok(await describeShop(parts)),
+  );
+}
+
+function callRoute(parts: SellingParts, call: Call, sell: ReturnType<typeof createSales>): Route {
+  const { id, path, summary, price, input, example, answer, answerExample } = call;
+  return defineRoute(
+    {
+      id,
+      method: 'GET',
+      path,
+      tag: 'Nano',
+      summary: `${summary} (${describePrice(price)})`,
+      description: `${call.description} Paid for with x402, of version 2 (\`PAYMENT-SIGNATURE\`) or 1 (\`X-PAYMENT\`), and no account; or with a key and no payment from its balance. Without any parameter it tells the price, and so does HEAD, which charges nothing. A call that fails costs nothing, and the same payment or Idempotency-Key sent again is charged once. A payment that must arrive first is waited for up to 8 seconds, or as long as \`Prefer: wait=2\` says.`,
+      auth: 'none',
+      scopeOfKey: 'pay',
+      query: partly(input),
+      examples: { query: example },
+      countsThemselves: [headerNames[1].payment, headerNames[2].payment],
+      returns: paidAnswers({
+        answer: { description: 'Paid, with a receipt in its headers', schema: answer, example: answerExample },
+        call,
+        price: { ...examplePrice, amount: price },
+      }),
+      errors: [
+        nanoErrors.invalid_payload,
+        nanoErrors.invalid_x402_version,
+        nanoErrors.payment_identifier_conflict,
+        ...(id === 'nanoSearch'
+          ? [shoppingErrors.merchant_unreachable, shoppingErrors.merchant_too_slow, shoppingErrors.merchant_unsupported]
+          : []),
+      ],
+    },
+    async ({ query, caller, ip, header, count, received }: RouteRequest<'none', undefined, z.ZodType, undefined>) => {
+      const { method } = received;
+      const request = { call, url: `${parts.publicUrl()}/api${path}`, caller, ip, header, count, method };
+      if (Object.keys(query as object).length === 0 && !hasPayment(header)) {
+        return sell({ ...request, input: undefined });
+      }
+      return sell({ ...request, input: readInput(parts, call, query) });
+    },
+  );
+}
+
+function hasPayment(header: (name: string) => string | undefined): boolean {
+  return header(headerNames[1].payment) !== undefined || header(headerNames[2].payment) !== undefined;
+}
+
+/** All of it may be left out, and then the price is told; what is there must be right. */
+function partly(input: z.ZodObject): z.ZodType {
+  // What would be put in its place if it were left out has not been asked for.
+  const asGiven = (one: z.core.$ZodType) => (one instanceof z.ZodDefault ? one.unwrap() : one);
+  return z.strictObject(
+    Object.fromEntries(Object.entries(input.shape).map(([name, one]) => [name, z.optional(asGiven(one))])),
+  );
+}
+
+/** What no payment could make right is refused before anybody pays. */
+export function readInput(parts: CallParts, call: Call, query: unknown): unknown {
+  const input = validate('query', call.input, query);
+  call.refuse(parts, input);
+  return input;
+}

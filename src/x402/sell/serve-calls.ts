@@ -1,0 +1,67 @@
+import type { Database } from '../../kernel/db/database.ts';
+import { houseAccount } from '../../ledger/account-id.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { postSurely } from '../../ledger/post-surely.ts';
+import type { Posting } from '../../ledger/posting.ts';
+import type { Amount } from '../../money/amount.ts';
+import { createGatherer } from './gather.ts';
+import { homeOfPayments } from './terms.ts';
+
+/** What a claim was answered with. */
+export interface ServedCall {
+  readonly id: string;
+  readonly holder: string;
+  readonly amount: Amount;
+  readonly answer: unknown;
+}
+
+/**
+ * Writes down what a call is answered with, and that its payer owes it: many calls in one commit. False when somebody else
+ * has taken it over meanwhile; then their answer counts.
+ */
+export function createServer({
+  db,
+  ledger,
+}: {
+  readonly db: Database;
+  readonly ledger: Ledger;
+}): (call: ServedCall) => Promise<boolean> {
+  return createGatherer<ServedCall, boolean>({
+    atOnce: 100,
+    mostInFlight: 2,
+    run: (calls) =>
+      db.transaction(
+        async (tx) => {
+          const sorted = calls.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+          const { rows } = await tx.query<{ id: string }>(
+            `UPDATE payment_claims c SET served_at = clock_timestamp(), answer = g.answer::jsonb, leased_until = NULL
+               FROM unnest($1::text[], $2::uuid[], $3::text[]) g (id, holder, answer)
+              WHERE c.id = g.id AND c.holder = g.holder AND c.served_at IS NULL RETURNING c.id`,
+            [
+              sorted.map(({ id }) => id),
+              sorted.map(({ holder }) => holder),
+              sorted.map(({ answer }) => JSON.stringify(answer)),
+            ],
+          );
+          const served = new Set(rows.map(({ id }) => id));
+          await postSurely(tx, ledger, sorted.filter(({ id }) => served.has(id)).map(receivable));
+          return calls.map(({ id }) => served.has(id));
+        },
+        { kind: 'calls' },
+      ),
+  });
+}
+
+/** It is owed to us from now on, and earned when it has arrived. */
+function receivable({ id, amount }: ServedCall): Posting {
+  const { asset, atomic } = amount;
+  return {
+    type: 'call_served',
+    amount,
+    reference: `call:${id}`,
+    entries: [
+      { account: houseAccount('receivables', asset, homeOfPayments), atomic: -atomic },
+      { account: houseAccount('calls_in_transit', asset, homeOfPayments), atomic },
+    ],
+  };
+}

@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Hex } from 'viem';
+import { httpErrors } from '../../kernel/http/errors.ts';
+import { amountOf } from '../../money/amount.ts';
+import { findClaim } from './claim.ts';
+import { type Claimed, releaseClaim } from './claim-payments.ts';
+import type { Facilitator, FacilitatorQuestion } from './facilitator.ts';
+import type { SellingParts } from './parts.ts';
+import { receiptHeaders } from './receipts.ts';
+import { type PaidRequest, refuse, runCall, type Sale } from './sale.ts';
+import { pending } from './settlement-pending.ts';
+import { terms1Of, terms2Of } from './terms.ts';
+
+type Lease = Extract<Claimed, { readonly is: 'claimed' }>;
+
+/** Well within the lease: whoever takes longer has failed, and has charged nothing. */
+const runWithinMs = 12_000;
+
+/** What is claimed is served, or given back whole. */
+export async function serveClaim(
+  parts: SellingParts,
+  request: PaidRequest,
+  lease: Lease,
+  used: Promise<boolean>,
+): Promise<Sale> {
+  if (parts.facilitator !== undefined && (await findArrival(parts, lease)) === undefined) {
+    return settleElsewhere(parts, request, lease, parts.facilitator);
+  }
+  return orRelease(parts, lease, async () => {
+    // What has arrived is used, and paid; what is used and has not was used for something else, or cancelled.
+    const mayHaveArrived = parts.facilitator !== undefined || (await used);
+    const txHash = mayHaveArrived ? await findArrival(parts, lease) : null;
+    if (txHash !== undefined) {
+      return handOver(parts, request, lease, { body: await withinTime(runCall(parts, request)), txHash });
+    }
+    await releaseClaim(parts.db, lease);
+    return refuse(parts, request, 'invalid_exact_evm_nonce_already_used');
+  });
+}
+
+/** Whatever fails charges nothing. What was written down as served all the same stays served. */
+async function orRelease<Result>({ db }: SellingParts, lease: Lease, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    await releaseClaim(db, lease).catch(() => {});
+    throw error;
+  }
+}
+
+/** The transaction that it has arrived with. */
+async function findArrival({ db }: SellingParts, { id }: Lease): Promise<Hex | undefined> {
+  return (await findClaim(db, id))?.txHash ?? undefined;
+}
+
+/** What is handed over, and the transaction that has paid for it, if there is one yet. */
+interface Goods {
+  readonly body: unknown;
+  readonly txHash: Hex | null;
+}
+
+async function handOver(
+  parts: SellingParts,
+  request: PaidRequest,
+  lease: Lease,
+  { body, txHash }: Goods,
+): Promise<Sale> {
+  const { from: payer, atomic } = request.payment.authorization;
+  // What was signed, and not the price of now: a debt costs nothing any more once its payment has arrived.
+  const amount = amountOf(request.call.price.asset, atomic);
+  const isOurs = await parts.serve({ id: lease.id, holder: lease.holder, amount, answer: body });
+  parts.checkpoint('nano.served');
+  if (isOurs) {
+    return { status: 200, body, headers: receiptHeaders({ paymentId: lease.id, payer, atomic, txHash }) };
+  }
+  // It took so long that somebody else has taken it over: what they answer is the answer.
+  const claim = await findClaim(parts.db, lease.id);
+  if (claim?.servedAt == null) throw httpErrors.unavailable(undefined, { headers: { 'Retry-After': '1' } });
+  return {
+    status: 200,
+    body: claim.answer,
+    headers: receiptHeaders({ paymentId: lease.id, payer, atomic, txHash }),
+  };
+}
+
+/**
+ * Somebody else submits it: what they refuse is not served, and what they leave open is not asked for again. From the moment
+ * they are asked it may have moved, and is given back only when they refuse it and the chain says that it was not used.
+ */
+async function settleElsewhere(
+  parts: SellingParts,
+  request: PaidRequest,
+  lease: Lease,
+  facilitator: Facilitator,
+): Promise<Sale> {
+  const { db } = parts;
+  const [question, body] = await orRelease(
+    parts,
+    lease,
+    async (): Promise<[FacilitatorQuestion, unknown]> => [
+      await questionOf(parts, request),
+      await withinTime(runCall(parts, request)),
+    ],
+  );
+  const settled = await facilitator.settle(question);
+  if (settled.is === 'settled') return handOver(parts, request, lease, { body, txHash: settled.txHash });
+  if (settled.is === 'refused' && !(await mayHaveMoved(parts, request))) {
+    await releaseClaim(db, lease);
+    return refuse(parts, request, settled.reason);
+  }
+  await db.query('UPDATE payment_claims SET leased_until = NULL WHERE id = $1 AND holder = $2', [
+    lease.id,
+    lease.holder,
+  ]);
+  const claim = await findClaim(db, lease.id);
+  if (claim === undefined) throw new Error(`payment ${lease.id} is gone`);
+  return pending(parts, claim);
+}
+
+/** A facilitator may have submitted what it calls refused. While the chain does not answer, it may have moved. */
+async function mayHaveMoved({ till }: SellingParts, { payment }: PaidRequest): Promise<boolean> {
+  const { from, nonce } = payment.authorization;
+  return till.funds.isUsed(from, nonce).catch(() => true);
+}
+
+export async function questionOf(parts: SellingParts, request: PaidRequest): Promise<FacilitatorQuestion> {
+  const { payment, call, url } = request;
+  const price = await parts.till.priceOf(call.price);
+  return { payment, terms: payment.version === 1 ? terms1Of(price, call, url) : terms2Of(price) };
+}
+
+async function withinTime<Result>(work: Promise<Result>): Promise<Result> {
+  const over = new AbortController();
+  const tooLate = sleep(runWithinMs, undefined, { signal: over.signal, ref: false }).then(() => {
+    throw httpErrors.unavailable('It took too long. Nothing was charged; try again.', {
+      headers: { 'Retry-After': '5' },
+    });
+  });
+  return Promise.race([work, tooLate]).finally(() => {
+    over.abort();
+    tooLate.catch(() => {});
+  });
+}

@@ -1,0 +1,55 @@
+import type { Networks } from '../../chains/network.ts';
+import type { Database } from '../../kernel/db/database.ts';
+import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
+import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { earnCalls } from './earn-calls.ts';
+import { endLapsed } from './end-unpayable.ts';
+import { forgetAbandoned } from './forget-claims.ts';
+import { openSettlement, usualGathering } from './open-settlement.ts';
+import { requireHome } from './till.ts';
+
+export interface SettleOptions {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+  readonly logger: Logger;
+  readonly checkpoint: Checkpoint;
+  readonly gatherMs: number;
+}
+
+/** One look at everything that has been paid with: what waits, what is over, what has arrived, what was left behind. */
+async function settlePayments(options: SettleOptions): Promise<void> {
+  const { db, gatherMs } = options;
+  if (!(await isAnythingOpen(db))) return;
+  await forgetAbandoned(db);
+  const parts = { ...options, network: requireHome(options.networks) };
+  while ((await openSettlement(parts, { ...usualGathering, gatherMs })) === usualGathering.most);
+  await endLapsed(parts);
+  await earnCalls(options);
+}
+
+/** Three looks at the beginnings of indexes, so that waiting costs next to nothing. */
+async function isAnythingOpen(db: Database): Promise<boolean> {
+  const { rows } = await db.query<{ open: boolean }>(
+    `SELECT EXISTS (SELECT FROM payment_claims WHERE leased_until IS NOT NULL) OR EXISTS (
+        SELECT FROM payment_claims WHERE arrived_at IS NULL AND written_off_at IS NULL AND lapsed_at IS NULL) OR EXISTS (
+        SELECT FROM payment_claims WHERE served_at IS NOT NULL AND earned_at IS NULL AND written_off_at IS NULL) AS open`,
+  );
+  return rows[0]?.open === true;
+}
+
+/** In every process that works: each takes what no other has taken. */
+export function startSettling(options: SettleOptions): Loop {
+  const pollMs = Math.min(1_000, options.gatherMs / 4);
+  return startLoop({
+    logger: options.logger,
+    fields: {},
+    trouble: 'payments for calls cannot be settled',
+    async run() {
+      await settlePayments(options);
+      return pollMs;
+    },
+  });
+}

@@ -1,0 +1,83 @@
+import type { Hex } from 'viem';
+import { type Amount, toDecimalText } from '../../money/amount.ts';
+import { type ChainId, homeChain } from '../../money/catalogue.ts';
+import { encodeHeader, headerNames } from '../wire/header.ts';
+import { networkName } from '../wire/networks.ts';
+import type { Terms1, Terms2 } from '../wire/terms.ts';
+import type { Call } from './calls.ts';
+import { describeForBazaar } from './discovery.ts';
+import { type Reason, reasons } from './reasons.ts';
+
+/** Where calls are paid, whoever calls. */
+export const homeOfPayments: ChainId = homeChain;
+
+/** For so long a payment should be valid: enough to settle it several times over. */
+const maxTimeoutSeconds = 600;
+
+/** What is asked for one call, on a token that names itself. */
+export interface Price {
+  readonly amount: Amount;
+  readonly token: Hex;
+  readonly domain: { readonly name: string; readonly version: string };
+  readonly payTo: Hex;
+}
+
+export function describePrice(amount: Amount): string {
+  return `${toDecimalText(amount)} ${amount.asset}`;
+}
+
+export function terms2Of({ amount, token, domain, payTo }: Price): Terms2 {
+  return {
+    scheme: 'exact',
+    network: networkName(homeOfPayments, 2),
+    amount: amount.atomic.toString(),
+    asset: token,
+    payTo,
+    maxTimeoutSeconds,
+    extra: { name: domain.name, version: domain.version },
+  };
+}
+
+export function terms1Of(price: Price, call: Call, url: string): Terms1 {
+  const { amount, network: _, ...rest } = terms2Of(price);
+  return {
+    ...rest,
+    network: networkName(homeOfPayments, 1),
+    maxAmountRequired: amount,
+    resource: url,
+    description: call.summary,
+    mimeType: 'application/json',
+  };
+}
+
+/** The whole 402, in both versions at once: the terms of the second in a header, those of the first in the body. */
+export function paymentRequired(price: Price, call: Call, url: string, refused?: Reason) {
+  const second = {
+    x402Version: 2,
+    error: refused ?? 'PAYMENT-SIGNATURE header is required',
+    resource: { url, description: call.summary, mimeType: 'application/json' },
+    accepts: [terms2Of(price)],
+    extensions: { bazaar: describeForBazaar(call), 'payment-identifier': paymentIdentifier },
+  };
+  return {
+    status: 402 as const,
+    headers: { [headerNames[2].required]: encodeHeader(second) },
+    body: {
+      x402Version: 1 as const,
+      error: refused ?? 'X-PAYMENT header is required',
+      ...(refused !== undefined && { detail: reasons[refused] }),
+      accepts: [terms1Of(price, call, url)],
+    },
+  };
+}
+
+/** That a payer may name a payment, to find its answer again. */
+const paymentIdentifier = {
+  info: { required: false },
+  schema: {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    type: 'object',
+    properties: { required: { type: 'boolean' }, id: { type: 'string', minLength: 16, maxLength: 128 } },
+    required: ['required'],
+  },
+};

@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { features } from '../../../src/app/features.ts';
+import { migrateDatabase } from '../../../src/app/migrate-database.ts';
+import { readConfig } from '../../../src/app/read-config.ts';
+import { createLogger } from '../../../src/kernel/log/logger.ts';
+import { type Service, startService } from '../../support/service.ts';
+
+const adminUrl = inject('postgresUrl');
+const mark = randomBytes(5).toString('hex');
+const [owner, service, database] = [`owner ${mark}`, `service ${mark}`, `roles_${mark}`];
+const logger = createLogger('silent');
+
+function urlOf(role: string): string {
+  const url = new URL(adminUrl);
+  url.username = encodeURIComponent(role);
+  url.password = 'x';
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+async function as<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return work(client).finally(() => client.end());
+}
+
+const migrateAs = (url: string, env: Readonly<Record<string, string>>, said: string[] = []) =>
+  migrateDatabase({
+    config: readConfig({ DATABASE_URL: url, DATA_DIR: inject('dataDir'), ...env }),
+    url,
+    features,
+    logger,
+    say: (line) => said.push(line),
+  });
+
+beforeAll(async () => {
+  await as(adminUrl, async (admin) => {
+    await admin.query(`CREATE ROLE "${owner}" LOGIN PASSWORD 'x'`);
+    await admin.query(`CREATE ROLE "${service}" LOGIN PASSWORD 'x'`);
+    await admin.query(`CREATE DATABASE ${database} OWNER "${owner}"`);
+  });
+});
+afterAll(async () => {
+  await as(adminUrl, async (admin) => {
+    await admin.query(`DROP DATABASE ${database} WITH (FORCE)`);
+    await admin.query(`DROP ROLE "${owner}", "${service}"`);
+  });
+});
+
+describe('a service whose role owns nothing', () => {
+  let running: Service | undefined;
+  afterAll(() => running?.stop());
+
+  test('does not start on what it may not build, and says what to run', async () => {
+    await expect(startService({ url: urlOf(service) })).rejects.toMatchObject({ code: '42501' });
+    await migrateAs(urlOf(owner), {});
+    const newest = await as(urlOf(owner), async (client) => {
+      await client.query('CREATE TABLE deployment (mode text NOT NULL)');
+      await client.query(`GRANT SELECT, INSERT ON deployment, schema_migrations TO "${service}"`);
+      const { rows } = await client.query<{ version: number; name: string; checksum: string }>(
+        `DELETE FROM schema_migrations WHERE version = (SELECT max(version) FROM schema_migrations)
+         RETURNING version, name, checksum`,
+      );
+      return rows[0];
+    });
+    await expect(startService({ url: urlOf(service) })).rejects.toThrow(
+      `The database lacks ${newest?.name}, and the role in DATABASE_URL may not apply them: run "paywright migrate" with MIGRATION_DATABASE_URL first.`,
+    );
+    await as(urlOf(owner), (client) =>
+      client.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', [
+        newest?.version,
+        newest?.name,
+        newest?.checksum,
+      ]),
+    );
+  });
+
+  test('is not given to a role that could do everything anyway', async () => {
+    await expect(migrateAs(urlOf(owner), { MIGRATION_DATABASE_URL: `${urlOf(owner)}?x=1` })).rejects.toThrow(
+      'give the service a role of its own',
+    );
+  });
+
+  test('is not given to a role that could drop everything and make more', async () => {
+    const asAdmin = (sql: string) => as(adminUrl.replace(/\/[^/]+$/, `/${database}`), (admin) => admin.query(sql));
+    const give = (what: string, to: string) => asAdmin(`ALTER ${what} OWNER TO "${to}"`);
+    for (const what of [`DATABASE ${database}`, 'SCHEMA ledger']) {
+      await give(what, service);
+      await asAdmin(
+        `GRANT CREATE ON DATABASE ${database} TO "${owner}"; GRANT ALL ON SCHEMA public, ledger TO "${owner}"`,
+      );
+      const migrated = migrateAs(urlOf(service), { MIGRATION_DATABASE_URL: urlOf(owner) });
+      await expect(migrated).rejects.toThrow('owns neither the database nor a schema in it');
+      await give(what, owner);
+    }
+  });
+
+  test('runs, takes money in and moves it', async () => {
+    const said: string[] = [];
+    await migrateAs(urlOf(service), { MIGRATION_DATABASE_URL: urlOf(owner) }, said);
+    expect(said).toEqual(['The database is up to date.', `${service} may use the tables, and owns none of them.`]);
+    // Again, as with every release.
+    await migrateAs(urlOf(service), { MIGRATION_DATABASE_URL: urlOf(owner) });
+
+    running = await startService({ url: urlOf(service) });
+    const { client } = running;
+    const [ada, bob] = [await client.register(), await client.register()];
+    expect((await client.post('/sandbox/fund', { amount: 10, currency: 'USDC' }, ada.key)).status).toBe(200);
+    const paid = await client.post('/agent/transfer', { to: bob.handle, amount: 2, currency: 'USDC' }, ada.key);
+    expect(paid.status).toBe(200);
+    const invoice = await client.post(
+      '/invoices',
+      { toHandle: bob.handle, amount: 1, currency: 'USDC', description: 'Lunch' },
+      ada.key,
+    );
+    expect((await client.post(`/invoices/${invoice.body.id}/pay`, undefined, bob.key)).status).toBe(200);
+    const hook = { url: 'https://example.com/hook', events: ['payment.sent'], secret: 'tulip' };
+    expect((await client.post('/webhooks', hook, ada.key)).status).toBe(201);
+    const { rows } = await as(urlOf(service), (own) =>
+      own.query('SELECT FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE r.rolname = current_user'),
+    );
+    expect(rows).toEqual([]);
+  });
+
+  test.each([
+    'DELETE FROM ledger.entries',
+    'UPDATE ledger.entries SET amount = 0',
+    'TRUNCATE ledger.entries',
+    'DELETE FROM ledger.postings',
+    'UPDATE ledger.postings SET amount = 0',
+    'TRUNCATE ledger.postings',
+    'UPDATE ledger.accounts SET owner_id = NULL',
+    'DELETE FROM ledger.accounts',
+    'TRUNCATE ledger.accounts CASCADE',
+    "INSERT INTO ledger.kinds (code, name) VALUES (40, 'x')",
+    'ALTER TABLE ledger.entries DISABLE TRIGGER entries_append_only',
+    'ALTER TABLE ledger.entries DISABLE TRIGGER ALL',
+    'CREATE TRIGGER mine BEFORE INSERT ON ledger.entries EXECUTE FUNCTION ledger.refuse_change()',
+    'DROP TABLE ledger.entries',
+    'CREATE OR REPLACE FUNCTION ledger.new_id(at timestamptz) RETURNS uuid LANGUAGE sql RETURN gen_random_uuid()',
+    "SET session_replication_role = 'replica'",
+    'DELETE FROM schema_migrations',
+    "UPDATE deployment SET mode = 'live'",
+    'TRUNCATE accounts CASCADE',
+    'CREATE TABLE public.mine ()',
+    'CREATE TABLE ledger.mine ()',
+    `GRANT ALL ON ledger.entries TO "${service}"; DELETE FROM ledger.entries`,
+  ])('the database refuses to it: %s', async (sql) => {
+    await expect(as(urlOf(service), (client) => client.query(sql))).rejects.toMatchObject({
+      code: '42501',
+    });
+  });
+});

@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openDatabase } from '../../../src/kernel/db/database.ts';
+import { createLogger } from '../../../src/kernel/log/logger.ts';
+import { userAccount } from '../../../src/ledger/account-id.ts';
+import { balancesOf } from '../../../src/ledger/balances.ts';
+import { createLedger } from '../../../src/ledger/ledger.ts';
+import { toPostingUuid } from '../../../src/ledger/posting-id.ts';
+import { verifyLedger } from '../../../src/ledger/verify.ts';
+import { useDatabase } from '../../support/database.ts';
+import { createOwners, deposit, fund, scope, transfer } from '../../support/ledger.ts';
+import { until } from '../../support/until.ts';
+
+/** The ledger on tables that an operator has partitioned by time: the same keys, the same function, the same rules. */
+const { db, url } = useDatabase();
+const logger = createLogger('silent');
+const elsewhere = openDatabase({ url, poolSize: 4, logger, applicationName: 'elsewhere' });
+const ledger = createLedger({ db, logger });
+const there = createLedger({ db: elsewhere, logger });
+let ada = 0n;
+let bob = 0n;
+
+beforeAll(async () => {
+  const owners = await createOwners(db, 2);
+  await fund(ledger, owners, 1_000n);
+  [ada = 0n, bob = 0n] = owners.map(({ id }) => id);
+  await ledger.post(deposit(ada, 5n, 'deposit:MATIC:0x1:0'));
+  await ledger.post(transfer(ada, bob, 100n, { idempotency: scope(ada, 'before') }));
+  await partition();
+});
+afterAll(async () => {
+  await ledger.stop();
+  await there.stop();
+  await elsewhere.close();
+});
+
+/** Puts a partitioned twin in the place of each table, with everything so far in one partition and everything later in another. */
+async function partition(): Promise<void> {
+  const { rows } = await db.query<{ ms: bigint; id: string; at: string }>(
+    `SELECT ms, encode(substring(int8send(ms) FROM 3), 'hex') || '70008000000000000000' AS id, at::text
+       FROM (SELECT ceil(extract(epoch FROM clock_timestamp()) * 1000)::bigint + 1 AS ms, clock_timestamp() AS at) now`,
+  );
+  const [boundary] = rows;
+  if (boundary === undefined) throw new Error('no boundary');
+  await split('postings', 'id', boundary.id);
+  await split('entries', 'posted_at', boundary.at);
+  await until('ids to be later than the boundary', async () => BigInt(Date.now()) > boundary.ms);
+}
+
+async function split(table: string, column: string, boundary: string): Promise<void> {
+  const triggers = await db.query<{ name: string; sql: string }>(
+    'SELECT tgname AS name, pg_get_triggerdef(oid) AS sql FROM pg_trigger WHERE tgrelid = $1::regclass AND NOT tgisinternal',
+    [`ledger.${table}`],
+  );
+  expect(triggers.rows.length).toBeGreaterThan(0);
+  await db.transaction(async (tx) => {
+    await tx.query(`ALTER TABLE ledger.${table} RENAME TO whole_${table}`);
+    // Refused if a key of the table lacks the column.
+    await tx.query(
+      `CREATE TABLE ledger.${table} (LIKE ledger.whole_${table} INCLUDING ALL) PARTITION BY RANGE (${column})`,
+    );
+    await tx.query(
+      `CREATE TABLE ledger.${table}_early PARTITION OF ledger.${table} FOR VALUES FROM (MINVALUE) TO ('${boundary}')`,
+    );
+    await tx.query(
+      `CREATE TABLE ledger.${table}_late PARTITION OF ledger.${table} FOR VALUES FROM ('${boundary}') TO (MAXVALUE)`,
+    );
+    await tx.query(`INSERT INTO ledger.${table} SELECT * FROM ledger.whole_${table}`);
+    for (const { name, sql } of triggers.rows) {
+      await tx.query(sql);
+      await tx.query(`ALTER TABLE ledger.${table} ENABLE ALWAYS TRIGGER ${name}`);
+    }
+  });
+}
+
+async function partsOf(posting: string): Promise<readonly string[]> {
+  const { rows } = await db.query<{ part: string }>(
+    `SELECT DISTINCT tableoid::regclass::text AS part FROM ledger.postings WHERE id = $1
+     UNION SELECT tableoid::regclass::text FROM ledger.entries WHERE posting_id = $1 ORDER BY 1`,
+    [toPostingUuid(posting)],
+  );
+  return rows.map(({ part }) => part);
+}
+
+describe('postings and entries partitioned by time', () => {
+  it('lie on both sides, and go on from what is on the other', async () => {
+    const before = await ledger.post(transfer(ada, bob, 100n, { idempotency: scope(ada, 'before') }));
+    const after = await ledger.post(transfer(ada, bob, 100n, { idempotency: scope(ada, 'after') }));
+    if (before.outcome !== 'duplicate' || after.outcome !== 'posted') throw new Error('not as expected');
+    expect(await partsOf(before.posting.id)).toEqual(['ledger.entries_early', 'ledger.postings_early']);
+    expect(await partsOf(after.posting.id)).toEqual(['ledger.entries_late', 'ledger.postings_late']);
+    const balances = await balancesOf(db, ada);
+    expect(balances.find(({ asset }) => asset === 'USDC')?.balance.atomic).toBe(805n);
+  });
+
+  it('take a reference once, whichever side its posting is on', async () => {
+    const earlier = await ledger.post(deposit(ada, 5n, 'deposit:MATIC:0x1:0'));
+    expect(earlier).toMatchObject({ outcome: 'duplicate', posting: { reference: 'deposit:MATIC:0x1:0' } });
+    expect((await ledger.post(deposit(ada, 5n, 'deposit:MATIC:0x2:0'))).outcome).toBe('posted');
+    expect((await ledger.post(deposit(ada, 5n, 'deposit:MATIC:0x2:0'))).outcome).toBe('duplicate');
+  });
+
+  it('still refuse what does not balance, and any change', async () => {
+    const alone = db.query(
+      'INSERT INTO ledger.entries (account_id, posted_at, posting_id, amount, balance_after) VALUES ($1, now(), gen_random_uuid(), 5, 5)',
+      [userAccount(ada, 'USDC')],
+    );
+    await expect(alone).rejects.toMatchObject({ code: '23514' });
+    await expect(db.query('DELETE FROM ledger.postings')).rejects.toMatchObject({ code: '23001' });
+  });
+
+  it('are a sound ledger', async () => {
+    expect(await verifyLedger(db)).toMatchObject({ problems: [] });
+  });
+});
+
+describe('a reference', () => {
+  it('has one winner when two processes post it at once, with nothing else in common', async () => {
+    const asked = Array.from({ length: 30 }, (_, index) => [
+      ledger.post(deposit(ada, 1n, `deposit:MATIC:race:${index}`, 'USDC')),
+      there.post(deposit(bob, 1n, `deposit:MATIC:race:${index}`, 'EURC')),
+    ]);
+    for (const pair of asked) {
+      const outcomes = await Promise.all(pair);
+      expect(outcomes.map(({ outcome }) => outcome).sort()).toEqual(['duplicate', 'posted']);
+      const ids = outcomes.map((each) => ('posting' in each ? each.posting.id : undefined));
+      expect(ids[0], 'both are answered with the same posting').toBe(ids[1]);
+    }
+    expect((await verifyLedger(db)).problems).toEqual([]);
+  });
+
+  it('is free again after a transaction that did not commit', async () => {
+    const undone = db.transaction(async (tx) => {
+      await ledger.postWithin(tx, [deposit(ada, 1n, 'deposit:MATIC:undone:0')]);
+      throw new Error('the feature changed its mind');
+    });
+    await expect(undone).rejects.toThrow('changed its mind');
+    expect((await ledger.post(deposit(ada, 1n, 'deposit:MATIC:undone:0'))).outcome).toBe('posted');
+  });
+
+  it('of a refused posting is free', async () => {
+    const posting = { ...transfer(ada, bob, 1_000_000n), reference: 'too much' };
+    expect((await ledger.post(posting)).outcome).toBe('insufficient_balance');
+    expect((await ledger.post({ ...transfer(ada, bob, 1n), reference: 'too much' })).outcome).toBe('posted');
+  });
+
+  it.each([
+    'UPDATE ledger.posting_references SET posting_id = gen_random_uuid()',
+    'DELETE FROM ledger.posting_references',
+    'TRUNCATE ledger.posting_references',
+  ])('withstands: %s', async (sql) => {
+    await expect(db.query(sql)).rejects.toMatchObject({ code: '23001' });
+  });
+
+  it('is named by the verification when it and its posting do not agree', async () => {
+    await db.query(
+      "INSERT INTO ledger.posting_references (reference, posting_id) VALUES ('of nothing', gen_random_uuid())",
+    );
+    const posted = await ledger.post({ ...transfer(ada, bob, 1n), reference: 'known' });
+    if (posted.outcome !== 'posted') throw new Error(posted.outcome);
+    await db.transaction(async (tx) => {
+      await tx.query('ALTER TABLE ledger.posting_references DISABLE TRIGGER posting_references_append_only');
+      await tx.query("DELETE FROM ledger.posting_references WHERE reference = 'known'");
+      await tx.query('ALTER TABLE ledger.posting_references ENABLE ALWAYS TRIGGER posting_references_append_only');
+    });
+    expect((await verifyLedger(db)).problems.toSorted()).toEqual([
+      'Reference known and its posting do not match.',
+      'Reference of nothing and its posting do not match.',
+    ]);
+  });
+});
