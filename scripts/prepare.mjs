@@ -62,10 +62,10 @@ export function markInstalled() {
 
 export async function build() {
   const from = sourceFingerprint();
-  await compile('tsconfig.build.json', { output: 'dist', sourcesAt: 'dist' });
+  await compile('tsconfig.build.json', 'dist');
   // Loaded only now: before the dependencies are installed there is nothing to bundle with.
   const { bundle } = await import('./bundle.mjs');
-  await bundle({ entry: join(root, 'dist', 'cli.js'), outdir: join(root, 'dist', 'bundled') });
+  await bundle({ entry: join(root, 'dist/src/app/cli.js'), outdir: join(root, 'dist', 'bundled') });
   markBuilt(from);
 }
 
@@ -75,13 +75,13 @@ export function markBuilt(from = sourceFingerprint()) {
 }
 
 /** Compiles a project into an emptied folder, and puts what is not TypeScript beside it. */
-export async function compile(project, { output, sourcesAt }) {
+export async function compile(project, output) {
   rmSync(join(root, output), { recursive: true, force: true });
   await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', project], {
     failure: 'The build failed: the messages above say where.',
   });
   for (const file of sources().filter((path) => !path.endsWith('.ts'))) {
-    const target = join(root, sourcesAt, relative(join(root, 'src'), file));
+    const target = join(root, output, relative(root, file));
     mkdirSync(dirname(target), { recursive: true });
     copyFileSync(file, target);
   }
@@ -125,10 +125,12 @@ function sourceFingerprint() {
   return hash.digest('hex');
 }
 
-/** Every file under src/ that ends up in the build, in a stable order. */
+/** Every file that ends up in the build, in a stable order. The sandbox may be missing: live mode does without it. */
 function sources() {
-  return readdirSync(join(root, 'src'), { recursive: true })
-    .map((path) => join(root, 'src', path))
+  return ['src', 'sandbox']
+    .map((folder) => join(root, folder))
+    .filter((folder) => existsSync(folder))
+    .flatMap((folder) => readdirSync(folder, { recursive: true }).map((path) => join(folder, path)))
     .filter((path) => statSync(path).isFile() && !path.endsWith('.test.ts') && !path.endsWith('.md'))
     .sort();
 }

@@ -4,7 +4,7 @@ import { compile, prepare, root, run, runOrRefuse } from './prepare.mjs';
 
 await runOrRefuse(async () => {
   await prepare();
-  await compile('tsconfig.bench.json', { output: 'dist-bench', sourcesAt: 'dist-bench/src' });
+  await compile('tsconfig.bench.json', 'dist-bench');
   await run(process.execPath, [join(root, 'dist-bench/bench/screenshots.js'), ...process.argv.slice(2)], {
     failure: 'The pictures could not be taken.',
   });

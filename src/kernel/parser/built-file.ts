@@ -3,6 +3,6 @@
  */
 export function builtFile(name: string, from: string): URL {
   const url = new URL(name, from);
-  if (from.endsWith('.ts')) url.pathname = url.pathname.replace(/\/src\/(?!.*\/src\/)/, '/dist/');
+  if (from.endsWith('.ts')) url.pathname = url.pathname.replace(/\/src\/(?!.*\/src\/)/, '/dist/src/');
   return url;
 }
