@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { lockKinds, lockNumbers } from './locks.ts';
 
-const source = join(import.meta.dirname, '../..');
+const root = join(import.meta.dirname, '../../..');
 
 it('has no number and no word twice', () => {
   for (const values of [Object.values(lockNumbers), Object.values(lockKinds)]) {
@@ -15,10 +15,12 @@ it('has no number and no word twice', () => {
 });
 
 it('is where alone PostgreSQL is asked for a lock by number', () => {
-  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) => /\.(ts|sql)$/.test(name));
+  const files = ['src', 'sandbox']
+    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)))
+    .filter((name) => /\.(ts|sql)$/.test(name));
   const asking = files.filter((name) =>
-    /advisory_(xact_)?(lock|unlock)|'advisory'/.test(readFileSync(join(source, name), 'utf8')),
+    /advisory_(xact_)?(lock|unlock)|'advisory'/.test(readFileSync(join(root, name), 'utf8')),
   );
   expect(files.length).toBeGreaterThan(500);
-  expect(asking.toSorted()).toEqual(['db/locks.test.ts', 'db/locks.ts']);
+  expect(asking.toSorted()).toEqual(['src/kernel/db/locks.test.ts', 'src/kernel/db/locks.ts']);
 });

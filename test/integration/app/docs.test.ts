@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 const fromRoot = (path: string) => new URL(`../../../${path}`, import.meta.url);
-const tests = ['src', 'test'].flatMap((folder) =>
+const tests = ['src', 'sandbox', 'test'].flatMap((folder) =>
   readdirSync(fromRoot(folder), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.test.ts'))
     .map((path) => `${folder}/${path}`),

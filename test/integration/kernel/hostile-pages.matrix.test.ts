@@ -137,7 +137,7 @@ test('what reads the bytes of strangers is not even loaded by the service', () =
     .join('\n');
   // The bundle names each file that it takes in.
   const files = [...text.matchAll(/^\/\/ (?:\.\.\/)?dist\/(.+\.js)$/gm)].map(([, file = '']) => file);
-  expect(files).toContain('shopping/merchant-site.js');
+  expect(files).toContain('src/shopping/search/merchant-site.js');
   expect(files.filter((file) => file.includes('/reading/'))).toEqual([]);
   expect(text).not.toContain('htmlparser2');
 });
