@@ -1,5 +1,5 @@
 // npm test: makes the checkout ready, then runs the tests.
-// npm test -- bridge: the unit and integration tests whose path contains the word; with a path, only what lies there.
+// npm test -- bridge, or payments/bridge: the unit and integration tests of one room, which is named as in src/; with a path, only what lies there.
 // npm run test:matrix: the files that try every combination, in full. With --rest, only what npm test does not run like that.
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync } from 'node:fs';
@@ -13,7 +13,7 @@ const isMatrix = given.includes('--matrix');
 const isRest = given.includes('--rest');
 const args = given.filter((word) => word !== '--matrix' && word !== '--rest');
 // A word asks for quick feedback about one room. What takes long is asked for by its path.
-const isRoom = !isMatrix && args.length > 0 && args.every((word) => /^[^-/][^/]*$/.test(word));
+const isRoom = !isMatrix && args.length > 0 && args.every((word) => /^(?!-|src\/|sandbox\/|test\/|.*\.ts$)/.test(word));
 // Every process loads the whole service first: for a few files, two are sooner done than four.
 if (isRoom) args.push('--exclude=test/e2e/**', '--maxWorkers=2');
 args.push(`--tagsFilter=${chooseTests()}`);
