@@ -3,10 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { followPage } from '../support/follow-page.ts';
-import { oneOfMany } from '../support/matrix.ts';
+import { followPage } from '../../support/follow-page.ts';
+import { oneOfMany } from '../../support/matrix.ts';
 
-const root = fileURLToPath(new URL('../../', import.meta.url));
+const root = fileURLToPath(new URL('../../../', import.meta.url));
 const pages = ['docs/adding-a-chain.md', 'docs/adding-a-coin.md', 'docs/adding-a-shop-platform.md'];
 const adapters = [
   'src/payments/funding/adapters/coinbase/coinbase-on-ramp.ts',
