@@ -36,7 +36,7 @@ const upward = floors.map((room, floor) => ({
   name: `${room}-imports-only-from-below`,
   severity: 'error',
   from: { path: `^src/${room}/`, pathNot: test },
-  to: { path: '^(src|sandbox)/', pathNot: `^src/(${floors.slice(0, floor + 1).join('|')})/` },
+  to: { path: '^src/', pathNot: `^src/(${floors.slice(0, floor + 1).join('|')})/` },
 }));
 
 const inside = Object.entries(insides).flatMap(([room, folders]) =>
@@ -91,10 +91,16 @@ export default {
       to: { path: '^sandbox/' },
     },
     {
-      name: 'the-sandbox-is-composed-too',
+      name: 'the-sandbox-is-loaded-only-when-it-is-used',
+      severity: 'error',
+      from: { path: '^src/app/sandbox\\.ts$' },
+      to: { path: '^sandbox/', dynamic: false },
+    },
+    {
+      name: 'the-sandbox-knows-its-port-and-not-the-root',
       severity: 'error',
       from: { path: '^sandbox/', pathNot: test },
-      to: { path: '^src/app/', dependencyTypesNot: ['type-only'] },
+      to: { path: '^src/app/', pathNot: '^src/app/sandbox-port\\.ts$' },
     },
     {
       name: 'the-guard-of-outgoing-requests-stands-alone',
@@ -138,7 +144,7 @@ export default {
       name: 'webhooks-tell-what-they-are-given',
       severity: 'error',
       from: { path: '^src/webhooks/', pathNot: test },
-      to: { path: '^src/(custody|accounts)/', pathNot: '^src/accounts/(find-account|audit/record)' },
+      to: { path: '^src/(custody|accounts)/', pathNot: '^src/accounts/(find-account|audit/record|keys/on-keys-ended)' },
     },
     {
       name: 'features-do-not-know-who-is-told',

@@ -11,6 +11,7 @@ import { shopsDataDir } from './shops-data-dir.ts';
 // command that only needs the database does not wait for six chains.
 export { createConsoleNotifier } from './notifier.ts';
 export { openSandboxStore } from './open-store.ts';
+export { deleteSandboxState, findSandboxState, refuseWhileRunning } from './reset.ts';
 export { sandboxSecret } from './secret.ts';
 
 /** Opens everything that stands in for the outside world: chains, shops, a seller of calls and a card company. */

@@ -1,6 +1,6 @@
 // Puts the built service into a few files: a process that starts spends more than half of its time looking for a thousand.
-import { readFileSync } from 'node:fs';
-import { relative } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { build, stop } from 'esbuild';
 
 /** They are hundreds of small files each, and nothing in them asks where it stands. */
@@ -12,6 +12,10 @@ function inPlace(outdir) {
     name: 'in-place',
     setup({ onResolve, onLoad }) {
       onResolve({ filter: /^[^./]/ }, ({ path }) => (takenIn.test(path) ? undefined : { path, external: true }));
+      // Live mode does without the sandbox, and says so when it is asked for one.
+      onResolve({ filter: /^\..*\/sandbox\// }, ({ path, resolveDir }) =>
+        existsSync(join(resolveDir, path)) ? undefined : { path, external: true },
+      );
       onLoad({ filter: /\/dist\/.*\.js$/ }, ({ path }) => {
         if (path.includes('/node_modules/')) return undefined;
         // From the bundle and not by its full path, for the folder may be moved as a whole.

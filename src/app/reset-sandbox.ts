@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import { deleteSandboxState, findSandboxState, refuseWhileRunning } from '../../sandbox/reset.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import type { ListedFeature } from './listed-feature.ts';
 import { readConfig } from './read-config.ts';
+import { loadSandbox } from './sandbox.ts';
 
 export interface ResetOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -18,12 +18,13 @@ export async function resetSandbox({ env, features, say, confirm }: ResetOptions
   if (env['PAYWRIGHT_MODE'] === 'live') {
     throw new Refusal('PAYWRIGHT_MODE is live, and only a sandbox can be reset. Nothing was deleted.');
   }
-  const { dataDir, databaseUrl } = readConfig(env, features);
+  const { mode, dataDir, databaseUrl } = readConfig(env, features);
   if (databaseUrl !== undefined) {
     throw new Refusal(
       `The sandbox is in the database that DATABASE_URL names, which is yours and is not deleted here. Drop that database and create it again (the orders of its demo shop are below ${join(dataDir, 'databases')}), or unset DATABASE_URL to reset the sandbox in ${dataDir}.`,
     );
   }
+  const { refuseWhileRunning, findSandboxState, deleteSandboxState } = await loadSandbox({ mode });
   refuseWhileRunning(dataDir);
   const found = findSandboxState(dataDir);
   if (found.length === 0) return say(`There is no sandbox in ${dataDir}. "npm start" makes one.`);

@@ -81,5 +81,9 @@ export interface Sandbox {
   readonly createSandboxTables: (db: Database) => Promise<void>;
   /** In place of the operator's secret. */
   readonly sandboxSecret: (db: Database) => Promise<string>;
+  /** For `paywright reset`: what of it lies in the folder, unless it runs there. */
+  readonly refuseWhileRunning: (dataDir: string) => void;
+  readonly findSandboxState: (dataDir: string) => readonly string[];
+  readonly deleteSandboxState: (dataDir: string) => Promise<void>;
   readonly createConsoleNotifier: (say: (line: string) => void) => Notifier;
 }

@@ -1,8 +1,20 @@
+import { Refusal } from '../kernel/refusal.ts';
 import type { Mode } from '../kernel/settings.ts';
 import type { Sandbox } from './sandbox-port.ts';
 
 /** The one place that loads the sandbox: live mode is complete without it, and need not have it installed. */
 export async function loadSandbox({ mode }: { readonly mode: Mode }): Promise<Sandbox> {
   if (mode === 'live') throw new Error('live mode uses nothing of the sandbox');
-  return import('../../sandbox/open-sandbox.ts');
+  try {
+    return await import('../../sandbox/open-sandbox.ts');
+  } catch (error) {
+    if (isMissing(error)) throw new Refusal('This build has no sandbox: set PAYWRIGHT_MODE to live.');
+    throw error;
+  }
+}
+
+/** Whether the folder itself is not there, and not something that it needs. */
+function isMissing(error: unknown): boolean {
+  if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_MODULE_NOT_FOUND') return false;
+  return 'url' in error && /\/open-sandbox\.m?js$/.test(String(error.url));
 }

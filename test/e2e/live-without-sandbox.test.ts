@@ -19,7 +19,7 @@ const withoutSandbox: Plugin = {
       const { href } = new URL(path, pathToFileURL(importer));
       if (!fileURLToPath(href).startsWith(sandbox)) return undefined;
       asked.push({ from: importer.slice(source.length), path: fileURLToPath(href).slice(sandbox.length) });
-      return { path: './there-is-no-sandbox.mjs', external: true };
+      return { path: './no/open-sandbox.mjs', external: true };
     });
     // Assets and migrations are where they are.
     onLoad({ filter: /\.ts$/ }, ({ path }) => ({
@@ -52,7 +52,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'paywright-live-'));
   symlinkSync(packages, join(folder, 'node_modules'));
   await build({
-    entryPoints: [join(source, 'cli.ts')],
+    entryPoints: [join(source, 'app/cli.ts')],
     outdir: folder,
     outExtension: { '.js': '.mjs' },
     bundle: true,
@@ -100,6 +100,6 @@ test('live mode with its settings loads everything, and goes as far as the datab
 
 test('the sandbox does need it', () => {
   const { status, said } = start({});
-  expect(said).toContain('there-is-no-sandbox.mjs');
+  expect(said).toContain('This build has no sandbox: set PAYWRIGHT_MODE to live.');
   expect(status).toBe(1);
 });
