@@ -13,7 +13,7 @@ const block = /^```(\w+) (\S+)\n(.*?)^```$/gms;
 /** Copies the source and changes the copy as these pages of the documentation say. Answers where the copy is. */
 export function followPage(...pages: readonly string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'follow-page-'));
-  for (const name of ['src', 'scripts', 'test/support']) {
+  for (const name of ['src', 'sandbox', 'scripts', 'test/support']) {
     cpSync(join(root, name), join(folder, name), { recursive: true, filter: (path) => !path.endsWith('.test.ts') });
   }
   for (const name of ['node_modules', 'dist', 'package.json']) symlinkSync(join(root, name), join(folder, name));

@@ -13,7 +13,7 @@ import { type PaidRequest, refuse, type Sale } from './sale.ts';
 import { questionOf, serveClaim } from './serve-claim.ts';
 import { pending } from './settlement-pending.ts';
 import { homeOfPayments } from './terms.ts';
-import { judgePayment } from './verify-payment.ts';
+import { verifyPayment } from './verify-payment.ts';
 
 /** For so long at most a request waits for its payment to arrive, where that has to come first. */
 const prepaidPatienceMs = 8_000;
@@ -90,7 +90,7 @@ async function judge(parts: SellingParts, request: PaidRequest): Promise<Reason 
   const { from } = payment.authorization;
   const [price, recover] = await Promise.all([till.priceOf(call.price), till.recover()]);
   const now = BigInt(Math.floor(clock.now() / 1_000));
-  const reason = judgePayment(payment, { price, recover, now, leastSecondsLeft: rules.leastSecondsLeft });
+  const reason = verifyPayment(payment, { price, recover, now, leastSecondsLeft: rules.leastSecondsLeft });
   if (reason !== undefined) return reason;
   if (!(await screening.check({ chain: homeOfPayments, address: from })).clear) return 'payer_refused';
   if (facilitator !== undefined) return facilitator.verify(await questionOf(parts, request));

@@ -3,7 +3,7 @@ import type { Reason } from './reasons.ts';
 import type { RecoverPayer } from './recover-payer.ts';
 import { type Price, terms2Of } from './terms.ts';
 
-export interface Judging {
+export interface Verifying {
   readonly price: Price;
   readonly recover: RecoverPayer;
   /** In seconds since the epoch. */
@@ -19,9 +19,9 @@ export interface Judging {
 const mostSecondsLeft = 3n * 3_600n;
 
 /** What can be told of a payment without asking anybody. Undefined when nothing is wrong with it. */
-export function judgePayment(payment: ReceivedPayment, judging: Judging): Reason | undefined {
+export function verifyPayment(payment: ReceivedPayment, verifying: Verifying): Reason | undefined {
   const { authorization, accepted } = payment;
-  const { price, recover, now, leastSecondsLeft } = judging;
+  const { price, recover, now, leastSecondsLeft } = verifying;
   if (accepted !== undefined && !acceptsOurs(accepted, price)) return 'invalid_payment_requirements';
   if (authorization.to.toLowerCase() !== price.payTo.toLowerCase())
     return 'invalid_exact_evm_payload_recipient_mismatch';
