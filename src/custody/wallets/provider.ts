@@ -80,7 +80,7 @@ export type TransactionReport =
       readonly gasCost: bigint;
     };
 
-/** Who holds the keys of our wallets. Adapters live in providers/; one contract test runs against each of them. */
+/** Who holds the keys of our wallets. Its adapters are in custody/adapters/; one contract test runs against each of them. */
 export interface WalletProvider {
   readonly name: string;
   createWallet(request: { readonly chain: ChainId } & Partial<Identified>): Promise<NewWallet>;

@@ -19,7 +19,7 @@ export interface AttestedMessage {
   readonly attestation: Hex;
 }
 
-/** Whoever attests that something was burnt on one chain, so that it can be minted on another. Adapters live in providers/. */
+/** Whoever attests that something was burnt on one chain, so that it can be minted on another. Its adapters are in adapters/. */
 export interface Attestations {
   /** Throws when the service cannot be asked now, with `retryAfterMs` where it is known when it can. */
   find(burnt: { readonly domain: number; readonly txHash: Hex }): Promise<Attestation>;

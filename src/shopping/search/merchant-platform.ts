@@ -1,7 +1,7 @@
 import type { MerchantSite } from './merchant-site.ts';
 import type { Candidate } from './product.ts';
 
-/** One way in which sites let their products be searched. The adapters are in providers/merchants. */
+/** One way in which sites let their products be searched. The adapters are in shopping/adapters/. */
 export interface MerchantPlatform {
   readonly name: string;
   /**
