@@ -1,4 +1,4 @@
-import { ForeignSchema } from '../kernel/db/schema.ts';
+import { ForeignSchema } from '../kernel/db/schema-version.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import type { Config } from './config.ts';
 

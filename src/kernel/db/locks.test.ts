@@ -16,7 +16,9 @@ it('has no number and no word twice', () => {
 
 it('is where alone PostgreSQL is asked for a lock by number', () => {
   const files = ['src', 'sandbox']
-    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)))
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+    )
     .filter((name) => /\.(ts|sql)$/.test(name));
   const asking = files.filter((name) =>
     /advisory_(xact_)?(lock|unlock)|'advisory'/.test(readFileSync(join(root, name), 'utf8')),

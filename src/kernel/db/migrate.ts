@@ -5,7 +5,7 @@ import { addFixedRows, type FixedRows } from './fixed-rows.ts';
 import { letOthersPast } from './let-others-past.ts';
 import { holdMigrationLock, type MigrationPatience, usualPatience } from './migration-lock.ts';
 import { type Migration, readMigrations } from './read-migrations.ts';
-import { readSchema } from './schema.ts';
+import { readSchema } from './schema-version.ts';
 import { watchBlockers } from './watch-blockers.ts';
 import { withClient } from './with-client.ts';
 

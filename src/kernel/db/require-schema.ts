@@ -1,7 +1,7 @@
 import { Refusal } from '../refusal.ts';
 import { type FixedRows, requireFixedRows } from './fixed-rows.ts';
 import { readMigrations } from './read-migrations.ts';
-import { readSchema } from './schema.ts';
+import { readSchema } from './schema-version.ts';
 import { withClient } from './with-client.ts';
 
 const applicationName = 'paywright-schema';

@@ -12,7 +12,7 @@ import { withdrawalEvents } from './events.ts';
 import type { WithdrawalSagaParts } from './parts.ts';
 import { type WithdrawalParts, withdrawalRoutes } from './routes.ts';
 import { withdrawalSaga } from './saga.ts';
-import { addFeeCommand } from './withdraw-fees.ts';
+import { addFeeCommand } from './withdraw-earned-fees.ts';
 
 export const withdrawals: Feature<{
   settings: Brakes;

@@ -21,7 +21,7 @@ import { verifyLedger } from '../../../../src/ledger/verify.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
 import type { ChainId } from '../../../../src/money/catalogue.ts';
 import { addWithdrawalCommands } from '../../../../src/payments/withdrawals/commands.ts';
-import { addFeeCommand } from '../../../../src/payments/withdrawals/withdraw-fees.ts';
+import { addFeeCommand } from '../../../../src/payments/withdrawals/withdraw-earned-fees.ts';
 import { useService } from '../../../support/service.ts';
 import { until } from '../../../support/until.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { asMigration } from './read-migrations.ts';
-import { judgeSchema } from './schema.ts';
+import { judgeSchema } from './schema-version.ts';
 
 const first = asMigration({ version: 1, name: '001_first.sql', sql: 'CREATE TABLE a ();' });
 const adds = asMigration({
