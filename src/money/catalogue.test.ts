@@ -70,9 +70,11 @@ test.each([
   ['AVAX', ['catalogue.ts', 'coinbase-on-ramp.ts', 'moonpay-on-ramp.ts']],
   ['DAI', ['catalogue.ts', 'tokens.ts']],
 ])('%s is named in the catalogue, and nowhere that could do without', (name, expected) => {
-  const source = new URL('../', import.meta.url);
-  const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
-    .filter((file) => /(?<!\.test)\.ts$/.test(file))
-    .filter((file) => new RegExp(`\\b${name}\\b`).test(readFileSync(new URL(file, source), 'utf8')));
+  const files = ['../', '../../sandbox/'].flatMap((folder) => {
+    const source = new URL(folder, import.meta.url);
+    return readdirSync(source, { recursive: true, encoding: 'utf8' })
+      .filter((file) => /(?<!\.test)\.ts$/.test(file))
+      .filter((file) => new RegExp(`\\b${name}\\b`).test(readFileSync(new URL(file, source), 'utf8')));
+  });
   expect(files.map((file) => basename(file)).toSorted()).toEqual(expected);
 });

@@ -158,6 +158,7 @@ export function useCoinWorld(options: ChainsOptions = {}) {
           address: to,
           gross: amount,
           fee: withdrawalFee(amount),
+          value: 1_000_000n,
         });
         if (opened.outcome !== 'posted') throw new Error(`the withdrawal was not opened: ${opened.outcome}`);
         return opened.id;

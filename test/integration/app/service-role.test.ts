@@ -69,7 +69,7 @@ describe('a service whose role owns nothing', () => {
       `The database lacks ${newest?.name}, and the role in DATABASE_URL may not apply them: run "paywright migrate" with MIGRATION_DATABASE_URL first.`,
     );
     await as(urlOf(owner), (client) =>
-      client.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', [
+      client.query('INSERT INTO schema_migrations (version, name, checksum, serves_from) VALUES ($1, $2, $3, $1)', [
         newest?.version,
         newest?.name,
         newest?.checksum,

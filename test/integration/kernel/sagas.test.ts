@@ -44,6 +44,7 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     asset: "'USDC'",
     amount: '10',
     origin: "'request'",
+    gas_fee: '0',
     burner_id: "'wal_new'",
   },
   swap: {
@@ -55,6 +56,8 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     quoted: '100',
     amount_out_min: '99',
     deadline: '1800000000',
+    gas_fee: '0',
+    pool_gas: '0',
     swapper_id: "'wal_new'",
   },
   order: {
@@ -75,6 +78,7 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     ask_key: "'7b6f5f0e-8c1f-4b5a-9d3e-2f1a0c9b8d7e'",
     cancel_key: "'7b6f5f0e-8c1f-4b5a-9d3e-2f1a0c9b8d7f'",
     expires_at: 'now()',
+    void_at: 'now()',
   },
   settlement: { chain: "'MATIC'", asset: "'USDC'", wallet_id: "'wal_old'" },
   purchase: {
@@ -90,6 +94,7 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     nonce: "'0x' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')",
     valid_before: '1800000000',
     from_block: '0',
+    fee: '0',
     signature: "'0x12'",
   },
   house_move: { chain: "'MATIC'", from_wallet: "'wal_old'", to_wallet: "'wal_new'", atomic: '5' },

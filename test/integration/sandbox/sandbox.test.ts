@@ -1,10 +1,11 @@
-import { createHash } from 'node:crypto';
 import { createPublicClient, createWalletClient, defineChain, http } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, test } from 'vitest';
 import { connectLocalChains } from '../../../sandbox/chains/local-chains.ts';
 import { fundRoute } from '../../../sandbox/fund-route.ts';
+import { sandboxSecret } from '../../../sandbox/secret.ts';
 import { tokenAbi } from '../../../src/chains/abi.ts';
+import { createSecrets } from '../../../src/kernel/secrets/secrets.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
 import { chainIds, chains } from '../../../src/money/catalogue.ts';
 import { cctpAbi } from '../../support/cctp.ts';
@@ -164,7 +165,7 @@ describe('funding oneself', () => {
     const request = {
       caller: { accountId: rows[0]?.id },
       body,
-      idempotency: { key: 'late', requestHash: createHash('sha256').update(content).digest() },
+      idempotency: { key: 'late', requestHash: createSecrets(await sandboxSecret(db)).hash('requests', content) },
     };
     await expect(impatient.handle(request)).rejects.toMatchObject({
       status: 503,
