@@ -23,6 +23,9 @@ import { readUp, type User, useDepositWorld } from './deposits.ts';
 import { createTricks } from './tricks.ts';
 
 /** What each coin is called on the chain, where MATIC is the native coin. */
+/** What each withdrawal here counts as, in millionths of a USDC. */
+export const coinValue = 1_000_000n;
+
 export const tokenNames = { DAI: 'DAI', ETH: 'ETH', MATIC: 'WMATIC' } as const satisfies Record<Coin, string>;
 
 const tank = 10n ** 20n;
@@ -158,7 +161,7 @@ export function useCoinWorld(options: ChainsOptions = {}) {
           address: to,
           gross: amount,
           fee: withdrawalFee(amount),
-          value: 1_000_000n,
+          value: coinValue,
         });
         if (opened.outcome !== 'posted') throw new Error(`the withdrawal was not opened: ${opened.outcome}`);
         return opened.id;

@@ -4,7 +4,6 @@ import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { uniswap } from '../../../../src/chains/uniswap.ts';
 import { readLeftWithinHour } from '../../../../src/custody/limits/hourly-limit.ts';
-import { mostValue } from '../../../../src/custody/limits/value-limits.ts';
 import { reconcile } from '../../../../src/custody/reserves/reconcile.ts';
 import { listSteps } from '../../../../src/custody/steps/chain-step.ts';
 import { addFloat } from '../../../../src/custody/treasury/add-float.ts';
@@ -14,7 +13,7 @@ import { amountOf } from '../../../../src/money/amount.ts';
 import { coins } from '../../../../src/money/catalogue.ts';
 import { addWithdrawalCommands } from '../../../../src/payments/withdrawals/commands.ts';
 import { withdrawalSaga } from '../../../../src/payments/withdrawals/saga.ts';
-import { tokenNames, useCoinWorld } from '../../../support/coins.ts';
+import { coinValue, tokenNames, useCoinWorld } from '../../../support/coins.ts';
 import { endAt, type User } from '../../../support/deposits.ts';
 import { oneOfMany } from '../../../support/matrix.ts';
 
@@ -151,8 +150,7 @@ test('native coin that is unwrapped and then paid has one place in the hour', as
   await deposit(user, 'MATIC', whole);
   await sweep();
   const { id } = await withdraw(user, 'MATIC', { gross: whole, to });
-  // Nobody has kept what it is worth, so it counts as the most that it may be.
-  const perHour = (await readLeftWithinHour(db)) + mostValue;
+  const perHour = (await readLeftWithinHour(db)) + coinValue;
   for (let round = 0; round < 20 && (await look(id)).finishedAt === null; round++) {
     await coinWorld.advance(id, { perHour });
     await coinWorld.read();
