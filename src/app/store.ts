@@ -10,6 +10,8 @@ export interface OpenStoreOptions extends Omit<SandboxStoreOptions, 'dataDir'> {
 
 export async function openStore({ config, ...options }: OpenStoreOptions): Promise<Store> {
   const { databaseUrl: url, dataDir } = config;
+  // A build without a sandbox is refused before it writes to the operator's database that it is one.
+  if (url !== undefined && config.mode === 'sandbox') await loadSandbox(config);
   if (url !== undefined) return { url, close: async () => {} };
   const { openSandboxStore } = await loadSandbox(config);
   return openSandboxStore({ ...options, dataDir });

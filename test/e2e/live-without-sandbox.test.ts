@@ -98,8 +98,12 @@ test('live mode with its settings loads everything, and goes as far as the datab
   expect(status).toBe(1);
 });
 
-test('the sandbox does need it', () => {
-  const { status, said } = start({});
+// Refused before anything is asked of the database, which would belong to a sandbox from then on.
+test.each([
+  ['its own database', {}],
+  ['a database of the operator', { DATABASE_URL: live.DATABASE_URL }],
+])('the sandbox does need it, with %s', (_, env) => {
+  const { status, said } = start(env);
   expect(said).toContain('This build has no sandbox: set PAYWRIGHT_MODE to live.');
   expect(status).toBe(1);
 });

@@ -22,10 +22,10 @@ import type { ChainsOptions } from './chains.ts';
 import { readUp, type User, useDepositWorld } from './deposits.ts';
 import { createTricks } from './tricks.ts';
 
-/** What each coin is called on the chain, where MATIC is the native coin. */
 /** What each withdrawal here counts as, in millionths of a USDC. */
 export const coinValue = 1_000_000n;
 
+/** What each coin is called on the chain, where MATIC is the native coin. */
 export const tokenNames = { DAI: 'DAI', ETH: 'ETH', MATIC: 'WMATIC' } as const satisfies Record<Coin, string>;
 
 const tank = 10n ** 20n;
