@@ -42,7 +42,9 @@ const isMatrix = process.env['TEST_MATRIX'] === 'true';
 
 export default defineConfig({
   test: {
-    include: isMatrix ? ['test/**/*.matrix.test.ts'] : ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'test/**/*.test.ts'],
+    include: isMatrix
+      ? ['test/**/*.matrix.test.ts']
+      : ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'test/**/*.test.ts'],
     tags,
     strictTags: true,
     reporters: ['default', new TellSkipped()],

@@ -6,7 +6,11 @@ import { prepare, Refusal, root, runOrRefuse } from './prepare.mjs';
 const checks = [
   ['types', 'node_modules/typescript/bin/tsc', ['--noEmit', '-p', '.']],
   ['format and lint', 'node_modules/@biomejs/biome/bin/biome', ['ci', '.']],
-  ['promises and exhaustiveness', 'node_modules/eslint/bin/eslint.js', ['src', 'sandbox', 'test', 'bench', '--max-warnings=0']],
+  [
+    'promises and exhaustiveness',
+    'node_modules/eslint/bin/eslint.js',
+    ['src', 'sandbox', 'test', 'bench', '--max-warnings=0'],
+  ],
   [
     'imports',
     'node_modules/dependency-cruiser/bin/dependency-cruise.mjs',

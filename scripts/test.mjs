@@ -13,7 +13,8 @@ const isMatrix = given.includes('--matrix');
 const isRest = given.includes('--rest');
 const args = given.filter((word) => word !== '--matrix' && word !== '--rest');
 // A word asks for quick feedback about one room. What takes long is asked for by its path.
-const isRoom = !isMatrix && args.length > 0 && args.every((word) => /^(?!-|\/|src\/|sandbox\/|test\/|.*\.ts$)/.test(word));
+const isRoom =
+  !isMatrix && args.length > 0 && args.every((word) => /^(?!-|\.|\/|src\/|sandbox\/|test\/|.*\.ts$)/.test(word));
 // Every process loads the whole service first: for a few files, two are sooner done than four.
 if (isRoom) args.push('--exclude=test/e2e/**', '--maxWorkers=2');
 args.push(`--tagsFilter=${chooseTests()}`);
