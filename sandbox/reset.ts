@@ -40,7 +40,9 @@ function isOwnFolder(path: string, signs: readonly string[]): boolean {
 export function refuseWhileRunning(dataDir: string): void {
   const holder = lockHolder(dataDir);
   if (holder === undefined) return;
-  throw new Refusal(`The sandbox in ${dataDir} is running (process ${holder}): stop it first, then reset it.`);
+  throw new Refusal(
+    `Another Paywright (process ${holder}) is using the sandbox in ${dataDir}: stop it or let it finish, then reset it.`,
+  );
 }
 
 /** Deletes the state of a sandbox and nothing else. May be interrupted anywhere and run again. */

@@ -92,10 +92,10 @@ describe('a sandbox that is reset', () => {
     expect(existsSync(join(dataDir, 'databases/abc/shop/journal.jsonl'))).toBe(true);
     for (const name of ['postgres', 'postgres-socket', 'postgres.log', 'shop'])
       expect(said).toContain(`  ${join(dataDir, name)}`);
-    expect(said.at(-1)).toBe('The sandbox is deleted. "npm start" makes a new one.');
+    expect(said.at(-1)).toBe(`The sandbox is deleted. "DATA_DIR=${dataDir} npm start" makes a new one.`);
     said = [];
     await reset(dataDir);
-    expect(said).toEqual([`There is no sandbox in ${dataDir}. "npm start" makes one.`]);
+    expect(said).toEqual([`There is no sandbox in ${dataDir}. "DATA_DIR=${dataDir} npm start" makes one.`]);
   });
 
   test('is known by the way it was started, if it has no mark yet', async () => {
@@ -123,7 +123,7 @@ describe('a sandbox that is reset', () => {
     const dataDir = sandboxLike();
     const lock = lockDataDir(dataDir);
     await expect(reset(dataDir)).rejects.toThrow(
-      `The sandbox in ${dataDir} is running (process ${process.pid}): stop it first, then reset it.`,
+      `Another Paywright (process ${process.pid}) is using the sandbox in ${dataDir}: stop it or let it finish, then reset it.`,
     );
     lock.release();
     expect(existsSync(join(dataDir, 'postgres/PG_VERSION'))).toBe(true);
@@ -137,7 +137,7 @@ describe('a sandbox that is reset', () => {
       return true;
     };
     await expect(resetSandbox({ env: { DATA_DIR: dataDir }, features, say: () => {}, confirm })).rejects.toThrow(
-      'is running',
+      'is using the sandbox',
     );
     expect(existsSync(join(dataDir, 'postgres/PG_VERSION'))).toBe(true);
   });
@@ -219,7 +219,9 @@ describe('what is no sandbox', () => {
     for (const file of ['postgres/notes', 'shop/journal.jsonl', 'postgres.log']) writeFileSync(join(dataDir, file), '');
     await reset(dataDir);
     expect(readdirSync(dataDir).sort()).toEqual(['postgres', 'postgres.log', 'shop']);
-    expect(said).toEqual(Array(2).fill(`There is no sandbox in ${dataDir}. "npm start" makes one.`));
+    expect(said).toEqual(
+      Array(2).fill(`There is no sandbox in ${dataDir}. "DATA_DIR=${dataDir} npm start" makes one.`),
+    );
   });
 
   test('is left alone: what a link points to', async () => {
@@ -261,7 +263,10 @@ test('a sandbox of another version says how to start over, and after a reset it 
   const dataDir = await preparedDataDir();
   const postgres = await startEmbeddedPostgres({ dataDir, settings: { fsync: 'off' } });
   await withClient({ url: postgres.url, applicationName: 'test' }, (client) =>
-    client.query("UPDATE schema_migrations SET name = '001_accounts.sql', checksum = 'x' WHERE version = 1"),
+    // The list of migrations had no such column at first.
+    client.query(
+      "UPDATE schema_migrations SET name = '001_accounts.sql', checksum = 'x' WHERE version = 1; ALTER TABLE schema_migrations DROP COLUMN serves_from",
+    ),
   );
   await postgres.stop();
   const start = async () => {
@@ -274,7 +279,7 @@ test('a sandbox of another version says how to start over, and after a reset it 
     }
   };
   await expect(start()).rejects.toThrow(
-    `The sandbox in ${dataDir} was made by another version of Paywright, and this one cannot go on with its database. Its money is play money: delete it with "npx paywright reset", then start again.`,
+    `The sandbox in ${dataDir} was made by another version of Paywright, and this one cannot go on with its database. Its money is play money: delete it with "DATA_DIR=${dataDir} npx paywright reset", then start again.`,
   );
   await reset(dataDir);
   await start();
