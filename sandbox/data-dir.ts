@@ -10,7 +10,7 @@ const leastFreeBytes = 150 * 1024 * 1024;
 export function openDataDir(dataDir: string): void {
   try {
     makeFolder(dataDir);
-    if (!statSync(dataDir).isDirectory()) throw new Refusal(`DATA_DIR is ${dataDir}, which is not a folder.`);
+    refuseUnlessFolder(dataDir);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOTDIR') throw new Refusal(`DATA_DIR is ${dataDir}, which is not a folder.`);
@@ -22,6 +22,10 @@ export function openDataDir(dataDir: string): void {
     const freeMb = Math.floor((bavail * bsize) / 1024 / 1024);
     throw new Refusal(`The disk is full: ${dataDir} has ${freeMb} MB left and Paywright needs 150 MB to start.`);
   }
+}
+
+export function refuseUnlessFolder(dataDir: string): void {
+  if (!statSync(dataDir).isDirectory()) throw new Refusal(`DATA_DIR is ${dataDir}, which is not a folder.`);
 }
 
 /** Level by level: where a file system refuses, Node's own way of making a whole path never returns. */

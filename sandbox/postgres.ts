@@ -22,6 +22,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { Refusal } from '../src/kernel/refusal.ts';
+import { halfMadeIn, markAsOwn, refuseOthersPostgres } from './own-postgres.ts';
 import { chooseDemotion, type Demotion } from './privileges.ts';
 import { commandOf, endProcess } from './processes.ts';
 
@@ -58,6 +59,7 @@ interface Place {
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { dataDir } = options;
+  refuseOthersPostgres(join(dataDir, 'postgres'));
   const binaries = await findBinaries();
   const demotion =
     options.demotion ??
@@ -112,9 +114,11 @@ export function embeddedPostgresUrl(dataDir: string): string {
   return urlOf(placeIn(dataDir), database);
 }
 
-/** Ends a server that one which was killed has left running. */
+/** Ends the PostgreSQL that a killed server has left running. */
 export async function endEmbeddedPostgres(dataDir: string): Promise<void> {
-  await endLeftover(placeIn(dataDir));
+  const place = placeIn(dataDir);
+  refuseOthersPostgres(place.data);
+  await endLeftover(place);
 }
 
 function urlOf({ socketDir }: Place, name: string): string {
@@ -144,9 +148,9 @@ function prepareFolders(dataDir: string, demotion: Demotion): Place {
   chmodSync(place.socketDir, 0o700);
   giveTo(demotion, place.socketDir);
   // A set-up that was killed halfway was never renamed into place.
-  for (const name of readdirSync(dataDir).filter((entry) => entry.startsWith('postgres.new-'))) {
+  for (const path of halfMadeIn(dataDir)) {
     // Its initdb may still be writing for a moment.
-    rmSync(join(dataDir, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
   return place;
 }
@@ -209,6 +213,7 @@ async function initialise(place: Place, { initdb }: Binaries, { prefix, owner }:
     rmSync(fresh, { recursive: true, force: true });
     throw new Refusal(`Setting up PostgreSQL failed: ${reason(stderr)}`);
   }
+  markAsOwn(fresh, owner);
   renameSync(fresh, place.data);
 }
 
@@ -218,7 +223,8 @@ async function endLeftover(place: Place): Promise<void> {
   if (!existsSync(lock)) return;
   const [first = '', ...rest] = readFileSync(lock, 'utf8').split('\n');
   const pid = Number(first);
-  if (commandOf(pid)?.includes(place.data)) {
+  // A copy of the folder has the lock of the original, whose PostgreSQL may be running.
+  if (commandOf(pid)?.includes(` -D ${place.data} `)) {
     if (await endProcess(pid, 'SIGINT', 15_000)) return;
     if (await endProcess(pid, 'SIGQUIT', 5_000)) return;
     throw new Refusal(`An earlier PostgreSQL (process ${pid}) does not end: stop it, then start again.`);

@@ -1,7 +1,8 @@
-import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Refusal } from '../src/kernel/refusal.ts';
-import { lockDataDir, lockHolder } from './data-dir.ts';
+import { lockDataDir, lockHolder, refuseUnlessFolder } from './data-dir.ts';
+import { halfMadeIn, isOwnPostgres, refuseOthersPostgres } from './own-postgres.ts';
 import { endEmbeddedPostgres } from './postgres.ts';
 
 /**
@@ -10,21 +11,26 @@ import { endEmbeddedPostgres } from './postgres.ts';
  */
 export function findSandboxState(dataDir: string): readonly string[] {
   if (!existsSync(dataDir)) return [];
-  const halfMade = readdirSync(dataDir).filter((name) => name.startsWith('postgres.new-'));
-  const isSandbox = isOwnFolder(join(dataDir, 'postgres'), 'PG_VERSION');
+  refuseUnlessFolder(dataDir);
+  const database = join(dataDir, 'postgres');
+  const halfMade = halfMadeIn(dataDir);
+  const isThere = isOwnFolder(database, ['PG_VERSION']);
+  if (isThere) refuseOthersPostgres(database);
+  // A reset that was interrupted has renamed it.
+  const isSandbox = isThere || halfMade.some(isOwnPostgres);
   if (!isSandbox && halfMade.length === 0) return [];
-  return [
-    ...(isOwnFolder(join(dataDir, 'shop'), 'journal.jsonl') ? [join(dataDir, 'shop')] : []),
-    ...['postgres-socket', 'postgres.log', 'postgres.log.1', ...halfMade]
-      .map((name) => join(dataDir, name))
-      .filter((path) => existsSync(path)),
-    // The last, because it says that this is the folder of a sandbox: what was interrupted is found again.
-    ...(isSandbox ? [join(dataDir, 'postgres')] : []),
+  const besides = [
+    ...(isSandbox && isOwnFolder(join(dataDir, 'shop'), ['journal.jsonl', 'port']) ? ['shop'] : []),
+    ...(isOwnFolder(join(dataDir, 'postgres-socket'), ['s']) ? ['postgres-socket'] : []),
+    ...(isSandbox ? ['postgres.log', 'postgres.log.1'].filter((name) => existsSync(join(dataDir, name))) : []),
   ];
+  // The database is the last, because it says that this is the folder of a sandbox: what was interrupted is found again.
+  return [...besides.map((name) => join(dataDir, name)), ...halfMade, ...(isThere ? [database] : [])];
 }
 
-function isOwnFolder(path: string, sign: string): boolean {
-  if (!existsSync(join(path, sign))) return false;
+/** A folder with at least one of the signs in it. */
+function isOwnFolder(path: string, signs: readonly string[]): boolean {
+  if (!signs.some((sign) => existsSync(join(path, sign)))) return false;
   if (lstatSync(path).isSymbolicLink()) {
     throw new Refusal(`${path} is a link, which no sandbox makes: delete what it points to yourself, then the link.`);
   }
@@ -34,7 +40,9 @@ function isOwnFolder(path: string, sign: string): boolean {
 export function refuseWhileRunning(dataDir: string): void {
   const holder = lockHolder(dataDir);
   if (holder === undefined) return;
-  throw new Refusal(`The sandbox in ${dataDir} is running (process ${holder}): stop it first, then reset it.`);
+  throw new Refusal(
+    `Another Paywright (process ${holder}) is using the sandbox in ${dataDir}: stop it or let it finish, then reset it.`,
+  );
 }
 
 /** Deletes the state of a sandbox and nothing else. May be interrupted anywhere and run again. */

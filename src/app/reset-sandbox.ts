@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { Refusal } from '../kernel/refusal.ts';
+import { commandFor } from './command-for.ts';
 import type { ListedFeature } from './listed-feature.ts';
 import { readConfig } from './read-config.ts';
 import { loadSandbox } from './sandbox.ts';
@@ -26,13 +27,14 @@ export async function resetSandbox({ env, features, say, confirm }: ResetOptions
   }
   const { refuseWhileRunning, findSandboxState, deleteSandboxState } = await loadSandbox({ mode });
   refuseWhileRunning(dataDir);
+  const start = commandFor(dataDir, 'npm start');
   const found = findSandboxState(dataDir);
-  if (found.length === 0) return say(`There is no sandbox in ${dataDir}. "npm start" makes one.`);
+  if (found.length === 0) return say(`There is no sandbox in ${dataDir}. "${start}" makes one.`);
   say(`This deletes all accounts, play money, chains and orders of the sandbox in ${dataDir}:`);
   for (const path of found) say(`  ${path}`);
   if (!(await confirm())) throw new Refusal('Nothing was deleted.');
   await deleteSandboxState(dataDir);
-  say('The sandbox is deleted. "npm start" makes a new one.');
+  say(`The sandbox is deleted. "${start}" makes a new one.`);
 }
 
 /** Asks on the terminal. Without one there is no answer, which is a no. */

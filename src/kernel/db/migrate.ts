@@ -32,7 +32,8 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     const known = options.migrations ?? (await readMigrations());
     const { pending, isNewer } = await readSchema(client, known);
     const applied = pending.length === 0 ? [] : await applyPending(client, { url, patience, known });
-    await addFixedRows(client, options.fixedRows ?? []);
+    const fixed = { what: 'The check of the fixed rows', whom: () => 'a session that has locked it' };
+    await letOthersPast(patience, fixed, () => addFixedRows(client, options.fixedRows ?? []));
     const jobs = { what: 'The schema of the jobs', whom: () => 'somebody who uses it' };
     await letOthersPast(patience, jobs, () => migrateJobs(url, patience));
     return { applied, isNewer };

@@ -31,8 +31,10 @@ async function readApplied(client: Session): Promise<readonly AppliedMigration[]
     "SELECT to_regclass('schema_migrations') IS NOT NULL AS exists",
   );
   if (rows[0]?.exists !== true) return [];
+  // As JSON, because the list of an early checkout has no such column, and its database is to be judged, too.
   const applied = await client.query<AppliedMigration>(
-    'SELECT version, checksum, serves_from AS "servesFrom" FROM schema_migrations ORDER BY version',
+    `SELECT version, checksum, coalesce((to_jsonb(list) ->> 'serves_from')::integer, version) AS "servesFrom"
+       FROM schema_migrations list ORDER BY version`,
   );
   return applied.rows;
 }

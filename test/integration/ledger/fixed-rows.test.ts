@@ -92,3 +92,18 @@ test('a service that may only read the tables is told what to run when a row is 
   await migrate(url, { fixedRows: catalogueRows });
   await start();
 });
+
+test('a table that is locked is waited for', async () => {
+  const other = new pg.Client({ connectionString: url });
+  await other.connect();
+  await other.query('BEGIN; LOCK TABLE shelf IN ACCESS EXCLUSIVE MODE');
+  const said: string[] = [];
+  const say = (line: string) => {
+    said.push(line);
+    void other.query('ROLLBACK');
+  };
+  await migrate(url, { fixedRows: shelf([[2, 'cups', 4]]), lockMs: 20, say });
+  await other.end();
+  expect(said[0]).toContain('The check of the fixed rows waits for a session that has locked it');
+  expect(await onShelf()).toEqual(['1 tea 6', '2 cups 4']);
+});

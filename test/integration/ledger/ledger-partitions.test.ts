@@ -1,12 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { prepareClaim } from '../../../src/kernel/db/claim-database.ts';
 import { openDatabase } from '../../../src/kernel/db/database.ts';
+import { grantService } from '../../../src/kernel/db/grant-service.ts';
+import { usualPatience } from '../../../src/kernel/db/migration-lock.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { userAccount } from '../../../src/ledger/account-id.ts';
 import { balancesOf } from '../../../src/ledger/balances.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
 import { toPostingUuid } from '../../../src/ledger/posting-id.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
-import { useDatabase } from '../../support/database.ts';
+import { administer, useDatabase } from '../../support/database.ts';
 import { createOwners, deposit, fund, scope, transfer } from '../../support/ledger.ts';
 import { until } from '../../support/until.ts';
 
@@ -16,6 +19,9 @@ const logger = createLogger('silent');
 const elsewhere = openDatabase({ url, poolSize: 4, logger, applicationName: 'elsewhere' });
 const ledger = createLedger({ db, logger });
 const there = createLedger({ db: elsewhere, logger });
+/** A role that owns nothing, as the service has where another role migrates. */
+const role = `service_of_${new URL(url).pathname.slice(1)}`;
+const service = openDatabase({ url: Object.assign(new URL(url), { username: role }).href, poolSize: 2, logger });
 let ada = 0n;
 let bob = 0n;
 
@@ -26,8 +32,16 @@ beforeAll(async () => {
   await ledger.post(deposit(ada, 5n, 'deposit:MATIC:0x1:0'));
   await ledger.post(transfer(ada, bob, 100n, { idempotency: scope(ada, 'before') }));
   await partition();
+  await administer(inject('postgresUrl'), `CREATE ROLE "${role}" LOGIN`);
+  await prepareClaim(url);
+  // Whatever it could do with a partition before is taken from it.
+  await db.query(`GRANT ALL ON ledger.postings_early TO "${role}"`);
+  await grantService(url, role, usualPatience);
 });
 afterAll(async () => {
+  await service.close();
+  await db.query(`DROP OWNED BY "${role}"`);
+  await administer(inject('postgresUrl'), `DROP ROLE "${role}"`);
   await ledger.stop();
   await there.stop();
   await elsewhere.close();
@@ -65,9 +79,12 @@ async function split(table: string, column: string, boundary: string): Promise<v
       `CREATE TABLE ledger.${table}_late PARTITION OF ledger.${table} FOR VALUES FROM ('${boundary}') TO (MAXVALUE)`,
     );
     await tx.query(`INSERT INTO ledger.${table} SELECT * FROM ledger.whole_${table}`);
-    for (const { name, sql } of triggers.rows) {
-      await tx.query(sql);
-      await tx.query(`ALTER TABLE ledger.${table} ENABLE ALWAYS TRIGGER ${name}`);
+    // The triggers of a table do not fire for a statement that names one of its partitions.
+    for (const part of [table, `${table}_early`, `${table}_late`]) {
+      for (const { name, sql } of triggers.rows) {
+        await tx.query(sql.replace(` ON ledger.${table} `, ` ON ledger.${part} `));
+        await tx.query(`ALTER TABLE ledger.${part} ENABLE ALWAYS TRIGGER ${name}`);
+      }
     }
   });
 }
@@ -108,8 +125,46 @@ describe('postings and entries partitioned by time', () => {
     await expect(db.query('DELETE FROM ledger.postings')).rejects.toMatchObject({ code: '23001' });
   });
 
+  it.each([
+    ['entries_early', '2020-01-01'],
+    ['entries_late', '2100-01-01'],
+  ])('refuse the same in %s', async (part, at) => {
+    const alone = db.query(
+      `INSERT INTO ledger.${part} (account_id, posted_at, posting_id, amount, balance_after) VALUES ($1, $2, gen_random_uuid(), 5, 5)`,
+      [userAccount(ada, 'USDC'), at],
+    );
+    await expect(alone).rejects.toMatchObject({ code: '23514' });
+    await expect(db.query(`DELETE FROM ledger.${part}`)).rejects.toMatchObject({ code: '23001' });
+    await expect(db.query(`UPDATE ledger.${part} SET amount = 1`)).rejects.toMatchObject({ code: '23001' });
+  });
+
   it('are a sound ledger', async () => {
     expect(await verifyLedger(db)).toMatchObject({ problems: [] });
+  });
+});
+
+describe('the role of the service', () => {
+  it('posts on both, and reads what is in either', async () => {
+    const theirs = createLedger({ db: service, logger });
+    expect((await theirs.post(transfer(ada, bob, 1n))).outcome).toBe('posted');
+    expect((await theirs.post(deposit(ada, 5n, 'deposit:MATIC:0x1:0'))).outcome).toBe('duplicate');
+    await theirs.stop();
+  });
+
+  it.each([
+    "UPDATE ledger.postings SET description = 'another story'",
+    "UPDATE ledger.postings_early SET description = 'another story'",
+    'DELETE FROM ledger.entries_late',
+    'INSERT INTO ledger.entries_late SELECT * FROM ledger.entries LIMIT 1',
+    'TRUNCATE ledger.postings_late',
+    'DELETE FROM ledger.whole_postings',
+    'INSERT INTO ledger.whole_entries SELECT * FROM ledger.entries LIMIT 1',
+  ])('may not: %s', async (sql) => {
+    await expect(service.query(sql)).rejects.toMatchObject({ code: '42501' });
+  });
+
+  it('reads the table that was renamed', async () => {
+    expect((await service.query('SELECT FROM ledger.whole_postings')).rowCount).toBeGreaterThan(0);
   });
 });
 

