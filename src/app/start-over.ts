@@ -3,10 +3,15 @@ import { Refusal } from '../kernel/refusal.ts';
 import { commandFor } from './command-for.ts';
 import type { Config } from './config.ts';
 
-/** What the owner of a sandbox is told whose database no migration leads on from. A database of an operator's own is left to the operator. */
+/** What the owner of a sandbox is told whose database no migration leads on from. In live mode the operator decides, with a backup. */
 export function tellToStartOver(error: unknown, { mode, dataDir, databaseUrl }: Config): unknown {
-  if (!(error instanceof ForeignSchema) || mode !== 'sandbox' || databaseUrl !== undefined) return error;
+  if (!(error instanceof ForeignSchema) || mode !== 'sandbox') return error;
+  const place = databaseUrl === undefined ? dataDir : 'the database that DATABASE_URL names';
+  const way =
+    databaseUrl === undefined
+      ? `delete it with "${commandFor(dataDir, 'npx paywright reset')}", then start again. To keep it, set another DATA_DIR for this version.`
+      : 'drop that database and create it again, then start. To keep it, name another database for this version.';
   return new Refusal(
-    `The sandbox in ${dataDir} was made by another version of Paywright, and this one cannot go on with its database. Its money is play money: delete it with "${commandFor(dataDir, 'npx paywright reset')}", then start again. To keep it, set another DATA_DIR for this version.`,
+    `The sandbox in ${place} was made by another version of Paywright, and this one cannot go on with its database. Its money is play money: ${way}`,
   );
 }

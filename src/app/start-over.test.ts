@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { ForeignSchema } from '../kernel/db/schema-version.ts';
+import { readConfig } from './read-config.ts';
+import { tellToStartOver } from './start-over.ts';
+
+const foreign = new ForeignSchema('Migration 001_kernel.sql is not the one this database was built with.');
+const told = (env: Readonly<Record<string, string>>) => String(tellToStartOver(foreign, readConfig(env)));
+
+test('a sandbox of another version is told how to start over, wherever it is', () => {
+  expect(told({ DATA_DIR: '/data/play' })).toContain('delete it with "DATA_DIR=/data/play npx paywright reset"');
+  const own = told({ DATABASE_URL: 'postgres://ada:hunter2@127.0.0.1/play' });
+  expect(own).toContain('drop that database and create it again');
+  expect(own).not.toContain('hunter2');
+});
+
+test('any other error stays what it is', () => {
+  const other = new Error('the disk is full');
+  expect(tellToStartOver(other, readConfig({}))).toBe(other);
+});
