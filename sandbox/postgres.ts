@@ -16,6 +16,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -119,6 +120,22 @@ export async function endEmbeddedPostgres(dataDir: string): Promise<void> {
   const place = placeIn(dataDir);
   refuseOthersPostgres(place.data);
   await endLeftover(place);
+  // What answers still runs where its process cannot be seen.
+  if (await answers(join(place.socketDir, '.s.PGSQL.5432'))) {
+    throw new Refusal(
+      `The sandbox in ${dataDir} is running, perhaps in another container: stop it there, then try again. Nothing was deleted.`,
+    );
+  }
+}
+
+function answers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
 }
 
 function urlOf({ socketDir }: Place, name: string): string {

@@ -11,6 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { lockDataDir } from '../../../sandbox/data-dir.ts';
@@ -128,6 +129,19 @@ describe('a sandbox that is reset', () => {
     lock.release();
     expect(existsSync(join(dataDir, 'postgres/PG_VERSION'))).toBe(true);
     await reset(dataDir);
+  });
+
+  test('stays while its PostgreSQL answers, whose process another container hides', async () => {
+    const dataDir = sandboxLike();
+    const before = readdirSync(dataDir, { recursive: true }).length;
+    const elsewhere = createServer().listen(join(dataDir, 'postgres-socket/s/.s.PGSQL.5432'));
+    await once(elsewhere, 'listening');
+    await expect(reset(dataDir)).rejects.toThrow('is running, perhaps in another container: stop it there');
+    elsewhere.close();
+    await once(elsewhere, 'close');
+    expect(readdirSync(dataDir, { recursive: true })).toHaveLength(before);
+    await reset(dataDir);
+    expect(existsSync(join(dataDir, 'postgres'))).toBe(false);
   });
 
   test('stays when it has begun to run while the question was open', async () => {
