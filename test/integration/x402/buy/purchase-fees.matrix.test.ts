@@ -209,6 +209,6 @@ test('in whatever order and together, the fees that are kept are those that are 
         expect(await world.differences()).toEqual([]);
       },
     ),
-    { numRuns: isMatrix ? 8 : 2, seed: 25 },
+    { numRuns: isMatrix ? 8 : 2, seed: 25, endOnFailure: true },
   );
 });
