@@ -8,7 +8,7 @@ import { createSecretTable } from './secret.ts';
 import { shopsDataDir } from './shops-data-dir.ts';
 
 // All that the service uses of the sandbox comes from this file. What takes long to load is loaded when it is used: a
-// command that only needs the database does not wait for six chains.
+// command that only needs the database does not wait for the chains.
 export { createConsoleNotifier } from './notifier.ts';
 export { openSandboxStore } from './open-store.ts';
 export { deleteSandboxState, findSandboxState, refuseWhileRunning } from './reset.ts';
