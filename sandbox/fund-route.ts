@@ -78,8 +78,8 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
         ok({ txHash, transferId, amount: toFigure(amount), currency: body.currency });
       const before = earlier && (await findCredit(db, accountId, txHash));
       if (before !== undefined) return { ...answer(before), replayed: true };
-      const deadline = Date.now() + creditedWithinMs;
-      while (Date.now() < deadline) {
+      const deadline = performance.now() + creditedWithinMs;
+      while (performance.now() < deadline) {
         const transferId = await findCredit(db, accountId, txHash);
         if (transferId !== undefined) return answer(transferId);
         await sleep(lookEveryMs);

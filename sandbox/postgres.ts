@@ -261,7 +261,7 @@ interface LaunchOptions {
 async function launch(
   binaries: Binaries,
   options: LaunchOptions,
-  deadline = Date.now() + startTimeoutMs,
+  deadline = performance.now() + startTimeoutMs,
 ): Promise<ChildProcess> {
   const { postgres } = binaries;
   const { place, settings } = options;
@@ -290,9 +290,14 @@ async function launch(
   closeSync(log);
   child.on('error', () => {});
   while (!(await accepts(place))) {
-    if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined || Date.now() > deadline) {
+    if (
+      child.exitCode !== null ||
+      child.signalCode !== null ||
+      child.pid === undefined ||
+      performance.now() > deadline
+    ) {
       // Orphans of a server that was killed notice within a moment, and end.
-      if (/still in use/.test(lastWords(place.log)) && Date.now() < deadline)
+      if (/still in use/.test(lastWords(place.log)) && performance.now() < deadline)
         return launch(binaries, options, deadline);
       throw new Refusal(`PostgreSQL did not start: ${lastWords(place.log)}`);
     }

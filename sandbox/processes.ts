@@ -37,9 +37,9 @@ export async function endProcess(pid: number, signal: NodeJS.Signals, timeoutMs:
   } catch {
     return true;
   }
-  const deadline = Date.now() + timeoutMs;
+  const deadline = performance.now() + timeoutMs;
   while (commandOf(pid) !== undefined) {
-    if (Date.now() > deadline) return false;
+    if (performance.now() > deadline) return false;
     await sleep(20);
   }
   return true;

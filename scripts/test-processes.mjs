@@ -18,9 +18,9 @@ export async function endProcesses({ leader, folder }) {
   for (const pid of found.keys()) signal(pid, 'SIGCONT');
   // A process id may belong to another process by now, so the start is compared each time.
   const alive = () => [...found].filter(([pid, { start }]) => startOf(pid) === start).map(([pid]) => pid);
-  const began = Date.now();
+  const began = performance.now();
   for (let left = alive(); left.length > 0; left = alive()) {
-    const waitedMs = Date.now() - began;
+    const waitedMs = performance.now() - began;
     if (waitedMs > patienceMs) for (const pid of left) signal(pid, 'SIGKILL');
     if (waitedMs > 2 * patienceMs) throw new Refusal(`These processes of the run cannot be ended: ${left.join(', ')}.`);
     await sleep(20);

@@ -63,11 +63,11 @@ export function createWorkbench(chains: TestChains, provider: () => WalletProvid
     nativeBalance: (address) => chains.balanceOf(home, facts[home].native, address),
 
     async follow(ref, chain = home) {
-      const until = Date.now() + deadlineMs;
+      const until = performance.now() + deadlineMs;
       for (;;) {
         const report = await provider().lookUp(chain, ref);
         if (report.state !== 'pending') return report;
-        if (Date.now() > until) throw new Error(`${ref} is still pending`);
+        if (performance.now() > until) throw new Error(`${ref} is still pending`);
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     },

@@ -39,9 +39,9 @@ export async function launchServer(options: LaunchOptions): Promise<ServerProces
     env: { PORT: String(port), ...unlimited, ...options.env },
   });
   const url = `http://127.0.0.1:${port}`;
-  const deadline = Date.now() + 120_000;
+  const deadline = performance.now() + 120_000;
   while (!output().includes('Paywright is ready')) {
-    if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline) {
+    if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline) {
       throw new Error(`the server did not start:\n${output()}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));

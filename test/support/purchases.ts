@@ -76,9 +76,12 @@ export function usePurchaseWorld(seller: Seller) {
     await read();
   });
 
-  /** Reads Polygon as far as it goes. */
-  async function read(): Promise<void> {
-    if (reader !== undefined) await readUp(reader);
+  /** Reads Polygon as far as it goes, one call after another: a reader takes one step at a time. */
+  let reading = Promise.resolve();
+  function read(): Promise<void> {
+    const mine = reading.then(() => reader && readUp(reader));
+    reading = mine.catch(() => {});
+    return mine;
   }
 
   const handlers = (changed?: Partial<BuyParts>) => [purchaseHandler(parts(changed)), houseMoveHandler(parts(changed))];
