@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Feature } from '../feature.ts';
+import { isLoopback } from '../loopback.ts';
 import { defineSettings } from '../settings.ts';
-import { isLoopback } from './loopback.ts';
 import type { OperatorAddress } from './operator-server.ts';
 
 /** Undefined: nothing is told. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { explainListening } from '../http/listen.ts';
-import { isLoopback } from './loopback.ts';
+import { isLoopback } from '../loopback.ts';
 import { metricsContentType } from './render.ts';
 
 export interface OperatorServer {
@@ -47,16 +47,12 @@ async function answer(
 ): Promise<void> {
   const refuse = (status: number, text: string, headers = {}) =>
     void response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', ...headers }).end(`${text}\n`);
-  // A page in a browser on this machine can reach it under a name of its own, but not under ours.
-  if (isLoopback(host) && !isLoopback(nameIn(request.headers.host ?? ''))) return refuse(403, 'Ask for localhost.');
+  // Against DNS rebinding: a web page can point its own name at this machine, but then sends that name as Host.
+  if (isLoopback(host) && !isLoopback((request.headers.host ?? '').replace(/:\d+$/, '')))
+    return refuse(403, 'Ask for localhost.');
   if ((request.url ?? '').split('?')[0] !== '/metrics') return refuse(404, 'There is /metrics here, and nothing else.');
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     return refuse(405, 'Ask with GET.', { Allow: 'GET, HEAD' });
   }
   response.writeHead(200, { 'Content-Type': metricsContentType, 'Cache-Control': 'no-store' }).end(await scrape());
-}
-
-/** The name or address in a Host header, without the port. */
-function nameIn(host: string): string {
-  return host.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
 }

@@ -1,7 +1,5 @@
+import { isLoopback } from '../../kernel/loopback.ts';
 import { parseUrl } from '../../kernel/text/parse-url.ts';
-
-/** An address of this machine, in any of its usual spellings. */
-const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0|\[::\]|\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\])$/;
 
 /**
  * Whether a URL leads to ourselves: the address that people reach us at, whoever spells it how. On this machine one port is one
@@ -12,9 +10,14 @@ export function isOwnUrl(text: string, publicUrl: string): boolean {
   if (asked === undefined || own === undefined) return false;
   if (!/^https?:$/.test(asked.protocol)) return false;
   const [host, ownHost] = [bare(asked), bare(own)];
-  if (loopback.test(ownHost)) return loopback.test(host) && portOf(asked) === portOf(own);
+  if (isThisMachine(ownHost)) return isThisMachine(host) && portOf(asked) === portOf(own);
   // Behind a proxy plain http and https are the same door.
   return host === ownHost && (portOf(asked) === portOf(own) || (asked.port === '' && own.port === ''));
+}
+
+/** A connection to the unspecified address reaches this machine, too. */
+function isThisMachine(host: string): boolean {
+  return isLoopback(host) || host === '0.0.0.0' || host === '[::]';
 }
 
 function bare({ hostname }: URL): string {
