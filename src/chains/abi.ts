@@ -1,6 +1,6 @@
 import { parseAbi } from 'viem';
 
-/** The parts of Circle's token contract that we call, written by hand. */
+/** Circle's token contract, reduced to what we call. */
 export const tokenAbi = parseAbi([
   'event Transfer(address indexed from, address indexed to, uint256 value)',
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
@@ -13,14 +13,14 @@ export const tokenAbi = parseAbi([
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
 ]);
 
-/** Allowances by the difference, so that two who change one at the same time do not write over each other. */
+/** Changes by a difference, so that two concurrent changes of one allowance do not overwrite each other. */
 export const allowanceAbi = parseAbi([
   'function allowance(address owner, address spender) view returns (uint256)',
   'function increaseAllowance(address spender, uint256 increment) returns (bool)',
   'function decreaseAllowance(address spender, uint256 decrement) returns (bool)',
 ]);
 
-/** The same contract at the same address on every chain; it makes many calls in one transaction. */
+/** Multicall3 has the same address on every chain. */
 export const multicallAddress = '0xcA11bde05977b3631167028862bE2a173976CA11';
 
 export const multicallAbi = parseAbi([

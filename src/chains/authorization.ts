@@ -11,15 +11,15 @@ import { chains } from '../money/catalogue.ts';
 import { multicallAbi, tokenAbi } from './abi.ts';
 import type { Network } from './network.ts';
 
-/** A wallet's permission (EIP-3009) to move its tokens, which anybody may submit and which the token accepts only once. */
+/** An EIP-3009 authorization to move a wallet's tokens. Anyone may submit it; the token accepts it once. */
 export interface Authorization {
   readonly from: Hex;
   readonly to: Hex;
   readonly atomic: bigint;
   readonly nonce: Hex;
-  /** In seconds since the epoch: the token accepts it only after it. Left out, it is accepted from the beginning. */
+  /** In seconds since the epoch, exclusive. Left out, the authorization is valid from the start. */
   readonly validAfter?: bigint;
-  /** In seconds since the epoch, by the time of the chain's blocks: at or after it the token accepts it no more. */
+  /** In seconds since the epoch, exclusive, compared with the block's timestamp. */
   readonly validBefore: bigint;
 }
 
@@ -29,7 +29,7 @@ export interface SignedAuthorization extends Authorization {
 
 const separatorAbi = parseAbi(['function DOMAIN_SEPARATOR() view returns (bytes32)']);
 
-/** What a token's signatures are bound to, as the contract itself names it. */
+/** The EIP-712 domain of a token, read from its contract. */
 export async function readTokenDomain({ id, client }: Network, token: Hex): Promise<TypedDataDomain> {
   const contract = { address: token, abi: tokenAbi } as const;
   const [name, version, separator] = await Promise.all([
@@ -64,9 +64,9 @@ export function toTypedData(
 }
 
 /**
- * One call that submits all authorizations. One that fails takes no other with it. The last call is not allowed to fail:
- * whoever estimates the gas for the whole must then leave enough for each, because a transfer that ran out of gas would
- * leave too little for what comes after it.
+ * One multicall that submits all authorizations; one that fails does not affect the others. The last call must not
+ * fail, which makes the gas estimate leave enough for every transfer: one that runs out of gas would leave too little
+ * for the call at the end.
  */
 export function encodeSubmission(token: Hex, authorizations: readonly SignedAuthorization[]): Hex {
   const [first] = authorizations;
@@ -94,13 +94,13 @@ function encodeTransfer(authorization: SignedAuthorization): Hex {
   });
 }
 
-/** What has become of an authorization, at a block that is final. */
+/** The state of an authorization as of a final block. */
 export type Fate = 'moved' | 'lapsed' | 'open';
 
 /**
- * Used means moved: nobody but the wallet could have cancelled it, and we never do. Unused in a final block whose time has
- * reached its end means that it never will be used, because no later block has an earlier time. Anything else is open:
- * giving up on it now and signing another would let both move money.
+ * Used means moved: only the wallet itself could have cancelled it, and ours never do. An authorization that is unused
+ * in a final block at or after `validBefore` can never be used, because block times only rise. Otherwise it is open:
+ * signing another one now could move the money twice.
  */
 export function judge(
   { validBefore }: Pick<Authorization, 'validBefore'>,
@@ -110,7 +110,6 @@ export function judge(
   return at.blockTime >= validBefore ? 'lapsed' : 'open';
 }
 
-/** Whether a token accepts it in a block of this time, as far as its dates go. */
 export function isValidAt(
   { validAfter = 0n, validBefore }: Pick<Authorization, 'validAfter' | 'validBefore'>,
   blockTime: bigint,
@@ -118,7 +117,6 @@ export function isValidAt(
   return validAfter < blockTime && blockTime < validBefore;
 }
 
-/** Whether each authorization was used, as of a block. */
 export async function readUsed(
   { client }: Network,
   token: Hex,

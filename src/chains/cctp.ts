@@ -1,13 +1,12 @@
 import { type Hex, parseAbi } from 'viem';
 
-/** Circle's cross-chain protocol, version 2. Its contracts have the same addresses on every chain that we know. */
+/** CCTP version 2. Its contracts have the same addresses on every chain in the catalogue. */
 export const cctp = {
   tokenMessenger: '0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d',
   messageTransmitter: '0x81D40F21F12A8F0E3252Bccb954D722d4c464B64',
   tokenMinter: '0xfd78EE919681417d192449715b2594ab58f5D002',
 } as const satisfies Record<string, Hex>;
 
-/** The parts of its contracts that we call, written by hand. */
 export const tokenMessengerAbi = parseAbi([
   'function depositForBurn(uint256 amount, uint32 destinationDomain, bytes32 mintRecipient, address burnToken, bytes32 destinationCaller, uint256 maxFee, uint32 minFinalityThreshold)',
   'function getMinFeeAmount(uint256 amount) view returns (uint256)',
@@ -25,10 +24,13 @@ export const tokenMinterAbi = parseAbi([
   'function paused() view returns (bool)',
 ]);
 
-/** A transfer waits for the source chain's own finality; below this the protocol may take a fee for its haste. */
+/**
+ * With this threshold a transfer waits for the source chain's finality. Below it, CCTP may charge a fee for a fast
+ * transfer.
+ */
 export const standardFinality = 2_000;
 
-/** Where each part of a message is, in bytes. The body of one that carries money begins at `body`. */
+/** Byte offsets in a CCTP message. The burn message begins at `body`. */
 export const messageLayout = {
   version: 0,
   sourceDomain: 4,
@@ -40,7 +42,7 @@ export const messageLayout = {
   body: 148,
 } as const;
 
-/** Within the body of a message that carries money, version 2. */
+/** Byte offsets within the body of a burn message, version 2. */
 export const burnLayout = {
   version: 0,
   burnToken: 4,

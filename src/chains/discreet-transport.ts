@@ -2,11 +2,12 @@ import { type HttpTransport, http } from 'viem';
 import { hideSecretsOf } from './node-secrets.ts';
 
 /**
- * A node's address often holds the operator's key. viem puts the whole address into its errors, and a node may repeat parts of it in
- * its answer ("Cannot POST /v2/…"). Both are taken out where errors arise, so that no log, no answer and no table ever sees the key.
+ * A node's URL often contains the operator's API key. viem puts the whole URL into its errors, and a node may repeat
+ * parts of it ("Cannot POST /v2/…"). Both are removed where the error arises, so that the key reaches no log, response
+ * or table.
  */
 export function discreetHttp(url: string, timeoutMs: number): HttpTransport {
-  // How often to try is decided in one place, by whoever holds the list of addresses.
+  // The fallback transport over all nodes decides about retries.
   const transport = http(url, { timeout: timeoutMs, retryCount: 0 });
   const hide = hideSecretsOf(url);
   return ((parameters) => {
@@ -24,7 +25,7 @@ export function discreetHttp(url: string, timeoutMs: number): HttpTransport {
   }) as HttpTransport;
 }
 
-/** What an error tells: all of it comes from viem or from the node. What was asked, and who asks, is left as it is. */
+/** The fields of an error that viem or the node fills. Request and caller stay as they are. */
 const telling = ['message', 'stack', 'shortMessage', 'details', 'metaMessages', 'data', 'url'] as const;
 
 function withoutSecrets(error: unknown, hide: (text: string) => string): unknown {
@@ -35,7 +36,7 @@ function withoutSecrets(error: unknown, hide: (text: string) => string): unknown
   return error;
 }
 
-/** Bytes are no text: what a contract has answered with is decoded later. */
+/** Hex data stays as it is: callers decode what a contract returned. */
 function clean(value: unknown, hide: (text: string) => string): unknown {
   if (typeof value === 'string') return /^0x[0-9a-f]*$/i.test(value) ? value : hide(value);
   if (Array.isArray(value)) return value.map((one) => clean(one, hide));

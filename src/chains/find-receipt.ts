@@ -1,6 +1,6 @@
 import { type Hex, type PublicClient, type TransactionReceipt, TransactionReceiptNotFoundError } from 'viem';
 
-/** The receipt of a transaction; undefined when the chain has none. A chain that does not answer throws. */
+/** Undefined when the chain has no receipt. Throws when the node does not answer. */
 export async function findReceipt(client: PublicClient, hash: Hex): Promise<TransactionReceipt | undefined> {
   try {
     return await client.getTransactionReceipt({ hash });

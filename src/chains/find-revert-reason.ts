@@ -1,9 +1,9 @@
 import { BaseError, type Hex, type PublicClient } from 'viem';
 
 /**
- * What the contract said when it undid a transaction, which no receipt tells: the same call is made once more as of its block,
- * and comes to nothing. Undefined when that says nothing either, or the chain does not answer. One node's word: no more is decided
- * by it than who pays the gas of a swap.
+ * Why a contract reverted a transaction. A receipt does not say, so this repeats the call as of its block without
+ * sending it. Undefined when the repeated call gives no reason or the node does not answer. A single node's answer is
+ * enough, because it only decides who pays the gas of a swap.
  */
 export async function findRevertReason(client: PublicClient, hash: Hex): Promise<string | undefined> {
   try {
@@ -16,7 +16,7 @@ export async function findRevertReason(client: PublicClient, hash: Hex): Promise
   }
 }
 
-/** Nodes differ in their words. */
+/** The wording differs between nodes. */
 function reasonIn(text: string): string | undefined {
   return (
     /reverted with reason string '([^']+)'/.exec(text)?.[1] ?? /execution reverted:? ([^\n]+)/i.exec(text)?.[1]?.trim()

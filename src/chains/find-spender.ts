@@ -3,14 +3,14 @@ import type { Hex, PublicClient } from 'viem';
 interface SpentNonce {
   readonly address: Hex;
   readonly nonce: bigint;
-  /** The blocks among which it was used, if it was. */
+  /** The range of blocks to search. */
   readonly from: bigint;
   readonly to: bigint;
 }
 
 /**
- * The transaction that has used a nonce: `free` when none has, `unclear` when it was used before these blocks. Nothing is
- * concluded from what a node does not know: a node that lags behind its sisters knows less, but tells no lies.
+ * Finds the transaction that used a nonce: `free` when none did, `unclear` when it was used before `from`. A node that
+ * lags behind knows fewer blocks, so a missing transaction proves nothing.
  */
 export async function findSpender(
   client: PublicClient,

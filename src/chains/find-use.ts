@@ -4,7 +4,7 @@ import type { Authorization } from './authorization.ts';
 import { findReceipt } from './find-receipt.ts';
 import type { Network, Token } from './network.ts';
 
-/** The transaction that has used an authorization, whoever sent it. */
+/** The transaction that used an authorization, no matter who sent it. */
 export interface Use {
   readonly hash: Hex;
   readonly blockNumber: bigint;
@@ -12,12 +12,12 @@ export interface Use {
 
 type Known = Pick<Authorization, 'from' | 'nonce'>;
 
-/** Blocks that one request may ask about; nodes refuse more. */
+/** Nodes refuse log queries over more blocks. */
 const blocksAtOnce = 1_000n;
 
 /**
- * Finds the transaction that has used an authorization, in these blocks. Whoever submitted it may have told which one it was;
- * that is looked at first, and believed only when its receipt says so.
+ * Finds the transaction that used an authorization within these blocks. A hint from the submitter is checked first, and
+ * accepted only if its receipt contains the use.
  */
 export async function findUse(
   network: Network,
@@ -44,12 +44,12 @@ export async function findUse(
   return undefined;
 }
 
-/** So many requests at most go back in time to find out what an authorization was used for: on Polygon half a day. */
+/** The search goes back this many requests at most: half a day on Polygon. */
 const mostLooksBack = 20;
 
 /**
- * What a used authorization was used for, by the logs up to a block: for what it says, or for `another` payment or none, because
- * its wallet has cancelled it. Undefined while no log tells: a node may have the state of a block before its logs.
+ * What an authorization was used for, according to the logs: its own payment (`itself`), or `another` payment or a
+ * cancellation by its wallet. Undefined while no log shows it: a node may have a block's state before its logs.
  */
 export async function findPurpose(
   { client }: Network,
@@ -76,7 +76,7 @@ export async function findPurpose(
   return undefined;
 }
 
-/** Whether the token says that the authorization was used, and right after it that just this was moved. */
+/** Whether the token logged the use, and directly after it exactly this transfer. */
 function hasMoved(
   { logs }: TransactionReceipt,
   token: Hex,
@@ -97,7 +97,7 @@ function hasMoved(
   });
 }
 
-/** Whether the token says in this receipt that the authorization was used. */
+/** Whether the token logged the use in this receipt. */
 export function hasUsed({ status, logs }: TransactionReceipt, token: Token, { from, nonce }: Known): boolean {
   if (status !== 'success') return false;
   return logs.some((log) => {
@@ -110,7 +110,6 @@ export function hasUsed({ status, logs }: TransactionReceipt, token: Token, { fr
   });
 }
 
-/** Undefined of an event that we do not know. */
 function readEvent({ data, topics }: Log) {
   try {
     return decodeEventLog({ abi: tokenAbi, data, topics });

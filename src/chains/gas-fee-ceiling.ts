@@ -3,16 +3,16 @@ import { type ChainId, chains } from '../money/catalogue.ts';
 
 export interface GasFees {
   readonly maxFee: bigint;
-  /** The part of it that goes to whoever mines it, however cheap the block is: what a lie about the price would be paid as. */
+  /** The tip goes to the validator however cheap the block is, so a node that overstates it makes us overpay. */
   readonly priorityFee: bigint;
 }
 
-/** The most that a transaction of ours may offer for a unit of gas, and the most gas that it may allow. */
+/** The most that a transaction of ours offers per unit of gas, and the highest gas limit that it sets. */
 export interface FeeCeiling extends GasFees {
   readonly gasLimit: bigint;
 }
 
-/** A settlement of a hundred payments takes some four million, and half as much again is allowed for. */
+/** A settlement of a hundred payments takes about four million gas, and its limit is set half as high again. */
 const usualGasLimit = 10_000_000n;
 
 export function usualCeiling(chain: ChainId): FeeCeiling {
@@ -20,16 +20,19 @@ export function usualCeiling(chain: ChainId): FeeCeiling {
   return { maxFee: parseGwei(fee), priorityFee: parseGwei(tip), gasLimit: usualGasLimit };
 }
 
-/** A node asks for more than we ever pay. Nothing is signed: the chain becomes cheaper, or the operator finds out who lies. */
+/**
+ * A node asks for more than the ceiling. Nothing is signed: fees fall again, or the operator finds the node that
+ * overstates them.
+ */
 export class FeesAboveCeiling extends Error {
   override readonly name = 'FeesAboveCeiling';
   readonly retryAfterMs = 30_000;
 }
 
 /**
- * What to offer when a node asks for this much. A tip above the ceiling is cut to it, for it is only a wish. What the block
- * itself costs cannot be cut: a transaction that offers less would hold its nonce, and all that come after it, for as long as
- * the price stays. Below the ceiling there is room for that price to double before the transaction is stuck.
+ * The fees to offer. A tip above the ceiling is cut to it. The base fee cannot be cut: a transaction below it would
+ * block its nonce, and all later ones, until the fee falls. Where the ceiling allows, the base fee may double before
+ * the transaction gets stuck.
  */
 export function keepBelow(
   ceiling: GasFees,

@@ -19,62 +19,59 @@ export interface Token {
   readonly address: `0x${string}`;
 }
 
-/** One of the addresses that a chain is reached at, and asked alone: nobody answers in its place. */
+/** One node of a chain, asked without fallback to another. */
 export interface ChainNode {
-  /** Who answers there, as `joinWitnesses` finds it: nodes of one host are one witness, because whoever runs it runs them all. */
+  /** Who runs the node, as `joinWitnesses` finds out. Nodes of one host count as one witness. */
   readonly host: string;
   readonly client: PublicClient;
 }
 
-/** One chain as this service reaches it. */
 export interface Network {
   readonly id: ChainId;
   /** Asks the first node that answers. */
   readonly client: PublicClient;
-  /** Those that count as witnesses. */
+  /** The nodes that count as witnesses. */
   readonly nodes: readonly ChainNode[];
-  /** The same chain in the same way, but of another host first. Only where there is more than one. */
+  /** Like `client`, but asks a different host first. Undefined when there is only one host. */
   readonly reviewer?: PublicClient | undefined;
   /** Blocks, counting its own, after which a transaction is final. */
   readonly confirmations: number;
-  /** How often to look for something new. */
   readonly pollMs: number;
-  /** What we hold there. Coins are held wrapped: the token called MATIC is no native coin. */
+  /** The tokens that we hold. Coins are held wrapped: the token called MATIC is not the native coin. */
   readonly tokens: readonly Token[];
-  /** What no transaction of ours offers more than, whatever a node says. */
   readonly feeCeiling: FeeCeiling;
   /**
-   * Whoever waits for a block of this time (in seconds since the epoch) or a later one says so each time they look for it.
-   * On a real chain that does nothing: there the next block comes by itself.
+   * Called on every attempt by code that waits for a block of this time (in seconds since the epoch) or later. A real
+   * chain ignores it, because its next block comes by itself.
    */
   letTimePass(until: bigint): Promise<void>;
-  /** Calls back when there may be a new block, until the function that it returns is called. Only chains of the sandbox do. */
+  /**
+   * Calls the listener when there may be a new block, until the returned function is called. Only sandbox chains have
+   * it.
+   */
   readonly onBlock?: ((listener: () => void) => () => void) | undefined;
 }
 
-/** Every chain that this service can reach. A chain that is not here was left off by the operator. */
+/** Every chain that the operator has configured. */
 export type Networks = ReadonlyMap<ChainId, Network>;
 
 export interface NetworkSettings {
-  /** Where to reach it, in order of preference: the next is asked when one does not answer. */
+  /** In order of preference: the next is asked when one does not answer. */
   readonly urls: readonly string[];
   readonly confirmations: number;
   readonly pollMs: number;
-  /** Tokens beside Circle's own, such as a EURC where Circle has none. */
+  /** Overrides the catalogue, such as a EURC where Circle issues none. */
   readonly tokens?: readonly Token[];
-  /** Instead of the usual one. */
   readonly feeCeiling?: FeeCeiling;
-  /** Only where no block comes by itself: mines one if its time has come and there is none yet. */
+  /** For chains that produce no blocks by themselves: mines one once its time has come. */
   readonly letTimePass?: (client: PublicClient, until: bigint) => Promise<void>;
-  /** Who answers at each of them, where more is known than their names say. */
+  /** Given where host names have been looked up; by default only the URLs are compared. */
   readonly witness?: Witness;
-  /** Instead of the usual way to ask a node. */
   readonly transport?: (url: string, timeoutMs: number) => Transport;
-  /** Only where the chain tells of its blocks. */
   readonly onBlock?: (listener: () => void) => () => void;
 }
 
-/** With every address tried twice a question is answered or given up well before a job's time is over. */
+/** Every node is tried twice, so a question is answered or given up well before a job's time limit. */
 const requestTimeoutMs = 5_000;
 
 export function createNetworks(settings: ReadonlyMap<ChainId, NetworkSettings>): Networks {
@@ -92,7 +89,7 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
     settings;
   const known = settings.urls.filter((url) => witness(url) !== undefined);
   const unknown = settings.urls.filter((url) => witness(url) === undefined);
-  // A node that may be any of the others is asked last, so that none of them reviews itself.
+  // A node of unknown host is asked last: it may be the same as any other, and must not review itself.
   const urls = [...known, ...unknown];
   const { name, chainId, native } = chains[id];
   const chain = defineChain({
@@ -130,7 +127,7 @@ function createNetwork(id: ChainId, settings: NetworkSettings): Network {
   };
 }
 
-/** The currencies of a chain, of which the operator may name a contract, and on the home chain the coins. */
+/** The currencies of a chain, whose contracts the operator may override, and on the home chain the coins. */
 function heldTokens(id: ChainId, named: readonly Token[]): readonly Token[] {
   const { tokens }: ChainFacts = chains[id];
   return assetIds.flatMap((asset) => {
@@ -140,7 +137,9 @@ function heldTokens(id: ChainId, named: readonly Token[]): readonly Token[] {
   });
 }
 
-/** Nodes of other hosts than the first one's, from the last on; then the others. Undefined when one host runs them all. */
+/**
+ * Nodes of other hosts than the first node's, last one first; then the rest. Undefined when one host runs all of them.
+ */
 function reviewOrder(urls: readonly string[], witness: Witness): readonly string[] | undefined {
   const [first] = urls;
   if (first === undefined) return undefined;
@@ -149,13 +148,13 @@ function reviewOrder(urls: readonly string[], witness: Witness): readonly string
   return [...urls.filter(isOther).toReversed(), ...urls.filter((url) => !isOther(url))];
 }
 
-/** The same chain as each host shows it, asked alone. */
+/** The same chain once per host, each asked without fallback. */
 export function eachHost(network: Network): readonly Network[] {
   const hosts = new Map(network.nodes.toReversed().map(({ host, client }) => [host, client]));
   return hosts.size < 2 ? [network] : Array.from(hosts.values(), (client) => ({ ...network, client }));
 }
 
-/** For whoever checks what the first node has said: asks another one first, where there is one. */
+/** For checking what the first node said: asks a different host first, if there is one. */
 export function reviewed(network: Network): Network {
   return network.reviewer === undefined ? network : { ...network, client: network.reviewer };
 }

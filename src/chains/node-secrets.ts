@@ -1,9 +1,9 @@
-/** Shorter parts of an address, such as `v2` or `eth`, are no secret; taken out everywhere, they would leave holes in every text. */
+/** Shorter parts such as `v2` or `eth` are no secret, and removing them would leave holes in every text. */
 const leastSecret = 6;
 
 /**
- * Takes out of a text whatever may be a secret in a node's address: the address itself, its path and query, each segment and value
- * of them, and the user's name and password. A node may repeat any of these in its answer, in other letters or encoded.
+ * Removes everything that may be secret in a node's URL from a text: the URL itself, its path and query, each segment
+ * and value, user name and password. A node may repeat any of them in its answer, in another case or encoded.
  */
 export function hideSecretsOf(address: string): (text: string) => string {
   const url = new URL(address);

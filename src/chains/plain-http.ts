@@ -1,9 +1,6 @@
 import { isLoopback } from '../kernel/loopback.ts';
 
-/**
- * Whether a node is asked in the clear over a network: then anybody on the way can answer in its place. To this machine itself
- * nobody is on the way.
- */
+/** Whether a node is reached over a network without TLS, so that anyone on the path could forge its answers. */
 export function isPlainHttp(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === 'http:' && !isLoopback(hostname);

@@ -1,4 +1,4 @@
 import type { ChainId } from '../money/catalogue.ts';
 
-/** The chains that have not answered to anybody who watches them for a while: what needs them now would only wait. */
+/** The chains that no instance has reached for a while, so that requests which need one can be refused at once. */
 export type SilentChains = () => Promise<readonly ChainId[]>;

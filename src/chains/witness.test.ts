@@ -4,7 +4,7 @@ import { joinWitnesses, lookUpWitnesses } from './witness.ts';
 
 type Given = string | readonly [url: string, ...addresses: string[]];
 
-/** What a machine at 192.0.2.2 makes of nodes whose names lead to these addresses. */
+/** The witnesses that a machine at 192.0.2.2 finds for nodes whose names resolve to these addresses. */
 function witnessesOf(...given: readonly Given[]) {
   const nodes = given.map((each) => {
     const [url, ...addresses] = typeof each === 'string' ? [each] : each;
@@ -103,7 +103,7 @@ test('a private name that could not be looked up is nobody beside the others, an
   const hosts = (some: readonly string[]) => connect(some)?.nodes.map(({ host }) => host);
   expect(hosts(urls)).toEqual(['example.com', '10.0.0.5']);
   expect(connect(urls)?.client.chain?.rpcUrls.default.http).toEqual([...urls.slice(-2), ...lost]);
-  // With a single one that is known there is nobody to review it.
+  // With a single known node there is no reviewer.
   expect(hosts(['https://node1', 'http://10.0.0.5'])).toEqual(['10.0.0.5']);
   expect(connect(['https://node1', 'http://10.0.0.5'])?.reviewer).toBeUndefined();
   expect(new Set(hosts(lost))).toEqual(new Set(['unknown']));

@@ -6,20 +6,19 @@ import ipaddr from 'ipaddr.js';
 import { getDomain, parse } from 'tldts';
 import { isLoopback } from '../kernel/loopback.ts';
 
-/** An address of a node, and what its name leads to. */
 export interface FoundNode {
   readonly url: string;
-  /** Undefined when its name could not be looked up. */
+  /** Undefined when the name could not be looked up. */
   readonly addresses: readonly string[] | undefined;
 }
 
-/** Who answers at a URL. Undefined for a node that might be any of the others, and so counts for nothing beside them. */
+/** Who runs the node at a URL. Undefined when it may be the same as any other node, so that it confirms nothing. */
 export type Witness = (url: string) => string | undefined;
 
 /**
- * Nodes of one witness count as one, because whoever runs it runs them all. Two nodes are one witness when anything that is known of
- * them meets: this machine, a domain that can be registered, an address in a network of one's own. So are two that each meet a third.
- * Public addresses are not compared: many providers answer from those of one network that delivers for them.
+ * Groups nodes into witnesses, because nodes of one operator confirm nothing about each other. Two nodes are one
+ * witness when they share this machine, a registrable domain or a private address, directly or through a third node.
+ * Public addresses are not compared: many providers answer from the same CDN.
  */
 export function joinWitnesses(nodes: readonly FoundNode[], machine: readonly string[] = addressesOfMachine()): Witness {
   const ours = new Set(machine.map(plain));
@@ -36,12 +35,12 @@ export function joinWitnesses(nodes: readonly FoundNode[], machine: readonly str
   };
 }
 
-/** The witnesses of the nodes of a chain, with what their names lead to now. */
+/** Like `joinWitnesses`, with the addresses that the names resolve to now. */
 export async function lookUpWitnesses(urls: readonly string[], find = lookUp): Promise<Witness> {
   return joinWitnesses(await Promise.all(urls.map(async (url) => ({ url, addresses: await find(hostOf(url)) }))));
 }
 
-/** For so long names are looked up when the service starts. */
+/** Start-up waits no longer than this for DNS. */
 const patienceMs = 3_000;
 
 async function lookUp(host: string): Promise<readonly string[] | undefined> {
@@ -50,7 +49,7 @@ async function lookUp(host: string): Promise<readonly string[] | undefined> {
   return inTime?.map(({ address }) => address);
 }
 
-/** A public name says by its domain who answers. One of a network of one's own says nothing until it leads somewhere. */
+/** A public name says by its domain who runs the node. A private name says nothing until it resolves. */
 function isKnown({ url, addresses }: FoundNode): boolean {
   const host = hostOf(url);
   return addresses !== undefined || isIP(host) !== 0 || isThisMachine(host) || isPublicName(host);
@@ -61,7 +60,7 @@ function isPublicName(host: string): boolean {
   return domain !== null && isIcann === true && publicSuffix !== 'home.arpa';
 }
 
-/** Everything by which a node can be told to be another one. */
+/** Everything that may identify two nodes as one. */
 function marksOf({ url, addresses = [] }: FoundNode, ours: ReadonlySet<string>): readonly string[] {
   const host = hostOf(url);
   const isAddress = isIP(host) !== 0;
@@ -88,19 +87,19 @@ function addressesOfMachine(): readonly string[] {
   return Object.values(networkInterfaces()).flatMap((several = []) => several.map(({ address }) => address));
 }
 
-/** Of this machine, or in a network of one's own. Undefined for what is public. */
+/** This machine, or a private address. Undefined for a public address. */
 function ownAddress(address: string): string | undefined {
   const range = ipaddr.parse(address).range();
   if (range === 'loopback' || range === 'unspecified') return thisMachine;
   return range === 'unicast' ? undefined : address;
 }
 
-/** An address has one spelling, whichever link it is reached by. One of IPv4 in the clothes of IPv6 is that address. */
+/** One spelling per address, without the zone. An IPv4 address embedded in IPv6 becomes that IPv4 address. */
 function plain(text: string): string {
   const address = ipaddr.process(text.replace(/%.*$/, ''));
   const range = address.range();
   const bytes = address.toByteArray();
-  // NAT64, and what translators between the two have used before.
+  // NAT64 and its predecessor SIIT.
   if (range === 'rfc6052' || range === 'rfc6145') return ipaddr.fromByteArray(bytes.slice(12)).toString();
   return range === '6to4' ? ipaddr.fromByteArray(bytes.slice(2, 6)).toString() : address.toString();
 }

@@ -1,20 +1,20 @@
 import { type Asset, assets, type ChainId, chains, homeChain } from '../money/catalogue.ts';
 
 /**
- * The numbers of the catalogue by name, in objects of their own because every posting asks for them. A newer release may have
- * added to the tables of the ledger what this one has no name for: such an account is counted, and not shown.
+ * Every posting needs these codes, so they have objects of their own. A newer release may have added codes to the
+ * ledger's tables: this release counts such an account, and does not show it.
  */
 const assetCodes = codesOf(assets);
 const chainCodes = codesOf(chains);
 const kindCodes = {
   /** What a user can spend. */
   available: 0,
-  /** What is a user's and an order may take: not to be spent. */
+  /** Set aside for an order: the user's own, but not spendable. */
   held: 1,
-  /** What is owed to a claimant, who has no account yet. */
+  /** Owed to a claimant, who has no account yet. */
   due: 2,
   fees: 16,
-  /** Tokens that nobody was meant to send us. */
+  /** Tokens that arrived without being expected. */
   surplus: 17,
   merchants: 18,
   withdrawals_in_transit: 19,
@@ -22,20 +22,20 @@ const kindCodes = {
   swaps_in_transit: 21,
   orders_in_transit: 22,
   nano_in_transit: 23,
-  /** Calls that were served and whose payment has not arrived: earned when it does. */
+  /** Calls that were served and whose payment has not arrived yet; it becomes income when it does. */
   calls_in_transit: 24,
-  /** What we hold on the chain stands here below zero, and so do the next ones: they mirror the outside world. */
+  /** What we hold on the chain, as a negative balance. This and the following kinds mirror the outside world. */
   custody: 32,
   gas: 33,
   receivables: 34,
   equity: 35,
-  /** Native coin for gas: the operator's, and apart from the wrapped coins that users own. */
+  /** The operator's native coin for gas, separate from the wrapped coins that users own. */
   gas_tank: 36,
-  /** Native coin that was unwrapped and is on its way: in a wallet of ours, and no token any more. */
+  /** Native coin that was unwrapped and not yet paid out: in one of our wallets, but no longer a token. */
   unwrapped_in_transit: 37,
-  /** Native coin that was lent to users' wallets for gas: the operator's too. */
+  /** The operator's native coin that was lent to users' wallets for gas. */
   gas_lent: 38,
-  /** What was credited for deposits that the chain has lost, and was spent before it was taken back: owed to us. */
+  /** Owed to us: deposits that a reorg removed after the user had spent them. */
   reversals_in_transit: 39,
 } as const;
 
@@ -44,19 +44,22 @@ export type HouseKind = Exclude<Kind, 'available' | 'held' | 'due'>;
 
 declare const ledgerAccount: unique symbol;
 
-/** owner << 14 | kind << 8 | chain << 4 | asset, with owner 0 for the house. Nothing has to be looked up to name one. */
+/**
+ * owner << 14 | kind << 8 | chain << 4 | asset, with owner 0 for the house. An account's number follows from its parts,
+ * without a look-up.
+ */
 export type AccountId = number & { readonly [ledgerAccount]: true };
 
 export function userAccount(ownerId: bigint, asset: Asset, chain: ChainId = homeChain): AccountId {
   return compose(ownerId, 'available', chain, asset);
 }
 
-/** Beside what a user can spend: set aside for an order, and the user's until the order takes it. */
+/** Set aside for an order. It stays the user's until the order takes it. */
 export function heldAccount(ownerId: bigint, asset: Asset, chain: ChainId = homeChain): AccountId {
   return compose(ownerId, 'held', chain, asset);
 }
 
-/** What is owed to a party without an account, by the number that `openClaimant` gave it. */
+/** What we owe to a party without an account, by the number that `openClaimant` assigned. */
 export function dueAccount(claimantId: bigint, asset: Asset, chain: ChainId = homeChain): AccountId {
   return compose(claimantId, 'due', chain, asset);
 }
@@ -80,7 +83,7 @@ export interface AccountParts {
   readonly asset: Asset;
 }
 
-/** Undefined when its kind, chain or asset is one that only a newer release knows. */
+/** Undefined when only a newer release knows its kind, chain or asset. */
 export function accountParts(id: AccountId): AccountParts | undefined {
   const owner = Math.floor(id / 16_384);
   const [kind, chain, asset] = [kindNames[(id >> 8) & 63], chainNames[(id >> 4) & 15], assetNames[id & 15]];
@@ -88,14 +91,14 @@ export function accountParts(id: AccountId): AccountParts | undefined {
   return { ownerId: owner === 0 ? null : BigInt(owner), kind, chain, asset };
 }
 
-/** Of an account that this release has named itself. */
+/** Throws for an asset that only a newer release knows. */
 export function assetOfAccount(id: AccountId): Asset {
   const asset = assetNames[id & 15];
   if (asset === undefined) throw new RangeError(`account ${id} is of an asset that this release does not know`);
   return asset;
 }
 
-/** The chain and the asset of an account as one number: what a posting has to balance by. */
+/** Chain and asset as one number: entries must balance within each pair. */
 export function pairOf(id: AccountId): number {
   return id & 255;
 }
@@ -108,7 +111,7 @@ const assetNames = byCode(assetCodes);
 const chainNames = byCode(chainCodes);
 const kindNames = byCode(kindCodes);
 
-/** Undefined when only a newer release knows it. */
+/** Undefined when only a newer release knows the code. */
 export function assetByCode(code: number): Asset | undefined {
   return assetNames[code];
 }
@@ -117,14 +120,14 @@ export function chainByCode(code: number): ChainId | undefined {
   return chainNames[code];
 }
 
-/** What this release can show of an account, for queries that page: what it cannot is left out there already. */
+/** For paged queries: accounts that this release cannot show must be left out in SQL. */
 export const knownCodes = {
   kinds: Object.values(kindCodes),
   chains: Object.values(chainCodes),
   assets: Object.values(assetCodes),
 } as const;
 
-/** Every account of an owner has a number from `first` up to, but not including, `end`. */
+/** An owner's accounts have the numbers from `first` up to, but not including, `end`. */
 export function accountRange(ownerId: bigint): { readonly first: bigint; readonly end: bigint } {
   return { first: ownerId << 14n, end: (ownerId + 1n) << 14n };
 }

@@ -24,8 +24,8 @@ interface BalanceRow {
 }
 
 /**
- * Every account of an owner, on every chain. One that was never named in a posting is not among them, and neither is one
- * that only a newer release has a name for.
+ * Every account of an owner, on every chain, except those that no posting ever named and those that only a newer
+ * release knows.
  */
 export async function balancesOf(db: Queryable, ownerId: bigint): Promise<Balance[]> {
   const { first, end } = accountRange(ownerId);
@@ -45,7 +45,10 @@ export interface Claim {
   readonly total: Amount;
 }
 
-/** What is owed to an owner on each chain in each asset: all kinds of account together, also those we cannot name. */
+/**
+ * What is owed to an owner per chain and asset, over all kinds of account, including kinds that only a newer release
+ * knows.
+ */
 export async function claimsOf(db: Queryable, ownerId: bigint): Promise<Claim[]> {
   const { first, end } = accountRange(ownerId);
   const { rows } = await db.query<{ chain: bigint; asset: bigint; total: string }>(
@@ -59,7 +62,7 @@ export async function claimsOf(db: Queryable, ownerId: bigint): Promise<Claim[]>
   });
 }
 
-/** What a user can spend on one chain, in every asset, zero where there is nothing. */
+/** What a user can spend on one chain, in every asset, zero included. */
 export async function spendableBalances(
   db: Queryable,
   ownerId: bigint,
@@ -73,7 +76,6 @@ export async function spendableBalances(
   return Object.fromEntries(entries) as Record<Asset, Amount>;
 }
 
-/** What stands in one account of the house. */
 export async function houseBalance(db: Queryable, kind: HouseKind, asset: Asset, chain: ChainId): Promise<Amount> {
   const { rows } = await db.query<BalanceRow>('SELECT id, balance FROM ledger.accounts WHERE id = $1', [
     houseAccount(kind, asset, chain),
@@ -81,7 +83,7 @@ export async function houseBalance(db: Queryable, kind: HouseKind, asset: Asset,
   return amountOf(asset, BigInt(rows[0]?.balance ?? 0));
 }
 
-/** Every account of the house that was ever named in a posting. */
+/** Every house account that a posting ever named. */
 export function houseBalances(db: Queryable): Promise<Balance[]> {
   return balancesOf(db, 0n);
 }

@@ -22,15 +22,15 @@ export function createBatchMeter(): BatchMeter {
     source: defineMetrics({
       name: 'batches',
       metrics: {
-        paywright_ledger_batch_postings: { type: 'histogram', help: 'How many postings were in a batch.' },
-        paywright_ledger_batch_seconds: { type: 'histogram', help: 'How long a batch took, commit included.' },
+        paywright_ledger_batch_postings: { type: 'histogram', help: 'Postings per batch.' },
+        paywright_ledger_batch_seconds: { type: 'histogram', help: 'Duration of a batch, including the commit.' },
         paywright_ledger_batches_failed_total: {
           type: 'counter',
-          help: 'Batches that the database refused or did not answer; what is in them may be tried again.',
+          help: 'Batches that the database rejected or did not answer. Their postings may be retried.',
         },
         paywright_ledger_postings_waiting: {
           type: 'gauge',
-          help: 'Postings that waited when the last batch was answered.',
+          help: 'Postings waiting when the last batch was answered.',
         },
       },
       maxAgeMs: 0,

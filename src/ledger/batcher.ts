@@ -13,13 +13,13 @@ export interface BatchLimits {
   /** Postings that may wait for their batch. One more is refused with LedgerBusy. */
   readonly waiting: number;
   readonly batchesInFlight: number;
-  /** A connection that stays silent for longer is taken for lost. */
+  /** A connection that is silent for longer is considered lost. */
   readonly answerWithinMs: number;
 }
 
 const defaultLimits: BatchLimits = { batchSize: 500, waiting: 10_000, batchesInFlight: 2, answerWithinMs: 15_000 };
 
-/** Collisions pass when tried again: a serialisation failure, a deadlock, a key that another batch has just written. */
+/** Collisions succeed on retry: serialization failure, deadlock, a key that another batch has just written. */
 const transientCodes = new Set(['40001', '40P01', '23505']);
 const mostAttempts = 4;
 
@@ -34,12 +34,11 @@ export interface Batcher {
   stop(): Promise<void>;
 }
 
-/** What became of a batch, for whoever watches. */
 export interface BatchReport {
   readonly postings: number;
   readonly ms: number;
   readonly outcome: 'answered' | 'failed';
-  /** Postings that gather for the next one. */
+  /** Postings that wait for the next batch. */
   readonly waiting: number;
 }
 
@@ -52,7 +51,7 @@ export interface BatcherOptions {
 }
 
 /**
- * While a batch commits, the postings that arrive gather into the next one. There is no timer: a posting that finds a free
+ * While a batch commits, arriving postings gather into the next one. There is no timer: a posting that finds a free
  * slot leaves at the end of this turn of the event loop, together with those that arrived in the same turn.
  */
 export function createBatcher({ pool, logger, known, limits: given, onBatch }: BatcherOptions): Batcher {
@@ -78,7 +77,10 @@ export function createBatcher({ pool, logger, known, limits: given, onBatch }: B
     });
   }
 
-  /** The oldest that wait. Of two with the same key or reference the later one stays, to meet the first's result. */
+  /**
+   * The oldest postings. Of two with the same key or reference, the later one waits, so that it finds the first one's
+   * result.
+   */
   function takeBatch(): Waiting[] {
     const batch: Waiting[] = [];
     const left: Waiting[] = [];
@@ -145,7 +147,7 @@ export function createBatcher({ pool, logger, known, limits: given, onBatch }: B
       first.reject(error);
       return;
     }
-    // One of them is at fault and took its neighbours down with it: the halves find out which.
+    // One posting is at fault and failed the whole batch. Halving the batch finds it.
     const middle = batch.length >> 1;
     await answer(batch.slice(0, middle));
     await answer(batch.slice(middle));
@@ -185,12 +187,15 @@ function claim(scopes: Set<string>, { idempotency, reference }: Posting): boolea
   return true;
 }
 
-/** The database's own no, after which the transaction is certainly rolled back. Undefined when it did not come to that. */
+/**
+ * An error that the database itself returned, after which the transaction is certainly rolled back. Undefined for a
+ * lost connection.
+ */
 function refusal(error: unknown): pg.DatabaseError | undefined {
   return isUndone(error) ? error : undefined;
 }
 
-/** Out of disk, memory or time, or a standby that only reads: nothing to find by halving. */
+/** Out of disk, memory or time, or a read-only standby: no single posting is at fault. */
 function cannotWrite(code: string): boolean {
   return code === '25006' || code === '57014' || code === '55P03' || code.startsWith('53') || code.startsWith('58');
 }

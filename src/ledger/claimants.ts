@@ -3,23 +3,23 @@ import { type Amount, amountOf } from '../money/amount.ts';
 import type { Asset, ChainId } from '../money/catalogue.ts';
 import { type AccountId, accountParts, dueAccount } from './account-id.ts';
 
-/** A party that we know by a name alone. Whoever names it normalises the name first: two spellings are two parties. */
+/** A party that we know by name only. The caller normalizes the name first: two spellings are two parties. */
 export interface ClaimantName {
-  /** What the name is, in a word: `domain`, `address` … */
+  /** `domain`, `address` … */
   readonly kind: string;
   readonly name: string;
 }
 
 export interface Claimant extends ClaimantName {
-  /** Like the number of an account, from a range of its own. */
+  /** Like an account's number, from a separate range. */
   readonly id: bigint;
-  /** Whose account it has proved to be, and is paid into from then on. Null until then. */
+  /** The account that proved to be this party, and receives its payments since. Null until then. */
   readonly accountId: bigint | null;
 }
 
 const columns = 'id, kind, name, account_id AS "accountId"';
 
-/** Undefined when nobody was ever owed anything by that name. */
+/** Undefined when nothing was ever owed to that name. */
 export async function findClaimant(db: Queryable, { kind, name }: ClaimantName): Promise<Claimant | undefined> {
   const { rows } = await db.query<Claimant>(`SELECT ${columns} FROM claimants WHERE kind = $1 AND name = $2`, [
     kind,
@@ -34,9 +34,9 @@ export interface DueRequest extends ClaimantName {
 }
 
 /**
- * Gives the party a number and an empty account, unless it has them, so that a posting may credit `account`. It is a commit
- * of its own, before the posting's: then nobody who posts waits for anybody who opens. A party that has an account here
- * by now is still answered with its number; pay into `claimant.accountId` instead.
+ * Gives the party a number and an empty account, unless it has them, so that a posting may credit `account`. Runs in a
+ * commit of its own before the posting, so that postings do not wait for it. A party that has an account by now still
+ * gets its number; pay into `claimant.accountId` instead.
  */
 export async function openClaimant(
   db: Queryable,
@@ -53,29 +53,28 @@ async function insertClaimant(db: Queryable, { kind, name }: ClaimantName): Prom
     `INSERT INTO claimants (kind, name) VALUES ($1, $2) ON CONFLICT (kind, name) DO NOTHING RETURNING ${columns}`,
     [kind, name],
   );
-  // Whoever was first has committed by now.
+  // A concurrent insert has committed by now.
   const claimant = rows[0] ?? (await findClaimant(db, { kind, name }));
   if (claimant === undefined) throw new Error(`the claimant ${kind} ${name} was neither opened nor found`);
   return claimant;
 }
 
-/** What is owed to one claimant in one asset on one chain. */
+/** What we owe to one claimant in one asset on one chain. */
 export interface Due {
   readonly claimant: Claimant;
   readonly chain: ChainId;
   readonly amount: Amount;
-  /** When it was last added to or taken from. */
+  /** The time of the last posting to it. */
   readonly changedAt: Date;
 }
 
-/** What is owed to one claimant. */
 export async function listDues(db: Queryable, claimantId: bigint): Promise<Due[]> {
   return (await readDues(db, 'c.id = $1 ORDER BY l.id', [claimantId]))
     .map(({ due }) => due)
     .filter((due) => due !== undefined);
 }
 
-/** What is owed to anybody, or to all parties of one kind: however many they are, only some are in memory at once. */
+/** Everything owed to claimants, or to those of one kind, read in chunks so that memory stays bounded. */
 export async function* walkDues(
   db: Queryable,
   { kind, atOnce = 500 }: { readonly kind?: string; readonly atOnce?: number } = {},
@@ -93,7 +92,7 @@ export async function* walkDues(
   }
 }
 
-/** A due in an account that only a newer release has a name for is left to it. */
+/** `due` is undefined for an account that only a newer release knows. */
 async function readDues(
   db: Queryable,
   condition: string,

@@ -5,14 +5,14 @@ import type { IdempotencyScope, Posting } from './posting.ts';
 import { toPostingUuid } from './posting-id.ts';
 
 export interface EncodedBatch {
-  /** The arguments of ledger.post, in its order. */
+  /** The arguments of ledger.post, in order. */
   readonly values: (string | null)[];
-  /** Of each posting, as hex. */
+  /** One per posting, as hex. */
   readonly uuids: readonly string[];
   readonly touched: readonly AccountId[];
 }
 
-/** `isKnown` says of which accounts it is certain that they exist, so that the database need not open them. */
+/** The database opens the accounts for which `isKnown` is false. */
 export function encodeBatch(postings: readonly Posting[], isKnown: (account: AccountId) => boolean): EncodedBatch {
   const touched = accountsFalling(postings);
   const places = new Map<AccountId, number>();
@@ -57,7 +57,7 @@ export function encodeBatch(postings: readonly Posting[], isKnown: (account: Acc
   return { values, uuids, touched };
 }
 
-/** Every account that the postings move, once, in the order in which they are locked. */
+/** Every account that the postings change, in the order in which ledger.post locks them. */
 function accountsFalling(postings: readonly Posting[]): AccountId[] {
   const accounts = new Set<AccountId>();
   for (const { entries } of postings) {
@@ -66,7 +66,7 @@ function accountsFalling(postings: readonly Posting[]): AccountId[] {
   return [...accounts].sort((left, right) => right - left);
 }
 
-// Array literals are put together by hand: the driver's own way costs several times as much, for every posting.
+// Array literals are built by hand: the driver's own way costs several times as much per posting.
 
 type Plain = number | bigint | string | undefined;
 
@@ -106,7 +106,7 @@ function escapeText(text: string): string {
   return special.test(text) ? text.replace(/["\\]/g, '\\$&') : text;
 }
 
-/** Half a SHA-256 is enough to tell keys apart: who could make two collide would only fool themselves. */
+/** Half a SHA-256 is enough: an account could only make its own keys collide. */
 export function keyDigest({ accountId, key }: IdempotencyScope): string {
   return hash('sha256', `${accountId} ${key}`, 'hex').slice(0, 32);
 }
@@ -115,7 +115,7 @@ export function requestDigest({ requestHash }: Pick<IdempotencyScope, 'requestHa
   return Buffer.from(requestHash.buffer, requestHash.byteOffset, 16).toString('hex');
 }
 
-/** Every digest by which a request that is kept may be the same one. */
+/** Every digest under which the same request may have been stored. */
 export function requestDigests({ requestHash, formerHashes = () => [] }: IdempotencyScope): readonly string[] {
   return [requestHash, ...formerHashes()].map((hash) => requestDigest({ requestHash: hash }));
 }

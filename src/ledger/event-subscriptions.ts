@@ -1,8 +1,8 @@
 import type { Transaction } from '../kernel/db/database.ts';
 
 /**
- * Says which events of an account are recorded from this commit on: these and no others. Whoever calls it holds the
- * account's row, so that two changes at once do not undo each other.
+ * Replaces the set of events that are recorded for an account, from this commit on. The caller holds the account's row
+ * lock, so that concurrent changes do not overwrite each other.
  */
 export async function setSubscriptions(tx: Transaction, accountId: bigint, types: readonly string[]): Promise<void> {
   await tx.query('DELETE FROM ledger.event_subscriptions WHERE account_id = $1 AND type <> ALL ($2)', [

@@ -4,16 +4,16 @@ import { knownCodes } from './account-id.ts';
 import { asEarlier, type EarlierPosting } from './post-batch.ts';
 import type { Posted } from './posting.ts';
 
-/** Known outside as evt_…, however often it is told and to whomever. */
+/** The public id, the same for every delivery. */
 type EventId = `evt_${string}`;
 
-/** Something that happened to an account, and that somebody who looks after it asked to be told. */
+/** An event of an account that a webhook subscribed to. */
 export interface LedgerEvent {
   readonly id: EventId;
   readonly accountId: bigint;
   readonly type: string;
   readonly createdAt: Date;
-  /** What caused it, unless it brought its own data. */
+  /** The posting that caused it. Undefined when the event brought its own data. */
   readonly posting: Posted | undefined;
   readonly data: unknown;
 }
@@ -21,13 +21,13 @@ export interface LedgerEvent {
 export interface NewEvent {
   readonly accountId: bigint;
   readonly type: string;
-  /** What a webhook is told of it: plain JSON. */
+  /** The webhook's payload: plain JSON. */
   readonly data: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Records an event that no posting causes, in the caller's commit, if the account asked for that type. A posting records
- * its own (`senderEvent`, `recipientEvent`). Call it before posting: the posting comes last.
+ * Records an event that no posting causes, in the caller's commit, if the account subscribed to that type. A posting
+ * records its own (`senderEvent`, `recipientEvent`). Call it before posting: the posting comes last.
  */
 export async function recordEvent(tx: Transaction, { accountId, type, data }: NewEvent): Promise<void> {
   await tx.query(
@@ -38,7 +38,7 @@ export async function recordEvent(tx: Transaction, { accountId, type, data }: Ne
   );
 }
 
-/** The columns of ledger.events, and the posting as ledger.describe gives it. */
+/** `posting` is what ledger.describe returns. */
 interface EventRow {
   readonly id: string;
   readonly account_id: bigint;
@@ -48,13 +48,13 @@ interface EventRow {
   readonly posting: EarlierPosting | null;
 }
 
-/** One whose posting is in an asset that only a newer release knows waits for that release. */
+/** An event whose posting is in an asset that only a newer release knows waits for that release. */
 const canBeTold = `(e.posting_id IS NULL OR EXISTS (
   SELECT FROM ledger.postings p WHERE p.id = e.posting_id AND p.asset = ANY ('{${knownCodes.assets}}'::bigint[])))`;
 
 /**
- * Takes waiting events away, oldest first: whoever commits has them, and nobody else ever will. What another transaction
- * is taking is left to it.
+ * Removes waiting events, oldest first, and returns them: only the transaction that commits has them. Events that
+ * another transaction is taking are skipped.
  */
 export async function takeEvents(tx: Transaction, most: number): Promise<LedgerEvent[]> {
   const { rows } = await tx.query<EventRow>(
@@ -77,7 +77,6 @@ export async function takeEvents(tx: Transaction, most: number): Promise<LedgerE
   }));
 }
 
-/** Whether anything waits to be taken. */
 export async function eventsWait(db: Queryable): Promise<boolean> {
   const { rows } = await db.query(`SELECT FROM ledger.events e WHERE ${canBeTold} LIMIT 1`);
   return rows.length > 0;

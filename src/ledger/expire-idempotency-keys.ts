@@ -6,7 +6,7 @@ import { forgetKeysOlderThan } from './forget-keys.ts';
 
 const job = defineJob({ name: 'expire-idempotency-keys', payload: z.unknown(), maxAttempts: 1 });
 
-/** Keys are promised for 24 hours; they are kept for 48, so that nobody is caught by a clock. */
+/** Keys are promised for 24 hours. They are kept for 48, to allow for clocks that disagree. */
 const keptMs = 48 * 60 * 60_000;
 
 export function expireIdempotencyKeys(db: Database): Schedule {

@@ -4,8 +4,8 @@ import { asEarlier, type EarlierPosting } from './post-batch.ts';
 import type { IdempotencyScope, Outcome } from './posting.ts';
 
 /**
- * What a request under this Idempotency-Key has done already, if anything. For a feature that is about to refuse a request
- * before it reaches the ledger: the world may have changed since the first time, and what was done then stays done.
+ * The earlier result under this Idempotency-Key, if any. A feature asks before it refuses a request by itself:
+ * conditions may have changed since the first attempt, but its result stays.
  */
 export async function findEarlier(db: Queryable, scope: IdempotencyScope): Promise<Outcome | undefined> {
   const { rows } = await db.query<{ same: boolean; earlier: EarlierPosting }>(

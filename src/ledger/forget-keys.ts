@@ -1,12 +1,11 @@
 import type { Queryable } from '../kernel/db/database.ts';
 
-/** So many at a time that none of the deletions holds anybody up. */
+/** Small enough that a deletion does not block other statements for long. */
 const chunk = 20_000;
 
 /**
- * Forgets Idempotency-Keys that are older than this, by the clock of the database, which is the one that wrote their time:
- * a process whose own clock is days ahead must not free a key that has just paid. Postings stay; only what ties them to a
- * key goes. Returns how many keys were forgotten.
+ * Deletes Idempotency-Keys older than this, by the database's clock, which also wrote their times: a process whose own
+ * clock is days ahead must not free a key that has just paid. Postings stay. Returns the number of deleted keys.
  */
 export async function forgetKeysOlderThan(db: Queryable, ageMs: number): Promise<number> {
   for (let forgotten = 0; ; ) {

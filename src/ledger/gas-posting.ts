@@ -4,9 +4,9 @@ import { houseAccount } from './account-id.ts';
 import type { Posting } from './posting.ts';
 
 /**
- * What a transaction cost, as its receipt tells, paid in the chain's native coin. That coin is the operator's: `gas` says
- * how much of what he put in is left. A house wallet pays from the tank, a user's wallet from what was lent to it. Nothing
- * when it was free.
+ * The cost of a transaction according to its receipt, paid in the operator's native coin. A house wallet pays from the
+ * tank, a user's wallet from what was lent to it. The balance of `gas` shows how much of the operator's funding is
+ * left. No posting when the cost is zero.
  */
 export function gasSpent(spent: {
   readonly chain: ChainId;

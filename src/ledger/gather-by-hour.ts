@@ -4,15 +4,15 @@ import { gatheredEntry, gatheredTypes, type HistoryEntry } from './history.ts';
 /** Some entries of a statement, oldest first. */
 export interface StatementChunk {
   readonly entries: readonly HistoryEntry[];
-  /** When the last of them was posted, in microseconds. */
+  /** When the last entry was posted, in microseconds. */
   readonly endUs: bigint;
-  /** Whether the statement has more of them. */
+  /** Whether more chunks follow. */
   readonly goesOn: boolean;
 }
 
 export interface GatherOptions {
   readonly opening: Amount;
-  /** Whether the statement has another entry of this type after the one moment and before the other. */
+  /** Whether the statement has another entry of this type between the two moments, both exclusive. */
   comesAgain(stretch: { readonly type: string; readonly afterUs: bigint; readonly beforeUs: bigint }): Promise<boolean>;
 }
 
@@ -24,9 +24,9 @@ interface Hour {
 const hourMs = 3_600_000;
 
 /**
- * The entries of a statement with what is small and many told in one line for each hour, at the place of its last. Each line's
- * balance is the one that follows from the lines before it. Only what an hour has gathered so far is remembered from chunk to
- * chunk; whether the last of an hour is in a chunk that ends within it is asked for.
+ * The lines of a statement: entries of `gatheredTypes` become one line per hour, in place of the hour's last entry.
+ * Each line's balance follows from the lines before it. Only the sums of unfinished hours are kept between chunks; when
+ * a chunk ends within an hour, `comesAgain` tells whether its last entry was the hour's last.
  */
 export async function* gatherByHour(
   chunks: AsyncIterable<StatementChunk>,
@@ -47,7 +47,7 @@ export async function* gatherByHour(
   }
 }
 
-/** Adds an entry to its hour; when it is the last of it, the line of the whole hour. */
+/** Adds an entry to its hour. Returns the line of the whole hour for the hour's last entry. */
 function gather(
   hours: Map<string, Hour>,
   entry: HistoryEntry,
@@ -61,7 +61,7 @@ function gather(
   return isLast ? gatheredEntry(entry, hour) : undefined;
 }
 
-/** Where in the chunk the last entry of each hour stands. An hour that goes on beyond the chunk has none there. */
+/** The index of each hour's last entry. An hour that continues after the chunk has none. */
 async function lastPlaces(
   { entries, endUs, goesOn }: StatementChunk,
   comesAgain: GatherOptions['comesAgain'],

@@ -7,15 +7,15 @@ import { toPostingId } from './posting-id.ts';
 /** What one posting did to one account. */
 export interface HistoryEntry {
   readonly account: AccountId;
-  /** Below zero when it went out. */
+  /** Negative when money left the account. */
   readonly change: Amount;
   readonly balanceAfter: Amount;
   readonly posting: Posted;
-  /** How many postings of an hour it stands for; then its change is their sum, and the posting is the last of them. */
+  /** How many postings of an hour this line stands for: its change is their sum, and its posting the last of them. */
   readonly gathered?: number;
 }
 
-/** Postings so small and so many that each type of them is told in one line for an hour. */
+/** Postings so small and frequent that each type gets one line per hour. */
 export const gatheredTypes: readonly string[] = ['nano'];
 
 export interface HistoryPage {
@@ -28,20 +28,20 @@ export interface HistoryQuery {
   readonly ownerId: bigint;
   /** Only these of the owner's accounts; all when left out. */
   readonly accounts?: readonly AccountId[];
-  /** Whether what is small and many (`gatheredTypes`) is told by the hour. */
+  /** Whether postings of `gatheredTypes` are summed up per hour. */
   readonly gather?: true;
   /** Only postings of these types; all when left out. */
   readonly types?: readonly string[];
   readonly limit: number;
   /** The `nextCursor` of the page before. */
   readonly cursor?: string;
-  /** How many entries of an account are looked at for one page. */
+  /** How many entries of an account one page reads at most. */
   readonly lookAt?: number;
 }
 
 /**
- * A page may stand for any number of entries, of which few are lines of their own: so it ends after so many, with as many lines
- * as were found by then. Whoever goes on from there misses nothing.
+ * A page may have to read any number of entries for a few lines. It ends after this many, with the lines found so far;
+ * its cursor continues from there.
  */
 const usualLookAt = 10_000;
 
@@ -73,9 +73,8 @@ export const entryColumns = `e.account_id, (extract(epoch FROM e.posted_at) * 10
   p.description, p.reference, p.details`;
 
 /**
- * Everything that happened to an owner's accounts, newest first. A page goes on where the last one ended, at a place in
- * time that no later posting can get in front of, so nothing is skipped or repeated while new ones arrive. Accounts that
- * only a newer release has a name for are left to it.
+ * The history of an owner's accounts, newest first. The cursor is a point in time that no later posting can precede, so
+ * pages neither skip nor repeat entries while new ones arrive. Accounts that only a newer release knows are left out.
  */
 export async function listHistory(
   db: Queryable,
@@ -83,8 +82,8 @@ export async function listHistory(
 ): Promise<HistoryPage> {
   const from = cursor === undefined ? undefined : parseCursor(cursor);
   const { first, end } = accountRange(ownerId);
-  // Each account is read backwards from the cursor by its index and gives at most one page; the pages are then merged. Of what
-  // is gathered the last of an hour stands for all of them: whatever page it is on, those before it are no lines of their own.
+  // Each account is read backwards from the cursor through its index and yields at most one page; the pages are then
+  // merged. The last gathered entry of an hour stands for the whole hour, even when earlier ones are on another page.
   const { rows } = await db.query<GatheredRow>(
     `SELECT ${entryColumns}, h.gathered, h.gathered_change
        FROM ledger.accounts a
@@ -136,7 +135,6 @@ export async function listHistory(
   };
 }
 
-/** A place in the history of an owner. */
 interface Place {
   readonly at_us: bigint;
   readonly account_id: bigint;
@@ -146,7 +144,7 @@ function comesBefore(one: Place, other: Place): boolean {
   return one.at_us === other.at_us ? one.account_id < other.account_id : one.at_us < other.at_us;
 }
 
-/** SQL: whether an entry `e` of the account comes before a place, so that the account's index finds it. */
+/** SQL: whether an entry `e` of the account precedes a place, written so that the account's index is used. */
 function isBefore(account: string, atUs: string, placeAccount: string): string {
   const at = `'epoch'::timestamptz + ${atUs} * interval '1 microsecond'`;
   return `e.account_id = ${account} AND e.posted_at <= ${at} AND (e.posted_at, e.account_id) < (${at}, ${placeAccount}::bigint)`;
@@ -156,14 +154,14 @@ interface LookedQuery {
   readonly ownerId: bigint;
   readonly accounts: readonly AccountId[] | undefined;
   readonly from: { readonly atUs: bigint; readonly account: bigint } | undefined;
-  /** The last line of a page that is full. */
+  /** The last line of a full page. */
   readonly to: Place | undefined;
   readonly lookAt: number;
 }
 
 /**
- * The place of the last entry that was looked at, where the looking ended before the page was full: of several accounts the
- * newest, for what is older has not been looked at in all of them.
+ * The last entry that was read when reading stopped before the page was full. With several accounts it is the newest of
+ * their last entries: below it, not every account has been read.
  */
 async function findLookedTo(
   db: Queryable,
@@ -184,7 +182,6 @@ async function findLookedTo(
   return rows[0];
 }
 
-/** SQL: the beginning of the hour of an entry. */
 function hourOf(entry: string): string {
   return `date_trunc('hour', ${entry}.posted_at, 'UTC')`;
 }
@@ -195,7 +192,7 @@ function toGathered(row: GatheredRow): HistoryEntry {
   return gatheredEntry(entry, { count: Number(row.gathered), atomic: BigInt(row.gathered_change) });
 }
 
-/** One line for many, at the place of the last of them. */
+/** One line for many entries, in place of the last one. */
 export function gatheredEntry(
   last: HistoryEntry,
   { count, atomic }: { readonly count: number; readonly atomic: bigint },
@@ -208,7 +205,6 @@ export function gatheredEntry(
 /** 1 January 2200. */
 const farFutureUs = 7_258_118_400_000_000n;
 
-/** Not a cursor that a page ended with. */
 export class InvalidCursor extends Error {
   override readonly name = 'InvalidCursor';
 }
@@ -241,7 +237,10 @@ export function toEntry(row: EntryRow): HistoryEntry {
   };
 }
 
-/** What people are shown of the posting; what it did to this account when its asset is one that only a newer release knows. */
+/**
+ * The amounts as shown to people. When only a newer release knows the posting's asset, the change of this account
+ * instead.
+ */
 function shownAmounts({ asset: code, amount, fee }: EntryRow, { asset: assetMoved, atomic }: Amount) {
   const asset = assetByCode(Number(code));
   if (asset !== undefined) return { amount: amountOf(asset, BigInt(amount)), fee: amountOf(asset, BigInt(fee)) };

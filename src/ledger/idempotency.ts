@@ -8,17 +8,15 @@ import type { IdempotencyScope } from './posting.ts';
 interface OnceRequest {
   readonly caller: Caller;
   readonly idempotency: IdempotencyClaim | undefined;
-  /** What it is about, when many of its kind may wait for one row: they then leave room for others. */
+  /** Set when many requests of this kind may wait for one row: they then leave connections for other requests. */
   readonly kind?: string;
 }
 
 /**
- * Runs the work of a request in one transaction, and when the request carries an Idempotency-Key at most once: the
- * answer is remembered in the same commit, so it is there exactly when the effect is. A refusal (anything thrown) rolls
- * back both, and the same key may succeed later.
- *
- * Keys are one store for all routes, transfers included. Of two requests that use one key for the first time at once, one
- * is done. The lock lasts as long as the transaction: a process that dies lets go of it.
+ * Runs the work of a request in one transaction, and at most once per Idempotency-Key: the answer is stored in the same
+ * commit as the effect. Anything thrown rolls back both, and the same key may succeed later. All routes share one store
+ * of keys, transfers included. When two requests use a new key at the same time, one of them is refused. The lock ends
+ * with the transaction, even when the process dies.
  */
 export type Once = <Answer extends KeptAnswer>(
   request: OnceRequest,
@@ -37,13 +35,13 @@ export function createOnce(db: Database): Once {
       const earlier = await findEarlierAnswer(tx, scope);
       if (earlier !== undefined) return { ...earlier, replayed: true } as unknown as Answer;
       const answer = await work(tx);
-      // A transfer asks for no lock, and may have been faster under the same key: then none of this happens.
+      // A transfer takes no lock and may have used the key meanwhile; this transaction is then rolled back.
       if (!(await keepAnswer(tx, scope, answer))) throw httpErrors.idempotency_mismatch();
       return answer;
     }, options);
 }
 
-/** Of two requests that use one key for the first time at once the other one is told that this one is running. */
+/** When two requests use a new key at the same time, the second is told that the first is still running. */
 export async function lockKey(tx: Transaction, { accountId, key }: IdempotencyScope): Promise<void> {
   if (!(await tryLockUntilCommit(tx, { kind: 'idempotencyKey', of: `${accountId} ${key}` })))
     throw httpErrors.idempotency_in_progress(undefined, { headers: { 'Retry-After': '1' } });

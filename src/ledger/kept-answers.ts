@@ -2,19 +2,20 @@ import type { Queryable, Transaction } from '../kernel/db/database.ts';
 import { keyDigest, requestDigest, requestDigests } from './encode-batch.ts';
 import type { IdempotencyScope } from './posting.ts';
 
-/** What a request was answered with the first time. */
 export interface KeptAnswer {
   readonly status: number;
   readonly body: unknown;
 }
 
-/** Who an Idempotency-Key belongs to: nobody yet, another request, or this one, with its answer if one was kept. */
+/**
+ * Whose an Idempotency-Key is: no request's yet, another request's, or this one's, with its answer if one was stored.
+ */
 export type KeyHolder =
   | { readonly holder: 'nobody' }
   | { readonly holder: 'another' }
   | { readonly holder: 'this'; readonly answer: KeptAnswer | undefined };
 
-/** Transfers keep theirs in the same table, so a key that has paid one is another's here. */
+/** Transfers store their keys in the same table, so a key that paid for a transfer belongs to another request here. */
 export async function findKey(db: Queryable, scope: IdempotencyScope): Promise<KeyHolder> {
   const { rows } = await db.query<{ same: boolean; status: number | null; answer: unknown }>(
     'SELECT request_digest = ANY ($2::uuid[]) AS same, status, answer FROM ledger.idempotency_keys WHERE digest = $1',
@@ -27,22 +28,22 @@ export async function findKey(db: Queryable, scope: IdempotencyScope): Promise<K
 }
 
 /**
- * Binds the key to this request and its answer, in the commit of what was done. Call it last, as ledger.post does: whoever
- * holds accounts may wait for a key, and never the other way round. False when the key is somebody's already.
+ * Binds the key to this request and its answer, in the commit of the effect. Call it last, as ledger.post does: a
+ * transaction that holds accounts may wait for a key, but never the reverse. False when the key is already taken.
  */
 export async function keepAnswer(tx: Transaction, scope: IdempotencyScope, answer: KeptAnswer): Promise<boolean> {
   return insertKey(tx, scope, answer);
 }
 
 /**
- * Binds the key to this request before it has an answer: for work that is not one commit, and that can tell by itself what
- * it has done already. False when the key is another request's.
+ * Binds the key to this request before there is an answer, for work that takes several commits and knows by itself what
+ * it has done. False when the key belongs to another request.
  */
 export async function claimKey(db: Queryable, scope: IdempotencyScope): Promise<boolean> {
   return (await insertKey(db, scope, undefined)) || (await findKey(db, scope)).holder === 'this';
 }
 
-/** What the key was claimed for has come to nothing: it is nobody's again. */
+/** Frees a claimed key after its work has come to nothing. */
 export async function releaseKey(tx: Transaction, digest: string): Promise<void> {
   await tx.query('DELETE FROM ledger.idempotency_keys WHERE digest = $1', [digest]);
 }

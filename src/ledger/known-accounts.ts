@@ -2,10 +2,10 @@ import type { AccountId } from './account-id.ts';
 
 const mostKnown = 500_000;
 
-/** Accounts of which we have seen a commit. They are never deleted, so nothing here can become false. */
+/** Accounts that a commit has shown to exist. Accounts are never deleted, so an entry never becomes wrong. */
 export interface KnownAccounts {
   has(account: AccountId): boolean;
-  /** Only after the commit: an account opened by a transaction that rolls back was never there. */
+  /** Only after the commit: a rollback also undoes an opened account. */
   add(accounts: readonly AccountId[]): void;
 }
 

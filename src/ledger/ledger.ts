@@ -7,34 +7,36 @@ import { createKnownAccounts } from './known-accounts.ts';
 import { type PostRow, postBatch, postSql } from './post-batch.ts';
 import { assertSound, type Outcome, type Posting } from './posting.ts';
 
-/** The one door through which money moves. */
+/** The only way in which money moves. */
 export interface Ledger {
   /**
-   * Posts together with whatever else is waiting, in a commit of its own. Throws LedgerBusy, LedgerUnavailable (nothing
-   * was posted) or OutcomeUnknown (perhaps it was).
+   * Posts together with other waiting postings, in a commit of its own. Throws LedgerBusy and LedgerUnavailable
+   * (nothing was posted) or OutcomeUnknown (it may have been posted).
    */
   post(posting: Posting): Promise<Outcome>;
   /**
-   * Posts within a feature's own transaction, beside its rows. Call it once, as the last statement: from here to the
-   * commit the accounts are held. What was refused is not written; whether to go on is the caller's to decide.
+   * Posts within the caller's transaction, beside its rows. Call it once, as the last statement: accounts stay locked
+   * from here to the commit. A refused posting writes nothing; the caller decides whether to go on.
    */
   postWithin(tx: Transaction, postings: readonly Posting[]): Promise<readonly Outcome[]>;
-  /** Takes no more, and returns when everything that was taken has been answered. */
+  /** Accepts no more postings, and returns when all accepted ones are answered. */
   stop(): Promise<void>;
 }
 
 /**
- * For the connections that batches are posted on. They outlast whoever holds an account and has fallen silent, whom the
- * database ends before; and a statement ends before those who wait for it give up.
+ * For the connections that batches are posted on. The database ends a silent holder of an account sooner than these,
+ * and a statement ends before its callers give up waiting.
  */
 export const postingLimits = { statementMs: 12_000, lockMs: 12_000 } as const;
 
 export interface LedgerOptions {
-  /** Best one of its own, with as many connections as batches in flight, so that no slow query keeps postings waiting. */
+  /**
+   * Best with a pool of its own, with as many connections as batches in flight, so that slow queries do not delay
+   * postings.
+   */
   readonly db: Database;
   readonly logger: Logger;
   readonly limits?: Partial<BatchLimits>;
-  /** Told of every batch. */
   readonly onBatch?: ((report: BatchReport) => void) | undefined;
 }
 
@@ -48,7 +50,7 @@ export function createLedger({ db, logger, limits, onBatch }: LedgerOptions): Le
       const { idempotency } = posting;
       const posted = batcher.post(posting);
       if (idempotency?.formerHashes === undefined) return posted;
-      // The same request may have been kept under a hash of before. Only who is told otherwise asks, which is hardly anybody.
+      // The same request may have been stored under a former hash. Only a mismatch asks, which is rare.
       return posted.then(async (outcome) =>
         outcome.outcome === 'mismatch' ? ((await findEarlier(db, idempotency)) ?? outcome) : outcome,
       );

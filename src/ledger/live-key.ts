@@ -1,14 +1,14 @@
 import type { Transaction } from '../kernel/db/database.ts';
 
-/** A key, and whose it is. */
 export interface OwnedKey {
   readonly accountId: bigint;
   readonly keyId: string;
 }
 
 /**
- * Keeps the keys of this owner from being revoked until the commit, and says whether this one still lives. Whatever outlasts a key
- * (another key, a webhook) is made behind this: otherwise a request that was under way when it was revoked would make it after all.
+ * Locks the owner's row, so that no key is revoked until the commit, and tells whether this key is still valid.
+ * Everything that outlasts a key (another key, a webhook) is created behind this: otherwise a request in progress
+ * during the revocation could still create it.
  */
 export async function holdLiveKey(tx: Transaction, { accountId, keyId }: OwnedKey): Promise<boolean> {
   await tx.query('SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [accountId]);

@@ -18,7 +18,7 @@ export interface PostRow extends pg.QueryResultRow {
 }
 
 export interface EarlierPosting {
-  /** Which of the batch it was found for, counted from one. */
+  /** Its position in the batch, counted from one. */
   readonly place: number;
   readonly id: string;
   readonly postedAt: string;
@@ -34,13 +34,12 @@ export interface EarlierPosting {
 }
 
 export interface BatchResult {
-  /** An error for a posting that was refused in a way that only a newer release can explain; the others are not affected. */
+  /** An error for a posting whose refusal only a newer release can explain; the others are not affected. */
   readonly outcomes: readonly (Outcome | LedgerUnavailable)[];
-  /** Accounts that exist once this is committed. When some account turned out not to, nothing is said of any. */
+  /** Accounts that exist after the commit. Empty when any account turned out not to exist. */
   readonly touched: readonly AccountId[];
 }
 
-/** One call of ledger.post: every posting of the batch and its outcome, in order. */
 export async function postBatch(
   run: (values: (string | null)[]) => Promise<PostRow>,
   postings: readonly Posting[],
@@ -76,7 +75,7 @@ const refusals: Readonly<Partial<Record<RefusalLetter, { readonly outcome: Refus
   M: { outcome: 'mismatch' },
 };
 
-/** Only P posts, in every release, so whatever this letter says, nothing was moved. A newer instance can say why. */
+/** Only P posts, in every release, so an unknown letter moved nothing. A newer instance can say why. */
 function unknownRefusal(letter: string | undefined): LedgerUnavailable {
   return new LedgerUnavailable(new Error(`the ledger refuses with ${letter}, which this release does not know`));
 }

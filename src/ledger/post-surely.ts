@@ -2,7 +2,7 @@ import type { Transaction } from '../kernel/db/database.ts';
 import type { Ledger } from './ledger.ts';
 import type { Posting } from './posting.ts';
 
-/** Posts what nothing may refuse, such as the end of a saga: anything but posted undoes the caller's whole commit. */
+/** Posts what must not be refused, such as the end of a saga: any other outcome rolls back the caller's transaction. */
 export async function postSurely(tx: Transaction, ledger: Ledger, postings: readonly Posting[]): Promise<void> {
   if (postings.length === 0) return;
   const outcomes = await ledger.postWithin(tx, postings);

@@ -1,13 +1,13 @@
 import { fromTypeId, newUuid, toTypeId } from '../kernel/ids/typeid.ts';
 
-/** A posting is known outside as trf_…, a TypeID. The database keeps the UUID. */
+/** The public id of a posting, a TypeID. The database stores the UUID. */
 export type PostingId = `trf_${string}`;
 
 export function newPostingId(): PostingId {
   return toPostingId(newUuid(Date.now()));
 }
 
-/** From a UUID with or without its hyphens. */
+/** From a UUID with or without hyphens. */
 export function toPostingId(uuid: string): PostingId {
   return toTypeId('trf', uuid);
 }

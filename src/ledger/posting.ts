@@ -2,49 +2,53 @@ import type { Amount } from '../money/amount.ts';
 import { type AccountId, assetOfAccount, pairOf } from './account-id.ts';
 import { type PostingId, toPostingUuid } from './posting-id.ts';
 
-/** What one account gets (above zero) or gives (below). */
+/** Positive when the account receives, negative when it pays. */
 interface Entry {
   readonly account: AccountId;
   readonly atomic: bigint;
 }
 
-/** The request that a posting answers. The same key with the same hash posts once, ever. */
+/** The request that a posting belongs to. The same key with the same hash posts once. */
 export interface IdempotencyScope {
   readonly accountId: bigint;
   readonly key: string;
   /** At least 16 bytes. */
   readonly requestHash: Uint8Array;
-  /** What the same request may have been hashed to before. It is asked for only where the key is known with another hash. */
+  /**
+   * Hashes that earlier releases computed for the same request. Called only when the key is stored with another hash.
+   */
   readonly formerHashes?: () => readonly Uint8Array[];
 }
 
-/** One movement of money. On every chain its entries sum to zero in every asset, and each account stands in it once at most. */
+/** One movement of money. Its entries sum to zero per chain and asset, and name each account at most once. */
 export interface Posting {
-  /** Made when left out. */
+  /** Generated when left out. */
   readonly id?: PostingId;
-  /** What happened, in a word: transfer, deposit, withdrawal … */
+  /** Transfer, deposit, withdrawal … */
   readonly type: string;
-  /** An entry of zero, such as the fee on a cent, is left out by itself. */
+  /** Entries of zero, such as the fee on a cent, are dropped. */
   readonly entries: readonly Entry[];
-  /** What people are shown: the amount before the fee, and the fee in the same asset. */
+  /** As shown to people: the amount before the fee, and the fee in the same asset. */
   readonly amount: Amount;
   readonly fee?: Amount;
   readonly senderId?: bigint;
   readonly recipientId?: bigint;
   readonly description?: string;
-  /** What outside the ledger this answers to, such as `deposit:MATIC:0x…:3`. A second posting is a duplicate of the first. */
+  /**
+   * What this posting answers to outside the ledger, such as `deposit:MATIC:0x…:3`. A second posting with it is a
+   * duplicate.
+   */
   readonly reference?: string;
-  /** Anything JSON that the feature needs to give the same answer again. */
+  /** JSON that the feature needs to give the same answer again. */
   readonly details?: unknown;
-  /** The API key that began it: after its revocation nothing is posted. Left out when a saga goes on by itself. */
+  /** The API key that started it: once revoked, nothing more is posted. Left out when a saga continues by itself. */
   readonly keyId?: string;
   readonly idempotency?: IdempotencyScope;
-  /** Names of the events to record, for those who asked for them. */
+  /** Events to record if the account subscribed to them. */
   readonly senderEvent?: string;
   readonly recipientEvent?: string;
 }
 
-/** A posting as it stands in the ledger. */
 export interface Posted {
   readonly id: PostingId;
   readonly postedAt: Date;
@@ -68,11 +72,11 @@ export type RefusedOutcome =
 
 export type Outcome =
   | { readonly outcome: 'posted'; readonly posting: Posted }
-  /** It had been posted before, and this is that posting. Nothing was changed. */
+  /** The earlier posting. Nothing was changed. */
   | { readonly outcome: 'duplicate'; readonly posting: Posted }
   | { readonly outcome: RefusedOutcome };
 
-/** What the database would refuse is a mistake of ours, and is better found before it can hold up its neighbours. */
+/** The database would refuse these mistakes, too, but would fail the whole batch. */
 export function assertSound({ id, entries, amount, fee, ...rest }: Posting): void {
   if (id !== undefined && toPostingUuid(id) === undefined) throw new TypeError(`${id} is not the id of a posting`);
   if (fee !== undefined && fee.asset !== amount.asset) throw new TypeError('the fee is not in the asset of the amount');

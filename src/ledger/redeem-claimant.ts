@@ -7,20 +7,20 @@ import type { Posted } from './posting.ts';
 export interface Redemption {
   readonly claimant: Claimant;
   readonly accountId: bigint;
-  /** An event for the account, if it asked for such. */
+  /** Recorded if the account subscribed to it. */
   readonly recipientEvent?: string;
 }
 
 export type Redeemed =
-  /** One posting for each chain and asset; none when nothing was owed. */
+  /** One posting per chain and asset; none when nothing was owed. */
   | { readonly outcome: 'redeemed'; readonly postings: readonly Posted[] }
-  /** It belongs to another account since. Nothing was moved. */
+  /** The claimant already belongs to another account. Nothing was moved. */
   | { readonly outcome: 'redeemed_by_another' };
 
 /**
- * Moves all that is owed to a claimant into the account that has proved to be it, in the caller's commit, as its last
- * statement. The claimant belongs to that account for good: another one is refused, and the same one may come again for
- * what was added meanwhile. Who proves what, and how, is the feature's to decide before it calls.
+ * Moves everything owed to a claimant into the account that proved to be it, in the caller's commit, as its last
+ * statement. The claimant then belongs to that account permanently: another account is refused, and the same one may
+ * redeem again later. The calling feature verifies the proof.
  */
 export async function redeemClaimant(tx: Transaction, ledger: Ledger, redemption: Redemption): Promise<Redeemed> {
   const { claimant, accountId } = redemption;
@@ -30,7 +30,7 @@ export async function redeemClaimant(tx: Transaction, ledger: Ledger, redemption
     [claimant.id, accountId],
   );
   if (rowCount === 0) return { outcome: 'redeemed_by_another' };
-  // We hold the claimant's row, so nobody else redeems it; what is added from here on waits for the next time.
+  // The row lock keeps out concurrent redemptions; what is credited from here on waits for the next one.
   const dues = await listDues(tx, claimant.id);
   if (dues.length === 0) return { outcome: 'redeemed', postings: [] };
   const outcomes = await ledger.postWithin(

@@ -6,37 +6,37 @@ import { type EntryRow, entryColumns, type HistoryEntry, toEntry } from './histo
 
 export interface StatementQuery {
   readonly account: AccountId;
-  /** From this moment on … */
+  /** Inclusive. */
   readonly from: Date;
-  /** … and before this one. */
+  /** Exclusive. */
   readonly to: Date;
   /** How many entries are in memory at once. */
   readonly chunkSize?: number;
 }
 
-/** Opening balance + the changes of all entries = closing balance, to the last unit. */
+/** Opening balance + the changes of all entries = closing balance, exactly. */
 export interface Statement {
   readonly account: AccountId;
   readonly opening: Amount;
   readonly closing: Amount;
-  /** Oldest first, some at a time. Throws when they do not lead from the opening to the closing balance. */
+  /** Oldest first, in chunks. Throws when they do not lead from the opening to the closing balance. */
   entries(): AsyncIterable<readonly HistoryEntry[]>;
-  /** The same with what is small and many told in one line for each hour. */
+  /** The same, with `gatheredTypes` summed up per hour. */
   lines(): AsyncIterable<readonly HistoryEntry[]>;
 }
 
 const usualChunk = 75;
 
 /**
- * What an account had at the beginning of a period, everything that happened in it, and what was left. It is all of the moment
- * at which it was opened, although it is read bit by bit and holds no connection meanwhile: what was posted never changes, and
- * time rises strictly along an account, so whatever comes later comes after the last entry that was there.
+ * An account's opening balance, entries and closing balance for a period, all as of the moment of this call, although
+ * entries are read in chunks without holding a connection: postings never change and time rises strictly along an
+ * account, so later entries follow the last one found here.
  */
 export async function openStatement(
   db: Queryable,
   { account, from, to, chunkSize = usualChunk }: StatementQuery,
 ): Promise<Statement> {
-  // One statement, so that both ends are of the same moment.
+  // A single statement, so that both balances are from the same moment.
   const { opening_balance, last_us, last_balance } = onlyRow(
     await db.query<EndsRow>(
       `SELECT (SELECT balance_after FROM ledger.entries
@@ -89,7 +89,7 @@ interface EndsRow {
   readonly last_balance: string | null;
 }
 
-/** A statement that does not add up is no statement: whoever asked for it must not take it for one. */
+/** Fails the statement, so that a reader never takes a wrong one for complete. */
 function refuseGap(account: AccountId, led: Amount, recorded: Amount): void {
   if (led.atomic === recorded.atomic) return;
   throw new Error(`the entries of account ${account} lead to ${led.atomic}, but it recorded ${recorded.atomic}`);
@@ -119,12 +119,11 @@ async function readEntries(
   return rows;
 }
 
-/** Whether something of this type happens to the account within a stretch of time. */
 async function comesAgain(
   db: Queryable,
   { account, type, afterUs, untilUs }: Stretch & { readonly type: string },
 ): Promise<boolean> {
-  // Along the account and up to the first: of other accounts there may be any number of this type.
+  // Reads along the account and stops at the first match: other accounts may have any number of this type.
   const { rows } = await db.query(
     `SELECT FROM (SELECT posting_id FROM ledger.entries
                    WHERE account_id = $1 AND posted_at > ${momentOf('$2')} AND posted_at <= ${momentOf('$3')}

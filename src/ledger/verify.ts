@@ -9,9 +9,9 @@ export interface Verification {
 }
 
 /**
- * Reads the whole ledger and proves what the posting function promises: every balance is the sum of its entries and what
- * the last of them recorded, every recorded balance follows from the one before, and nothing came from nowhere.
- * One statement, so that it sees one moment while postings go on.
+ * Reads the whole ledger and proves what the posting function promises: every balance equals the sum of its entries and
+ * the balance that the last one recorded, each recorded balance follows from the one before, and every posting
+ * balances. One statement, so that it sees a single moment while postings go on.
  */
 export async function verifyLedger(db: Database): Promise<Verification> {
   const result = await db.transaction((tx) => tx.query<Verification & { problems: string[] }>(sql), longStatements);

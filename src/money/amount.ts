@@ -2,10 +2,9 @@ import { type Asset, assets } from './catalogue.ts';
 
 declare const unit: unique symbol;
 
-/** A whole number of an asset's smallest units. The brand keeps counts, ids and cents from being taken for one. */
+/** A whole number of an asset's smallest units. The brand keeps counts, ids and cents from being mistaken for one. */
 type Atomic = bigint & { readonly [unit]: 'atomic' };
 
-/** How much of what. Never a float, never without its asset. */
 export interface Amount {
   readonly asset: Asset;
   readonly atomic: Atomic;
@@ -38,12 +37,12 @@ export function toDecimalText({ asset, atomic }: Amount): string {
   return `${negative ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** The most significant digits that any double gives back as they went in. */
+/** Every decimal number with this many significant digits survives the way through a double. */
 const exactDigits = 15;
 
 /**
- * A JSON number that reads back as exactly this amount. Up to fifteen significant digits that always holds: every amount
- * of a six-decimal asset below a billion. What may not be exact is refused rather than rounded; send it as text.
+ * A JSON number that reads back as exactly this amount. Up to fifteen significant digits that always holds: every
+ * amount of a six-decimal asset below a billion. Throws instead of rounding; send such an amount as text.
  */
 export function toJsonNumber(amount: Amount): number {
   const text = toDecimalText(amount);
@@ -54,7 +53,7 @@ export function toJsonNumber(amount: Amount): number {
   return Number(text);
 }
 
-/** JavaScript writes very small and very large numbers as 1e-7 and 1e+21. Money is read digit by digit. */
+/** JavaScript writes very small and very large numbers as 1e-7 and 1e+21, but amounts are parsed digit by digit. */
 export function expandExponent(text: string): string {
   const match = /^(-?)(\d+)(?:\.(\d+))?e([+-]\d+)$/.exec(text);
   if (match === null) return text;

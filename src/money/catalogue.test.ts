@@ -54,7 +54,7 @@ test.each(chainIds)('every token on %s has an address with its checksum, and the
 test('an asset is a currency, a coin at the market of the sandbox, or pays for gas at a price that is set', () => {
   expect(holdings.toSorted()).toEqual([...currencies, ...coins].toSorted());
   for (const coin of coins) {
-    // Answers and descriptions say that coins have 18 decimals.
+    // Responses and descriptions say that coins have 18 decimals.
     expect(assets[coin].decimals).toBe(18);
     expect(assets[coin].sandbox.pools.length).toBeGreaterThan(0);
   }
@@ -63,8 +63,9 @@ test('an asset is a currency, a coin at the market of the sandbox, or pays for g
 });
 
 /**
- * One chain and one coin stand for all: where they are named, a new one would have to be named too. The adapters of on-ramps
- * have their vendors' spelling of each chain, which does not compile without a new one; DAI has a contract of its own.
+ * AVAX and DAI stand for every chain and coin: any other file that named them would need a line for each new one. The
+ * on-ramp adapters map each chain to the vendor's name and do not compile without it; DAI has a sandbox contract of its
+ * own.
  */
 test.each([
   ['AVAX', ['catalogue.ts', 'coinbase-on-ramp.ts', 'moonpay-on-ramp.ts']],

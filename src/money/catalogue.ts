@@ -1,28 +1,31 @@
 /**
- * The world Paywright lives in: what can be owned, the chains that it lives on, and the token that stands for the one on the
- * other. Everything else derives from these two tables: types, account numbers, settings, limits, schemas and their examples,
- * the sandbox. `docs/adding-a-chain.md` and `docs/adding-a-coin.md` add a row to them. Amounts are decimal text.
+ * All assets and chains, and the tokens that represent each asset on each chain. Everything else derives from these two
+ * tables: types, account numbers, settings, limits, schemas and their examples, the sandbox. `docs/adding-a-chain.md`
+ * and `docs/adding-a-coin.md` add a row. Amounts are decimal text.
  */
 
 type Address = `0x${string}`;
 
 interface AssetFacts {
-  /** Part of every account number, from 1 to 15. A code never changes, and a retired one is never given to another asset. */
+  /** Part of every account number, from 1 to 15. A code never changes, and a retired one is never reused. */
   readonly code: number;
   readonly decimals: number;
-  /** What its contracts call themselves. Coins are held wrapped: ETH as WETH. */
+  /** As its contracts name themselves. Coins are held wrapped: ETH as WETH. */
   readonly token: { readonly symbol: string; readonly name: string };
-  /** The money that one of it stands for. People send currencies to one another; every other asset is a coin. */
+  /** The currency that one unit represents. People send currencies to one another; every other asset is a coin. */
   readonly currency?: string;
-  /** In whole USDC, more than one was ever worth. Used where the market would be read from the node that is in doubt. */
+  /**
+   * In whole USDC, an upper bound that was never reached. Used where the market price would come from the node in
+   * doubt.
+   */
   readonly worthAtMost: bigint;
-  /** The most that an owner gives up by closing an account: about as much as is too little to be withdrawn. */
+  /** The most that an owner gives up when closing an account: roughly what is too little to withdraw. */
   readonly forfeitable: string;
-  /** In whole USDC, what one counts as when gas is charged. Only for coins that the market on the home chain does not trade. */
+  /** In whole USDC, the price for charging gas. Only for coins that the market on the home chain does not trade. */
   readonly gasPrice?: number;
-  /** Deep enough at the market that swaps between two other assets may go through it. */
+  /** Liquid enough that swaps between two other assets may be routed through it. */
   readonly isHub?: true;
-  /** The sandbox's market: what one costs in USDC, and the pools that trade it, by the other asset and the fee in millionths. */
+  /** The sandbox's market: the price in USDC, and the pools by other asset and fee in millionths. */
   readonly sandbox?: {
     readonly price: string;
     readonly pools: readonly { readonly against: string; readonly fee: 100 | 500 | 3000 }[];
@@ -54,7 +57,7 @@ export const assets = {
     worthAtMost: 1n,
     forfeitable: '1',
     isHub: true,
-    // There is no pool with MATIC, so that one pair has to go by way of another.
+    // No pool with MATIC, so that the sandbox has a pair that needs a route through another asset.
     sandbox: {
       price: '1',
       pools: [
@@ -70,7 +73,7 @@ export const assets = {
     worthAtMost: 10_000n,
     forfeitable: '0.0005',
     isHub: true,
-    // As on the real chain: the cheaper fee where most is traded, and a dearer pool beside it.
+    // As on the real chain: the deepest pool has the lower fee, with a dearer one beside it.
     sandbox: {
       price: '3000',
       pools: [
@@ -107,38 +110,41 @@ export const assets = {
 export type Asset = keyof typeof assets;
 
 export interface ChainFacts {
-  /** Part of every account number, from 1 to 15. A code never changes, and a retired one is never given to another chain. */
+  /** Part of every account number, from 1 to 15. A code never changes, and a retired one is never reused. */
   readonly code: number;
   readonly name: string;
-  /** What else operators call it in the names of settings, beside its name. */
+  /** Other names that operators use for it in settings. */
   readonly alsoCalled?: readonly string[];
   /** EIP-155. */
   readonly chainId: number;
-  /** How Circle's cross-chain protocol numbers it. */
+  /** Its CCTP domain. */
   readonly domain: number;
-  /** How the first version of x402 calls it. The second one takes the chain's number. */
+  /** Its name in x402 version 1. Version 2 uses the chain id. */
   readonly x402: string;
   readonly explorer: string;
   /** The coin that gas is paid in. */
   readonly native: Asset;
-  /** Blocks, counting its own, after which we call a transaction final. */
+  /** Blocks, counting its own, after which a transaction counts as final. */
   readonly confirmations: number;
   /**
-   * Its blocks are final only when another chain has them: until then the operator who orders them may take them back. Each
-   * kind of rollup says in its own way what a byte on Ethereum costs.
+   * A rollup's blocks are final only once Ethereum has them: until then its sequencer may take them back. Each kind
+   * reports the cost of a byte on Ethereum in its own way.
    */
   readonly rollup?: 'arbitrum' | 'optimism';
-  /** In gwei for a unit of gas, well above what the chain has asked for at its worst hours. The tip apart, because it is paid as it is offered. */
+  /**
+   * In gwei per unit of gas, well above the chain's worst hours. The tip has a limit of its own, because it is paid in
+   * full.
+   */
   readonly gasCeiling: { readonly fee: string; readonly tip: string };
-  /** In native coin: below it a house wallet soon cannot pay for its transactions, of which it is some hundred at busy times. */
+  /** In native coin, enough for about a hundred transactions at busy times: below it a house wallet soon cannot pay. */
   readonly gasAlarm: string;
-  /** From which amount of USDC a deposit is worth the gas that carries it home. Where gas is cheap it is little; at home it is nothing. */
+  /** The smallest deposit, in USDC, that is worth the gas of bringing it to the home chain. */
   readonly carryHomeFrom: string;
-  /** How long a bridge from it usually takes: until the chain's own finality is reached and the rest is done. */
+  /** The usual duration of a bridge transfer from it, mostly the chain's finality. */
   readonly bridgeTime: string;
   /**
-   * Of USDC and EURC Circle's own, never a bridged one; Circle issues no EURC on Polygon, Arbitrum and Optimism. Coins are
-   * taken on the home chain alone, and elsewhere only the wrapped native coin is listed.
+   * Circle's own USDC and EURC, never bridged ones; Circle issues no EURC on Polygon, Arbitrum and Optimism. Coins are
+   * accepted on the home chain only; elsewhere only the wrapped native coin is listed.
    */
   readonly tokens: { readonly USDC: Address } & { readonly [Held in Asset]?: Address };
 }
@@ -158,7 +164,7 @@ export const chains = {
     gasAlarm: '5',
     carryHomeFrom: '0',
     bridgeTime: '10 to 20 minutes',
-    // ETH and DAI came over Polygon's own bridge.
+    // ETH and DAI are Polygon's bridged tokens.
     tokens: {
       USDC: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
       ETH: '0x7ceB23fD6bC0adD59E62ac25578270cFf1b9f619',
@@ -266,7 +272,7 @@ export const chains = {
 
 export type ChainId = keyof typeof chains;
 
-/** The chain that users spend on, and the only one that coins are taken on. */
+/** The chain that users spend on, and the only one that accepts coins. */
 export const homeChain = 'MATIC' as const satisfies ChainId;
 
 export const assetIds = Object.keys(assets) as readonly Asset[];
@@ -275,17 +281,17 @@ export const chainIds = Object.keys(chains) as readonly ChainId[];
 /** What people send one another. */
 export type Currency = { [Id in Asset]: (typeof assets)[Id] extends { currency: string } ? Id : never }[Asset];
 
-/** What is held beside the currencies, on the home chain alone. */
+/** What users hold beside currencies, on the home chain only. */
 export type Coin = Exclude<keyof (typeof chains)[typeof homeChain]['tokens'], Currency>;
 
-/** What a user owns. The rest only pays for gas. */
+/** What a user can own. Other assets only pay for gas. */
 export type Holding = Currency | Coin;
 
 export const currencies = assetIds.filter(isCurrency);
 export const holdings = assetIds.filter(isHolding);
 export const coins = (Object.keys(chains[homeChain].tokens) as readonly Holding[]).filter(isCoin);
 
-/** Native coins that the market on the home chain does not price. */
+/** Native coins without a price on the home chain's market. */
 export type UntradedCoin = Exclude<(typeof chains)[ChainId]['native'], Coin>;
 
 export const untradedCoins = [...new Set(chainIds.map((id) => chains[id].native))].filter(

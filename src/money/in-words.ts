@@ -1,4 +1,4 @@
-/** "USDC, ETH and MATIC": a part of the catalogue as a sentence names it. */
+/** "USDC, ETH and MATIC". */
 export function listed(names: readonly string[], conjunction: 'and' | 'or' = 'and'): string {
   if (names.length < 2) return names.join('');
   return `${names.slice(0, -1).join(', ')} ${conjunction} ${names.at(-1)}`;
@@ -20,7 +20,7 @@ const numerals = [
   'twelve',
 ];
 
-/** "six", for a sentence that counts something. */
+/** "six" for 6. */
 export function counted(count: number): string {
   return numerals[count] ?? String(count);
 }

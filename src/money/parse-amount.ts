@@ -3,7 +3,8 @@ import { type Asset, assets } from './catalogue.ts';
 
 /**
  * The most whole tokens that one request may name. With the highest fee on top it stays below a billion, so amount, fee
- * and total of a six-decimal asset have at most fifteen significant digits, and the JSON numbers we answer with are exact.
+ * and total of a six-decimal asset have at most fifteen significant digits, and the JSON numbers in responses are
+ * exact.
  */
 export const mostTokens = 900_000_000n;
 
@@ -13,7 +14,7 @@ export type ParsedAmount =
   | { readonly ok: true; readonly amount: Amount }
   | { readonly ok: false; readonly fault: AmountFault; readonly message: string };
 
-/** A JSON number, by its shortest decimal text: what the caller wrote, as long as it was an amount at all. */
+/** Parses the shortest decimal text of a JSON number, which is what the caller wrote. */
 export function amountFromNumber(asset: Asset, value: number): ParsedAmount {
   if (!Number.isFinite(value)) return refuse('not_an_amount', 'must be a number');
   if (value <= 0) return refuse('not_positive', 'must be more than 0');
@@ -35,15 +36,17 @@ export function amountFromText(asset: Asset, text: string): ParsedAmount {
   return { ok: true, amount: amountOf(asset, atomic) };
 }
 
-/** The shortest text of the same number: "50" for "050.00", "0.5" for ".5". Undefined when it is no plain decimal text. */
+/**
+ * The shortest text of the same number: "50" for "050.00", "0.5" for ".5". Undefined when it is not plain decimal text.
+ */
 export function shortestDecimal(text: string): string | undefined {
   const digits = readDigits(text);
   return digits && `${digits.whole}${digits.fraction === '' ? '' : `.${digits.fraction}`}`;
 }
 
-/** Without the zeros that say nothing. */
+/** Drops leading and trailing zeros. */
 function readDigits(text: string): { readonly whole: string; readonly fraction: string } | undefined {
-  // The longest that a double can spell is shorter; what is longer is not worth reading.
+  // No double has a longer text.
   const match = text.length > 400 ? null : /^(?=\.?\d)0*(\d*)(?:\.(\d+))?$/.exec(text);
   if (match === null) return undefined;
   const [, whole = '', fraction = ''] = match;
