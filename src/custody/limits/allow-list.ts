@@ -2,23 +2,22 @@ import { getAddress, type Hex } from 'viem';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { limitErrors } from './errors.ts';
 
-/** An address that an account allows. */
 export interface AllowedAddress {
   readonly address: Hex;
   readonly addedAt: Date;
-  /** Before that it is as good as not there. */
+  /** Payments to it are refused before this time. */
   readonly usableFrom: Date;
 }
 
 export interface AllowList {
-  /** Money goes to the addresses alone. */
+  /** While on, money goes only to the listed addresses. */
   readonly isOn: boolean;
-  /** When it ends to be on, if its owner has said so. */
+  /** When it switches off, if the owner has asked for that. */
   readonly offFrom: Date | null;
   readonly addresses: readonly AllowedAddress[];
 }
 
-/** SQL: the list of an account is on. */
+/** SQL: the account's allow-list is on. */
 const isOnSql = '(off_from IS NULL OR off_from > clock_timestamp())';
 
 export async function readAllowList(db: Queryable, accountId: bigint): Promise<AllowList> {
@@ -33,7 +32,7 @@ export async function readAllowList(db: Queryable, accountId: bigint): Promise<A
   return { isOn: lists.length > 0, offFrom: lists[0]?.off_from ?? null, addresses: rows.map(toAddress) };
 }
 
-/** For the commit that sends something there. The saved default address is an address like any other. */
+/** Part of the commit that sends money there. The saved default address is no exception. */
 export async function refuseNotAllowed(
   tx: Queryable,
   { accountId, address }: { readonly accountId: bigint; readonly address: Hex },

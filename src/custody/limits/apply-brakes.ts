@@ -5,7 +5,7 @@ import { refuseNotAllowed } from './allow-list.ts';
 import type { Brakes } from './brakes.ts';
 import { refuseBeyondDay } from './daily-limit.ts';
 
-/** Money of an account that is to leave for an address that whoever asks has chosen. */
+/** A payment from an account to an outside address that the caller chose. */
 export interface Leaving {
   readonly accountId: bigint;
   readonly address: Hex;
@@ -14,9 +14,9 @@ export interface Leaving {
 }
 
 /**
- * Refuses what the account's allow-list or its daily limit speaks against. Part of the commit that takes the money from the balance:
- * the lock lasts until then, so that of many at once each sees those before it, and a list that was switched on holds for all
- * that come after.
+ * Enforces the account's allow-list and daily limit, in the commit that takes the money from the balance. The lock
+ * lasts until that commit, so concurrent payments see each other, and an allow-list that was switched on applies to all
+ * later ones.
  */
 export async function applyBrakes(tx: Transaction, brakes: Brakes, leaving: Leaving): Promise<void> {
   await lockSending(tx, leaving.accountId);
@@ -24,7 +24,7 @@ export async function applyBrakes(tx: Transaction, brakes: Brakes, leaving: Leav
   await refuseBeyondDay(tx, brakes, leaving);
 }
 
-/** Whoever sends something outside, or changes where it may go, waits here for the others. */
+/** Serializes an account's outgoing payments and changes of its allow-list. */
 export async function lockSending(tx: Transaction, accountId: bigint): Promise<void> {
   await lockUntilCommit(tx, { kind: 'sentOutside', of: String(accountId) });
 }

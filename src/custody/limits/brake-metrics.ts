@@ -3,7 +3,6 @@ import { defineMetrics, type MetricSource, mostCounted } from '../../kernel/metr
 import type { Brakes } from './brakes.ts';
 import { readLeftWithinHour } from './hourly-limit.ts';
 
-/** What waits for the operator, and how near the service is to its hourly limit. */
 export function brakeMetrics(db: Queryable, { perHour }: Brakes): MetricSource {
   return defineMetrics({
     name: 'withdrawals',

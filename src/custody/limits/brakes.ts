@@ -1,24 +1,27 @@
 import type { Caller } from '../../kernel/http/define-route.ts';
 import { defineSettings, wholeNumber } from '../../kernel/settings.ts';
 
-/** What slows down money that leaves for an address outside. Values are in millionths of a USDC; undefined is no limit. */
+/** The limits on money that goes to outside addresses. Values are in millionths of a USDC; undefined means no limit. */
 export interface Brakes {
-  /** What an account may send within 24 hours. */
+  /** What an account may send within 24 hours, by tier. */
   readonly perDay: Readonly<Record<Caller['tier'], bigint | undefined>>;
-  /** What may leave the service within an hour, of all accounts together. */
+  /** What all accounts together may send within an hour. */
   readonly perHour: bigint | undefined;
-  /** How long a new address waits before it may be used, and an allow-list before it is off. */
+  /** How long a new address waits before it can be used, and the allow-list before it is off. */
   readonly allowListDelayHours: number;
 }
 
 const usual = { perDay: 25_000, perHour: 100_000, delayHours: 24 };
 
-/** In live mode: whoever takes over an account at night must not be done before its owner reads the mail about it. */
+/**
+ * In live mode: an attacker who takes over an account at night must not finish before its owner reads the mail about
+ * it.
+ */
 const leastDelayHours = 12;
 
 const mostValue = 1_000_000_000;
 
-/** In whole USDC; 0 is none. */
+/** In whole USDC; 0 means no limit. */
 const limit = (fallback: number) => wholeNumber(0, mostValue, fallback);
 
 export const brakeSettings = defineSettings({
@@ -51,7 +54,7 @@ export const brakeSettings = defineSettings({
     allowListDelayHours: env.WITHDRAWAL_ALLOW_LIST_DELAY_HOURS,
   }),
   refuseLive: (env) => [
-    // An enterprise is known to the operator, who may have agreed on anything; the other tiers anybody can have.
+    // The operator knows enterprise accounts and may have agreed on anything; anyone can have the other tiers.
     ...(['WITHDRAWAL_DAILY_LIMIT_FREE', 'WITHDRAWAL_DAILY_LIMIT_PRO'] as const).flatMap((name) =>
       env[name] === 0 ? [`${name} is unsafe: whoever steals a key could send everything at once`] : [],
     ),

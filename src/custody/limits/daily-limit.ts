@@ -5,9 +5,9 @@ import type { Brakes } from './brakes.ts';
 import { limitErrors } from './errors.ts';
 import { sentWithinDay } from './sent-outside.ts';
 
-/** What an account has sent outside within 24 hours, and what it may still send. In millionths of a USDC. */
+/** What an account has sent outside within 24 hours, in millionths of a USDC. */
 export interface DailyUse {
-  /** Undefined: as much as it likes. */
+  /** Undefined means no limit. */
   readonly limit: bigint | undefined;
   readonly used: bigint;
   readonly left: bigint | undefined;
@@ -25,7 +25,9 @@ export async function readDailyUse(db: Queryable, { perDay }: Brakes, accountId:
   return { limit, used: BigInt(used), left: left === undefined || left > 0n ? left : 0n };
 }
 
-/** When so much more than now is within the limit, as what was sent before grows old. Undefined: not within a day. */
+/**
+ * When the limit has room for `missing` more, as earlier payments become older than a day. Undefined: not within a day.
+ */
 export async function findRoom(db: Queryable, accountId: bigint, missing: bigint): Promise<Date | undefined> {
   const { rows } = await db.query<{ at: Date | null }>(
     `SELECT min(created_at) + interval '24 hours' AS at
@@ -36,7 +38,7 @@ export async function findRoom(db: Queryable, accountId: bigint, missing: bigint
   return rows[0]?.at ?? undefined;
 }
 
-/** For the commit that sends it, under the lock of what this account sends: many at once see one another. */
+/** Part of the commit that sends the money, under the account's lock, so that concurrent payments count each other. */
 export async function refuseBeyondDay(
   tx: Queryable,
   brakes: Brakes,

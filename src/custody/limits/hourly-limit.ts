@@ -2,34 +2,34 @@ import { type Database, onlyRow, type Queryable, type Transaction } from '../../
 import { lockUntilCommit } from '../../kernel/db/locks.ts';
 import { leftBetween } from './sent-outside.ts';
 
-/** What has left within the last hour, of all accounts, in millionths of a USDC. */
+/** What all accounts sent within the last hour, in millionths of a USDC. */
 export async function readLeftWithinHour(db: Queryable): Promise<bigint> {
   return readLeft(db, {});
 }
 
 /**
- * Whoever lets something go waits for the others until they have committed, so that two at once do not both find the same room.
- * It comes before every lock on a row: whoever has one of those never waits for this.
+ * Serializes releases of money, so that two do not use the same room below the limit. Taken before any row lock: a
+ * transaction that holds a row lock never waits for it.
  */
 export async function lockHour(tx: Transaction): Promise<void> {
   await lockUntilCommit(tx, 'hourlyLimit');
 }
 
-/** What had left by some moment of the last minutes. It only ever becomes less, as it grows old or comes back. */
+/** The hour's total as of a moment in the last minutes. It only shrinks, as payments age or fail. */
 export interface LeftBefore {
-  /** As text, which is as exact as the database is. */
+  /** Text, to keep the database's full precision. */
   readonly moment: string;
   readonly value: bigint;
 }
 
-/** How long it is good for, in milliseconds. */
+/** In milliseconds. */
 const knownForMs = 30_000;
 
 const known = new WeakMap<Database, { readonly readAt: number; readonly before: Promise<LeftBefore> }>();
 
 /**
- * To be asked for before the lock: an hour may hold a hundred thousand payments to sellers, and whoever added them all up under the
- * lock would keep everybody waiting. Read once for all who ask within some seconds.
+ * Read before taking the lock: an hour may hold a hundred thousand payments to sellers, and summing them under the lock
+ * would block all others. One read serves everyone for some seconds.
  */
 export async function readLeftBefore(db: Database): Promise<LeftBefore> {
   const last = known.get(db);
@@ -40,7 +40,7 @@ export async function readLeftBefore(db: Database): Promise<LeftBefore> {
   return before;
 }
 
-/** A minute ago: what has left then is committed by now, for nobody has the lock for that long. */
+/** As of a minute ago: payments of that time are committed, because the lock is never held that long. */
 async function addUp(db: Database): Promise<LeftBefore> {
   const { moment } = onlyRow(
     await db.query<{ moment: string }>("SELECT (clock_timestamp() - interval '1 minute')::text AS moment"),
@@ -54,7 +54,10 @@ interface Wish {
   readonly before: LeftBefore;
 }
 
-/** Whether so much more may leave within this hour. Under the lock. Only where that is in doubt everything is added up again. */
+/**
+ * Whether the amount fits below the hourly limit. Call it under the lock. Everything is summed up again only when the
+ * earlier total leaves doubt.
+ */
 export async function fitsIntoHour(tx: Transaction, { perHour, value, before }: Wish): Promise<boolean> {
   const since = await readLeft(tx, { after: before.moment });
   if (before.value + since + value <= perHour) return true;
@@ -62,9 +65,9 @@ export async function fitsIntoHour(tx: Transaction, { perHour, value, before }: 
 }
 
 interface Span {
-  /** An hour ago, if not said otherwise. */
+  /** Default: an hour ago. */
   readonly after?: string;
-  /** Now, if not said otherwise. */
+  /** Default: now. */
   readonly until?: string;
 }
 

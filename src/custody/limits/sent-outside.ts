@@ -1,6 +1,6 @@
 /**
- * SQL: everything that the account $1 has sent to addresses outside within a day, with its value and its time. What came back does
- * not count. Sellers are paid at an address that whoever asks may have chosen, so these payments are withdrawals by another name.
+ * SQL: what account $1 sent to outside addresses within a day, with value and time. Failed and returned payments do not
+ * count. A caller may choose the address of a seller, so payments to sellers count like withdrawals.
  */
 export const sentWithinDay = `
   SELECT created_at, value FROM withdrawals
@@ -10,8 +10,7 @@ export const sentWithinDay = `
    WHERE account_id = $1 AND created_at > now() - interval '24 hours' AND status <> 'returned'`;
 
 /**
- * SQL: what has left after $1, or within an hour if that is null, and not after $2, of all accounts. What the operator pays out is his
- * own, and does not count.
+ * SQL: what all accounts sent after $1 (or within an hour if null) up to $2. The operator's own payouts do not count.
  */
 export const leftBetween = `
   SELECT coalesce(sum(value), 0) AS value FROM (

@@ -8,20 +8,23 @@ import { orUnavailable } from '../treasury/or-unavailable.ts';
 const leastValue = 1_000_000n;
 export const mostValue = 10_000_000_000n;
 
-/** What a currency is worth, in atomic units of USDC: as much as it says, be it euros. Of a coin only the market knows. */
+/**
+ * The value of a currency in atomic units of USDC, at face value, euros included. Undefined for a coin, which only the
+ * market can price.
+ */
 export function faceValue({ asset, atomic }: Amount): bigint | undefined {
   return isCurrency(asset) ? atomic : undefined;
 }
 
-/** Of a currency that is worth what it says. */
+/** For a currency. */
 export function refuseBeyondLimits({ atomic }: Amount): void {
   if (atomic < leastValue || atomic > mostValue) throw refusal('must be from 1 to 10000');
 }
 
-/** Of a coin: what it is worth at the market now. Answers that, in atomic units of USDC. */
+/** For a coin, by its market value now. Returns that value in atomic units of USDC. */
 export async function refuseBeyondValue(market: Market, { asset, atomic }: Amount): Promise<bigint> {
   if (!isCoin(asset)) throw new TypeError(`${asset} is worth what it says`);
-  // What nobody pays anything for is more than it may be.
+  // A coin without a market price counts as above the limit.
   const value = (await orUnavailable(market.worth({ from: asset, to: 'USDC', atomic }))) ?? mostValue + 1n;
   if (value < leastValue || value > mostValue) throw refusal('must be worth from 1 to 10000 USDC');
   return value;

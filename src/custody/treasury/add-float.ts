@@ -16,8 +16,8 @@ export interface FloatParts {
 }
 
 /**
- * Takes money that the operator has sent to a house wallet into the books as his own. Tokens were booked as surplus when
- * they arrived; native coin leaves no trace but the wallets' balance, so what is there beyond the books is his.
+ * Books money that the operator sent to a house wallet as the operator's own. Tokens were booked as surplus when they
+ * arrived. Native coin only shows in a wallet's balance, so whatever exceeds the books is the operator's.
  */
 export async function addFloat(
   parts: FloatParts,
@@ -48,7 +48,7 @@ async function addGas({ db, ledger, networks }: FloatParts, chain: ChainId, amou
     if (content === undefined) throw new Refusal(`${chain} does not answer at the moment.`);
     held += content.gas.atomic;
   }
-  // What we hold stands below zero in the tank. What was unwrapped for others lies in the same wallets, and is not his.
+  // The tank is negative by what we hold. Coin unwrapped for users lies in the same wallets and is not the operator's.
   const booked =
     -(await houseBalance(db, 'gas_tank', asset, chain)).atomic -
     (await houseBalance(db, 'unwrapped_in_transit', asset, chain)).atomic +
@@ -64,7 +64,7 @@ async function addGas({ db, ledger, networks }: FloatParts, chain: ChainId, amou
   if (outcome !== 'posted') throw new Error(`a float was not posted: ${outcome}`);
 }
 
-/** What may be unwrapped by now without the books knowing: at most all that is about to leave as a token. */
+/** An upper bound of what may already be unwrapped before the books know: everything about to leave as a token. */
 async function beingUnwrapped(db: Database, chain: ChainId, asset: Asset): Promise<bigint> {
   const { rows } = await db.query<{ atomic: string }>(
     `SELECT coalesce(sum(l.atomic), 0) AS atomic FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id

@@ -23,7 +23,7 @@ export interface TreasuryParts {
   readonly ledger: Ledger;
   readonly networks: Networks;
   readonly provider: WalletProvider;
-  /** Only where the keys are our own. */
+  /** Only with our own keys. */
   readonly seedRotation: SeedRotation | undefined;
   readonly unknownTransactions: UnknownTransactions | undefined;
 }
@@ -31,7 +31,6 @@ export interface TreasuryParts {
 type WithTreasury = (work: (parts: TreasuryParts) => Promise<void>) => Promise<void>;
 type Say = (line: string) => void;
 
-/** `paywright treasury …`: the house's own money. */
 export function addTreasuryCommands(program: Command, withTreasury: WithTreasury, say: Say): void {
   const treasury = commandGroup(program, 'treasury').description('look after the wallets and the money of the house');
 
@@ -112,7 +111,7 @@ async function show({ db, networks }: TreasuryParts, say: Say): Promise<void> {
     say(`${wallet.chain.padEnd(6)}${wallet.purpose.padEnd(10)}${wallet.address}   ${held.join('   ')}`);
   }
   say('');
-  // What we hold is above; here is whose it is. Gas is what was put in for it and is not spent yet.
+  // Above is what we hold, here is whose it is. `gas` is what remains of the operator's funding.
   const own = (await houseBalances(db)).filter(({ kind, balance }) => !mirrors.has(kind) && balance.atomic !== 0n);
   for (const { chain, kind, balance } of own) say(`${chain.padEnd(6)}${kind.padEnd(24)}${text(balance)}`);
   if (own.length === 0) say('The house has earned nothing yet.');

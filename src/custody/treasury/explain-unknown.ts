@@ -13,20 +13,19 @@ import type { UnknownTransaction, UnknownTransactions } from '../wallets/unknown
 interface UnknownParts {
   readonly db: Database;
   readonly networks: Networks;
-  /** Only where the keys are our own. */
+  /** Only with our own keys. */
   readonly unknownTransactions: UnknownTransactions | undefined;
 }
 
 type Say = (line: string) => void;
 
-/** Looks what the house wallets have sent that this database does not know, and what waits until somebody has explained it. */
 export async function showUnknown(parts: UnknownParts, say: Say): Promise<void> {
   const { db, networks } = parts;
   const unknown = ownOrRefuse(parts);
   let unseen = 0;
   for (const wallet of await listHouseWallets(db)) {
     const { chain, address } = wallet;
-    // One chain's silence is no reason to say nothing of the others.
+    // One silent chain must not hide the others.
     const trouble = networks.has(chain)
       ? await unknown.look(wallet).then(() => undefined, describeTrouble)
       : 'its chain is off';
@@ -59,12 +58,12 @@ export async function showUnknown(parts: UnknownParts, say: Say): Promise<void> 
 
 interface Explanation {
   readonly id: string;
-  /** The saga that it has paid. */
+  /** The saga that the transaction paid. */
   readonly paid?: string | undefined;
   readonly unrelated?: boolean | undefined;
 }
 
-/** A person says what an unknown transaction was; whatever waited for that goes on. */
+/** The operator says what an unknown transaction was, and whatever waited for that continues. */
 export async function explainUnknown(parts: UnknownParts, given: Explanation, say: Say): Promise<void> {
   const { db } = parts;
   const unknown = ownOrRefuse(parts);
@@ -112,8 +111,8 @@ async function stepsHeldBy(db: Queryable, { holds }: UnknownTransaction): Promis
 }
 
 /**
- * Withdrawals of just this to just there that nobody has come to sign since, for want of tokens or because they are held: nothing
- * else would tell that they may be paid already.
+ * Unsigned withdrawals of the same amount to the same address, which wait for tokens or are held. Only this search
+ * shows that they may already be paid.
  */
 async function unsentLike(
   { db, networks }: UnknownParts,
@@ -130,7 +129,7 @@ async function unsentLike(
   return rows;
 }
 
-/** Steps that wait for the treasury to have tokens, and would pay just this. */
+/** Steps that wait for tokens in the treasury and would make the same payment. */
 async function waitingLike({ db, networks }: UnknownParts, { chain, sent }: UnknownTransaction): Promise<HeldStep[]> {
   const paid = sent && paymentIn(networks, chain, sent);
   if (paid === undefined) return [];
@@ -143,7 +142,7 @@ async function waitingLike({ db, networks }: UnknownParts, { chain, sent }: Unkn
   return rows;
 }
 
-/** It leaves the line: the wallet that has paid it is the one that it would have been given. */
+/** The step leaves the queue with the wallet that paid it. */
 async function giveWallet(
   db: Database,
   { chain, sender }: UnknownTransaction,
@@ -182,7 +181,7 @@ function whatItDid(networks: Networks, chain: ChainId, sent: NonNullable<Unknown
   return `${toDecimalText(paid.amount)} ${paid.amount.asset} to ${paid.to}`;
 }
 
-/** Whom a transaction has paid how much, if that is what it did. */
+/** The payment that a transaction made, if it was one. */
 function paymentIn(
   networks: Networks,
   chain: ChainId,

@@ -21,9 +21,9 @@ import {
 import { watchGasSchedule } from './watch-gas.ts';
 
 interface TreasurySettings {
-  /** What no transaction of ours offers more than, on each chain. */
+  /** The most that our transactions offer, per chain. */
   readonly feeCeilings: ReadonlyMap<ChainId, FeeCeiling>;
-  /** What the native coins count as that the market does not trade, when gas is charged. */
+  /** The prices of untraded native coins for charging gas. */
   readonly untradedInUsdc: UntradedPrices;
 }
 

@@ -9,16 +9,15 @@ import type { Market } from '../../money/market.ts';
 import { orUnavailable } from './or-unavailable.ts';
 import type { UntradedPrices } from './untraded-coins.ts';
 
-/** What some work takes on a chain. */
 export interface GasWork {
   readonly gas: bigint;
-  /** How long its transactions are together. A rollup also charges for writing them to Ethereum. */
+  /** The total size of its transactions. A rollup also charges for writing them to Ethereum. */
   readonly bytes: bigint;
 }
 
-/** What the house pays for gas, as it is charged to those who cause it. */
+/** What the house pays for gas, to charge it to the account that causes it. */
 export interface GasCosts {
-  /** In atomic units of USDC, rounded up. Rejects with `unavailable` while the chain or the market cannot tell. */
+  /** In atomic units of USDC, rounded up. Rejects with `unavailable` while the chain or the market does not answer. */
   inUsdc(chain: ChainId, work: GasWork): Promise<bigint>;
 }
 
@@ -32,7 +31,9 @@ export interface GasCostsParts {
   readonly clock: Clock;
 }
 
-/** For so long a price is good. Anybody may ask for the prices without a key, and the nodes are asked no more often than this. */
+/**
+ * How long a price is cached. Prices can be requested without a key, so this also limits how often the nodes are asked.
+ */
 const keepMs = 30_000;
 const keepFailureMs = 5_000;
 
@@ -40,7 +41,7 @@ interface Prices {
   readonly weiPerGas: bigint;
   /** What a rollup charges for a byte on Ethereum. */
   readonly weiPerByte: bigint;
-  /** Of a whole native coin, in atomic units of USDC. */
+  /** The price of a whole native coin, in atomic units of USDC. */
   readonly coin: bigint;
 }
 
@@ -76,7 +77,7 @@ export function createGasCosts({ networks, market, untradedInUsdc, clock }: GasC
     if (before !== undefined && clock.now() < before.until) return before.prices;
     const prices = ask(network);
     known.set(network.id, { until: clock.now() + keepMs, prices });
-    // A node that does not answer is not asked anew by every request.
+    // A node that does not answer is not asked again by every request.
     prices.catch(() => known.set(network.id, { until: clock.now() + keepFailureMs, prices }));
     return prices;
   }
@@ -95,8 +96,8 @@ export function createGasCosts({ networks, market, untradedInUsdc, clock }: GasC
 const unavailable = () => httpErrors.unavailable(undefined, { headers: { 'Retry-After': '5' } });
 
 /**
- * What the next block asks for, with a tip that we would give. Above the operator's ceiling we send nothing, so there is no
- * price then, and a node that lies cannot make anybody pay more than the ceiling.
+ * The next block's base fee with a tip that we would pay. Above the operator's ceiling we send nothing, so there is no
+ * price, and a node that overstates it cannot charge users more than the ceiling.
  */
 async function priceOfGas({ client, feeCeiling }: Network): Promise<bigint> {
   const [block, tip] = await Promise.all([
@@ -108,7 +109,7 @@ async function priceOfGas({ client, feeCeiling }: Network): Promise<bigint> {
   return price;
 }
 
-/** The contracts in which rollups say what a byte on Ethereum costs. */
+/** The contracts in which rollups publish the cost of a byte on Ethereum. */
 const optimismOracle: Hex = '0x420000000000000000000000000000000000000F';
 const arbitrumOracle: Hex = '0x000000000000000000000000000000000000006C';
 const optimismAbi = parseAbi(['function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)']);
@@ -116,7 +117,7 @@ const arbitrumAbi = parseAbi([
   'function getPricesInWei() view returns (uint256 perTransaction, uint256 perByte, uint256, uint256, uint256, uint256)',
 ]);
 
-/** The oracle of Optimism answers for a whole transaction. */
+/** Optimism's oracle answers for a whole transaction. */
 const bytesAsked = 1_000n;
 
 async function priceOfByte({ id, client }: Network): Promise<bigint> {
@@ -136,7 +137,7 @@ async function priceOfByte({ id, client }: Network): Promise<bigint> {
         return 0n;
     }
   } catch (error) {
-    // The sandbox's chains are no rollups and have no such contract.
+    // The sandbox's chains are not rollups and have no such contract.
     if (error instanceof BaseError && error.walk((inner) => inner instanceof ContractFunctionZeroDataError)) return 0n;
     throw error;
   }

@@ -3,16 +3,16 @@ import type { z } from 'zod';
 import { type FeeCeiling, usualCeiling } from '../../chains/gas-fee-ceiling.ts';
 import { type ChainFacts, type ChainId, chainIds, chains } from '../../money/catalogue.ts';
 
-/** Prices of gas by chain, in wei. */
+/** By chain, in wei. */
 export type GasPrices = ReadonlyMap<ChainId, bigint>;
 
-/** In gwei: below it no chain mines anything, and above it a single transfer would cost a fortune. */
+/** In gwei: no chain accepts less, and above it a single transfer would cost a fortune. */
 const range = { from: '0.01', to: '100000' };
 
-/** Ten times what is well above every peak is no ceiling any more. */
+/** The defaults are well above every peak, so ten times as much no longer protects. */
 const unsafeTimes = 10n;
 
-/** What is offered on each chain unless the operator says otherwise, as the operator would write it. */
+/** The default ceilings, in the setting's own format. */
 export function usualPrices(part: keyof ChainFacts['gasCeiling']): string {
   return chainIds.map((chain) => `${chain}=${chains[chain].gasCeiling[part]}`).join(',');
 }
@@ -43,21 +43,20 @@ interface CeilingSettings {
   readonly gasLimit: number;
 }
 
-/** The ceiling of every chain: what was given, and the usual one for the rest. */
 export function composeCeilings({ fees, tips, gasLimit }: CeilingSettings): ReadonlyMap<ChainId, FeeCeiling> {
   return new Map(
     chainIds.map((chain) => {
       const usual = usualCeiling(chain);
       const maxFee = fees?.get(chain) ?? usual.maxFee;
       const priorityFee = tips?.get(chain) ?? usual.priorityFee;
-      // No chain takes a tip that is more than the whole.
+      // No chain accepts a tip above the whole fee.
       const tip = priorityFee < maxFee ? priorityFee : maxFee;
       return [chain, { maxFee, priorityFee: tip, gasLimit: BigInt(gasLimit) }];
     }),
   );
 }
 
-/** What live mode refuses: a ceiling so high that a node's lie could empty the gas wallet below it. */
+/** Live mode refuses a ceiling so high that a lying node could empty the gas wallet. */
 export function unsafeCeilings({ fees, tips }: Omit<CeilingSettings, 'gasLimit'>): string[] {
   const tooHigh = (name: string, prices: GasPrices | undefined, usual: (chain: ChainId) => bigint) =>
     Array.from(prices ?? []).flatMap(([chain, price]) => {

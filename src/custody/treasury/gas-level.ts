@@ -1,7 +1,7 @@
 import { parseEther } from 'viem';
 import { type ChainId, chains } from '../../money/catalogue.ts';
 
-/** Below this a house wallet soon cannot pay for its transactions. In native coin, which has 18 decimals on every chain. */
+/** In native coin, which has 18 decimals on every chain. */
 export function gasAlarmLevel(chain: ChainId): bigint {
   return parseEther(chains[chain].gasAlarm);
 }

@@ -6,10 +6,9 @@ import { chains } from '../../money/catalogue.ts';
 import { listHouseWallets } from '../wallets/house-wallets.ts';
 import { gasAlarmLevel } from './gas-level.ts';
 
-/** The chains are asked this often, whoever scrapes. */
+/** The chains are asked this often, no matter how often Prometheus scrapes. */
 const everyMs = 5 * 60_000;
 
-/** What the house wallets have left to pay for their transactions with. */
 export function gasMetrics(db: Queryable, networks: Networks): MetricSource {
   return defineMetrics({
     name: 'gas',

@@ -19,17 +19,19 @@ export interface MoveParts {
 
 const moveRetired = defineJob({ name: 'move_retired', payload: z.unknown(), maxAttempts: 1 });
 
-/** After a rotation of the seed, what the old house wallets hold goes to the new ones: tokens first, then native coin. */
+/** After a seed rotation, moves what the old house wallets hold to the new ones: tokens first, then native coin. */
 export function moveRetiredSchedule(parts: MoveParts): Schedule {
   return { at: '* * * * *', handler: handleJob(moveRetired, () => beginMoves(parts)) };
 }
 
-/** For the start of the service, which waits for no chain: the job looks at once and not only at the next full minute. */
+/** At start-up, so that the job runs at once instead of at the next full minute; start-up itself waits for no chain. */
 export async function beginMovesSoon(db: Queryable): Promise<void> {
   await enqueue(db, moveRetired, {}, { key: moveRetired.name });
 }
 
-/** Looks into every retired house wallet, on all chains at once: a silent chain keeps no other waiting. The saga does the rest. */
+/**
+ * Starts the moves of every retired house wallet. Chains run in parallel, so a silent one does not delay the others.
+ */
 export async function beginMoves(parts: MoveParts): Promise<void> {
   const retired = (await listHouseWallets(parts.db)).filter((wallet) => wallet.retired);
   const chains = new Set(retired.map(({ chain }) => chain));
@@ -40,7 +42,7 @@ export async function beginMoves(parts: MoveParts): Promise<void> {
   );
 }
 
-/** One wallet's trouble is no reason to leave the others. */
+/** One wallet's failure must not stop the others. */
 async function beginOrWait(parts: MoveParts, wallet: HouseWallet): Promise<void> {
   try {
     await beginMovesOf(parts, wallet);
@@ -49,7 +51,7 @@ async function beginOrWait(parts: MoveParts, wallet: HouseWallet): Promise<void>
   }
 }
 
-/** A wallet that still has something under way is left alone. */
+/** A wallet with a step in progress is left alone. */
 async function beginMovesOf(parts: MoveParts, wallet: HouseWallet): Promise<void> {
   const network = parts.networks.get(wallet.chain);
   if (network === undefined || (await isWalletBusy(parts.db, wallet.id))) return;
@@ -80,7 +82,7 @@ async function begin(
   checkpoint('house_move.begun');
 }
 
-/** What is left when the transfer itself and another one are paid. Less than that is not worth moving. */
+/** Keeps enough for the transfer and another one. Less than twice that is not worth moving. */
 async function spareNative({ client }: Network, { address }: HouseWallet): Promise<bigint> {
   const [balance, gasPrice] = await Promise.all([client.getBalance({ address }), client.getGasPrice()]);
   const keep = 21_000n * gasPrice * 8n;

@@ -1,7 +1,7 @@
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { MarketUnreachable } from '../../money/market.ts';
 
-/** For a request that needs an answer of the market now. */
+/** Turns a failing market into 503 with Retry-After. */
 export async function orUnavailable<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked;

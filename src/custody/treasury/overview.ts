@@ -6,7 +6,6 @@ import { chains } from '../../money/catalogue.ts';
 import { type HouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
 import { isGasLow } from './gas-level.ts';
 
-/** A house wallet and what is in it now. */
 export interface WalletOverview {
   readonly wallet: HouseWallet;
   /** Undefined while its chain does not answer. */
@@ -16,11 +15,11 @@ export interface WalletOverview {
 interface WalletContent {
   readonly tokens: readonly Amount[];
   readonly gas: Amount;
-  /** It is in use and will soon not be able to pay for its transactions. */
+  /** In use, and soon unable to pay for its transactions. */
   readonly gasIsLow: boolean;
 }
 
-/** Every house wallet on a chain that we reach, retired ones too. */
+/** Every house wallet on a configured chain, retired ones included. */
 export async function treasuryOverview(db: Queryable, networks: Networks): Promise<readonly WalletOverview[]> {
   const wallets = await listHouseWallets(db);
   const looks = wallets.flatMap((wallet) => {

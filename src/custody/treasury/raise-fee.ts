@@ -6,8 +6,8 @@ import { feeLimitOf, usualFeeLimit } from '../wallets/raised-fee-limit.ts';
 const mostFees = 100;
 
 /**
- * Lets the fee of the transactions that a saga has under way be raised more often than usual: each of them up to so many times
- * in all. Said again it changes nothing. What a chain may cost at most (FEE_CEILING_GWEI) stays as it is.
+ * Raises the limit of fee increases for a saga's open transactions, to `times` in all for each of them. Idempotent. The
+ * ceiling on the fee itself (FEE_CEILING_GWEI) stays.
  */
 export async function raiseFee(
   db: Database,
@@ -45,7 +45,7 @@ interface UnderWay {
   readonly step: string;
   readonly chain: string;
   readonly ref: string;
-  /** With how many fees it was sent so far. */
+  /** The number of fees that it was sent with so far. */
   readonly tried: number;
 }
 

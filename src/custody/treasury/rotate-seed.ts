@@ -10,9 +10,8 @@ export interface RotationParts {
   readonly db: Database;
   readonly provider: WalletProvider;
   readonly seedRotation: SeedRotation;
-  /** What the wallets have sent that nobody here remembers. */
   readonly unknownTransactions?: UnknownTransactions | undefined;
-  /** How many accounts have a new wallet so far. */
+  /** Called with the number of accounts that have a new wallet. */
   readonly onProgress?: (accounts: number) => void;
 }
 
@@ -20,15 +19,15 @@ export interface Rotation {
   readonly seedId: number;
   readonly accounts: number;
   readonly houseWallets: number;
-  /** House wallets that stay in use until somebody has said what they have sent. */
+  /** House wallets that stay in use until their unknown transactions are explained. */
   readonly kept: readonly HouseWallet[];
 }
 
 /**
- * Gives every account and every purpose of the house a wallet from a new seed. The old ones are retired, which means that
- * nobody is shown them any more; they are watched and swept for ever. A rotation that was interrupted is finished before
- * another one begins. A new seed is only made at first, and nothing comes from it until the operator has confirmed that a backup
- * holds it: a restore from an older one would lose whatever has moved to its wallets.
+ * Gives every account and every house purpose a wallet from a new seed. The old wallets are retired: no longer shown,
+ * but watched and swept forever. An interrupted rotation is finished before another begins. A new seed is only prepared
+ * at first; no wallet comes from it until the operator confirms that a backup contains it, because a restore from an
+ * older backup would lose everything that moved to its wallets.
  */
 export async function rotateSeed(
   parts: RotationParts,
@@ -50,7 +49,7 @@ export async function rotateSeed(
   return { seedId, accounts, ...(await renewHouseWallets(parts, seedId)) };
 }
 
-/** The newest seed in use, when it is not the first and some wallet in use is still of an older one. */
+/** The newest seed in use, if an active wallet still comes from an older one. */
 async function unfinishedSeed(db: Database): Promise<number | undefined> {
   const { rows } = await db.query<{ id: number }>(
     `SELECT s.id FROM (SELECT max(id) AS id FROM wallet_seeds WHERE backed_up_at IS NOT NULL HAVING count(*) > 1) s
@@ -59,7 +58,7 @@ async function unfinishedSeed(db: Database): Promise<number | undefined> {
   return rows[0]?.id;
 }
 
-/** The reference of a wallet of ours begins with the number of its seed. */
+/** The reference of a wallet begins with the number of its seed. */
 function onOldSeed(seedId: string): string {
   return `provider = 'keys' AND retired_at IS NULL AND split_part(provider_ref, '/', 1)::integer < ${seedId}`;
 }
@@ -72,7 +71,7 @@ async function accountsOnOldSeeds(db: Database, seedId: number): Promise<bigint[
   return rows.map((row) => row.account_id);
 }
 
-/** All chains of an account at once, so that it has one address everywhere, before and after. */
+/** All chains of an account in one commit, so that it has the same address everywhere, before and after. */
 async function renewWallets(
   { db, provider, seedRotation }: RotationParts,
   accountId: bigint,
@@ -134,15 +133,15 @@ async function renewHouseWallets(
 }
 
 /**
- * After a restore from a backup a wallet may have paid what is still to be paid here. What is alike waits as long as it is to be paid from
- * that wallet; from another one in its place it would be paid again.
+ * After a restore from a backup, the wallet may already have paid what this database still has to pay. Steps that match
+ * wait only while they are paid from that wallet; a new wallet in its place would pay again.
  */
 async function mayHavePaid({ unknownTransactions }: RotationParts, wallet: HouseWallet): Promise<boolean> {
   if (unknownTransactions === undefined) return false;
   try {
     await unknownTransactions.look(wallet);
   } catch (error) {
-    // Where a chain is off nothing is sent; of one that is silent nobody knows.
+    // A chain that is switched off sends nothing. Of a silent one we cannot know.
     return !(error instanceof ProviderError) || error.code !== 'chain_not_available';
   }
   return unknownTransactions.hasOpen(wallet);

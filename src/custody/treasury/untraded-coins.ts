@@ -2,7 +2,7 @@ import { wholeNumber } from '../../kernel/settings.ts';
 import { assets, chainIds, chains, type UntradedCoin, untradedCoins } from '../../money/catalogue.ts';
 import { listed } from '../../money/in-words.ts';
 
-/** What one of each counts as when gas is charged, in atomic units of USDC. */
+/** The price of one coin for charging gas, in atomic units of USDC. */
 export type UntradedPrices = Readonly<Record<UntradedCoin, bigint>>;
 
 type Variable = `${UntradedCoin}_USD`;
@@ -11,7 +11,7 @@ const variableOf = (coin: UntradedCoin): Variable => `${coin}_USD`;
 
 export const untradedNames: readonly Variable[] = untradedCoins.map(variableOf);
 
-/** The operator says what a native coin is worth that the market on the home chain does not trade. */
+/** The operator sets the price of a native coin that the home chain's market does not trade. */
 export const untradedVariables = Object.fromEntries(
   untradedCoins.map((coin) => [variableOf(coin), wholeNumber(1, 10_000, assets[coin].gasPrice)]),
 ) as Record<Variable, ReturnType<typeof wholeNumber>>;

@@ -9,7 +9,7 @@ import { treasuryOverview } from './overview.ts';
 
 const watchGas = defineJob({ name: 'watch_gas', payload: z.unknown(), maxAttempts: 1 });
 
-/** Says in the log which house wallet needs native coin, while there is still some left. */
+/** Logs house wallets that will need native coin, while some is left. */
 export function watchGasSchedule(parts: {
   readonly db: Queryable;
   readonly networks: Networks;

@@ -2,7 +2,7 @@ import { encodeFunctionData } from 'viem';
 import { tokenAbi } from '../../chains/abi.ts';
 import type { ContractCall, TokenSend } from './provider.ts';
 
-/** What a chain sees of it: a token is sent by calling its contract. */
+/** A token transfer as the contract call that the chain sees. */
 export function asContractCall(asked: TokenSend | ContractCall): ContractCall {
   if ('contract' in asked) return asked;
   const { token, to, atomic, ...rest } = asked;

@@ -6,22 +6,22 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { type ChainId, homeChain } from '../../money/catalogue.ts';
 import type { HeldWallet, NewWallet, WalletProvider } from './provider.ts';
 
-/** What a wallet of our own is for. Each has its own queue, so that one that is stuck holds up nothing else. */
+/** Each purpose has its own wallet and so its own nonces: a stuck transaction delays no other purpose. */
 const housePurposes = ['treasury', 'gas', 'bridge', 'swaps', 'settlement', 'purchases'] as const;
 export type HousePurpose = (typeof housePurposes)[number];
 
-/** What happens on the home chain alone needs no wallet elsewhere. */
+/** These need wallets on the home chain only. */
 const atHomeOnly: ReadonlySet<HousePurpose> = new Set(['swaps', 'settlement', 'purchases']);
 
 export interface HouseWallet extends HeldWallet {
   readonly id: string;
   readonly purpose: HousePurpose;
   readonly provider: string;
-  /** It belongs to an earlier seed: nothing is sent there any more, but it is still ours. */
+  /** From an earlier seed: nothing is sent there any more, but it is still ours. */
   readonly retired: boolean;
 }
 
-/** Makes the wallets that are missing, for every purpose on every chain where it has one. */
+/** Creates the missing wallets, for every purpose on every chain that needs one. */
 export async function openHouseWallets(db: Database, provider: WalletProvider, networks: Networks): Promise<void> {
   for (const purpose of housePurposes) {
     for (const chain of networks.keys()) {
@@ -37,7 +37,7 @@ export async function openHouseWallets(db: Database, provider: WalletProvider, n
   }
 }
 
-/** Of instances that start together one is first; what the others made stays unused. */
+/** When instances start together, the first insert wins; the wallets that the others created stay unused. */
 export async function addHouseWallet(
   db: Queryable,
   provider: WalletProvider,
@@ -65,7 +65,7 @@ export async function houseWallet(db: Queryable, purpose: HousePurpose, chain: C
   return wallet;
 }
 
-/** Retired ones too. */
+/** Including retired ones. */
 export async function listHouseWallets(db: Queryable): Promise<readonly HouseWallet[]> {
   const { rows } = await db.query<HouseWalletRow>(`${selectHouseWallet} ORDER BY chain, purpose, id`);
   return rows.map(toHouseWallet);

@@ -3,8 +3,8 @@ import { type Lock, lockUntilCommit, shareUntilCommit } from '../../kernel/db/lo
 import { type ChainId, homeChain } from '../../money/catalogue.ts';
 
 /**
- * Which of these accounts keep on this chain what arrives there: all on the home chain, elsewhere those that have a
- * cross-chain wallet. For the others USDC is carried home.
+ * Which of these accounts keep deposits on this chain: all on the home chain, elsewhere those with a cross-chain
+ * wallet. For the others, USDC is brought to the home chain.
  */
 export async function keepersOn(
   db: Queryable,
@@ -20,8 +20,8 @@ export async function keepersOn(
 }
 
 /**
- * The same, for whoever writes down what has arrived: until that is committed nobody becomes a keeper there, so that whoever
- * makes a wallet in the same moment finds it waiting.
+ * The same, for recording deposits: until the commit no account can become a keeper there, so one that creates its
+ * wallet at the same moment finds the deposit.
  */
 export async function keepersUntilCommit(
   tx: Transaction,
@@ -32,7 +32,7 @@ export async function keepersUntilCommit(
   return keepersOn(tx, chain, accountIds);
 }
 
-/** From this commit on the account keeps there what arrives. Whatever came before it is committed when this returns. */
+/** From this commit on the account keeps its deposits there. When this returns, all earlier deposits are committed. */
 export async function becomeKeeper(tx: Transaction, chain: ChainId, accountId: bigint): Promise<void> {
   const { rowCount } = await tx.query(
     'INSERT INTO cross_chain_wallets (account_id, chain) VALUES ($1, $2) ON CONFLICT DO NOTHING',
@@ -45,7 +45,7 @@ function lockOf(chain: ChainId): Lock {
   return { kind: 'crossChainWallets', of: chain };
 }
 
-/** The chains that an account keeps things on, the home chain first. */
+/** The chains that an account keeps deposits on, home chain first. */
 export async function keptChains(db: Queryable, accountId: bigint): Promise<readonly ChainId[]> {
   const { rows } = await db.query<{ chain: ChainId }>(
     'SELECT chain FROM cross_chain_wallets WHERE account_id = $1 AND chain <> $2 ORDER BY created_at, chain',

@@ -1,7 +1,7 @@
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { ProviderError } from './provider.ts';
 
-/** For a request that needs the wallet provider now: when trying again can help, the caller is told so and when. */
+/** Turns a retryable failure of the wallet provider into 503 with Retry-After. */
 export async function orUnavailable<Result>(asking: Promise<Result>): Promise<Result> {
   try {
     return await asking;

@@ -9,7 +9,7 @@ import type { Logger } from '../../kernel/log/logger.ts';
 import { type ChainId, homeChain } from '../../money/catalogue.ts';
 import { type NewWallet, ProviderError, type WalletProvider } from './provider.ts';
 
-/** A provider that makes many wallets in one call, and the same ones again for the same key. */
+/** A provider that creates many wallets in one call, and returns the same ones for the same key. */
 interface WalletMaker extends WalletProvider {
   createWallets(request: {
     readonly chain: ChainId;
@@ -24,32 +24,32 @@ export interface PoolParts {
   readonly logger: Logger;
   /** How many wallets are kept ready. */
   readonly size: number;
-  /** How long somebody waits for a wallet of their own when none is ready. */
+  /** How long a request waits for a new wallet when none is ready. */
   readonly patienceMs?: number;
 }
 
-/** As the provider itself, but a wallet on the home chain is taken from those that were made ahead. */
+/** Like the provider itself, but wallets on the home chain come from the pool. */
 export interface PooledProvider extends WalletProvider {
-  /** For who took a wallet and did not come to use it. What belongs to somebody by now stays theirs. */
+  /** Returns an unused wallet to the pool. A wallet that is assigned by now stays assigned. */
   giveBack(wallet: NewWallet): Promise<void>;
-  /** Makes as many as are missing, and takes up what was begun and not finished. */
+  /** Creates the missing wallets, and finishes batches that were begun and abandoned. */
   refill(): Promise<void>;
   /** Runs `refill` every minute, and as soon as the pool runs low. */
   readonly schedule: Schedule;
 }
 
-/** Circle makes no more than this many at once. */
+/** Circle's limit per request. */
 const largestBatch = 200;
 
-/** Whoever asked longer ago than this is not waiting any more. */
+/** A request older than this was abandoned. */
 const abandonedAfterSeconds = 60;
 
-/** Whoever registers may be waiting for it, so it does not stand in line with what else runs by the clock. */
+/** A registration may be waiting for it, so it does not queue behind scheduled jobs. */
 const refillJob = defineJob({ name: 'refill-wallet-pool', payload: z.unknown(), maxAttempts: 3, lane: 'general' });
 
-/** Wallets made ahead, so that registration does not wait for a provider that takes five requests a second. */
+/** Keeps wallets ready, because registration should not wait for a provider that accepts five requests a second. */
 export function createPooledProvider({ db, provider, logger, size, patienceMs = 8_000 }: PoolParts): PooledProvider {
-  /** Asks for what was written down, and keeps what comes. The first to get the answer files it; others find it filed. */
+  /** Requests a recorded batch and stores its wallets. Only the first caller to get the answer stores it. */
   async function fulfil({ id, chain, wallets: count }: Batch, taken: boolean): Promise<readonly NewWallet[]> {
     const made = await provider.createWallets({ chain, count, idempotencyKey: id }).catch(async (error: unknown) => {
       if (error instanceof ProviderError && !error.retryable) await forget(db, id);
@@ -85,7 +85,9 @@ export function createPooledProvider({ db, provider, logger, size, patienceMs = 
     return row && { ref: row.provider_ref, address: getAddress(row.address) };
   }
 
-  /** Nothing is ready: one is made for this caller. When they cannot wait for it, it is there for the next. */
+  /**
+   * The pool is empty: creates a wallet for this caller. If the caller gives up waiting, the wallet goes to the pool.
+   */
   async function makeOne(): Promise<NewWallet> {
     const batch = await writeDown(db, { provider: provider.name, chain: homeChain, wallets: 1 });
     const making = fulfil(batch, true);
@@ -128,7 +130,7 @@ export function createPooledProvider({ db, provider, logger, size, patienceMs = 
     ) {
       const made = await fulfil(batch, false);
       logger.info({ wallets: made.length }, 'wallets were made ahead');
-      // What makes nothing now would make nothing again.
+      // A provider that created nothing would create nothing again.
       if (made.length === 0) return;
     }
   }
@@ -136,7 +138,7 @@ export function createPooledProvider({ db, provider, logger, size, patienceMs = 
   return {
     ...provider,
     async createWallet(request) {
-      // Who brings a key wants the wallet of that key; and only the home chain's are made ahead.
+      // A caller with a key wants that key's wallet, and the pool only holds the home chain's.
       if (request.idempotencyKey !== undefined || request.chain !== homeChain) return provider.createWallet(request);
       return (await take()) ?? makeOne();
     },
@@ -161,10 +163,10 @@ async function writeDown(db: Queryable, batch: Omit<Batch, 'id'> & { provider: s
   );
 }
 
-/** A request for what is missing, counting what others have asked for already. Undefined when nothing is. */
+/** A batch for the missing wallets, counting those already requested. Undefined when none is missing. */
 async function planBatch(db: Database, provider: string, size: number): Promise<Batch | undefined> {
   return db.transaction(async (tx) => {
-    // One plans at a time, or everybody would ask for the same gap.
+    // Serialized, because concurrent planners would all request the same wallets.
     await lockUntilCommit(tx, 'walletPool');
     const { expected } = onlyRow(
       await tx.query<{ expected: bigint }>(
@@ -192,12 +194,12 @@ async function takeUpAbandoned(db: Database, provider: string): Promise<Batch | 
   return rows[0];
 }
 
-/** It was refused for good: nothing will come of it. */
+/** The provider refused the batch for good. */
 async function forget(db: Database, id: string): Promise<void> {
   await db.query('DELETE FROM wallet_batches WHERE id = $1 AND answered_at IS NULL', [id]);
 }
 
-/** However many find it low at once, it is filled once. */
+/** The key makes concurrent calls enqueue one job. */
 async function callForRefill(db: Database): Promise<void> {
   await enqueue(db, refillJob, {}, { key: 'refill-wallet-pool' });
 }

@@ -4,7 +4,7 @@ import { silentErrors } from './errors.ts';
 
 const tryAgain = { headers: { 'Retry-After': '30' } };
 
-/** For a request that needs these chains: it is refused while one of them is silent, and nothing else is. */
+/** Refuses a request that needs one of these chains while it is silent. */
 export async function refuseSilent(silentChains: SilentChains, ...needed: readonly ChainId[]): Promise<void> {
   const silent = await silentChains();
   const name = needed.find((chain) => silent.includes(chain));

@@ -1,14 +1,20 @@
 import type { NewWallet } from './provider.ts';
 
-/** How keys of our own come from another seed. */
+/** Moves our own keys to another seed. */
 export interface SeedRotation {
-  /** The seed that waits until a backup is confirmed that holds it; it is made when there is none. It gives no wallets yet. */
+  /**
+   * Returns the seed that waits for its backup to be confirmed, and creates it if there is none. No wallet comes from
+   * it yet.
+   */
   prepare(): Promise<number>;
-  /** The operator has such a backup: from now on wallets come from this seed. Refused for any other than the one that waits. */
+  /**
+   * The operator has a backup: from now on wallets come from this seed. Throws for any other seed than the prepared
+   * one.
+   */
   confirm(seedId: number): Promise<void>;
   /**
-   * The wallet that takes the place of another. It is the same one whenever it is asked for, so that after a restore from a backup
-   * that holds the seed everybody gets the same addresses again.
+   * The wallet that replaces another. Deterministic, so that a restore from a backup with the seed gives everyone the
+   * same addresses.
    */
   renew(ref: string, seedId: number): Promise<NewWallet>;
 }

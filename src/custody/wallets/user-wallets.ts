@@ -4,13 +4,11 @@ import { newId } from '../../kernel/ids/ids.ts';
 import { type ChainId, chainIds, homeChain } from '../../money/catalogue.ts';
 import type { HeldWallet, NewWallet, WalletProvider } from './provider.ts';
 
-/** A wallet that belongs to somebody's account. */
 export interface UserWallet extends HeldWallet {
   readonly id: string;
   readonly accountId: bigint;
-  /** Who holds its key. */
   readonly provider: string;
-  /** It belongs to an earlier seed: nobody is told its address any more, but what arrives there is still theirs. */
+  /** From an earlier seed: its address is not shown any more, but deposits there are still credited. */
   readonly retired: boolean;
 }
 
@@ -19,7 +17,6 @@ export interface UserWalletParts {
   readonly provider: WalletProvider;
 }
 
-/** The wallet that an account is paid into on a chain. */
 async function findUserWallet(db: Queryable, accountId: bigint, chain: ChainId): Promise<UserWallet | undefined> {
   const { rows } = await db.query<UserWalletRow>(
     `${selectWallet} WHERE account_id = $1 AND chain = $2 AND retired_at IS NULL`,
@@ -29,8 +26,8 @@ async function findUserWallet(db: Queryable, accountId: bigint, chain: ChainId):
 }
 
 /**
- * The account's wallet on a chain, made now if there is none: the wallet it has on another chain, extended to this one.
- * Requests that come at once agree on one wallet, the first that was written.
+ * The account's wallet on a chain. Creates it if missing, by extending the account's wallet on another chain.
+ * Concurrent requests agree on the first one inserted.
  */
 export async function openUserWallet(
   { db, provider }: UserWalletParts,
@@ -51,8 +48,8 @@ export async function openUserWallet(
 }
 
 /**
- * The wallet at an address on a chain, also one that its owner never asked for there: a key has the same address on every
- * chain, so tokens can arrive where nobody has looked yet. Undefined when the address is no wallet of ours.
+ * The wallet at an address on a chain, even if its owner never opened one there: a key has the same address on every
+ * chain, so tokens can arrive on any of them. Undefined when the address is not ours.
  */
 export async function openWalletAt(
   { db, provider }: UserWalletParts,
@@ -66,7 +63,7 @@ export async function openWalletAt(
   const { accountId } = elsewhere;
   const wallet = await provider.extendWallet(elsewhere, chain);
   if (getAddress(wallet.address) !== getAddress(address)) return undefined;
-  // Beside a newer wallet of its owner's this one is only ever emptied.
+  // Beside a newer wallet of the same owner this one is only emptied.
   const retired = elsewhere.retired || (await findUserWallet(db, accountId, chain)) !== undefined;
   await insertWallet(db, { accountId, chain, provider, wallet, retired });
   return (await walletsAt(db, address, [chain]))[0];
@@ -80,7 +77,7 @@ interface WalletToInsert {
   readonly retired: boolean;
 }
 
-/** False when another request was first. */
+/** False when a concurrent request was first. */
 async function insertWallet(
   db: Queryable,
   { accountId, chain, provider, wallet, retired }: WalletToInsert,
@@ -93,7 +90,7 @@ async function insertWallet(
   return rowCount === 1;
 }
 
-/** Another provider's wallet cannot be extended by this one. */
+/** A provider cannot extend another provider's wallet. */
 async function findOnAnyChain(
   db: Queryable,
   provider: WalletProvider,
@@ -112,7 +109,7 @@ export async function findUserWalletById(db: Queryable, id: string): Promise<Use
   return rows[0] && toUserWallet(rows[0]);
 }
 
-/** Addresses are kept as the provider spelled them, which may be in lower case. */
+/** Addresses are stored as the provider spelled them, perhaps in lower case. */
 async function walletsAt(db: Queryable, address: Hex, chains: readonly ChainId[]): Promise<UserWallet[]> {
   const { rows } = await db.query<UserWalletRow>(
     `${selectWallet} WHERE chain = ANY ($1) AND address = ANY ($2) ORDER BY retired_at IS NOT NULL, created_at`,

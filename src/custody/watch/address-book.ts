@@ -1,26 +1,26 @@
 import type { Hex } from 'viem';
 import type { Queryable } from '../../kernel/db/database.ts';
 
-/** Whose wallet it is. The house has no account: what strangers send it is surplus. */
+/** Null for the house, whose unexpected transfers are surplus. */
 interface AddressOwner {
   readonly accountId: bigint | null;
 }
 
 /**
- * Every address that is ours, of users and of the house, in use or retired. The wallets of all chains stand in one book,
- * because a key has the same address everywhere: tokens may arrive on a chain that their owner never asked for.
+ * Every address of ours, of users and the house, active or retired. All chains share one book, because a key has the
+ * same address everywhere: tokens may arrive on a chain that their owner never opened.
  */
 export interface AddressBook {
-  /** Afterwards the book holds everything that was committed before the call. */
+  /** Afterwards the book contains everything committed before the call. */
   refresh(): Promise<void>;
   find(address: string): AddressOwner | undefined;
-  /** In lower case: the mixed spelling costs a hash each, and there may be very many. */
+  /** In lower case: a checksummed spelling costs a hash each, and there may be very many. */
   readonly addresses: readonly Hex[];
 }
 
 /**
- * A wallet is looked for again this long after it was made. Its time is that of its transaction's beginning, so one that
- * commits late appears among older ones.
+ * Wallets are re-read for this long. Their time is when their transaction began, so one that commits late appears among
+ * older ones.
  */
 const overlapMs = 10 * 60_000;
 
@@ -40,7 +40,7 @@ export function createAddressBook(db: Queryable): AddressBook {
     find: (address) => owners.get(address.toLowerCase()),
     async refresh() {
       const now = await databaseTime(db);
-      // A clock that was set back would hide new wallets among old ones: then everything is read again.
+      // A clock that was set back would hide new wallets among old ones, so everything is read again.
       const since = readAt === undefined || now < readAt ? undefined : new Date(readAt.getTime() - overlapMs);
       const { rows } = await db.query<{ account_id: bigint; address: string }>(
         'SELECT account_id, address FROM wallets WHERE $1::timestamptz IS NULL OR created_at > $1',

@@ -1,13 +1,13 @@
 import type { AccountId } from '../../ledger/account-id.ts';
 import type { LocatedTransfer } from './read-transfers.ts';
 
-/** A transfer that came to us, and who it is for; the house when it is for nobody. */
+/** A transfer that arrived, and its account; null for the house. */
 export interface Arrival extends Omit<LocatedTransfer, 'blockHash' | 'logIndex' | 'log'> {
   readonly accountId: bigint | null;
-  /** A step has expected it at a house wallet, or somebody has paid with it: then it is known which account it is for. */
+  /** Set when a step expected it at a house wallet, or when a claim names its account. */
   readonly expected?: { readonly stepId?: string; readonly claimId?: string; readonly account: AccountId };
-  /** Nobody has confirmed what the node said that it was read from. */
+  /** Only one node has shown it. */
   readonly oneNode?: true;
-  /** How it is known since it was held. */
+  /** Set once it was held as a deposit. */
   readonly depositId?: string;
 }

@@ -7,10 +7,10 @@ import { proofsOf } from '../steps/receipt-proofs.ts';
 import type { Arrival } from './arrival.ts';
 import type { Shown, Testimony } from './judge-testimony.ts';
 
-/** Where a transfer of a token to an address of ours is said to be. */
+/** The position of a token transfer to one of our addresses. */
 export type Place = Pick<Arrival, 'txHash' | 'position' | 'recipient' | 'asset'>;
 
-/** Asks every node by itself what it shows there. */
+/** Asks every node separately. */
 export function askNodes(network: Network, place: Place): Promise<Testimony[]> {
   return Promise.all(network.nodes.map((node) => ask(network, node, place)));
 }
@@ -23,12 +23,15 @@ async function ask(network: Network, node: ChainNode, place: Place): Promise<Tes
     const isFinal = shown.blockNumber <= (await lastFinal(network, node));
     return { host, says: 'shown', shown: { ...shown, isFinal } };
   } catch {
-    // Whatever keeps it from answering, it says nothing for or against.
+    // A node that fails to answer counts neither for nor against.
     return { host, says: 'silent' };
   }
 }
 
-/** The transfer as the chain shows it at that place; undefined when its transaction is gone, failed, or does something else there. */
+/**
+ * The transfer as the chain shows it at that place. Undefined when its transaction is gone, reverted, or does something
+ * else there.
+ */
 export async function findShown(
   network: Network,
   client: PublicClient,
@@ -38,7 +41,7 @@ export async function findShown(
   const found = receipt && findTransfer(network, receipt, place);
   if (found === undefined || receipt === undefined) return undefined;
   const { blockNumber, blockHash } = receipt;
-  // A receipt names any block it likes: it counts only if the node has that block in its chain.
+  // A receipt may name any block: it counts only if the node has that block in its chain.
   return (await client.getBlock({ blockNumber })).hash === blockHash ? { ...found, blockNumber, blockHash } : undefined;
 }
 
@@ -61,14 +64,14 @@ function transferIn({ data, topics }: TransactionReceipt['logs'][number]) {
     const { eventName, args } = decodeEventLog({ abi: tokenAbi, data, topics });
     return eventName === 'Transfer' ? (args as { from: Hex; to: Hex; value: bigint }) : undefined;
   } catch {
-    // An event that the token has besides.
+    // Another event of the token.
     return undefined;
   }
 }
 
 /**
- * The newest block that this node calls final. Whoever orders a rollup's blocks can take them back until another chain has
- * them, however many have come since; elsewhere the confirmations say it, as for every deposit.
+ * The newest block that this node calls final. A rollup's sequencer can take blocks back until Ethereum has them,
+ * however many follow; elsewhere the confirmations decide, as for every deposit.
  */
 async function lastFinal({ id, confirmations }: Network, { client }: ChainNode): Promise<bigint> {
   const facts: ChainFacts = chains[id];

@@ -5,7 +5,7 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
 import { findCursor, insertCursor } from './chain-cursor.ts';
 
-/** The RPC serves another chain than the one it was named for. Nothing there is ours. */
+/** The RPC serves another chain than the configured one. */
 export class WrongChain extends Error {
   override readonly name = 'WrongChain';
 }
@@ -18,13 +18,13 @@ export async function checkChain({ id, client }: Network): Promise<void> {
   }
 }
 
-/** The newest block that is final. */
+/** The newest final block. */
 export async function confirmedBlock({ client, confirmations }: Network): Promise<bigint> {
   const confirmed = (await client.getBlockNumber({ cacheTime: 0 })) - BigInt(confirmations) + 1n;
   return confirmed < 0n ? 0n : confirmed;
 }
 
-/** Where the very first reading of a chain begins: with what is confirmed from now on, or with the block that is named. */
+/** The first reading of a chain starts with what is confirmed from now on, or with the configured block. */
 export async function beginChain(db: Database, network: Network, startBlock?: bigint): Promise<void> {
   const last = startBlock === undefined ? await confirmedBlock(network) : startBlock - 1n;
   const { number, hash } = await network.client.getBlock({ blockNumber: last < 0n ? 0n : last });
@@ -32,9 +32,8 @@ export async function beginChain(db: Database, network: Network, startBlock?: bi
 }
 
 /**
- * For the start of the service, before anybody is given an address: marks on every chain where reading begins, so that
- * nothing sent from now on is missed, however long the chain may be out of reach later. Where that was done before, nothing
- * is asked.
+ * At start-up, before any address is given out: records on every chain where reading begins, so that no later transfer
+ * is missed, even if the chain becomes unreachable. Chains that have a cursor are not asked.
  */
 export async function beginChains(
   db: Database,

@@ -2,20 +2,20 @@ import type { Hex } from 'viem';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 
-/** The last block of a chain that was read. Everything up to it is credited. */
+/** The last block that was read. Everything up to it is credited. */
 export interface ChainCursor {
   readonly number: bigint;
   readonly hash: Hex;
 }
 
-/** A process that holds a chain: only it reads the chain and moves the cursor, until the lease runs out. */
+/** A process's lease on a chain: only this process reads the chain and moves the cursor until the lease expires. */
 export interface Hold {
   readonly chain: ChainId;
   readonly holder: string;
   readonly leaseMs: number;
 }
 
-/** Blocks that are remembered per chain, to find where a reorganisation began. */
+/** Blocks remembered per chain, to find where a reorg began. */
 const keptCheckpoints = 500;
 
 export async function findCursor(db: Queryable, chain: ChainId): Promise<ChainCursor | undefined> {
@@ -25,7 +25,7 @@ export async function findCursor(db: Queryable, chain: ChainId): Promise<ChainCu
   return rows[0] && toCursor(rows[0]);
 }
 
-/** Takes the chain or renews our lease. Undefined while another process holds it, or before the chain was begun. */
+/** Takes or renews the lease. Undefined while another process holds it, or before the chain was begun. */
 export async function holdChain(db: Queryable, { chain, holder, leaseMs }: Hold): Promise<ChainCursor | undefined> {
   const { rows } = await db.query<CursorRow>(
     `UPDATE chain_cursors
@@ -37,7 +37,7 @@ export async function holdChain(db: Queryable, { chain, holder, leaseMs }: Hold)
   return rows[0] && toCursor(rows[0]);
 }
 
-/** So that the next process need not wait for the lease to run out. */
+/** Spares the next process waiting for the lease to expire. */
 export async function releaseChain(db: Queryable, { chain, holder }: Hold): Promise<void> {
   await db.query('UPDATE chain_cursors SET leased_by = NULL, leased_until = NULL WHERE chain = $1 AND leased_by = $2', [
     chain,
@@ -45,7 +45,7 @@ export async function releaseChain(db: Queryable, { chain, holder }: Hold): Prom
   ]);
 }
 
-/** The very first reading of a chain begins after this block. Of processes that start together one is first. */
+/** The first reading of a chain begins after this block. When processes start together, the first insert wins. */
 export async function insertCursor(db: Database, chain: ChainId, { number, hash }: ChainCursor): Promise<void> {
   await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
@@ -63,8 +63,8 @@ export async function insertCursor(db: Database, chain: ChainId, { number, hash 
 }
 
 /**
- * Moves the cursor from one block to another, ahead or back. False when the chain is no longer ours, or somebody has moved
- * it already: then whoever holds it now goes on from there.
+ * Moves the cursor, forward or back. False when the lease is lost or the cursor has moved: its new holder continues
+ * from there.
  */
 export async function moveCursor(
   db: Database,
@@ -85,7 +85,7 @@ export async function moveCursor(
       to.number,
       to.hash,
     ]);
-    // The oldest one stays: it says where the reading of this chain began.
+    // The oldest checkpoint stays, because it shows where reading began.
     await tx.query(
       `DELETE FROM chain_checkpoints WHERE chain = $1 AND block_number <= (
          SELECT block_number FROM chain_checkpoints WHERE chain = $1 ORDER BY block_number DESC OFFSET $2 LIMIT 1)
@@ -105,7 +105,7 @@ export async function listCheckpoints(db: Queryable, chain: ChainId): Promise<re
   return rows.map(toCursor);
 }
 
-/** The first block that was read of a chain, as far as we remember. What came before it is not credited. */
+/** The first block that was read. Earlier transfers are not credited. */
 export async function firstBlockRead(db: Queryable, chain: ChainId): Promise<bigint | undefined> {
   const { rows } = await db.query<{ first: bigint | null }>(
     'SELECT min(block_number) + 1 AS first FROM chain_checkpoints WHERE chain = $1',

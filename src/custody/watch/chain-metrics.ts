@@ -3,7 +3,6 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { defineMetrics, type MetricSource } from '../../kernel/metrics/metric.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 
-/** How long ago each chain has answered to whoever watches it, in whichever process. */
 export function chainMetrics(db: Queryable, networks: Networks): MetricSource {
   return defineMetrics({
     name: 'chains',

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 
-/** A transfer as a node shows it, in the block that the node itself has at that height. */
+/** A transfer as a node shows it, in a block of that node's own chain. */
 export interface Shown {
   readonly atomic: bigint;
   readonly sender: Hex;
@@ -8,14 +8,14 @@ export interface Shown {
   readonly proofs: readonly string[];
   readonly blockNumber: bigint;
   readonly blockHash: Hex;
-  /** Nothing takes that block back any more. */
+  /** No reorg can remove that block. */
   readonly isFinal: boolean;
 }
 
-/** What one node says of a transfer to us, when it is asked alone. */
+/** What one node says about a transfer, asked alone. */
 export interface Testimony {
   readonly host: string;
-  /** `otherwise`: it answers, but shows no such thing there. */
+  /** `otherwise`: the node answers, but shows no such transfer there. */
   readonly says: 'shown' | 'otherwise' | 'silent';
   readonly shown?: Shown;
 }
@@ -25,13 +25,13 @@ export type Verdict =
   | {
       readonly is: 'doubtful';
       readonly because: string;
-      /** Nobody contradicts it: time alone will prove it. */
+      /** No node contradicts it: it only needs to become final. */
       readonly onlyTime?: true;
     };
 
 /**
- * Two independent nodes that show the same in the same block prove it, and prove it as they show it, whatever a third one has
- * said before. However many of one host there are, they are one.
+ * Two independent nodes that show the same transfer in the same block prove it, whatever a third one says. Nodes of one
+ * host count as one.
  */
 export function judgeTestimony(testimony: readonly Testimony[]): Verdict {
   const all = testimony.flatMap(({ host, shown }) => (shown === undefined ? [] : [{ host, ...shown }]));

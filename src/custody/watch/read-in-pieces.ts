@@ -3,7 +3,7 @@ import { wasRefused, wasTooSlow } from '../../kernel/jobs/trouble.ts';
 import type { AddressBook } from './address-book.ts';
 import { type BlockRange, readTransfers, type TransferLog } from './read-transfers.ts';
 
-/** Blocks that one piece has at most; half as many when the node refuses, and half of that again. */
+/** Blocks per request at first; halved whenever the node refuses. */
 const mostBlocks = 2_000n;
 
 interface Piece {
@@ -11,7 +11,7 @@ interface Piece {
   readonly transfers: readonly TransferLog[];
 }
 
-/** Reads the transfers of any number of blocks, newest blocks first, in pieces as large as the node takes. */
+/** Reads the transfers of any number of blocks, newest first, in ranges as large as the node accepts. */
 export async function* readInPieces(
   network: Network,
   { from, to }: BlockRange,

@@ -10,7 +10,7 @@ const transferEvent = parseAbiItem('event Transfer(address indexed from, address
 
 /** Recipients that one request may name. */
 const addressesPerRequest = 500;
-/** Blocks whose transfers, everybody's, one request may ask for. A busy chain has some fifty in a block. */
+/** Blocks per request when asking for all transfers. A busy chain has about fifty transfers per block. */
 const blocksPerRequest = 25n;
 const requestsAtOnce = 4;
 
@@ -19,7 +19,7 @@ export interface BlockRange {
   readonly to: bigint;
 }
 
-/** A transfer of a token of ours to an address of ours, as a log tells it. */
+/** A transfer of one of our tokens to one of our addresses. */
 export interface TransferLog {
   readonly asset: Asset;
   readonly atomic: bigint;
@@ -32,23 +32,26 @@ export interface TransferLog {
   readonly log: Log;
 }
 
-/** A transfer at its place within its transaction, which does not change when the transaction moves to another block. */
+/** With its position within the transaction, which stays the same when the transaction moves to another block. */
 export interface LocatedTransfer extends TransferLog {
   readonly position: number;
-  /** Where its transaction pays this wallet the same amount, this place among them. Known only of what was just read. */
+  /**
+   * All positions at which the transaction pays this wallet the same amount, including this one. Known only right after
+   * reading.
+   */
   readonly alikeAt?: readonly number[];
-  /** What its receipt proves about why it was made. */
+  /** What its receipt proves about its purpose. */
   readonly proofs: readonly string[];
 }
 
-/** The chain says two things at once. Reading again later tells which is true; until then nothing is credited. */
+/** The node contradicts itself. Nothing is credited until a later reading settles it. */
 class ChainDisagrees extends Error {
   override readonly name = 'ChainDisagrees';
 }
 
 /**
- * Everything of value that came to us in these blocks, in the order of the chain. The node filters by recipient or, when
- * that would take more requests because there are many of us, gives everybody's transfers; we look for ourselves either way.
+ * Everything of value that arrived in these blocks, in the chain's order. The node filters by recipient or, if that
+ * takes more requests because we have many addresses, returns all transfers; we check the recipient either way.
  */
 export async function readTransfers(
   network: Network,
@@ -72,7 +75,7 @@ export async function readTransfers(
   for (const log of answers.flat()) {
     const token = tokens.find(({ address }) => isAddressEqual(address, log.address));
     const { from, to, value } = log.args;
-    // A log without a block is pending, and one that was removed is no more.
+    // A log without a block is pending, and a removed one is gone.
     if (token === undefined || log.removed || log.blockNumber === null || value === 0n) continue;
     if (log.blockNumber < range.from || log.blockNumber > range.to || book.find(to) === undefined) continue;
     transfers.push({
@@ -92,11 +95,11 @@ export async function readTransfers(
 
 interface LogRequest {
   readonly blocks: BlockRange;
-  /** Everybody when left out. */
+  /** All recipients when left out. */
   readonly recipients?: readonly Hex[];
 }
 
-/** The way that takes fewer requests. */
+/** Chooses the way that takes fewer requests. */
 export function chooseRequests({ from, to }: BlockRange, addresses: readonly Hex[]): readonly LogRequest[] {
   const requests: LogRequest[] = [];
   const slices = (to - from) / blocksPerRequest + 1n;
@@ -113,7 +116,7 @@ export function chooseRequests({ from, to }: BlockRange, addresses: readonly Hex
   return requests;
 }
 
-/** Checks each transfer against the receipt of its transaction, and finds its place there. */
+/** Checks each transfer against its transaction's receipt, and finds its position there. */
 export async function locateTransfers(
   network: Network,
   transfers: readonly TransferLog[],
@@ -139,7 +142,7 @@ function locate({ log, txHash, blockHash }: TransferLog, receipt: TransactionRec
   return position;
 }
 
-/** Whoever sends it: one transaction may settle what several wallets pay. */
+/** The sender may differ: one transaction may settle payments of several wallets. */
 function isAlike(one: Pick<Log, 'address' | 'topics' | 'data'>, other: Log): boolean {
   const [signature, , recipient] = other.topics;
   return (

@@ -6,20 +6,20 @@ import type { Asset } from '../../money/catalogue.ts';
 import { findShown } from './ask-nodes.ts';
 import { type ChainCursor, listCheckpoints } from './chain-cursor.ts';
 
-/** The node knows none of the blocks that were read: it serves another chain, or has lost more than we remember. */
+/** The node knows none of the blocks that were read: it serves another chain, or a reorg is longer than we remember. */
 export class UnknownChain extends Error {
   override readonly name = 'UnknownChain';
 }
 
-/** Whether a block below the head is still part of the chain. A node that has no such block lags behind, and this throws. */
+/** Whether a block is still part of the chain. Throws when the node lags behind and has no such block. */
 export async function isOnChain(client: PublicClient, { number, hash }: ChainCursor): Promise<boolean> {
   return (await client.getBlock({ blockNumber: number })).hash === hash;
 }
 
-/** The newest block of those that were read that is still part of the chain. */
+/** The newest block that was read and is still part of the chain. */
 export async function findForkPoint(db: Database, { id, client }: Network): Promise<ChainCursor> {
   const checkpoints = await listCheckpoints(db, id);
-  // What is on the chain is there with everything before it, so the place is found by halving.
+  // A block on the chain has all earlier ones below it, so a binary search finds the fork.
   let [found, first, end] = [undefined as ChainCursor | undefined, 0, checkpoints.length];
   while (first < end) {
     const middle = (first + end) >> 1;
@@ -34,11 +34,10 @@ export async function findForkPoint(db: Database, { id, client }: Network): Prom
 }
 
 /**
- * Doubts the deposits after a block that a reorganisation has replaced: each counts as lost until it is read again. One that the chain does
- * not show as it was credited (its transaction is gone, has failed, or pays something else) is named at once. A receipt proves
- * nothing for later, because its block is not final: should it go, the deposit stays among the lost. Credits stay: they are recognised
- * when the transfer is read again; if it never is, money was given that is not there, and a person must decide
- * (`paywright deposits reverse`).
+ * Marks the deposits after a reorg's fork as vanished until they are read again. A deposit whose transfer the chain no
+ * longer shows as credited (gone, reverted or different) is logged at once. A receipt is no proof, because its block is
+ * not final: if it goes, the deposit stays vanished. Credits stay, and are recognized when the transfer is read again.
+ * If it never is, the operator decides (`paywright deposits reverse`).
  */
 export async function doubtDepositsAfter(
   { db, logger }: { readonly db: Database; readonly logger: Logger },

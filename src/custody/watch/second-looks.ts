@@ -4,21 +4,21 @@ import type { BlockRange } from './read-transfers.ts';
 const minuteMs = 60_000;
 
 /**
- * A node whose index of logs lags answers with no logs instead of an error. So the blocks are read again this long after they were
- * first read, each time as one range: soon for a short lag, late for a long one.
+ * A node whose log index lags returns no logs instead of an error. So blocks are read again this long after the first
+ * reading, each time as one range: soon for a short lag, late for a long one.
  */
 const afterMs = [minuteMs, 5 * minuteMs, 15 * minuteMs];
 
 export interface SecondLooks {
-  /** A chain is taken over: another process has read these blocks, and may have ended before it read them again. */
+  /** Another process has read these blocks, and may have ended before it re-read them. */
   begin(blocks: { readonly after: bigint; readonly to: bigint }): void;
   /** Blocks up to this one were read for the first time, now. */
   noteRead(to: bigint): void;
-  /** The next blocks to read again, at most so many; undefined when it is not time yet. */
+  /** The next blocks to re-read, or undefined when none is due yet. */
   next(mostBlocks: bigint): BlockRange | undefined;
-  /** The blocks that `next` has named last were read again. */
+  /** The blocks that `next` returned last were read again. */
   done(range: BlockRange): void;
-  /** A reorganisation has replaced the blocks after this one. */
+  /** A reorg has replaced the blocks after this one. */
   forgetAfter(block: bigint): void;
   /** Blocks up to this one are never read again. */
   readonly settledTo: bigint;
@@ -35,7 +35,7 @@ export function createSecondLooks(clock: Clock): SecondLooks {
   let reads: { readonly to: bigint; readonly at: number }[] = [];
   let looks: readonly Look[] = [];
 
-  /** Each look waits as long between two ranges as before a block: it asks for many blocks at once, and rarely. */
+  /** A look also waits `afterMs` between two ranges, so that it reads many blocks at once, and rarely. */
   function dueBlock({ afterMs: ageMs, upTo, lookedAt }: Look): bigint | undefined {
     const now = clock.now();
     if (now - lookedAt < ageMs) return undefined;

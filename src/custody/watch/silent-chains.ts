@@ -7,16 +7,16 @@ import type { ChainId } from '../../money/catalogue.ts';
 /** How long a chain may go unread before it counts as silent. */
 const longestSilenceMs = 60_000;
 
-/** Many requests want to know; one of them a second asks. */
+/** Many requests ask; one a second reaches the database. */
 const rememberedMs = 1_000;
 
-/** Whoever watches the chains, in whichever process, writes down when a chain has answered last. */
+/** The watcher of a chain, in any process, records when the chain last answered. */
 export function createSilentChains(db: Database, networks: Networks, clock: Clock = monotonicClock): SilentChains {
   let asked: { readonly at: number; readonly answer: Promise<readonly ChainId[]> } | undefined;
   return () => {
     if (asked === undefined || clock.now() - asked.at >= rememberedMs) {
       asked = { at: clock.now(), answer: findSilent(db, networks) };
-      // What failed is asked again by the next one.
+      // The next caller retries after a failure.
       asked.answer.catch(() => {
         asked = undefined;
       });
