@@ -3,13 +3,12 @@ import { tokenAbi } from '../../chains/abi.ts';
 import type { Network, Token } from '../../chains/network.ts';
 import { wrappedCoinAbi } from '../../chains/wrapped-coin.ts';
 
-/** How far a chain was read. */
 export interface Cursor {
   readonly blockNumber: bigint;
   readonly blockHash: Hex;
 }
 
-/** The block that was read is no longer part of the chain: what was true at it cannot be asked. */
+/** The block that was read is no longer part of the chain, so balances as of that block cannot be asked. */
 export class BlockIsGone extends Error {
   override readonly name = 'BlockIsGone';
 }
@@ -25,7 +24,7 @@ export interface TokenTransfer {
   readonly atomic: bigint;
 }
 
-/** The transfer that a log tells of; undefined when it tells of something else, or of another token. */
+/** Undefined for another event or another token. */
 export function transferIn(
   log: TransactionReceipt['logs'][number] | undefined,
   token: Token,
@@ -35,12 +34,12 @@ export function transferIn(
     const { eventName, args } = decodeEventLog({ abi: tokenAbi, data: log.data, topics: log.topics });
     return eventName === 'Transfer' ? { from: args.from, to: args.to, atomic: args.value } : undefined;
   } catch {
-    // An event that the token has besides.
+    // Another event of the token.
     return undefined;
   }
 }
 
-/** What a wallet has unwrapped, when the log tells of that: the token is gone, and no transfer says so. */
+/** What a wallet unwrapped: the token is burned without a `Transfer` event. */
 export function unwrappedIn(
   log: TransactionReceipt['logs'][number] | undefined,
   token: Token,

@@ -11,13 +11,13 @@ export interface Claim {
 }
 
 export interface TreeInput extends Omit<TreeName, 'depth'> {
-  /** Users who have something. */
+  /** Users with a balance. */
   readonly claims: readonly Claim[];
-  /** What the house itself is owed: fees, surplus, equity. */
+  /** The house's own claims: fees, surplus, equity. */
   readonly house: bigint;
-  /** For the cuts and the places. Forgotten afterwards. */
+  /** For cuts and places. Discarded afterwards. */
   readonly seed: Buffer;
-  /** For nonces and salts. Kept as long as the leaves are. */
+  /** For nonces and salts. Kept as long as the leaves. */
   readonly key: Buffer;
 }
 
@@ -25,7 +25,7 @@ export interface BuiltTree {
   readonly depth: number;
   readonly root: Buffer;
   readonly total: bigint;
-  /** Where the leaves of each claim are, in the order of the claims. */
+  /** The leaves of each claim, in the order of the claims. */
   readonly places: readonly Uint32Array[];
 }
 
@@ -34,8 +34,8 @@ const houseOwner = 'the house';
 const nobody = 'nobody';
 
 /**
- * Builds a tree and hands out its pages as they are made. A generator that stops often, so that its caller decides when
- * to write pages down and when to let others go first.
+ * Builds a tree and yields its pages as they are made. A generator that yields often, so that its caller decides when
+ * to write pages and when to let other work run.
  */
 export function* buildTree({ claims, house, seed, key, ...name }: TreeInput): Generator<Page | undefined, BuiltTree> {
   const random = createRandom(seed);
@@ -45,7 +45,7 @@ export function* buildTree({ claims, house, seed, key, ...name }: TreeInput): Ge
   const tag = treeTag({ ...name, depth });
   const secrets = createLeafSecrets(key);
 
-  // Every owner once: users in the order of the claims, the house, nobody.
+  // Users in the order of the claims, the house, nobody.
   const everybody = [...claims, { owner: houseOwner, balance: house }, { owner: nobody, balance: 0n }];
   const ownerHashes: Buffer[] = [];
   const ownerOfPart = new Uint32Array(size);

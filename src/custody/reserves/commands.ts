@@ -16,10 +16,10 @@ export interface ReserveCommandParts {
 type WithChains = (work: (parts: ReserveCommandParts) => Promise<void>) => Promise<void>;
 type Say = (line: string) => void;
 
-/** A person at a terminal waits longer than a request. */
+/** An operator at a terminal can wait longer than a request. */
 const chainTimeoutMs = 30_000;
 
-/** `paywright reserves` and `paywright reconcile`: whether we have what we owe. Exit code 1 says that something is amiss. */
+/** `paywright reserves` and `paywright reconcile`. Exit code 1 means a discrepancy. */
 export function addReserveCommands(program: Command, withChains: WithChains, say: Say): void {
   program
     .command('reserves')
@@ -50,7 +50,7 @@ function toTable(reserves: readonly ReserveRow[]): string[] {
   const cells = [headings, ...reserves.map((row) => columns.map((column) => String(row[column] ?? '-')))];
   const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
   return cells.map((row, index) => {
-    // Names stand to the left, numbers to the right.
+    // Names are left-aligned, numbers right-aligned.
     const line = row.map((cell, column) =>
       column < 2 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
     );

@@ -1,36 +1,35 @@
 import type pg from 'pg';
 import type { Database } from '../../kernel/db/database.ts';
 
-/** What stands in one account of the ledger. */
 interface BalanceRow {
   readonly id: bigint;
   readonly balance: string;
 }
 
-/** How a balance counts in the reserves, as ledger.kinds says. */
+/** As ledger.kinds says. */
 type CountsAs = 'users' | 'house' | 'in_flight' | 'custody';
 
-/** The ledger at one moment. Names come from its tables, so that what a newer release has added has one here too. */
+/** The ledger at one moment. Names come from its tables, so that additions of a newer release have one, too. */
 export interface LedgerCopy {
-  /** In milliseconds, which is how times are told outside. */
+  /** Truncated to milliseconds, as published. */
   readonly at: Date;
   /** How far each chain had been read. */
   readonly blockNumbers: ReadonlyMap<string, bigint>;
   readonly chains: ReadonlyMap<number, string>;
   readonly assets: ReadonlyMap<number, string>;
   readonly kinds: ReadonlyMap<number, CountsAs>;
-  /** Every balance that is not zero, a few thousand at a time. */
+  /** Every non-zero balance, in chunks. */
   balances(): AsyncGenerator<readonly BalanceRow[]>;
 }
 
-/** Rows that are fetched at once, so that a million accounts are never a million rows in memory. */
+/** Keeps a million accounts from being a million rows in memory. */
 const rowsPerFetch = 5_000;
 
 /**
- * Old versions of a row cannot be cleared away while any transaction might still want to see them, and every posting to a
- * busy account then has to step over all of them: a transaction that reads for seconds slows down all payments. So the
- * database copies the balances aside (WITH HOLD) at the COMMIT, in one message that waits for nobody here, and they are
- * read from the copy, however long that takes, with no transaction open.
+ * PostgreSQL cannot vacuum row versions that an open transaction might still see, and every posting to a busy account
+ * then has to skip them: a transaction that reads for seconds slows down all payments. So a cursor WITH HOLD copies the
+ * balances at the COMMIT, in a single message without a round trip, and the copy is read with no transaction open,
+ * however long that takes.
  */
 const copyAtOneMoment = `
   BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
@@ -42,7 +41,7 @@ const copyAtOneMoment = `
   SELECT code, counts_as FROM ledger.kinds;
   COMMIT`;
 
-/** Copies every balance at one moment and lets the work read the copy, which is gone afterwards. */
+/** Copies every balance at one moment and passes the copy to the work. The copy is dropped afterwards. */
 export async function withLedgerCopy<Result>(
   db: Database,
   work: (copy: LedgerCopy) => Promise<Result>,
@@ -71,7 +70,7 @@ export async function withLedgerCopy<Result>(
     client.release();
     return result;
   } catch (error) {
-    // The copy belongs to the connection, and goes with it.
+    // The copy belongs to the connection and ends with it.
     client.release(true);
     throw error;
   }

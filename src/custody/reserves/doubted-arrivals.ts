@@ -6,7 +6,7 @@ import { inParallel } from '../../kernel/in-parallel.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import { transferIn } from './ask-chain.ts';
 
-/** Something that somebody said has come to a wallet of ours, and that nobody was credited with, or is any more. */
+/** An arrival at one of our wallets that is not, or no longer, credited. */
 export interface DoubtedArrival {
   readonly chain: ChainId;
   readonly asset: Asset;
@@ -16,12 +16,12 @@ export interface DoubtedArrival {
   readonly position: number;
 }
 
-/** What the chain says that has come there. */
+/** An arrival that the chain confirms. */
 export interface ShownArrival extends DoubtedArrival {
   readonly atomic: bigint;
 }
 
-/** What is held or was rejected, and what was taken back because the chain had lost it. */
+/** Held and rejected deposits, and those reversed because a reorg removed them. */
 export async function readDoubted(tx: Queryable): Promise<DoubtedArrival[]> {
   const { rows } = await tx.query<DoubtedArrival>(
     `SELECT DISTINCT chain, asset, lower(address) AS address, tx_hash AS "txHash", position FROM held_deposits h
@@ -38,8 +38,8 @@ export async function readDoubted(tx: Queryable): Promise<DoubtedArrival[]> {
 const receiptsAtOnce = 8;
 
 /**
- * Those of them that the chain had at a block. What is really there is in a wallet of ours and owed to nobody; what was
- * invented, or is lost, is not there, and makes no difference. How much it is the chain says, whatever was said before.
+ * The arrivals that the chain has at a block. Real ones are in our wallets and owed to no one; invented or lost ones
+ * make no difference. The amount is the chain's, not the one reported before.
  */
 export async function readShown(
   network: Network,

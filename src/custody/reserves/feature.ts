@@ -30,9 +30,9 @@ function openReserves({ mode, db, networks, logger }: ReserveParts): Reserves {
     db,
     networks,
     logger,
-    // Only how old an answer is: a clock that is set back would keep it for ever.
+    // Measures the age of an answer: a clock that is set back would keep it forever.
     clock: monotonicClock,
-    // Whoever tries it out wants to see what he has just done.
+    // In the sandbox, users want to see what they have just done.
     ...(mode === 'sandbox' && { snapshotMinAgeMs: 2_000, reportMaxAgeMs: 500 }),
   });
 }

@@ -4,8 +4,8 @@ import { type Database, longStatements } from '../../kernel/db/database.ts';
 const keptSnapshots = 24;
 
 /**
- * Drops the leaves of old snapshots: afterwards nobody can be shown them, the operator neither. Their roots stay, so that
- * a proof that somebody kept can be checked for ever. Snapshots that were never finished go altogether.
+ * Deletes the leaves of old snapshots, so that not even the operator can show them. Their roots stay, so that a saved
+ * proof can always be verified. Unfinished snapshots are deleted entirely.
  */
 export async function forgetOldLeaves(db: Database, kept: number = keptSnapshots): Promise<void> {
   const { rows } = await db.query<{ id: bigint }>(

@@ -6,8 +6,8 @@ import type { Reserves } from './reserves.ts';
 const job = defineJob({ name: 'snapshot-reserves', payload: z.unknown(), maxAttempts: 1 });
 
 /**
- * Every hour. The job only begins it: over many accounts a snapshot takes longer than a job may, and a job that was ended
- * for that would be told as a failure while the snapshot goes on and is published.
+ * Every hour. The job only starts the snapshot: with many accounts it takes longer than a job may, and a job ended for
+ * that would report a failure although the snapshot is published.
  */
 export function snapshotSchedule(reserves: Reserves): Schedule {
   return { at: '7 * * * *', handler: handleJob(job, () => reserves.beginSnapshot()) };

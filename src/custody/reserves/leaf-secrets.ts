@@ -2,13 +2,13 @@ import { createCipheriv, createHmac, hash } from 'node:crypto';
 import { nonceBytes, saltBytes } from './tree-hash.ts';
 
 /**
- * What makes leaves say nothing to those who may not open them. All of it follows from one key per tree, so that it need
- * not be kept leaf by leaf, and is gone with the key.
+ * What keeps leaves unreadable to others. Everything derives from one key per tree, so that it need not be stored per
+ * leaf, and disappears with the key.
  */
 export interface LeafSecrets {
-  /** The nonces of neighbouring leaves, one after the other. */
+  /** The nonces of consecutive leaves, concatenated. */
   nonces(firstPlace: number, count: number): Buffer;
-  /** One for each owner. */
+  /** One per owner. */
   salt(owner: string): Buffer;
 }
 
@@ -17,12 +17,12 @@ export function createLeafSecrets(key: Buffer): LeafSecrets {
   const saltKey = derive(key, 'salts');
   return {
     nonces(firstPlace, count) {
-      // In counter mode the counter is the place, so the nonce of any leaf is found without those before it.
+      // In counter mode the counter is the place, so any leaf's nonce is computed without the others.
       const counter = Buffer.alloc(16);
       counter.writeUInt32BE(firstPlace, 12);
       return createCipheriv('aes-256-ctr', nonceKey, counter).update(Buffer.alloc(count * nonceBytes));
     },
-    // Half of a hash that begins with a secret of fixed length says nothing about any other.
+    // A truncated hash with a secret prefix of fixed length reveals nothing about other salts.
     salt: (owner) => hash('sha256', Buffer.concat([saltKey, Buffer.from(owner)]), 'buffer').subarray(0, saltBytes),
   };
 }

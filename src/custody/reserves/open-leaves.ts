@@ -3,13 +3,13 @@ import type { Asset } from '../../money/catalogue.ts';
 import { createLeafSecrets } from './leaf-secrets.ts';
 import { createBranchReader, type Page } from './pages.ts';
 
-/** A leaf with all that its owner needs to check it. Amounts and sums are decimal text, bytes are hex. */
+/** A leaf with everything its owner needs to verify it. Amounts and sums are decimal text, bytes are hex. */
 export interface OpenLeaf {
   readonly index: number;
   readonly amount: string;
   readonly nonce: string;
   readonly ownerSalt: string;
-  /** From the leaf up: the node beside each step. */
+  /** The sibling at each step, from the leaf up. */
   readonly branch: { readonly hash: string; readonly sum: string; readonly side: 'left' | 'right' }[];
 }
 
@@ -20,7 +20,7 @@ export interface LeavesToOpen {
   /** The account's handle. */
   readonly owner: string;
   readonly places: Iterable<number>;
-  /** At least those on the branches of these places. */
+  /** At least the pages on the branches of these places. */
   readonly pages: readonly Page[];
 }
 

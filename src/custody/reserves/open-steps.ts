@@ -7,20 +7,22 @@ import { inParallel } from '../../kernel/in-parallel.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import { transferIn, unwrappedIn } from './ask-chain.ts';
 
-/** A step whose end is not in the books, what it takes from its wallet, and the transactions that may have taken it. */
+/**
+ * A step that is not settled in the books, what it takes from its wallet, and the transactions that may have taken it.
+ */
 export interface OpenStep {
   readonly chain: ChainId;
   readonly asset: Asset;
   readonly wallet: Hex;
   readonly atomic: string;
   readonly hashes: readonly Hex[];
-  /** Only of what leaves by a signature: others submit it, and the token alone tells whether they have. */
+  /** Only for a signed authorization: someone else submits it, and only the token knows whether it was used. */
   readonly nonce: Hex | null;
 }
 
 /**
- * Every step of every saga that takes something from us. A transaction of our own keys has a hash for each time it was
- * signed; elsewhere the provider tells the one it has.
+ * Every open step that takes tokens from us. A transaction of our own keys has a hash per signature; other providers
+ * report one.
  */
 export async function readOpenSteps(tx: Queryable): Promise<OpenStep[]> {
   const { rows } = await tx.query<OpenStep>(
@@ -38,7 +40,7 @@ export function hashesOf(step: string): string {
                 UNION SELECT unnest(${step}.hashes) UNION SELECT ${step}.hash WHERE ${step}.hash IS NOT NULL)`;
 }
 
-/** SQL: a reorganisation has undone a step that was confirmed, for good, so that what it would have brought never comes. */
+/** SQL: a reorg has permanently undone a confirmed step, so that what it would have brought never arrives. */
 export function isUndone(step: string): string {
   return `EXISTS (SELECT FROM chain_step_arrivals e WHERE e.step_id = ${step}.id AND e.ended_at IS NOT NULL)`;
 }
@@ -66,7 +68,7 @@ export async function readTaken(
 
 const noncesAtOnce = 500;
 
-/** What was signed for has gone as soon as the token has used its nonce, in whoever's transaction. */
+/** A signed authorization is spent once the token has used its nonce, in whichever transaction. */
 async function readAuthorized(
   network: Network,
   token: Token,
@@ -83,7 +85,7 @@ async function readAuthorized(
   return sum;
 }
 
-/** What a transaction has taken of a token from a wallet, unwrapped coin too. */
+/** How much of a token a transaction took from a wallet, including unwrapped coin. */
 export function takenIn(logs: readonly Parameters<typeof transferIn>[0][], token: Token, wallet: Hex): bigint {
   let sum = 0n;
   for (const log of logs) {

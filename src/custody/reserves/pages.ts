@@ -1,6 +1,6 @@
 import { joinNodes, nodeBytes, readNode, type TreeNode, writeNode } from './tree-hash.ts';
 
-/** A page holds the nodes of five steps of a branch: 32 neighbours, from which the 31 nodes above them follow. */
+/** A page stores 32 neighbouring nodes, from which the 31 nodes above them follow: five steps of a branch. */
 const stepsPerPage = 5;
 
 export interface Page {
@@ -9,7 +9,7 @@ export interface Page {
   readonly nodes: Buffer;
 }
 
-/** The pages of a tree, each as soon as its nodes are known, so that never more than one page of each level is held. */
+/** Yields each page as soon as its nodes are known, so that only one page per level is in memory. */
 export function* pagesOf(leaves: Iterable<TreeNode>, depth: number): Generator<Page, TreeNode> {
   const open: { nodes: TreeNode[]; number: number }[] = [];
   for (const leaf of leaves) {
@@ -28,7 +28,7 @@ export function* pagesOf(leaves: Iterable<TreeNode>, depth: number): Generator<P
   throw new Error('a tree has as many leaves as its depth says');
 }
 
-/** The node beside each step of the way up, and on which side of it. */
+/** The sibling at a step, and its side. */
 interface BranchStep extends TreeNode {
   readonly side: 'left' | 'right';
 }
@@ -38,7 +38,7 @@ interface PageName {
   readonly number: number;
 }
 
-/** The pages that the branch of a leaf is read from, lowest first. */
+/** The pages that a leaf's branch is read from, lowest first. */
 export function pagesOnBranch(place: number, depth: number): PageName[] {
   return Array.from({ length: topLevel(depth) + 1 }, (_, level) => ({
     level,
@@ -51,7 +51,7 @@ interface BranchReader {
   branch(place: number): BranchStep[];
 }
 
-/** Reads branches from pages that have been fetched, and works every page out only once. */
+/** Reads branches from fetched pages, and computes each page once. */
 export function createBranchReader(pages: readonly Page[], depth: number): BranchReader {
   const worked = new Map<string, TreeNode[][]>();
   for (const { level, number, nodes } of pages) worked.set(`${level}:${number}`, layersOf(decode(nodes)));
@@ -80,7 +80,7 @@ function siblingOf(layer: readonly TreeNode[], index: number): BranchStep {
   return { ...known(layer[index ^ 1]), side: index % 2 === 0 ? 'right' : 'left' };
 }
 
-/** The nodes themselves, then the layer above them, and so on up to the one node that holds them all. */
+/** The nodes, the layer above them, and so on up to the single top node. */
 function layersOf(nodes: readonly TreeNode[]): TreeNode[][] {
   const layers: TreeNode[][] = [[...nodes]];
   for (let layer = layers[0] ?? []; layer.length > 1; ) {

@@ -1,4 +1,4 @@
-/** Places of leaves as they are kept: four bytes for each. */
+/** Places as stored: four bytes each. */
 export function encodePlaces(places: Uint32Array): Buffer {
   const bytes = Buffer.alloc(places.length * 4);
   for (const [index, place] of places.entries()) bytes.writeUInt32BE(place, index * 4);

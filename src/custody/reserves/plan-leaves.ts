@@ -1,30 +1,30 @@
 import type { Random } from './random.ts';
 
-/** So that even two owners have dozens of leaves each, and what one of them sees says nothing about the other. */
+/** Even two owners have dozens of leaves each, so that one owner's leaves say nothing about the other's. */
 const fewestLeaves = 128;
-/** Every balance is cut into at least so many parts of its own size, so that none of them comes near the whole … */
+/** Every balance is cut into at least this many pieces, so that none comes near the whole … */
 const fewestPieces = 4;
-/** … and a large one into more, so that its parts stand out less. */
+/** … and a large balance into more, so that its pieces stand out less. */
 const mostPieces = 16;
-/** Pieces and crumbs together, so that the proof of any balance is a short answer. */
+/** Pieces and crumbs together, so that every proof stays short. */
 const mostParts = 64;
-/** The house's own claims are decoys of every size. Nobody asks for its leaves, but more than these hide nothing more. */
+/** The house's own claims are decoys of every size; more than this many hide nothing more. */
 const mostHouseParts = 256;
 
 export interface LeafPlan {
   readonly depth: number;
-  /** What each part is worth. The parts of one owner lie side by side: users in the order given, the house, then nobody. */
+  /** The amount of each part. An owner's parts are consecutive: users in the order given, the house, then nobody. */
   readonly amounts: readonly bigint[];
-  /** Where each owner's parts begin. Two more than there are users: the house, and the zeros that belong to nobody. */
+  /** Where each owner's parts begin. Two more than users: the house, and the zeros of nobody. */
   readonly firstPart: Uint32Array;
   readonly placeOfPart: Uint32Array;
   readonly partAtPlace: Uint32Array;
 }
 
 /**
- * Cuts every balance into parts and gives each part a place among the leaves. A branch shows the sums beside it, and the
- * lowest of them is one leaf: so no leaf is a whole balance, and whose parts lie beside whose is chance.
- * A generator, so that its caller decides when to let others go first.
+ * Cuts every balance into parts and assigns each part a random place among the leaves. A branch reveals the sums beside
+ * it, the lowest of which is a single leaf: so no leaf is a whole balance, and neighbours are random. A generator, so
+ * that its caller decides when to let other work run.
  */
 export function* planLeaves(
   { balances, house }: { readonly balances: readonly bigint[]; readonly house: bigint },
@@ -51,7 +51,7 @@ export function* planLeaves(
   return { depth, amounts, firstPart, placeOfPart, partAtPlace };
 }
 
-/** The numbers below `size`, in an order that all orders are equally likely to be (Fisher and Yates). */
+/** The numbers below `size` in uniformly random order (Fisher–Yates). */
 function* shuffled(size: number, random: Random): Generator<undefined, Uint32Array> {
   const items = new Uint32Array(size);
   for (let last = 0; last < size; last++) {
@@ -68,7 +68,7 @@ interface Shares {
   readonly crumbs: Uint32Array;
 }
 
-/** How many parts each owner gets; the house is the last. What is left over when all have their most stays with nobody. */
+/** The number of parts per owner, the house last. Parts left over belong to nobody. */
 function* allotParts(
   { balances, house, size }: { readonly balances: readonly bigint[]; readonly house: bigint; readonly size: number },
   random: Random,
@@ -91,7 +91,7 @@ function* allotParts(
     if (owner % 8_192 === 0) yield undefined;
   }
 
-  // The rest falls where it may, so that how many parts somebody has says nothing exact about anything.
+  // The rest is assigned randomly, so that an owner's number of parts reveals nothing exact.
   let open = users;
   while (left > 0 && open > 0) {
     const owner = random.below(users);
@@ -108,9 +108,9 @@ function* allotParts(
 }
 
 /**
- * Cuts a balance, and again its largest part, anywhere; then breaks off crumbs that are as likely to be of one size as of
- * another, down to nothing. A few leaves then tell how large a balance may be, but every size of leaf may be a crumb of
- * any larger balance, so a small balance does not stand out among large ones.
+ * Cuts a balance, then repeatedly its largest part, at random; then breaks off crumbs of random magnitude, down to
+ * nothing. A few leaves hint at how large a balance may be, but every leaf may be a crumb of a larger balance, so a
+ * small balance does not stand out among large ones.
  */
 export function cutBalance(
   balance: bigint,

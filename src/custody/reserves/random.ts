@@ -1,16 +1,16 @@
 import { createCipheriv } from 'node:crypto';
 
-/** Numbers that nobody can foretell who does not know the seed. The same seed gives the same numbers. */
+/** Unpredictable without the seed. The same seed gives the same numbers. */
 export interface Random {
   /** Uniform, from 0 up to but not including `limit`, which is at most 2³². */
   below(limit: number): number;
-  /** A place to cut an amount in two: from 0 to the amount, as good as uniform. */
+  /** Where to cut an amount in two: from 0 to the amount, practically uniform. */
   cut(amount: bigint): bigint;
 }
 
 const drawnBytes = 65_536;
 
-/** AES-256 in counter mode over a random seed is a generator fit for secrets, and a fast one. */
+/** AES-256 in counter mode over a random seed is a fast cryptographic generator. */
 export function createRandom(seed: Buffer): Random {
   const cipher = createCipheriv('aes-256-ctr', seed, Buffer.alloc(16));
   const zeros = Buffer.alloc(drawnBytes);
@@ -28,7 +28,7 @@ export function createRandom(seed: Buffer): Random {
 
   return {
     below(limit) {
-      // What lies above the last full multiple is thrown away, never folded.
+      // Rejects what lies above the last full multiple, which would bias the result.
       const fair = 2 ** 32 - (2 ** 32 % limit);
       for (;;) {
         const at = take(4);

@@ -4,29 +4,27 @@ import type { Network, Token } from '../../chains/network.ts';
 import { inParallel } from '../../kernel/in-parallel.ts';
 
 /**
- * Balances that one request asks for: about 4 million gas and 230 KB. Nodes give a call 10 million and more, and take
- * bodies of a megabyte.
+ * About 4 million gas and 230 KB per request. Nodes allow 10 million gas and more per call, and bodies of a megabyte.
  */
 export const balancesPerRequest = 500;
-/** A node that takes less is asked for half as many, and half of that again, but not for fewer than these. */
+/** When a node refuses, the request is halved, down to this many. */
 const fewestPerRequest = 50;
 const requestsAtOnce = 4;
 
 export interface BalancesAt {
   readonly blockNumber: bigint;
-  /** Once it is aborted no further request is begun. */
+  /** When aborted, no further request starts. */
   readonly signal?: AbortSignal | undefined;
-  /** Told whenever the node has answered one of the requests. */
+  /** Called after each answered request. */
   readonly onAnswer?: (() => void) | undefined;
 }
 
-/** A wallet, and the token that it is asked for. */
 export interface TokenWallet {
   readonly token: Token;
   readonly address: Hex;
 }
 
-/** What each of the addresses holds of a token at a block, in the order of the addresses: all of them, or it fails. */
+/** The balances of a token at a block, in the order of the addresses: all of them, or it throws. */
 export function readBalances(
   network: Network,
   token: Token,
@@ -92,7 +90,7 @@ async function ask(
   );
 }
 
-/** The node has answered, and the answer is no: perhaps it was too much. Silence is no answer. */
+/** The node answered with an error, perhaps because the request was too large. A timeout is no answer. */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof BaseError)) return false;
   const refused = error.walk(

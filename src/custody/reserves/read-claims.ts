@@ -3,23 +3,22 @@ import type { Asset, ChainId } from '../../money/catalogue.ts';
 import type { Claim } from './build-tree.ts';
 import { type LedgerCopy, withLedgerCopy } from './copy-balances.ts';
 
-/** What one tree is built of. */
 export interface TreeClaims {
-  /** As the ledger's tables name them: a newer release may have brought one that this one does not know. */
+  /** As named in the ledger's tables: a newer release may have added names that this one does not know. */
   readonly chain: ChainId;
   readonly asset: Asset;
   readonly claims: readonly Claim[];
-  /** Whose claims they are, in the same order. */
+  /** The accounts of the claims, in the same order. */
   readonly accountIds: readonly bigint[];
   readonly owed: bigint;
-  /** All that is owed and not to users. When the house owes less than nothing, it claims nothing. */
+  /** What is owed to the house, or zero when the sum is negative. */
   readonly house: bigint;
   readonly blockNumber: bigint | null;
 }
 
 /**
- * Everybody's claims at one moment: of each owner one for each chain and asset, whatever kinds of account it lies in. A chain
- * and asset that nobody has anything of is left out.
+ * All claims at one moment: per owner one for each chain and asset, over all kinds of account. A chain and asset
+ * without claims is left out.
  */
 export async function readClaims(db: Database): Promise<{ readonly at: Date; readonly trees: readonly TreeClaims[] }> {
   const { at, found } = await withLedgerCopy(db, async (copy) => ({ at: copy.at, found: await sumUp(copy) }));
@@ -34,7 +33,7 @@ export async function readClaims(db: Database): Promise<{ readonly at: Date; rea
 }
 
 interface PairClaims extends Pick<TreeClaims, 'chain' | 'asset' | 'blockNumber'> {
-  /** What each owner has. */
+  /** The balance of each owner. */
   readonly owners: Map<bigint, bigint>;
   house: bigint;
 }
@@ -65,7 +64,7 @@ async function sumUp({ balances, chains, assets, kinds, blockNumbers }: LedgerCo
 
 const namesPerQuery = 5_000;
 
-/** Names never change, so they need not be read at the moment of the balances. */
+/** Handles never change, so they need not be read at the same moment as the balances. */
 async function nameOwners(db: Queryable, owners: ReadonlyMap<bigint, bigint>): Promise<Claim[]> {
   const ids = [...owners.keys()];
   const claims: Claim[] = [];

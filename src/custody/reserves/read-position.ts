@@ -5,19 +5,19 @@ import type { Cursor } from './ask-chain.ts';
 import { type DoubtedArrival, readDoubted } from './doubted-arrivals.ts';
 import { isUndone, type OpenStep, readOpenSteps } from './open-steps.ts';
 
-/** What the ledger says of one asset on one chain. */
+/** The ledger's view of one asset on one chain. */
 export interface Book {
   readonly chain: ChainId;
   readonly asset: Asset;
   /** What users have, spendable or held, and what is due to claimants. */
   readonly users: bigint;
-  /** Everything that anybody may claim, the house too: all accounts but custody and what is in flight. */
+  /** All claims, the house's included: every account except custody and in flight. */
   readonly owed: bigint;
-  /** Taken from its owner and not yet gone, less what will arrive for it and has not. */
+  /** Taken from its owner and not yet gone, less what is expected to arrive for it. */
   readonly inTransit: bigint;
   /**
-   * What has been credited or paid out in blocks after the cursor, and what has come but is not decided yet: above zero what
-   * we hold at the cursor beyond the books, below what we do not hold yet.
+   * Credits and payments in blocks after the cursor, and undecided arrivals: positive when we hold more at the cursor
+   * than the books say, negative when less.
    */
   readonly ahead: bigint;
 }
@@ -28,18 +28,18 @@ export interface Position {
   readonly cursors: ReadonlyMap<ChainId, Cursor>;
   readonly books: readonly Book[];
   readonly openSteps: readonly OpenStep[];
-  /** What nobody was credited with: the chain is asked what of it is there. */
+  /** Uncredited arrivals: the chain decides which are real. */
   readonly doubted: readonly DoubtedArrival[];
   /**
-   * Wallets of the house on all chains, in lower case. They may hold anything, on every chain: a key has the same address everywhere,
-   * and what strangers send to it on another chain is booked there.
+   * House wallets of all chains, in lower case. Each is asked on every chain: a key has the same address everywhere,
+   * and unexpected transfers on another chain are booked there.
    */
   readonly houseAddresses: readonly Hex[];
-  /** Wallets of users with deposits that were not swept, in lower case, by `chain/asset`: they hold just that. */
+  /** Users' wallets with unswept deposits, in lower case, by `chain/asset`. */
   readonly unsweptAddresses: ReadonlyMap<`${ChainId}/${Asset}`, readonly Hex[]>;
 }
 
-/** One transaction that sees one moment, however much is posted meanwhile. */
+/** A transaction that sees a single moment, whatever is posted meanwhile. */
 export function atOneMoment<Result>(db: Database, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
   return db.transaction(async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
@@ -59,7 +59,7 @@ export async function readPosition(tx: Transaction): Promise<Position> {
   };
 }
 
-/** In milliseconds, which is how times are told outside. */
+/** Truncated to milliseconds, as published. */
 async function readTime(tx: Queryable): Promise<Date> {
   const { rows } = await tx.query<{ at: Date }>("SELECT date_trunc('milliseconds', now()) AS at");
   if (rows[0] === undefined) throw new Error('the database does not tell the time');
@@ -74,8 +74,8 @@ async function readCursors(tx: Queryable): Promise<Map<ChainId, Cursor>> {
 }
 
 /**
- * SQL: chain, asset and atomic of `Book.ahead`. Deposits are credited before the cursor moves past them, and after a reorganisation
- * it moves back: what lies ahead of it is in the ledger but not yet on the chain as it was at that block.
+ * SQL: chain, asset and atomic of `Book.ahead`. Deposits are credited before the cursor passes them, and a reorg moves
+ * the cursor back: what lies ahead of it is in the ledger, but not on the chain as of that block.
  */
 export const aheadOfCursor = `
   SELECT d.chain, d.asset, -d.atomic AS atomic

@@ -6,7 +6,6 @@ import { type Page, pagesOnBranch } from './pages.ts';
 import { decodePlaces } from './places.ts';
 import { atOneMoment } from './read-position.ts';
 
-/** What is published of a snapshot. */
 export interface PublishedProof {
   readonly snapshotId: string;
   readonly at: string;
@@ -26,7 +25,7 @@ export interface Snapshot {
   readonly ageMs: number;
 }
 
-/** The newest one, or the one that is asked for. */
+/** The newest snapshot, or the one with this id. */
 export async function findSnapshot(db: Queryable, id?: string): Promise<Snapshot | undefined> {
   const { rows } = await db.query<{ id: string; taken_at: Date; age_ms: number }>(
     `SELECT id, taken_at, extract(epoch FROM now() - taken_at)::float8 * 1000 AS age_ms FROM reserve_snapshots
@@ -36,7 +35,7 @@ export async function findSnapshot(db: Queryable, id?: string): Promise<Snapshot
   return rows[0] && { id: rows[0].id, takenAt: rows[0].taken_at, ageMs: rows[0].age_ms };
 }
 
-/** A tree of a chain or an asset that only a newer release knows is in the snapshot, and shown by that release. */
+/** A newer release shows the trees of chains and assets that only it knows. */
 export async function readRoots(db: Queryable, { id, takenAt }: Snapshot): Promise<PublishedProof> {
   const { rows } = await db.query<{ chain: ChainId; asset: Asset; root: Buffer; total: string }>(
     `SELECT chain, asset, root, total FROM reserve_trees
@@ -55,7 +54,7 @@ export async function readRoots(db: Queryable, { id, takenAt }: Snapshot): Promi
   };
 }
 
-/** That one account's balance is part of a tree's total. */
+/** Proof that an account's balance is part of a tree's total. */
 interface BalanceProof {
   readonly chain: ChainId;
   readonly asset: Asset;
@@ -79,13 +78,13 @@ export interface ProofRequest {
   readonly asset?: Asset | undefined;
 }
 
-/** Undefined when the leaves of that snapshot are gone. */
+/** Undefined when the snapshot's leaves are deleted. */
 export function readProof(
   db: Database,
   { id, takenAt }: Snapshot,
   request: ProofRequest,
 ): Promise<AccountProof | undefined> {
-  // At one moment, so that no leaf goes while it is read.
+  // At one moment, so that no leaf is deleted while it is read.
   return atOneMoment(db, async (tx) => {
     const { accountId, handle, chain, asset } = request;
     const { rows: gone } = await tx.query('SELECT FROM reserve_trees WHERE snapshot_id = $1 AND key IS NULL LIMIT 1', [

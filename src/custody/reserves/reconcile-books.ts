@@ -3,13 +3,13 @@ import type { Saga } from '../../kernel/sagas/define-saga.ts';
 import { amountOf, toDecimalText } from '../../money/amount.ts';
 import { type Asset, assetIds, chains } from '../../money/catalogue.ts';
 
-/** "12.5 USDC", from atomic units. How many decimals an asset has that only a newer release knows, nobody here can say. */
+/** "12.5 USDC", from atomic units. The decimals of an asset that only a newer release knows are unknown here. */
 export function amountText(asset: Asset, atomic: bigint | string): string {
   if (!assetIds.includes(asset)) return `${atomic} units of ${asset}`;
   return `${toDecimalText(amountOf(asset, BigInt(atomic)))} ${asset}`;
 }
 
-/** What the ledger says and what the rows of deposits and withdrawals say: one line for each thing that does not agree. */
+/** Compares the ledger with the rows of deposits, withdrawals and sagas: one sentence per discrepancy. */
 export async function reconcileBooks(db: Queryable, sagas: readonly Saga[]): Promise<string[]> {
   return [
     ...(await custodyAgainstClaims(db)),
@@ -33,7 +33,7 @@ interface SumRow {
   readonly found: string;
 }
 
-/** On every chain by itself: what the ledger says we hold is what it says that somebody has or that is under way. */
+/** On every chain, custody must equal all claims and what is in transit. */
 async function custodyAgainstClaims(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<SumRow>(
     `SELECT c.id AS chain, a.symbol AS asset,
@@ -49,7 +49,7 @@ async function custodyAgainstClaims(db: Queryable): Promise<string[]> {
   );
 }
 
-/** What stands in transit for a kind of saga is what its open ones have taken. */
+/** The in-transit balance of a saga must equal what its open rows have taken. */
 async function transitAgainstSagas(db: Queryable, sagas: readonly Saga[]): Promise<string[]> {
   const findings: string[] = [];
   for (const { table, inTransit } of sagas) {
@@ -77,7 +77,7 @@ async function transitAgainstSagas(db: Queryable, sagas: readonly Saga[]): Promi
   return findings;
 }
 
-/** What calls have been served and not earned yet is what their payments say. */
+/** Served calls that are not yet earned must equal their payments. */
 async function callsAgainstClaims(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<SumRow>(
     `WITH booked AS (
@@ -98,7 +98,7 @@ async function callsAgainstClaims(db: Queryable): Promise<string[]> {
   );
 }
 
-/** What payers are held to owe is what they have signed and has not arrived. */
+/** A payer's credit must equal the signed payments that have not arrived. */
 async function creditAgainstClaims(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ address: string; expected: string; found: string }>(
     `SELECT p.address, p.credit + p.prepaying AS found, coalesce(sum(c.atomic), 0) AS expected
@@ -113,8 +113,8 @@ async function creditAgainstClaims(db: Queryable): Promise<string[]> {
 }
 
 /**
- * What a withdrawal says and what was asked of the provider for it are the same. Native coin leaves the treasury's tokens when it
- * is unwrapped; what pays it is no token.
+ * A withdrawal must match what the provider was asked for. Native coin leaves the treasury's tokens when it is
+ * unwrapped; its payment is no token.
  */
 async function withdrawalsAgainstSteps(db: Queryable): Promise<string[]> {
   const native = Object.entries(chains).map(([chain, facts]) => `${chain}/${facts.native}`);
@@ -138,7 +138,7 @@ async function withdrawalsAgainstSteps(db: Queryable): Promise<string[]> {
   );
 }
 
-/** What the ledger says that users' wallets hold of the operator's coin is what was lent to each of them. */
+/** Gas lent according to the ledger must equal the loans of users' wallets. */
 async function lentAgainstWallets(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ chain: string; asset: Asset; expected: string; found: string }>(
     `WITH booked AS (
@@ -157,7 +157,7 @@ async function lentAgainstWallets(db: Queryable): Promise<string[]> {
   );
 }
 
-/** What the ledger says that owners owe for deposits that were taken back is what each of those has left. On all chains together. */
+/** What owners owe for reversed deposits must equal what each reversal has left. Over all chains. */
 async function debtsAgainstReversals(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ asset: Asset; expected: string; found: string }>(
     `WITH booked AS (
@@ -174,7 +174,7 @@ async function debtsAgainstReversals(db: Queryable): Promise<string[]> {
   );
 }
 
-/** Each withdrawal is opened by one posting and, when it is finished, ended by one that says how. */
+/** A withdrawal is opened by one posting and, once finished, ended by one that matches its status. */
 async function withdrawalsWithoutPostings(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ id: string; asset: Asset; gross: string; status: string; wrong: string }>(
     `SELECT * FROM (
@@ -212,7 +212,7 @@ async function depositPostingsWithoutRows(db: Queryable): Promise<string[]> {
   );
 }
 
-/** One transaction is the end of one step, unless others submit what we have signed: they may submit much at once. */
+/** A transaction settles one step, except for signed authorizations, of which others may submit many at once. */
 async function paymentsCountedTwice(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ chain: string; tx_hash: string; ids: string[] }>(
     `SELECT chain, hash AS tx_hash, array_agg(saga_id ORDER BY saga_id) AS ids FROM chain_steps

@@ -21,13 +21,13 @@ interface DepositRow {
   readonly atomic: string;
   readonly transfer_id: string;
   readonly posting_id: string | null;
-  /** What the posting gave to whom it should have. */
+  /** What the posting credited to the expected account. */
   readonly credited: string | null;
-  /** The operator has taken it back. */
+  /** The operator has reversed it. */
   readonly reversed: boolean;
 }
 
-/** Every deposit on a chain: was it credited with exactly what it says, and is it still on the chain where it was? */
+/** Checks that every deposit on a chain was credited exactly, and is still on the chain where it was. */
 export async function reconcileDeposits(db: Database, network: Network): Promise<string[]> {
   const findings: string[] = [];
   let after = '';
@@ -37,7 +37,7 @@ export async function reconcileDeposits(db: Database, network: Network): Promise
     if (last === undefined) return findings;
     const checked = await inParallel(rows, receiptsAtOnce, async (row) => [
       ...checkPosting(row),
-      // What was taken back may well be gone.
+      // A reversed deposit may be gone from the chain.
       ...(row.reversed ? [] : await checkReceipt(network, row)),
     ]);
     findings.push(...checked.flat());

@@ -15,7 +15,7 @@ interface PaidRow {
   readonly hash: Hex | null;
 }
 
-/** Withdrawals that were paid in native coin: no token tells of them, so the transaction itself is looked at. */
+/** Withdrawals paid in native coin emit no token event, so the transaction itself is checked. */
 export async function reconcileNative(db: Database, network: Network): Promise<string[]> {
   const { rows } = await db.query<PaidRow>(
     `SELECT w.id, w.asset, w.net, w.address, s.hash FROM withdrawals w

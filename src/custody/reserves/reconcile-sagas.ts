@@ -2,7 +2,7 @@ import type { Database } from '../../kernel/db/database.ts';
 import type { Saga } from '../../kernel/sagas/define-saga.ts';
 import { listOpenSagas } from '../../kernel/sagas/list-sagas.ts';
 
-/** Sagas that have been in one state for longer than that may take. What waits for a person has no bound. */
+/** Sagas that are in one state for longer than it may take. States that wait for the operator have no limit. */
 export async function findStuck({
   db,
   sagas,

@@ -27,11 +27,11 @@ interface StepRow {
   readonly hash: Hex | null;
   /** Every transaction that it may have become. */
   readonly hashes: Hex[];
-  /** Only of what leaves by a signature, which others submit. */
+  /** Only for a signed authorization, which others submit. */
   readonly nonce: Hex | null;
 }
 
-/** Every settled step on a chain that takes something: was exactly that taken when it is confirmed, and nothing when not? */
+/** Checks that every confirmed step on a chain took exactly its amount, and every failed one nothing. */
 export async function reconcileSteps(db: Database, network: Network): Promise<string[]> {
   const findings: string[] = [];
   let after = { id: '00000000-0000-0000-0000-000000000000', asset: '' };
@@ -74,7 +74,10 @@ async function check(network: Network, row: StepRow): Promise<string[]> {
   return [];
 }
 
-/** Whoever submits a signature may submit others with it, so the transaction tells nothing: the token knows each by its nonce. */
+/**
+ * The submitter may bundle several authorizations, so the transaction proves nothing: the token knows each by its
+ * nonce.
+ */
 async function checkAuthorized(
   network: Network,
   token: Token,
@@ -91,7 +94,7 @@ async function checkAuthorized(
     : [`${describe(row)} is complete, but ${hash ?? 'no transaction'} has not used its signature.`];
 }
 
-/** Whether a transaction took exactly this much from the step's wallet, for whom it was meant. */
+/** Whether a transaction took exactly this amount from the step's wallet, for its recipient. */
 function hasTaken({ status, logs }: TransactionReceipt, token: Token, { wallet, recipient, atomic }: StepRow): boolean {
   if (status !== 'success' || takenIn(logs, token, wallet) !== BigInt(atomic)) return false;
   if (recipient === null) return true;

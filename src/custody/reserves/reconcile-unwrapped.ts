@@ -7,7 +7,7 @@ import type { Cursor } from './ask-chain.ts';
 import { hashesOf } from './open-steps.ts';
 import { amountText } from './reconcile-books.ts';
 
-/** Native coin of a user's that lies in a house wallet: a saga has unwrapped it, and its next step has not ended. */
+/** A user's native coin in a house wallet: a saga has unwrapped it, and its next step is not settled. */
 export interface Unwrapped {
   readonly wallet: Hex;
   readonly atomic: string;
@@ -15,7 +15,7 @@ export interface Unwrapped {
   readonly hashes: readonly Hex[];
 }
 
-/** Read it at the moment of the position. */
+/** Read it at the same moment as the position. */
 export async function readUnwrapped(tx: Transaction, { id: chain }: Network): Promise<readonly Unwrapped[]> {
   const { rows } = await tx.query<Unwrapped>(
     `SELECT lower(w.address) AS wallet, l.atomic, ARRAY(SELECT unnest(${hashesOf('o')}) FROM chain_steps o
@@ -30,8 +30,8 @@ export async function readUnwrapped(tx: Transaction, { id: chain }: Network): Pr
 }
 
 /**
- * Native coin that was unwrapped for a withdrawal or a swap is a user's until it has left. Each wallet holds at least what was unwrapped
- * in it: the operator's coin for gas lies there too.
+ * Native coin unwrapped for a withdrawal or a swap belongs to a user until it leaves. Each wallet must hold at least
+ * that much; the operator's gas lies there as well.
  */
 export async function reconcileUnwrapped(
   network: Network,

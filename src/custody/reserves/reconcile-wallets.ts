@@ -10,24 +10,27 @@ import { type Position, readHouseAddresses } from './read-position.ts';
 import { amountText } from './reconcile-books.ts';
 import { compare, heldTokens, total } from './report.ts';
 
-/** What was deposited to a user's wallet and not marked as swept, in blocks up to the cursor. */
+/** Unswept deposits to a user's wallet, in blocks up to the cursor. */
 interface Unswept {
   readonly chain: ChainId;
   readonly asset: Asset;
   readonly address: Hex;
   readonly atomic: bigint;
-  /** As much of it as an open sweep carries: it may have gone already. */
+  /** The part that an open sweep carries, which may have left already. */
   readonly carried: bigint;
 }
 
-/** Every wallet we ever had, and what should be in those of users. Addresses are in lower case. */
+/** Every wallet we ever had, and what users' wallets should hold. Addresses are in lower case. */
 export interface Wallets {
   readonly house: ReadonlySet<Hex>;
   readonly users: readonly Hex[];
   readonly unswept: readonly Unswept[];
 }
 
-/** Read it at the moment of the position. A key has the same address everywhere, so every chain is asked about each. */
+/**
+ * Read it at the same moment as the position. A key has the same address everywhere, so every chain is asked about
+ * each.
+ */
 export async function readWallets(tx: Transaction): Promise<Wallets> {
   const ofHouse = new Set(await readHouseAddresses(tx));
   const users = await tx.query<{ address: Hex }>(
@@ -46,7 +49,9 @@ export async function readWallets(tx: Transaction): Promise<Wallets> {
   };
 }
 
-/** The comparison of the report over every wallet there ever was, and each user's wallet against its deposits. */
+/**
+ * Makes the report's comparison over every wallet there ever was, and compares each user's wallet with its deposits.
+ */
 export async function reconcileWallets(
   network: Network,
   position: Position,

@@ -17,13 +17,13 @@ export interface ReconcileParts {
   readonly db: Database;
   readonly networks: Networks;
   readonly sagas: readonly Saga[];
-  /** As if it were so much later: sooner or later everything that is under way takes too long. */
+  /** Pretends that this much time has passed, to find everything that would eventually take too long. */
   readonly laterMs?: number;
-  /** How far a chain may be ahead of what was read of it. */
+  /** How many confirmed blocks may be unread. */
   readonly lagBlocks?: number;
 }
 
-/** Looks at everything we hold and owe, and names whatever does not agree: one sentence for each, none when all is well. */
+/** Compares everything we hold with everything we owe: one sentence per discrepancy. */
 export async function reconcile(parts: ReconcileParts): Promise<string[]> {
   const { db, networks } = parts;
   const { position, wallets, unwrapped } = await atOneMoment(db, async (tx) => {
@@ -48,7 +48,7 @@ export async function reconcile(parts: ReconcileParts): Promise<string[]> {
   return findings;
 }
 
-/** What the database says, at one moment. */
+/** The database at one moment. */
 interface Books {
   readonly position: Position;
   readonly wallets: Wallets;

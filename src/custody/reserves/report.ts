@@ -10,11 +10,11 @@ import { readTaken } from './open-steps.ts';
 import { type BalancesAt, readBalances } from './read-balances.ts';
 import { atOneMoment, type Book, type Position, readPosition } from './read-position.ts';
 
-/** What we hold and what we owe of one asset on one chain, at one block and one moment of the ledger. Decimal text. */
+/** What we hold and owe of one asset on one chain, at one block and one moment of the ledger. Decimal text. */
 export interface ReserveRow {
   readonly chain: ChainId;
   readonly asset: Asset;
-  /** Null, with the two that follow from it, while the chain cannot be asked. */
+  /** Null, like the two that derive from it, while the chain cannot be asked. */
   readonly onChain: string | null;
   readonly owed: string;
   readonly inFlight: string | null;
@@ -33,14 +33,17 @@ export interface ReportParts {
   readonly db: Database;
   readonly networks: Networks;
   readonly logger: Logger;
-  /** A chain that answers nothing for so long is reported as unavailable, and so is one that takes several times as long. */
+  /**
+   * A chain that answers nothing for this long is reported as unavailable, as is one that takes several times as long
+   * in all.
+   */
   readonly chainTimeoutMs: number;
 }
 
 /**
- * Compares the ledger with the chains. The ledger, how far each chain was read, and what is under way are read at one
- * moment; then each chain is asked what our wallets held at exactly the block that it was read up to. Where a chain has
- * nodes of several hosts each is asked: whichever has told of the deposits, another one has to bear it out.
+ * Compares the ledger with the chains. Ledger, cursors and open steps are read at one moment; then each chain is asked
+ * for our balances at exactly the block that was read. With several hosts each one is asked, so that the node that
+ * reported the deposits is not the only witness.
  */
 export async function reportReserves(parts: ReportParts): Promise<ReservesReport> {
   const position = await atOneMoment(parts.db, readPosition);
@@ -52,7 +55,7 @@ export async function reportReserves(parts: ReportParts): Promise<ReservesReport
   return { reserves: rows.flat(), at: position.at.toISOString() };
 }
 
-/** Of what several hosts show the least, so that none of them can hide what is missing; who does not answer hides nothing. */
+/** The lowest balance that any host shows, so that none can hide a shortfall. Hosts that do not answer are skipped. */
 function leastShown(logger: Logger, reports: readonly ReserveRow[][]): ReserveRow[] {
   const [first = [], ...others] = reports;
   return first.map((row, index) => {
@@ -75,7 +78,7 @@ async function reportChain(
   const books = heldTokens(network, position.books);
   const cursor = position.cursors.get(network.id);
   if (cursor === undefined) {
-    // Nothing was ever credited there, so there is nothing to compare, unless the ledger says otherwise.
+    // Nothing was credited there, so there is nothing to compare unless the ledger says otherwise.
     return books
       .filter(({ book }) => !isEmpty(book))
       .map((held) => unavailable(held, null, 'The chain was not read yet.'));
@@ -99,7 +102,7 @@ interface HeldToken {
   readonly book: Book;
 }
 
-/** The tokens that are credited when they arrive, and whatever else the ledger has entries of. */
+/** The tokens that are credited when they arrive, and any others with ledger entries. */
 export function heldTokens(network: Network, books: readonly Book[]): HeldToken[] {
   const credited = new Set(depositTokens(network).map(({ asset }) => asset as Asset));
   return network.tokens
@@ -118,9 +121,9 @@ function isEmpty({ owed, inTransit, ahead, users }: Book): boolean {
 
 export interface Holding {
   readonly onChain: bigint;
-  /** What steps have taken from us on the chain, and the books do not say yet. */
+  /** What steps took on the chain and the books do not show yet. */
   readonly taken: bigint;
-  /** What has come to our wallets and is nobody's in the books: held, rejected or taken back. */
+  /** Arrivals that are owed to no one: held, rejected or reversed. */
   readonly unowed: bigint;
 }
 
@@ -166,7 +169,7 @@ function toRow({ token: { asset }, book }: HeldToken, holding: Holding, blockNum
   };
 }
 
-/** What we hold is what we owe and what is in flight; the rest is the difference, and should be nothing. */
+/** We should hold what we owe and what is in flight; the rest is the difference, and should be zero. */
 export function compare(
   { owed, inTransit, ahead }: Book,
   { onChain, taken, unowed }: Holding,
@@ -195,9 +198,9 @@ export function total(amounts: readonly bigint[]): bigint {
 const mostPatience = 5;
 
 /**
- * Ends the work when nothing was answered for a while, or the whole takes several times as long: thousands of wallets take
- * their time, and a chain that goes on answering is not away. What is under way is told to end, so that a slow chain is
- * not asked by more and more of us.
+ * Aborts the work when nothing was answered for `timeoutMs`, or when the whole takes several times as long: thousands
+ * of wallets take time, and a chain that keeps answering is reachable. Pending requests are aborted, so that they do
+ * not pile up on a slow chain.
  */
 async function whileAnswering<Result>(
   timeoutMs: number,

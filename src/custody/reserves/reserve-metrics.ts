@@ -2,10 +2,13 @@ import { defineMetrics, type MetricSource } from '../../kernel/metrics/metric.ts
 import type { ReserveRow } from './report.ts';
 import type { Reserves } from './reserves.ts';
 
-/** A report asks every chain about every wallet that holds something, so it is made this often, whoever scrapes. */
+/**
+ * A report asks every chain about every wallet with a balance, so it is made this often, however often Prometheus
+ * scrapes.
+ */
 const everyMs = 10 * 60_000;
 
-/** What the last report said. Amounts are told as numbers: an alarm needs no last digit, `paywright reserves` has it. */
+/** Amounts are floats, which is enough for an alert; `paywright reserves` is exact. */
 export function reserveMetrics(reserves: Pick<Reserves, 'report'>): MetricSource {
   return defineMetrics({
     name: 'reserves',

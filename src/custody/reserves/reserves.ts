@@ -22,26 +22,26 @@ export interface ReservesOptions {
   readonly networks: Networks;
   readonly logger: Logger;
   readonly clock: Clock;
-  /** How old an answer may be: nobody makes us ask the chains more often. */
+  /** How long an answer is cached, which limits how often callers make us ask the chains. */
   readonly reportMaxAgeMs?: number;
   readonly chainTimeoutMs?: number;
-  /** Somebody whose balance has changed since gets a new snapshot, but not more often than this. */
+  /** An owner whose balance has changed gets a new snapshot, but not more often than this. */
   readonly snapshotMinAgeMs?: number;
-  /** An older snapshot is replaced when somebody asks: then the hourly one was missed. */
+  /** An older snapshot is replaced on request, because the hourly one was missed. */
   readonly snapshotMaxAgeMs?: number;
-  /** How long somebody waits for a snapshot that is being taken. */
+  /** How long a request waits for a snapshot in progress. */
   readonly patienceMs?: number;
 }
 
 export interface Reserves {
   report(): Promise<ReservesReport>;
-  /** The roots of the newest snapshot, or of the one that is asked for; null when there is none. */
+  /** The roots of the newest snapshot, or of the one with this id; null when there is none. */
   published(snapshotId?: string): Promise<PublishedProof | null>;
-  /** Undefined when there is no such snapshot, none yet, or its leaves are gone. */
+  /** Undefined when there is no such snapshot, none yet, or its leaves are deleted. */
   prove(request: ProofRequest & { readonly snapshotId?: string | undefined }): Promise<AccountProof | undefined>;
-  /** Takes a snapshot unless one was taken just now, and forgets the oldest. */
+  /** Takes a snapshot unless one was just taken, and deletes the oldest leaves. */
   snapshot(): Promise<void>;
-  /** Begins the same. Answers when it is done, or after a while: it goes on by itself, and says so when it fails. */
+  /** Starts the same. Returns when it is done or after a while; it continues in the background and logs a failure. */
   beginSnapshot(): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export function createReserves(options: ReservesOptions): Reserves {
 
   let reported: { readonly report: Promise<ReservesReport>; readonly at: number } | undefined;
 
-  /** One question at a time, however many ask; and what was answered a moment ago is the answer. */
+  /** Concurrent callers share one report, and a recent one is reused. */
   function report(): Promise<ReservesReport> {
     if (reported !== undefined && clock.now() - reported.at < reportMaxAgeMs) return reported.report;
     const asked = { report: reportReserves({ db, networks, logger, chainTimeoutMs }), at: Number.POSITIVE_INFINITY };
@@ -80,7 +80,7 @@ export function createReserves(options: ReservesOptions): Reserves {
     return taking;
   }
 
-  /** Whoever waits in vain is answered with what there is. */
+  /** A caller that waits in vain gets what there is. */
   async function waitForSnapshot(ms: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const enough = new Promise<void>((resolve) => {
@@ -90,10 +90,10 @@ export function createReserves(options: ReservesOptions): Reserves {
     await Promise.race([taken, enough]).finally(() => clearTimeout(timer));
   }
 
-  /** The newest proof, after a new snapshot when there is reason for one. */
+  /** The newest proof, after a new snapshot if needed. */
   async function readCurrent(request: ProofRequest): Promise<AccountProof | undefined> {
     let proof: AccountProof | undefined;
-    // A snapshot that was under way may have been begun too early, so a second one is waited for, and no more.
+    // A snapshot in progress may have started too early, so one more is awaited.
     for (let taken = 0; ; taken++) {
       const newest = await findSnapshot(db);
       proof = newest && (await readProof(db, newest, request));
@@ -108,7 +108,7 @@ export function createReserves(options: ReservesOptions): Reserves {
   }
 
   async function isUpToDate({ proofs }: AccountProof, { accountId, chain, asset }: ProofRequest): Promise<boolean> {
-    // All kinds of account together, as in the tree.
+    // Over all kinds of account, as in the tree.
     const claims = (await claimsOf(db, accountId)).filter(
       (one) => (chain ?? one.chain) === one.chain && (asset ?? one.total.asset) === one.total.asset,
     );

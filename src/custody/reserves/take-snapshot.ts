@@ -8,15 +8,15 @@ import type { Page } from './pages.ts';
 import { encodePlaces } from './places.ts';
 import { readClaims, type TreeClaims } from './read-claims.ts';
 
-/** How long other work waits at most while a tree is built. */
+/** The longest that other work waits while a tree is built. */
 const sliceMs = 8;
 const pagesPerWrite = 128;
 const ownersPerWrite = 2_000;
 
 /**
- * Takes a snapshot of what everybody is owed: one consistent read, then a tree for each chain and asset, page by page, and
- * at the end everything is published at once. Answers the snapshot's id, or undefined when one was taken less than
- * `minAgeMs` ago. Dying on the way leaves a snapshot that nobody sees, and that is forgotten with the old ones.
+ * Takes a snapshot of all claims: one consistent read, then a tree per chain and asset, written page by page, and
+ * published all at once. Returns the snapshot's id, or undefined when one was taken less than `minAgeMs` ago. A crash
+ * leaves an unpublished snapshot, which is deleted with the old ones.
  */
 export async function takeSnapshot(db: Database, { minAgeMs }: { minAgeMs: number }): Promise<string | undefined> {
   const snapshotId = await claimSnapshot(db, minAgeMs);
@@ -24,7 +24,7 @@ export async function takeSnapshot(db: Database, { minAgeMs }: { minAgeMs: numbe
   try {
     await buildSnapshot(db, snapshotId);
   } catch (error) {
-    // So that the next one need not wait until this one would have been old.
+    // Lets the next snapshot start at once.
     await db.query("UPDATE reserve_snapshots SET taken_at = 'epoch' WHERE id = $1", [snapshotId]);
     throw error;
   }
@@ -48,7 +48,7 @@ async function buildSnapshot(db: Database, snapshotId: string): Promise<void> {
   });
 }
 
-/** Of instances that want a snapshot at the same time one takes it. */
+/** When several instances want a snapshot, one takes it. */
 function claimSnapshot(db: Database, minAgeMs: number): Promise<string | undefined> {
   return db.transaction(async (tx) => {
     await lockUntilCommit(tx, 'reserveSnapshots');

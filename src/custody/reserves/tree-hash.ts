@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto';
 
 /**
- * What is hashed, byte for byte. Every message begins with what it is and has one length for its kind, so that none can
- * be taken for another. Sums are 16 bytes without a sign: nothing can be below zero, and adding two is checked.
- * scripts/verify-proof.mjs says the same in its own words.
+ * What is hashed, byte for byte. Every message begins with its kind and has a fixed length per kind, so that none can
+ * be taken for another. Sums are 16 bytes, unsigned, and additions are checked. scripts/verify-proof.mjs implements the
+ * same independently.
  */
 const kinds = { leaf: 0, node: 1, owner: 2, tree: 3, root: 4 } as const;
 
 const hashBytes = 32;
 const sumBytes = 16;
-/** A node as it is kept: its hash, then its sum. */
+/** A node as stored: its hash, then its sum. */
 export const nodeBytes = hashBytes + sumBytes;
 export const nonceBytes = 16;
 export const saltBytes = 16;
@@ -17,7 +17,7 @@ export const saltBytes = 16;
 /** The first sum that does not fit. */
 export const sumLimit = 1n << 128n;
 
-// Messages are written over one another: nothing waits between filling one and hashing it, and a tree has a million.
+// Buffers are reused: nothing runs between filling and hashing one, and a tree has a million messages.
 const ownerMessage = Buffer.alloc(1 + hashBytes + saltBytes + hashBytes + sumBytes + 4, kinds.owner);
 const leafMessage = Buffer.alloc(1 + hashBytes + 4 + hashBytes + sumBytes + nonceBytes, kinds.leaf);
 const nodeMessage = Buffer.alloc(1 + 2 * nodeBytes, kinds.node);
@@ -30,14 +30,14 @@ export interface TreeNode {
 
 export interface TreeName {
   readonly snapshotId: string;
-  /** ISO 8601 in UTC with milliseconds, as it is published. */
+  /** ISO 8601 in UTC with milliseconds, as published. */
   readonly at: string;
   readonly chain: string;
   readonly asset: string;
   readonly depth: number;
 }
 
-/** What every leaf of one tree has in common, so that no leaf can be shown as part of another tree. */
+/** Part of every leaf of a tree, so that no leaf can be shown as part of another tree. */
 export function treeTag({ snapshotId, at, chain, asset, depth }: TreeName): Buffer {
   const texts = ['paywright reserves 1', snapshotId, at, chain, asset].map((text) => digest(Buffer.from(text)));
   return digest(Buffer.concat([Buffer.of(kinds.tree), ...texts, Buffer.of(depth)]));
@@ -46,9 +46,9 @@ export function treeTag({ snapshotId, at, chain, asset, depth }: TreeName): Buff
 interface OwnerOpening {
   readonly tag: Buffer;
   readonly salt: Buffer;
-  /** The account's handle, which only its owner is. No two accounts can be shown the same leaf. */
+  /** The account's handle, which is unique, so that no two accounts can be shown the same leaf. */
   readonly owner: string;
-  /** All that the owner has in this tree, in so many leaves: none can be left out of a proof. */
+  /** The owner's whole balance in this tree and its number of leaves, so that none can be left out of a proof. */
   readonly balance: bigint;
   readonly leaves: number;
 }
@@ -67,7 +67,7 @@ interface LeafOpening {
   readonly place: number;
   readonly owner: Buffer;
   readonly amount: bigint;
-  /** Holds the nonce from here on. */
+  /** Contains the nonce at `nonceAt`. */
   readonly nonces: Buffer;
   readonly nonceAt: number;
 }
@@ -81,7 +81,7 @@ export function leafHash({ tag, place, owner, amount, nonces, nonceAt }: LeafOpe
   return digest(leafMessage);
 }
 
-/** A node holds the sums of both its children, not only their total: otherwise a sum could be hidden behind a larger one. */
+/** A node contains both children's sums, not only their total: otherwise a sum could be hidden behind a larger one. */
 export function joinNodes(left: TreeNode, right: TreeNode): TreeNode {
   writeNode(nodeMessage, left, 1);
   writeNode(nodeMessage, right, 1 + nodeBytes);
@@ -90,7 +90,7 @@ export function joinNodes(left: TreeNode, right: TreeNode): TreeNode {
   return { hash: digest(nodeMessage), sum };
 }
 
-/** What is published: it holds the total itself, and which tree it is. */
+/** The published root contains the total and the tree's tag. */
 export function rootHash(tag: Buffer, top: TreeNode): Buffer {
   tag.copy(rootMessage, 1);
   writeNode(rootMessage, top, 33);
@@ -113,7 +113,7 @@ export function readNode(source: Buffer, offset: number): TreeNode {
 const sumView = new DataView(new ArrayBuffer(sumBytes));
 const sumScratch = Buffer.from(sumView.buffer);
 
-/** Through a view: writing a large integer into a buffer byte by byte takes as long as a quarter of its hash. */
+/** Through a view: writing a bigint into a buffer byte by byte costs a quarter of the hash. */
 function writeSum(target: Buffer, sum: bigint, offset: number): void {
   if (sum < 0n || sum >= sumLimit) throw new RangeError(`${sum} does not fit in 16 bytes`);
   sumView.setBigUint64(0, sum >> 64n);

@@ -10,11 +10,11 @@ export interface AccelerateParts {
   readonly db: Database;
   readonly circle: CircleClient;
   readonly logger: Logger;
-  /** How long a higher fee is given to work before it is raised once more. */
+  /** How long a higher fee may take effect before it is raised again. */
   readonly patienceMs: number;
 }
 
-/** Asks Circle to pay more for a stuck transaction. Everybody who finds it stuck at the same time asks for the same. */
+/** Asks Circle to raise the fee of a stuck transaction. Concurrent callers share one request. */
 export async function accelerate({ db, circle, logger, patienceMs }: AccelerateParts, id: string): Promise<void> {
   const request = await nextRequest(db, id, patienceMs);
   if (request === undefined) return;
@@ -25,7 +25,7 @@ export async function accelerate({ db, circle, logger, patienceMs }: AccelerateP
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     logger.warn({ transactionId: id, round, err: error }, 'a stuck transaction could not be given a higher fee');
-    // When it may help, the same request is sent again next time.
+    // The next look-up sends the same request again.
     if (error.retryable) return;
   }
   await db.query('UPDATE circle_accelerations SET answered_at = now() WHERE transaction_id = $1 AND round = $2', [
@@ -39,7 +39,7 @@ interface Acceleration {
   readonly idempotency_key: string;
 }
 
-/** The request that is not answered yet, or a new one when the last was long enough ago. */
+/** The unanswered request, or a new one when the last one is old enough. */
 async function nextRequest(db: Database, id: string, patienceMs: number): Promise<Acceleration | undefined> {
   await db.query(
     `INSERT INTO circle_accelerations (transaction_id, round, idempotency_key)

@@ -1,7 +1,7 @@
 import { getAddress, type Hex, isAddress } from 'viem';
 import { z } from 'zod';
 
-/** The parts of Circle's answers that we read. Everything else in them is left alone. */
+/** The parts of Circle's responses that we read. */
 export const walletAnswer = z.object({
   id: z.guid(),
   address: z
@@ -20,7 +20,7 @@ export const transactionAnswer = z.object({
     .transform((text) => (/^0x[0-9a-fA-F]{64}$/.test(text ?? '') ? (text as Hex) : undefined)),
   blockHeight: z.number().int().nonnegative().optional().catch(undefined),
   networkFee: z.string().optional(),
-  /** What it offers, in gwei. */
+  /** In gwei. */
   estimatedFee: z.object({ maxFee: z.string().optional() }).optional().catch(undefined),
   errorReason: z.string().optional(),
   errorDetails: z.string().optional(),
@@ -28,7 +28,7 @@ export const transactionAnswer = z.object({
 
 export type CircleTransaction = z.output<typeof transactionAnswer>;
 
-/** An answer that is not as promised. It says nothing about what was done. */
+/** A response that does not match Circle's documentation. It says nothing about what was done. */
 export class UnreadableAnswer extends Error {
   override readonly name = 'UnreadableAnswer';
 }

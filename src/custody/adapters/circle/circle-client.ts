@@ -14,40 +14,41 @@ import { createTurnstile, type Turnstile } from './turnstile.ts';
 
 type Call = (sdk: CircleDeveloperControlledWalletsClient) => Promise<{ readonly data?: unknown }>;
 
-/** Asks, and reads the answer as this schema says. */
 type Ask = <Schema extends z.ZodType>(schema: Schema, call: Call) => Promise<z.output<Schema>>;
 
-/** The one door to Circle: every call has a time-out, keeps to Circle's limits, and is repeated where that can help. */
+/**
+ * The only way to Circle: every call has a timeout, respects Circle's rate limits, and is retried where that can help.
+ */
 export interface CircleClient {
   readonly read: Ask;
-  /** Only for what can be repeated: with an idempotency key that is written down, or without any effect. */
+  /** Only for repeatable calls: with a stored idempotency key, or without effect. */
   readonly write: Ask;
 }
 
 export interface CircleClientOptions {
   readonly apiKey: string;
   readonly entitySecret: string;
-  /** Circle's own servers unless a test stands in for them. */
+  /** Default: Circle's own servers. */
   readonly baseUrl?: string | undefined;
   readonly logger: Logger;
   readonly limits?: Partial<CallLimits>;
 }
 
 export interface CallLimits {
-  /** One try. */
+  /** Per attempt. */
   readonly timeoutMs: number;
-  /** All tries of a call together, and what lies between them. */
+  /** All attempts of a call together, including the pauses. */
   readonly totalMs: number;
   readonly tries: number;
-  /** How long the first pause between two tries is at most; each further one is twice as long. */
+  /** The longest first pause between two attempts; it doubles with each further one. */
   readonly pauseMs: number;
   readonly writesPerSecond: number;
   readonly readsPerSecond: number;
-  /** How long a call may wait for its turn. */
+  /** How long a call may wait for the rate limit. */
   readonly maxWaitMs: number;
 }
 
-/** All of it is well below the time that a job may take. */
+/** Well below a job's time limit. */
 const usualLimits: CallLimits = {
   timeoutMs: 8_000,
   totalMs: 15_000,
@@ -69,13 +70,13 @@ export function createCircleClient({
   const { timeoutMs, totalMs, tries, pauseMs, maxWaitMs } = usual;
   const redact = (text: string) => text.replaceAll(apiKey, '[redacted]').replaceAll(entitySecret, '[redacted]');
 
-  /** Circle's public key, which the SDK seals the entity secret with, afresh for every write. */
+  /** Circle's public key, with which the SDK encrypts the entity secret anew for every write. */
   let sealingKey: Promise<string> | undefined;
   const sdk = initiateDeveloperControlledWalletsClient({
     apiKey,
     entitySecret,
     ...(baseUrl !== undefined && { baseUrl: baseUrl.replace(/\/+$/, '') }),
-    // By itself the SDK would ask for the key beside our limits and time-outs.
+    // The SDK would fetch the key outside our limits and timeouts.
     storage: { get: async () => (await fetchSealingKey()) as never, set: async () => {} },
   });
 
@@ -87,8 +88,8 @@ export function createCircleClient({
         return readAnswer(schema, (await withDeparture({ turnstile, timeoutMs }, () => call(sdk))).data);
       } catch (thrown) {
         const { error, passing } = toFailure(thrown, redact);
-        // A refusal that follows a try without an answer proves nothing yet: that try may still be carried out. Whoever asks
-        // again later, with the same key, learns which it was.
+        // A refusal after an attempt without an answer proves nothing: that attempt may still be carried out. A later
+        // request with the same key shows which it was.
         if (!passing) throw outcomeUnknown ? notForCertain(error) : error;
         if (error.code === 'provider_busy') turnstile.hold(error.retryAfterMs ?? 1_000);
         else outcomeUnknown = true;
@@ -100,7 +101,10 @@ export function createCircleClient({
     }
   }
 
-  /** No more calls at once than can have their turn and their answer in time, so that a flood is turned away unsealed. */
+  /**
+   * Limits concurrent calls to those that can get their turn and their answer in time, so that excess calls are refused
+   * before the costly encryption.
+   */
   function asking(perSecond: number): Ask {
     const turnstile = createTurnstile({ perSecond, maxWaitMs });
     const most = Math.ceil((perSecond * (maxWaitMs + timeoutMs)) / 1000);
@@ -139,7 +143,7 @@ export function createCircleClient({
     async write(schema, call) {
       await fetchSealingKey();
       return writeSealed(schema, call).catch((error: unknown) => {
-        // Perhaps Circle has another key by now.
+        // Circle may have rotated its key.
         if (error instanceof ProviderError && error.code === 'provider_misconfigured') sealingKey = undefined;
         throw error;
       });
@@ -149,7 +153,7 @@ export function createCircleClient({
 
 const publicKeyAnswer = z.object({ publicKey: z.string().includes('PUBLIC KEY') });
 
-/** Up to twice as long before each further try, and never for all callers alike. */
+/** Exponential backoff with jitter. */
 function pauseBefore(attempt: number, pauseMs: number, { retryAfterMs = 0 }: ProviderError): number {
   const longest = pauseMs * 2 ** (attempt - 2);
   return Math.max(retryAfterMs, longest * (0.5 + Math.random() / 2));

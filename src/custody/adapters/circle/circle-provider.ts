@@ -18,19 +18,19 @@ import { type CircleWallets, createCircleWallets } from './wallets.ts';
 export interface CircleProviderParts {
   readonly apiKey: string;
   readonly entitySecret: string;
-  /** Circle's own servers when it is not set. */
+  /** Default: Circle's own servers. */
   readonly baseUrl?: string | undefined;
   readonly db: Database;
   readonly logger: Logger;
   readonly networks: Networks;
   readonly limits?: Partial<CallLimits>;
-  /** How long a higher fee is given to work before it is raised once more. */
+  /** How long a higher fee may take effect before it is raised again. */
   readonly patienceMs?: number;
-  /** How long after it was asked a transaction may be missing in Circle's list. */
+  /** How long a transaction may be missing from Circle's list after its request. */
   readonly listSettlesMs?: number;
 }
 
-/** Circle's developer-controlled wallets. Circle holds the keys; our entity secret is what lets it use them. */
+/** Circle's developer-controlled wallets. Circle holds the keys; our entity secret authorizes their use. */
 export interface CircleProvider extends WalletProvider {
   readonly createWallets: CircleWallets['createWallets'];
   /** The key that Circle signs its notifications with. */
@@ -40,7 +40,6 @@ export interface CircleProvider extends WalletProvider {
 const transactionIdAnswer = z.object({ id: z.guid() });
 const signatureAnswer = z.object({ signature: z.string().regex(/^0x[0-9a-fA-F]{130}$/) });
 
-/** How eager Circle is to have a transaction mined. */
 const fee = { type: 'level', config: { feeLevel: 'MEDIUM' } } as const;
 
 export async function createCircleProvider(parts: CircleProviderParts): Promise<CircleProvider> {
@@ -59,12 +58,13 @@ export async function createCircleProvider(parts: CircleProviderParts): Promise<
 
   async function ask(asked: TokenSend | ContractCall): Promise<string> {
     const request = toCircleRequest(networks, asked);
-    // Circle does not say for how long it knows a key. What the list does not show yet is recent, and its key is known.
+    // Circle does not say how long it remembers a key. A transaction that its list does not show yet is recent, so its
+    // key is still known.
     const taken = asked.askedBefore && (await findListed({ circle, networks }, asked, asked.askedBefore));
     if (taken !== undefined) return taken;
     const { id } = await circle.write(transactionIdAnswer, (sdk) => {
       const key = requestKey(asked.idempotencyKey);
-      // The key is also kept with the transaction, where it can be found when the answer is lost.
+      // The key is also stored as the transaction's reference, to find it when the answer is lost.
       const common = { walletId: asked.from.ref, fee, idempotencyKey: key, refId: key };
       if (request.operation === 'CONTRACT_EXECUTION') {
         const { contract: contractAddress, data: callData, amount } = request;
@@ -83,7 +83,7 @@ export async function createCircleProvider(parts: CircleProviderParts): Promise<
         destinationAddress,
         amount: [amount],
       };
-      // Circle's description asks for the chain of a token that is named by its address; the SDK's types do not know that.
+      // Circle's documentation requires the chain for a token named by address; the SDK's types lack it.
       type Request = Parameters<CircleDeveloperControlledWalletsClient['createTransaction']>[0];
       return sdk.createTransaction(transfer as unknown as Request);
     });
@@ -105,7 +105,7 @@ export async function createCircleProvider(parts: CircleProviderParts): Promise<
       return toContractSignature(signature as Hex);
     },
 
-    // Circle watches over its own transactions, and sends again what is undone.
+    // Circle follows its own transactions and resends those that a reorg undoes.
     sendAgain: async () => {},
     lookUp: (chain, ref) =>
       lookUp(

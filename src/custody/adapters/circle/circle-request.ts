@@ -3,11 +3,11 @@ import type { Networks } from '../../../chains/network.ts';
 import { assets } from '../../../money/catalogue.ts';
 import { type ContractCall, ProviderError, type TokenSend } from '../../wallets/provider.ts';
 
-/** What we ask of Circle, in its words: amounts are decimal numbers, and native coin is sent like a token. */
+/** A request in Circle's terms: amounts are decimal text, and native coin is sent like a token. */
 export type CircleRequest =
   | {
       readonly operation: 'TRANSFER';
-      /** Empty for the chain's own coin. */
+      /** Empty for native coin. */
       readonly tokenAddress: Hex | '';
       readonly to: Hex;
       readonly amount: string;
@@ -16,7 +16,7 @@ export type CircleRequest =
       readonly operation: 'CONTRACT_EXECUTION';
       readonly contract: Hex;
       readonly data: Hex;
-      /** Native coin that goes along. */
+      /** Native coin sent along. */
       readonly amount: string;
     };
 
@@ -27,12 +27,12 @@ export function toCircleRequest(networks: Networks, asked: TokenSend | ContractC
   }
   const { contract, data, value = 0n } = asked;
   const amount = formatEther(value);
-  // Without data it is no call, but native coin on its way.
+  // Without data it is a transfer of native coin.
   if (data === '0x') return { operation: 'TRANSFER', tokenAddress: '', to: contract, amount };
   return { operation: 'CONTRACT_EXECUTION', contract, data, amount };
 }
 
-/** Circle counts in decimal numbers, so we must know how fine a token is divided. */
+/** Circle takes decimal amounts, so we need the token's decimals. */
 function decimalsOfToken(networks: Networks, { from, token }: Pick<TokenSend, 'from' | 'token'>): number {
   const known = networks.get(from.chain)?.tokens.find(({ address }) => getAddress(address) === getAddress(token));
   if (known !== undefined) return assets[known.asset].decimals;

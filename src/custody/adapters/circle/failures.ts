@@ -2,7 +2,7 @@ import { HttpRequestError, HttpResponseError } from '@circle-fin/developer-contr
 import { ProviderError } from '../../wallets/provider.ts';
 import { UnreadableAnswer } from './answers.ts';
 
-/** A call that failed: what to tell our caller, and whether asking again at once can help. */
+/** A failed call: the error for our caller, and whether an immediate retry can help. */
 export interface Failure {
   readonly error: ProviderError;
   readonly passing: boolean;
@@ -11,12 +11,12 @@ export interface Failure {
 interface Meaning {
   readonly code: string;
   readonly text: string;
-  /** `refused`: for good. `later`: the same request may be taken later. `again`: it may be taken now. */
+  /** `refused`: for good. `later`: the same request may succeed later. `again`: it may succeed now. */
   readonly when: 'refused' | 'later' | 'again';
   readonly retryAfterMs?: number;
 }
 
-/** An operator has to do something first. */
+/** The operator has to act first. */
 const operatorMs = 60_000;
 
 const noFunds: Meaning = {
@@ -44,8 +44,8 @@ const badKey: Meaning = {
 };
 
 /**
- * Circle's own codes. What an operator can mend is not refused for good: an earlier try whose answer was lost may have
- * been carried out, so nobody may conclude that nothing was sent.
+ * Circle's error codes. Anything an operator can fix is not refused for good: an earlier attempt without an answer may
+ * have been carried out, so the caller must not conclude that nothing was sent.
  */
 const meanings: Readonly<Record<number, Meaning>> = {
   [-1]: { code: 'provider_trouble', text: 'Circle failed without a reason', when: 'again' },
@@ -78,8 +78,7 @@ const meanings: Readonly<Record<number, Meaning>> = {
 export type Redact = (text: string) => string;
 
 /**
- * What the SDK throws carries the request with the API key in its headers: nothing of it is kept but numbers and Circle's
- * own sentence.
+ * The SDK's errors contain the request with the API key in its headers, so only numbers and Circle's message are kept.
  */
 export function toFailure(thrown: unknown, redact: Redact): Failure {
   if (thrown instanceof ProviderError) return { error: thrown, passing: false };
@@ -88,19 +87,19 @@ export function toFailure(thrown: unknown, redact: Redact): Failure {
     const why = thrown.code === 'ERR_CANCELED' ? 'did not answer in time' : `cannot be reached (${shortCode(thrown)})`;
     return passingFailure('provider_unreachable', `Circle ${why}.`);
   }
-  // The SDK falls over some answers that are not Circle's, such as a proxy's page; others we cannot read.
+  // The SDK throws on some responses that are not Circle's, such as a proxy's page; others do not match our schema.
   const where = thrown instanceof UnreadableAnswer ? `: ${thrown.message}` : '';
   return passingFailure('provider_trouble', `Circle answered with something else than it promises${where}.`);
 }
 
 function fromAnswer(thrown: HttpResponseError, redact: Redact): Failure {
   const { status } = thrown;
-  // A body that is not JSON leaves the SDK with the status as the code.
+  // For a body that is not JSON the SDK uses the status as the code.
   const code = Number.isSafeInteger(thrown.code) ? thrown.code : status;
   const known = meanings[code] ?? byStatus(status);
   const said = redact(String(thrown.message ?? '')).slice(0, 200);
   if (known === undefined) {
-    // Not "nothing was sent": something was, with this key.
+    // This is no proof that nothing was sent: something was, with this key.
     if (/idempoten/i.test(said)) {
       return failure({
         code: 'idempotency_mismatch',
@@ -148,12 +147,12 @@ function shortCode({ code }: HttpRequestError): string {
   return typeof code === 'string' && /^[A-Z_]{1,40}$/.test(code) ? code : 'no code';
 }
 
-/** The same trouble, where nothing may be concluded from it. */
+/** The same error as retryable, where it proves nothing. */
 export function notForCertain(error: ProviderError): ProviderError {
   return error.retryable ? error : new ProviderError(error.message, { retryable: true, code: error.code });
 }
 
-/** Seconds or a date. What is absurdly long is somebody's mistake, and is cut. */
+/** Seconds or a date. Absurdly long values are capped. */
 function retryAfterOf({ error }: HttpResponseError): number | undefined {
   const header: unknown = error?.response?.headers?.['retry-after'];
   if (typeof header !== 'string' || header === '') return undefined;

@@ -11,13 +11,13 @@ import { addCircleNotifications, forgetNotifications } from './notifications.ts'
 interface CircleSettings {
   readonly apiKey: string;
   readonly entitySecret: string;
-  /** Circle's own servers when it is not set. */
+  /** Default: Circle's own servers. */
   readonly baseUrl: string | undefined;
 }
 
 interface CircleParts {
   readonly db: Database;
-  /** Only where Circle holds the keys. */
+  /** Only with WALLET_PROVIDER=circle. */
   readonly circle: { readonly provider: CircleProvider; readonly pool: PooledProvider } | undefined;
 }
 
@@ -26,11 +26,11 @@ export interface CircleWork extends CircleParts {
 }
 
 export interface CirclePages extends CircleParts {
-  /** Tells every feature that something may have happened to a transaction. */
+  /** Tells every feature that a transaction may have changed. */
   readonly onTransaction: (tx: Transaction, providerRef: string) => Promise<void>;
 }
 
-/** Without settings the keys are our own. */
+/** Undefined settings mean that the keys are our own. */
 export const circle: Feature<{ settings: CircleSettings | undefined; pages: CirclePages; working: CircleWork }> = {
   name: 'circle',
   settings: defineSettings({

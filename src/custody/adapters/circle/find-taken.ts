@@ -9,16 +9,16 @@ import { requestKey } from './request-key.ts';
 export interface FindTakenParts {
   readonly circle: CircleClient;
   readonly networks: Networks;
-  /** How long after it was asked a transaction may be missing in Circle's list. */
+  /** How long a transaction may be missing from Circle's list after its request. */
   readonly listSettlesMs: number;
 }
 
-/** How far our clock and Circle's may be apart. */
+/** How far our clock and Circle's may differ. */
 const clockDifferenceMs = 10 * 60_000;
 
 /**
- * What Circle has taken of a request whose answer was lost; undefined only when its list has had time to show everything.
- * Whatever goes wrong here tells nothing, so asking again always may help.
+ * Finds what Circle took of a request whose answer was lost. Undefined only after its list has had time to show
+ * everything. Any error here proves nothing, so all are retryable.
  */
 export async function findTaken(
   parts: FindTakenParts,
@@ -39,8 +39,8 @@ export async function findTaken(
 }
 
 /**
- * What Circle's list shows of a request at this moment. Circle keeps our key with every transaction, as its reference; its idempotency
- * keys themselves cannot be asked for.
+ * What Circle's list shows at this moment. Circle cannot be asked for idempotency keys, but it stores ours as each
+ * transaction's reference.
  */
 export async function findListed(
   { circle, networks }: Pick<FindTakenParts, 'circle' | 'networks'>,
@@ -62,7 +62,7 @@ export async function findListed(
 
 function onlyOne(candidates: readonly ListedTransaction[]): ListedTransaction | undefined {
   if (candidates.length <= 1) return candidates[0];
-  // Somebody has to look at this.
+  // The operator has to look at this.
   const ids = candidates.map(({ id }) => id).join(', ');
   throw new ProviderError(`Several of Circle’s transactions may be the one that was asked for: ${ids}.`, {
     retryable: true,

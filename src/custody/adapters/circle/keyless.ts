@@ -6,8 +6,8 @@ import { type CircleRequest, toCircleRequest } from './circle-request.ts';
 import type { ListedTransaction } from './list-transactions.ts';
 
 /**
- * Transactions that are just what was asked for, among those without a key: our first releases sent none along. Circle
- * lists neither the data of a call nor the address of a token, so the chain has the last word on it.
+ * Transactions without a key that match the request: our first releases sent no key. Circle lists neither call data nor
+ * token addresses, so the chain decides.
  */
 export async function findKeyless(
   networks: Networks,
@@ -25,12 +25,12 @@ export async function findKeyless(
   return found;
 }
 
-/** It came to its end unsigned: whether it was this request's or not, nothing was moved. */
+/** It ended unsigned, so it moved nothing. */
 function movedNothing({ state, txHash }: ListedTransaction): boolean {
   return txHash === undefined && ['FAILED', 'DENIED', 'CANCELLED'].includes(state);
 }
 
-/** Only what Circle's own words rule out. What it leaves out, or writes in another way, is for the chain to tell. */
+/** Excludes only what Circle's list contradicts. Missing or differently written fields are left to the chain. */
 function isSomethingElse(transaction: ListedTransaction, request: CircleRequest): boolean {
   const { operation, destinationAddress, contractAddress, amounts } = transaction;
   if (operation !== undefined && operation !== request.operation) return true;
@@ -40,7 +40,7 @@ function isSomethingElse(transaction: ListedTransaction, request: CircleRequest)
   return request.operation === 'TRANSFER' && isOtherNumber(amounts?.[0], request.amount);
 }
 
-/** No token of ours is divided finer than native coin. */
+/** No token of ours has more decimals than native coin. */
 function isOtherNumber(text: string | undefined, wanted: string): boolean {
   return text !== undefined && /^\d{1,30}(\.\d{1,18})?$/.test(text) && parseEther(text) !== parseEther(wanted);
 }

@@ -21,16 +21,16 @@ export type ListedTransaction = z.output<typeof listedTransaction>;
 
 const pageAnswer = z.object({ transactions: z.array(listedTransaction) });
 
-/** Circle gives no more at once. */
+/** Circle's limit. */
 const pageSize = 50;
 
 /** More than a wallet sends in a quarter of an hour at Circle's limit of five a second. */
 const maxPages = 100;
 
 /**
- * Every transaction that a wallet was made to send since then, oldest first. All of them or none: a list that was cut short
- * would be taken for a proof. For the same reason it asks for tokens that Circle does not watch, too, and goes on until a
- * page is empty, whatever size the pages have.
+ * Every outgoing transaction of a wallet since then, oldest first. All of them or an error: an incomplete list would be
+ * taken for a proof. For the same reason it includes tokens that Circle does not monitor, and continues until a page is
+ * empty, whatever the page size.
  */
 export async function listTransactions(
   circle: CircleClient,

@@ -13,15 +13,15 @@ export interface LookUpParts {
   readonly circle: CircleClient;
   readonly networks: Networks;
   readonly logger: Logger;
-  /** Gives a transaction that is stuck a higher fee. */
+  /** Raises the fee of a stuck transaction. */
   readonly accelerate: (transactionId: string) => Promise<void>;
 }
 
 const lookUpAnswer = z.object({ transaction: transactionAnswer });
 
 /**
- * Where a transaction is. `COMPLETE` is Circle's word for final; `CONFIRMED` only means that it is in a block, which may
- * still be undone. Whatever goes wrong here tells nothing about the transaction, so asking again always may help.
+ * The state of a transaction. `COMPLETE` is Circle's word for final; `CONFIRMED` only means that it is in a block,
+ * which a reorg may undo. Any error here says nothing about the transaction, so all are retryable.
  */
 export async function lookUp(parts: LookUpParts, chain: ChainId, ref: string): Promise<TransactionReport> {
   try {
@@ -52,7 +52,7 @@ async function report(parts: LookUpParts, chain: ChainId, transaction: CircleTra
   }
 }
 
-/** Whether it offers as much already as we ever pay. How much more an acceleration costs is Circle's choice. */
+/** Whether it already offers our ceiling. Circle decides how much an acceleration adds. */
 function isDearest(network: Network | undefined, { estimatedFee }: CircleTransaction): boolean {
   const offered = parseGasPrice(estimatedFee?.maxFee);
   return network !== undefined && offered !== undefined && offered >= network.feeCeiling.maxFee;
@@ -71,7 +71,7 @@ async function reportComplete(
   if (hash !== undefined && blockHeight !== undefined && gasCost !== undefined) {
     return { state: 'confirmed', hash, blockNumber: BigInt(blockHeight), gasCost };
   }
-  // What Circle leaves out is on the chain.
+  // What Circle leaves out is read from the chain.
   if (hash === undefined || network === undefined) {
     throw new ProviderError(`Circle calls ${id} complete but does not say where or at what cost.`, {
       retryable: true,
@@ -90,10 +90,10 @@ async function reportFailed(
 ): Promise<TransactionReport> {
   const { id, state, txHash: hash, errorReason, errorDetails } = transaction;
   const mined = hash === undefined ? undefined : await findReceiptIfPossible(network, hash);
-  // What has a hash was signed and may have been sent: only its receipt tells that nothing was moved.
+  // A transaction with a hash was signed and may have been sent: only its receipt proves that nothing was moved.
   if (hash !== undefined && mined === undefined) return pending(transaction);
   if (mined?.succeeded === true) {
-    // The money has moved: giving it back would pay twice. Somebody has to look at this.
+    // The money has moved: giving it back would pay twice. The operator has to look at this.
     logger.error({ transactionId: id, state, hash }, 'Circle calls a transaction failed that succeeded on the chain');
     throw new ProviderError(`Circle calls ${id} failed, but it succeeded on the chain.`, {
       retryable: true,
@@ -124,7 +124,7 @@ interface Mined {
 async function findReceipt({ client }: Network, hash: Hex): Promise<Mined | undefined> {
   try {
     const receipt = await client.getTransactionReceipt({ hash });
-    // Chains that post to Ethereum charge for that apart, in a field of their own.
+    // Rollups charge for Ethereum separately, in a field of their own.
     const { l1Fee } = receipt as { l1Fee?: string | bigint | null };
     return {
       succeeded: receipt.status === 'success',

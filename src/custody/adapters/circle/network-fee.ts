@@ -1,18 +1,17 @@
-/** Every chain that we use counts its native coin in eighteen decimals. */
+/** Every chain in the catalogue has a native coin with eighteen decimals. */
 const decimals = 18;
 
-/** A gwei is a billionth of a coin. */
 const gweiDecimals = 9;
 
 /**
- * Circle writes what was paid for gas as a decimal number of native coins. It is read digit by digit, never as a float.
- * Undefined when it is no such number, or finer than the coin can be divided.
+ * Circle gives the gas cost as a decimal number of native coins. It is parsed digit by digit, never as a float.
+ * Undefined when it is not such a number, or has too many decimals.
  */
 export function parseNetworkFee(text: string | undefined): bigint | undefined {
   return parseDecimal(text, decimals);
 }
 
-/** The price of a unit of gas, which Circle writes in gwei. */
+/** A price per unit of gas, which Circle gives in gwei. */
 export function parseGasPrice(text: string | undefined): bigint | undefined {
   return parseDecimal(text, gweiDecimals);
 }

@@ -12,14 +12,14 @@ const keyAnswer = z.object({
       const key = createPublicKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'spki' });
       if (key.asymmetricKeyType === 'ec') return key;
     } catch {
-      // It is no key at all.
+      // Not a key.
     }
     context.addIssue('must be a public key for ECDSA');
     return z.NEVER;
   }),
 });
 
-/** Undefined when Circle has no such key: then whoever named it is not Circle. */
+/** Undefined when Circle has no such key: the notification is not Circle's. */
 export async function fetchNotificationKey(circle: CircleClient, id: string): Promise<NotificationKey | undefined> {
   try {
     const { publicKey } = await circle.read(keyAnswer, (sdk) => sdk.getNotificationSignature(id));

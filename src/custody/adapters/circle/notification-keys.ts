@@ -5,8 +5,8 @@ import type { NotificationKey } from './notification-key.ts';
 
 export interface NotificationKeys {
   /**
-   * Undefined when Circle has no such key. Refuses when the network that names it has named so many that we stopped asking on its
-   * behalf for a while.
+   * Undefined when Circle has no such key. Throws when the sender's network has named so many keys that we stop asking
+   * for a while.
    */
   find(id: string, network: string): Promise<NotificationKey | undefined>;
 }
@@ -16,12 +16,12 @@ export interface NotificationKeysOptions {
   readonly clock?: Clock;
 }
 
-/** Circle has one key, and another one now and then. */
+/** Circle uses one key at a time and rotates it now and then. */
 const keysKept = 16;
 
 /**
- * Anybody can name a key that we do not know: asking Circle for each would use up the requests that we need ourselves. Each network
- * has its own few questions, so that invented keys from elsewhere do not keep the real one from being fetched.
+ * Anyone can name an unknown key, and asking Circle for each would use up our own rate limit. Every network has a small
+ * quota of its own, so that invented keys from elsewhere do not keep the real one from being fetched.
  */
 const questionsOfNetwork = { limit: 6, windowMs: 60_000 };
 const questionsInAll = { limit: 120, windowMs: 60_000 };

@@ -18,8 +18,8 @@ export interface NotificationParts {
   readonly db: Database;
   readonly provider: Pick<CircleProvider, 'notificationKey'>;
   /**
-   * Something may have happened to this transaction of Circle's. A notification is a hint and never the truth: whoever
-   * is told looks the transaction up. What is written with `tx` is there exactly when the notification is taken.
+   * This Circle transaction may have changed. A notification is only a hint: the receiver looks the transaction up.
+   * Writes with `tx` commit together with the notification.
    */
   readonly onTransaction: (transactionId: string, tx: Transaction) => Promise<void>;
 }
@@ -28,7 +28,7 @@ const notificationsPath = '/api/circle/notifications';
 
 const bodyLimitBytes = 64 * 1024;
 
-/** One answer for whatever is wrong with a signature, so that nobody can feel their way. */
+/** One error for every fault of a signature, so that attackers learn nothing from it. */
 const notificationErrors = defineErrors({
   invalid_signature: {
     status: 401,
@@ -45,18 +45,21 @@ const notification = z.object({
 const transactionHint = z.object({ id: z.guid() });
 const transactionTypes = new Set(['transactions.outbound', 'transactions.inbound']);
 
-/** Where Circle tells that something happened. Add it to the app itself: Circle has no API key, and counts only when it is wrong. */
+/**
+ * Receives Circle's notifications. Add it to the app itself: Circle has no API key, and only its failures count against
+ * the rate limit.
+ */
 export function addCircleNotifications(app: FastifyInstance, { db, provider, onTransaction }: NotificationParts): void {
   const keys = createNotificationKeys({ fetch: (id) => provider.notificationKey(id) });
 
   app.register(async (scope) => {
-    // The signature is over the bytes as they came, so nothing may read them before us.
+    // The signature covers the raw bytes, so no parser may run before us.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bodyLimitBytes }, (_request, bytes, done) => {
       done(null, bytes);
     });
 
-    // Circle looks whether somebody is there before it takes the address.
+    // Circle checks with HEAD that the address exists before accepting it.
     scope.head(notificationsPath, countsFailures, async (_request, reply) => reply.code(200).send());
 
     scope.post(notificationsPath, { bodyLimit: bodyLimitBytes, ...countsFailures }, async (request, reply) => {
@@ -105,7 +108,7 @@ function read(bytes: Buffer): z.output<typeof notification> {
   throw httpErrors.invalid_request('The body is not a notification.');
 }
 
-/** Circle repeats itself until it is answered, and the answer may be lost. */
+/** Circle repeats a notification until it is answered, and the answer may be lost. */
 async function isNew(tx: Transaction, notificationId: string): Promise<boolean> {
   const { rowCount } = await tx.query('INSERT INTO circle_notifications (id) VALUES ($1) ON CONFLICT DO NOTHING', [
     notificationId,
@@ -115,7 +118,7 @@ async function isNew(tx: Transaction, notificationId: string): Promise<boolean> 
 
 const forgetJob = defineJob({ name: 'forget-circle-notifications', payload: z.unknown(), maxAttempts: 1 });
 
-/** Circle repeats for some days. What is older is forgotten; if it came once more, it would be one hint too many. */
+/** Circle repeats for some days. An older notification that came again would only cause an extra look-up. */
 const keptMs = 30 * 24 * 60 * 60_000;
 
 export function forgetNotifications(db: Database, clock: Clock): Schedule {

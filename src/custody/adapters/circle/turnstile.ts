@@ -2,17 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, monotonicClock } from '../../../kernel/clock.ts';
 import { ProviderError } from '../../wallets/provider.ts';
 
-/** Lets callers through one by one, never more in any second than the provider takes. */
+/** A rate limiter for the provider's requests per second. */
 export interface Turnstile {
-  /** Resolves when it is this caller's turn. Refuses at once when the turn would come too late. */
+  /** Resolves when it is this caller's turn. Throws at once when the turn would come too late. */
   pass(): Promise<void>;
-  /** Nobody passes for this long: the provider said that it has had enough. */
+  /** Blocks all callers for this long, after the provider answered 429. */
   hold(ms: number): void;
 }
 
 export interface TurnstileOptions {
   readonly perSecond: number;
-  /** Who would wait longer than this is refused, so that a flood cannot grow our memory. */
+  /** A caller that would wait longer is refused, so that a flood cannot grow our memory. */
   readonly maxWaitMs: number;
   readonly clock?: Clock;
   readonly wait?: (ms: number) => Promise<unknown>;

@@ -1,7 +1,7 @@
 import type { TypedDataDefinition } from 'viem';
 import { getTypesForEIP712Domain, type Hex, parseSignature, serializeSignature, serializeTypedData } from 'viem';
 
-/** Circle reads typed data as JSON, and wants the domain's own type to be part of it. */
+/** Circle reads typed data as JSON that includes the domain's own type. */
 export function toTypedDataText({ domain = {}, types, primaryType, message }: TypedDataDefinition): string {
   return serializeTypedData({
     domain: { ...domain, ...(domain.chainId !== undefined && { chainId: Number(domain.chainId) }) },
@@ -11,7 +11,7 @@ export function toTypedDataText({ domain = {}, types, primaryType, message }: Ty
   } as TypedDataDefinition);
 }
 
-/** Token contracts take 27 and 28 as the last byte, and not the 0 and 1 that some signers write. */
+/** Token contracts expect 27 or 28 as the last byte, not the 0 or 1 of some signers. */
 export function toContractSignature(signature: Hex): Hex {
   return serializeSignature(parseSignature(signature));
 }

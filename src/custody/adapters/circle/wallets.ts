@@ -9,7 +9,7 @@ import type { CircleClient } from './circle-client.ts';
 import { requestKey } from './request-key.ts';
 
 export interface CircleWallets {
-  /** As many new wallets as asked for, all in one request. The same key gives the same wallets again. */
+  /** All in one request. The same key returns the same wallets. */
   createWallets(request: {
     readonly chain: ChainId;
     readonly count: number;
@@ -19,7 +19,7 @@ export interface CircleWallets {
   extendWallet(wallet: NewWallet, chain: ChainId): Promise<NewWallet>;
 }
 
-/** Whoever asked longer ago than this is not waiting any more. */
+/** A request older than this was abandoned. */
 const abandonedAfterSeconds = 120;
 
 const walletSetAnswer = z.object({ walletSet: z.object({ id: z.guid() }) });
@@ -31,8 +31,8 @@ export function createCircleWallets(db: Database, circle: CircleClient): CircleW
 
   const wallets: CircleWallets = {
     /**
-     * A wallet begins on the home chain, wherever it is wanted. Circle numbers the wallets of a set on each chain apart
-     * and derives the address from the number: one made on another chain would have the address of somebody else's here.
+     * Every wallet starts on the home chain. Circle numbers a set's wallets per chain and derives the address from the
+     * number: a wallet created on another chain would have the address of someone else's wallet here.
      */
     async createWallets({ chain, count, idempotencyKey }) {
       walletSet ??= await openWalletSet(db, circle);
@@ -54,7 +54,7 @@ export function createCircleWallets(db: Database, circle: CircleClient): CircleW
       const key = idempotencyKey ?? (await writeDownRequest(db, chain));
       const [wallet] = await wallets.createWallets({ chain, count: 1, idempotencyKey: key });
       if (wallet === undefined) throw trouble('Circle made no wallet.');
-      // Only one caller goes away with it, also when somebody took a slow one for gone.
+      // Only one caller gets the wallet, even if a slow caller was taken for abandoned.
       if (idempotencyKey === undefined && !(await markAnswered(db, key))) {
         throw trouble('The wallet was given to another caller.');
       }
@@ -81,7 +81,7 @@ function trouble(message: string): ProviderError {
   return new ProviderError(message, { retryable: true, code: 'provider_trouble' });
 }
 
-/** The set is made once, whoever is first; with the same key everybody gets the same one. */
+/** The set is created once; the shared key makes concurrent callers get the same one. */
 async function openWalletSet(db: Database, circle: CircleClient): Promise<string> {
   await db.query('INSERT INTO circle_wallet_set (idempotency_key) VALUES ($1) ON CONFLICT DO NOTHING', [randomUUID()]);
   const row = onlyRow(
@@ -98,7 +98,7 @@ async function openWalletSet(db: Database, circle: CircleClient): Promise<string
   return id;
 }
 
-/** A request that nobody got the answer of is taken up again, so that no wallet at Circle is left without an owner. */
+/** An abandoned request is resumed, so that no wallet at Circle is left without an owner. */
 async function writeDownRequest(db: Database, chain: ChainId): Promise<string> {
   const { rows } = await db.query<{ idempotency_key: string }>(
     `UPDATE circle_wallet_requests SET asked_at = now()

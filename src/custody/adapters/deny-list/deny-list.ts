@@ -3,9 +3,8 @@ import { Refusal } from '../../../kernel/refusal.ts';
 import type { Screening } from '../../limits/screening.ts';
 
 /**
- * Screens against a file with one address a line; blank lines and what follows a # are ignored. The file is read again
- * when it has changed, so that an operator adds to it without a restart. A file that cannot be read any more stops
- * withdrawals rather than letting one through.
+ * Screens against a file with one address per line; blank lines and text after a # are ignored. The file is re-read
+ * when it changes, without a restart. A file that becomes unreadable stops withdrawals instead of letting one through.
  */
 export function createDenyList(file: string | undefined): Screening {
   if (file === undefined) return { check: async () => ({ clear: true }) };
@@ -16,7 +15,7 @@ export function createDenyList(file: string | undefined): Screening {
     const { mtimeMs } = statSync(path);
     if (mtimeMs === readAt) return;
     const read = parse(readFileSync(path, 'utf8'));
-    // Somebody is in the middle of writing it, or has lost it: nobody is cleared by accident.
+    // The file is being written or was lost. No address is cleared by accident.
     if (read.size === 0 && denied.size > 0) throw new Error('the deny list has become empty');
     denied = read;
     readAt = mtimeMs;
@@ -24,7 +23,7 @@ export function createDenyList(file: string | undefined): Screening {
 
   try {
     refresh(file);
-    // Somebody is in the middle of writing it here as well, or has lost it. Who wants nobody screened can say so.
+    // As above; an operator who screens nobody says so explicitly.
     if (denied.size === 0)
       throw new Refusal('DENY_LIST_FILE holds no address: set DENY_LIST_FILE=none if there are none.');
   } catch (error) {

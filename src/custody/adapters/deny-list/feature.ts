@@ -3,7 +3,7 @@ import type { Feature } from '../../../kernel/feature.ts';
 import { defineSettings, missing } from '../../../kernel/settings.ts';
 
 interface DenyListSettings {
-  /** Addresses that no money may go to, one a line. */
+  /** Addresses that no money may go to, one per line. */
   readonly file: string | undefined;
 }
 

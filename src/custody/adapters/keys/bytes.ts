@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 
-/** As the database keeps them. */
+/** Hex as bytes, the way the database stores it. */
 export function toBytes(hex: Hex): Buffer {
   return Buffer.from(hex.slice(2), 'hex');
 }

@@ -12,19 +12,19 @@ export interface CatchUpParts {
   readonly logger: Logger;
 }
 
-/** So many are looked for and written down at a time: a long gap is worked off bit by bit, also when it is interrupted. */
+/** Nonces per commit: a long gap is closed in pieces and survives an interruption. */
 const atOnce = 20;
 
-/** How many nonces of a wallet the chain knows of, those included that wait to be mined. */
+/** The nonces that the chain has used, including pending transactions. */
 export function countUsed({ client }: Network, sender: Hex): Promise<number> {
   return client.getTransactionCount({ address: sender, blockTag: 'pending' });
 }
 
 /**
- * Brings a wallet's nonces up to the chain's, and writes down what each of those was used for that were never drawn here. Only
- * what is final counts: a nonce that a reorganisation sets free would leave a hole that holds up all that come after it. And a
- * node is not believed that a nonce was used: one that lies could make such a hole. A transaction that our own key has signed proves
- * it, for its own nonce and for all before it.
+ * Raises a wallet's next nonce to the chain's, and records the transactions that this database does not know. Only
+ * final ones count: a nonce that a reorg frees would leave a gap that blocks all later ones. A lying node could cause
+ * such a gap too, so a node's count is not believed: only a transaction signed by our own key proves that its nonce,
+ * and all before it, were used.
  */
 export async function catchUp(
   { db, logger }: CatchUpParts,
@@ -43,7 +43,7 @@ export async function catchUp(
     if (found.size === 0) throw chainIsAhead(`no node in RPC_URLS_${chain} can say what has used nonce ${first}`);
     const last = Math.max(...found.keys()) + 1;
     await db.transaction(async (tx) => {
-      // Somebody else may have come as far already, or further.
+      // A concurrent catch-up may have come as far or further.
       if ((await lockNonces(tx, chain, sender)) !== first) return;
       for (let nonce = first; nonce < last; nonce++) await keepUnknown(tx, { chain, sender, nonce }, found.get(nonce));
       await tx.query('UPDATE key_nonces SET next = $3 WHERE chain = $1 AND sender = $2', [chain, sender, last]);

@@ -17,10 +17,9 @@ import { type ChainId, chains } from '../../../money/catalogue.ts';
 
 const transferEvent = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 value)');
 
-/** Blocks that one request may ask about; nodes refuse more. */
+/** Nodes refuse log queries over more blocks. */
 const blocksAtOnce = 1_000n;
 
-/** A transaction as the chain has it. */
 export interface SentTransaction {
   readonly hash: Hex;
   readonly nonce: number;
@@ -33,24 +32,24 @@ export interface SentTransaction {
   readonly blockNumber: bigint;
   /** With its signature. */
   readonly raw: Hex;
-  /** It has moved nothing, and not one node alone says so: whatever it was for would be paid again. */
+  /** Reverted, as more than one node confirms, because what it was for will be paid again. */
   readonly wasUndone: boolean;
 }
 
 export interface SentQuestion {
   readonly sender: Hex;
-  /** The first nonce, and the one after the last. */
+  /** From the first nonce up to, but not including, `to`. */
   readonly from: number;
   readonly to: number;
-  /** The blocks among which they were used. */
+  /** The range of blocks to search. */
   readonly since: bigint;
   readonly until: bigint;
 }
 
 /**
- * What a wallet has sent with these nonces, as far as nodes can say. No node knows transactions by nonce. Where tokens of ours have
- * left, a log tells which it was, for as long as there are blocks; for the rest it is asked when the nonce was used, which a
- * node remembers for a while only.
+ * The transactions that a wallet sent with these nonces, as far as nodes know. Nodes have no index by nonce. Where our
+ * tokens left, a log leads to the transaction for as long as the node has blocks; for the rest, a binary search over
+ * the nonce needs old state, which nodes keep only for a while.
  */
 export async function findSent(
   network: Network,
@@ -61,7 +60,7 @@ export async function findSent(
   for (let nonce = from; nonce < to; nonce++) {
     if (found.has(nonce)) continue;
     const hash = await findSpender(network.client, { address: sender, nonce: BigInt(nonce), from: since, to: until })
-      // It does not remember that far back.
+      // The node no longer has that state.
       .catch(() => 'unclear' as const);
     const sent = hash === 'free' || hash === 'unclear' ? undefined : await readSent(network, sender, hash);
     if (sent?.nonce === nonce) found.set(nonce, sent);
@@ -85,7 +84,7 @@ async function findByLogs(
       toBlock: last < until ? last : until,
     });
     for (const hash of new Set(logs.map(({ transactionHash }) => transactionHash))) {
-      // What somebody else has submitted for the wallet has used no nonce of it.
+      // A transaction that someone else submitted for the wallet used none of its nonces.
       const sent = await readSent(network, sender, hash);
       if (sent !== undefined && sent.nonce >= from && sent.nonce < to) found.set(sent.nonce, sent);
     }
@@ -102,8 +101,8 @@ async function readSent(network: Network, sender: Hex, hash: Hex): Promise<SentT
 }
 
 /**
- * Undefined when our key has not signed it, and for this chain: that is the one thing about it that no node can invent. The same key
- * signs on every chain, and whoever shows here what it has sent there proves nothing.
+ * Undefined unless our key signed it for this chain, which no node can forge. The same key signs on every chain, so a
+ * transaction of another chain proves nothing here.
  */
 async function toSent(
   chain: ChainId,

@@ -27,13 +27,13 @@ export interface FollowParts {
   readonly db: Database;
   readonly seeds: Seeds;
   readonly logger: Logger;
-  /** How long a transaction may wait before it is replaced by one that pays more. */
+  /** How long a transaction may wait before a replacement with a higher fee. */
   readonly stuckAfterMs: number;
 }
 
 /**
- * Looks where a transaction is, and drives it on: mined deep enough is final, what no node knows is sent again, and what
- * is stuck is replaced. Nothing here decides that a transaction is lost: only a receipt ends it.
+ * Checks a transaction and drives it on: mined with enough confirmations is final, an unknown one is sent again, and a
+ * stuck one is replaced. A transaction never counts as lost: only a receipt ends it.
  */
 export async function followTransaction(
   parts: FollowParts,
@@ -71,12 +71,12 @@ async function reportMined(
   { attempt, receipt }: Mined,
 ): Promise<TransactionReport> {
   const { transactionHash: hash, blockNumber } = receipt;
-  // Its own block is the first confirmation: where that is enough, nobody need be asked how many came after it.
+  // Its own block is the first confirmation: if one is enough, the head need not be asked.
   const confirmed = network.confirmations <= 1 ? 1n : (await network.client.getBlockNumber()) - blockNumber + 1n;
   if (confirmed < BigInt(network.confirmations)) return { state: 'pending', hash };
   const gasCost = costOf(network, transaction, attempt, receipt);
   const succeeded = receipt.status === 'success';
-  // What is undone is given back, so one node alone is not believed that it is.
+  // A reverted payment is given back, so more than one node must confirm the revert.
   if (!succeeded && !(await doNodesAgree(network, isUndone(hash)))) return { state: 'pending', hash };
   const reason = succeeded ? null : 'The transaction was undone by the contract.';
   await settle(db, transaction.id, { state: succeeded ? 'confirmed' : 'failed', hash, blockNumber, gasCost, reason });
@@ -93,9 +93,9 @@ function finalReport({ state, minedHash: hash, blockNumber, gasCost, reason }: K
 }
 
 /**
- * Nothing of it was mined. The chain says whose turn it is: first in line it is sent again, or replaced when it has waited
- * too long; behind others, the one whose turn it is goes again too, for whoever it belongs to may believe it mined. Answers what
- * it waits for, where that is not just the next block; or what was mined after all.
+ * No attempt is mined. If the nonce is next, the transaction is sent again, or replaced once it is stuck. If earlier
+ * nonces are missing, the transaction with the next one is sent again as well, because its owner may believe it mined.
+ * Returns what it waits for beyond the next block, or the receipt found after all.
  */
 async function pushOn(
   parts: FollowParts,
@@ -109,11 +109,11 @@ async function pushOn(
   if (nonce === null) throw new Error(`transaction ${id} was refused`);
   const turn = await network.client.getTransactionCount({ address: sender, blockTag: 'latest' });
   if (turn > nonce) {
-    // Ours may have been mined since its receipt was asked for, or a replacement that another process has just signed.
+    // It may have been mined meanwhile, or replaced by another process.
     const mined = await findMined(network, await listAttempts(db, id));
     if (mined !== undefined) return mined;
     if (newest.ageMs >= stuckAfterMs && (await adoptReplacement(parts, network, transaction))) return undefined;
-    // A node that lags behind its sisters looks like this as well, so nothing is decided here.
+    // A lagging node looks the same, so nothing is decided here.
     logger.error({ chain, sender, nonce }, 'a nonce was used, and by none of our transactions: a person has to look');
     return 'a person: its nonce was used, and by none of our transactions';
   }
@@ -135,8 +135,8 @@ async function pushOn(
 }
 
 /**
- * A replacement of it that is not in this database was mined: it was signed after the backup that this one was restored from.
- * It does the very same under the same nonce, so it is this transaction, and its receipt decides.
+ * A replacement was mined that was signed after the backup from which this database was restored. It does the same
+ * under the same nonce, so its receipt decides.
  */
 async function adoptReplacement(
   { db, logger }: FollowParts,
@@ -189,7 +189,10 @@ async function feesOfReplacement(network: Network, newest: Attempt): Promise<Gas
   }
 }
 
-/** Sending again what the chain knows does no harm. Why a node refuses is for the operator; the next look tries again. */
+/**
+ * Sending a known transaction again does no harm. Other refusals are logged for the operator; the next look-up tries
+ * again.
+ */
 export async function broadcast(network: Network, raw: Hex, logger: Logger): Promise<void> {
   try {
     await network.client.sendRawTransaction({ serializedTransaction: raw });
@@ -200,8 +203,8 @@ export async function broadcast(network: Network, raw: Hex, logger: Logger): Pro
 }
 
 /**
- * What it has cost, and whatever a node says of that, no more than it has offered: what a user's wallet has spent is lent to it
- * anew, so a lie about it would empty the gas wallet.
+ * The cost according to the receipt, capped at what the transaction offered: a user's wallet gets its gas refilled, so
+ * an overstated cost would empty the gas wallet.
  */
 function costOf(
   network: Network,
@@ -214,8 +217,8 @@ function costOf(
 }
 
 /**
- * On Optimism and Base a transaction also pays for its place on Ethereum, which its receipt tells apart. No transaction offers a price
- * for it, so it counts up to what the dearest of ours could cost.
+ * Optimism and Base also charge for Ethereum, in a separate field of the receipt. Transactions offer no price for it,
+ * so it is capped at the most that a transaction of ours may cost.
  */
 function l1FeeOf({ id, feeCeiling }: Network, { l1Fee }: TransactionReceipt & { readonly l1Fee?: unknown }): bigint {
   const facts: ChainFacts = chains[id];

@@ -3,7 +3,7 @@ import type { Network } from '../../../chains/network.ts';
 import { type Clock, monotonicClock } from '../../../kernel/clock.ts';
 import type { ChainId } from '../../../money/catalogue.ts';
 
-/** What the chain asks for at this moment, below the ceiling; throws FeesAboveCeiling when it asks for more. */
+/** The current fees below the ceiling. Throws FeesAboveCeiling when the chain asks for more. */
 export async function suggestFees({ id: chain, client, feeCeiling }: Network): Promise<GasFees> {
   const [block, tip] = await Promise.all([
     client.getBlock({ blockTag: 'latest' }),
@@ -12,10 +12,10 @@ export async function suggestFees({ id: chain, client, feeCeiling }: Network): P
   return keepBelow(feeCeiling, { chain, baseFee: block.baseFeePerGas ?? 0n, tip });
 }
 
-/** No answer is used for longer than this, however rarely a chain is looked at. */
+/** The longest that an answer is cached, however rarely the chain is polled. */
 const longestKeptMs = 1_000;
 
-/** What a chain charges is asked once for all who sign at about the same time. */
+/** Asks a chain for its fees once for all transactions signed at about the same time. */
 export function createFeeBook(clock: Clock = monotonicClock): (network: Network) => Promise<GasFees> {
   const known = new Map<ChainId, { readonly until: number; readonly fees: Promise<GasFees> }>();
   return (network) => {
@@ -25,15 +25,15 @@ export function createFeeBook(clock: Clock = monotonicClock): (network: Network)
     if (last !== undefined && now < last.until) return last.fees;
     const asked = { until: now + Math.min(pollMs, longestKeptMs), fees: suggestFees(network) };
     known.set(id, asked);
-    // A failure is nobody's but theirs who wait for it now.
+    // A failure is not cached.
     asked.fees.catch(() => known.get(id) === asked && known.delete(id));
     return asked.fees;
   };
 }
 
 /**
- * Nodes take a replacement only if both fees rise by a tenth; an eighth is what everybody accepts. Undefined when that would
- * be above the ceiling: then what was signed last is all that is ever offered.
+ * Nodes accept a replacement only if both fees rise by a tenth; all of them accept an eighth. Undefined above the
+ * ceiling: the last signed fees are the highest ever offered.
  */
 export function bumpFees(before: GasFees, suggested: GasFees, ceiling: FeeCeiling): GasFees | undefined {
   const bumped = {

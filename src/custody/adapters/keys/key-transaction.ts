@@ -1,13 +1,13 @@
 import type { Hex } from 'viem';
 import type { ChainId } from '../../../money/catalogue.ts';
 
-/** Transactions that were signed and written down, and what has become of them. */
+/** A transaction that was stored and signed. */
 export interface KeyTransaction {
   readonly id: string;
   readonly chain: ChainId;
   readonly sender: Hex;
   readonly walletRef: string;
-  /** Null when it was refused before it was signed. */
+  /** Null when it was refused before signing. */
   readonly nonce: number | null;
   readonly to: Hex;
   readonly data: Hex;
@@ -20,9 +20,9 @@ export interface KeyTransaction {
   readonly reason: string | null;
 }
 
-/** One that nothing was signed for yet. */
+/** Not signed yet. */
 export interface NewKeyTransaction
   extends Pick<KeyTransaction, 'id' | 'chain' | 'sender' | 'walletRef' | 'to' | 'data' | 'value'> {
-  /** What its gas may come to at most. */
+  /** The highest gas limit it may have. */
   readonly mostGas?: bigint | undefined;
 }

@@ -25,7 +25,7 @@ export interface KeysProviderParts {
   readonly secrets: Secrets;
   readonly networks: Networks;
   readonly logger: Logger;
-  /** How long a transaction may wait before it is replaced by one that pays more. */
+  /** How long a transaction may wait before a replacement with a higher fee. */
   readonly stuckAfterMs?: number;
   readonly checkpoint?: Checkpoint;
 }
@@ -36,8 +36,8 @@ export interface KeysProvider extends WalletProvider {
 }
 
 /**
- * Keys of our own: master seeds, sealed at rest with the operator's secret, and one address per user derived from them,
- * the same on every chain. Deriving is local, so a wallet costs no call to anybody.
+ * Our own keys: master seeds, encrypted at rest with the operator's secret, and one derived address per user, the same
+ * on every chain. Derivation is local, so creating a wallet calls no service.
  */
 export async function createKeysProvider(parts: KeysProviderParts): Promise<KeysProvider> {
   const { db, secrets, networks, logger, stuckAfterMs = 60_000, checkpoint = noCheckpoint } = parts;
@@ -51,7 +51,7 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
     const transaction = (await findTransaction(db, id)) ?? (await sign(network, wanted));
     refuseOther(transaction, wanted);
     if (transaction.nonce === null) {
-      // The refusal stands under this key for good, and nothing was ever signed for it.
+      // The refusal is stored under this key for good, and nothing was ever signed for it.
       throw new ProviderError(transaction.reason ?? 'It was refused.', {
         retryable: false,
         code: 'rejected',
@@ -66,7 +66,7 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
   }
 
   async function sign(network: Network, wanted: NewKeyTransaction): Promise<KeyTransaction> {
-    // Everything that is asked of the chain comes before the commit: no connection waits for a node that is slow.
+    // All questions to the chain come before the transaction, so that no connection waits for a slow node.
     const [signing, used] = await Promise.all([prepareOrRefuse(network, wanted), usedBy(network, wanted.sender)]);
     try {
       return await signAndKeep(db, wanted, signing, used).catch(async (error: unknown) => {
@@ -91,7 +91,7 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
       throw retryable(toProviderError(error));
     });
 
-  /** Asks the chain about a wallet that may have nothing to send. */
+  /** Catches up with the chain for a wallet that may have nothing to send. */
   async function look({ chain, address }: HeldWallet): Promise<void> {
     const network = networkOf(networks, chain);
     const used = await usedBy(network, address);
@@ -99,14 +99,15 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
     if (used > next) await bringUp(network, address, { from: next, to: used });
   }
 
-  /** What the contract would refuse is found out here, before a nonce is spent on it; a node may lag, so it is asked twice. */
+  /** Estimating finds what the contract would refuse before a nonce is spent; a node may lag, so it is asked twice. */
   async function prepareOrRefuse(network: Network, wanted: NewKeyTransaction): Promise<Signing | ProviderError> {
     for (const isLast of [false, true]) {
       try {
         return await prepare(network, wanted);
       } catch (error) {
         const trouble = toProviderError(error);
-        // The gas may be gone because this was sent already, before a backup was put back. `signAndKeep` finds that out.
+        // The gas may be gone because this was already sent, before a backup was restored. `signAndKeep` finds that
+        // out.
         if (trouble.code === 'insufficient_gas') return trouble;
         if (trouble.retryable) throw trouble;
         if (isLast) return trouble;
@@ -124,13 +125,13 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
       client.getBalance({ address: sender }),
       seeds.account(walletRef),
     ]);
-    // All that is allowed can be used up, or is set aside at least: what no transaction of ours needs, nobody is given.
+    // A contract may use the whole gas limit, so no transaction gets more than ours ever need.
     if (gas > feeCeiling.gasLimit) {
       throw aboveCeiling(`${network.id} estimates ${gas} gas, and GAS_LIMIT_CEILING allows ${feeCeiling.gasLimit}`);
     }
     if (mostGas !== undefined && gas > mostGas) throw takesTooMuchGas();
     const gasLimit = mostGas ?? smaller((gas * 3n) / 2n, feeCeiling.gasLimit);
-    // Without enough for it a nonce would be spent on what no node takes, and hold up all that come after.
+    // A transaction without enough gas would occupy a nonce that no node accepts, and block all later ones.
     if (balance < gasLimit * fees.maxFee + value) throw gasTankEmpty();
     return { account, fees, gasLimit };
   }
@@ -181,7 +182,7 @@ function takesTooMuchGas(): ProviderError {
   return new ProviderError('It takes more gas than was paid for.', { retryable: false, code: 'rejected' });
 }
 
-/** Nothing was signed, and nothing is until a person has decided. */
+/** Nothing is signed until the operator has decided. */
 function perhapsPaid(cause: PerhapsPaid): ProviderError {
   return new ProviderError(`It may have been paid: ${cause.message}.`, {
     retryable: true,
@@ -203,7 +204,7 @@ function toTransaction({
   return { id, chain: from.chain, sender: from.address, walletRef: from.ref, to: contract, data, value, mostGas };
 }
 
-/** Outside the question whether it would be refused, no trouble is final. */
+/** Only an estimate can refuse for good; every other error is retryable. */
 function retryable(trouble: ProviderError): ProviderError {
   if (trouble.retryable) return trouble;
   return new ProviderError(trouble.message, { retryable: true, code: 'chain_error', cause: trouble });
@@ -212,11 +213,11 @@ function retryable(trouble: ProviderError): ProviderError {
 function networkOf(networks: Networks, chain: ChainId): Network {
   const network = networks.get(chain);
   if (network !== undefined) return network;
-  // Not a refusal for good: perhaps it was sent while the chain was on, and it may be on again.
+  // Not refused for good: it may have been sent while the chain was on, and the chain may come back.
   throw new ProviderError(`${chain} is off.`, { retryable: true, code: 'chain_not_available' });
 }
 
-/** A key stands for one transaction: the same key with anything else in it is a mistake that must not pass. */
+/** An idempotency key stands for one transaction; the same key with different contents is a mistake. */
 function refuseOther(kept: KeyTransaction, wanted: NewKeyTransaction): void {
   const same =
     kept.chain === wanted.chain &&

@@ -9,7 +9,7 @@ import { toBytes, toHex } from './bytes.ts';
 import type { KeyTransaction, NewKeyTransaction } from './key-transaction.ts';
 import { refusePerhapsPaid } from './unknown-book.ts';
 
-/** One signature of a transaction. All attempts share its nonce, so at most one of them is ever mined. */
+/** One signature of a transaction. All attempts share its nonce, so at most one is mined. */
 export interface Attempt extends GasFees {
   readonly hash: Hex;
   readonly raw: Hex;
@@ -21,7 +21,6 @@ export async function findTransaction(db: Queryable, id: string): Promise<KeyTra
   return rows[0] && toTransaction(rows[0]);
 }
 
-/** What it takes to sign: how much gas to allow, what to pay for it, and with which key. */
 export interface Signing {
   readonly account: HDAccount;
   readonly fees: GasFees;
@@ -29,10 +28,10 @@ export interface Signing {
 }
 
 /**
- * Draws the sender's next nonce, signs, and writes both down in one commit: a nonce that was drawn belongs to a signed
- * transaction, and no other transaction ever gets it. A refusal is written down as well. However many ask with one id,
- * one of them decides, and everybody gets that. `used` is how many nonces the chain knows of: throws ChainIsAhead when those are more
- * than were ever drawn here, and PerhapsPaid when one that was not may have been for just this.
+ * Takes the sender's next nonce, signs, and stores both in one commit: a nonce always belongs to one signed
+ * transaction. A refusal is stored as well. Concurrent calls with one id get the same result. `used` is the number of
+ * nonces that the chain has used: throws ChainIsAhead when that exceeds those given out here, and PerhapsPaid when an
+ * unknown transaction may have been this one.
  */
 export async function signAndKeep(
   db: Database,
@@ -46,7 +45,7 @@ export async function signAndKeep(
     const earlier = await findTransaction(tx, id);
     if (earlier !== undefined) return earlier;
     const next = await lockNonces(tx, chain, sender);
-    // A refusal counts no more than a signature: what cannot be paid now may have been paid.
+    // Checked before a refusal too: what cannot be paid now may have been paid already.
     if (used > next) throw new ChainIsAhead(next, used);
     await refusePerhapsPaid(tx, transaction);
     const refused = signing instanceof ProviderError;
@@ -74,10 +73,10 @@ export async function signAndKeep(
   });
 }
 
-/** The chain has used nonces that were never drawn here: this database is older than the chain. */
+/** The chain has used nonces that were never given out here: this database is older than the chain. */
 export class ChainIsAhead extends Error {
   override readonly name = 'ChainIsAhead';
-  /** The first of them, and the one after the last. */
+  /** From the first such nonce up to, but not including, `to`. */
   readonly from: number;
   readonly to: number;
 
@@ -88,7 +87,7 @@ export class ChainIsAhead extends Error {
   }
 }
 
-/** The next nonce of a wallet, and until the commit nobody draws another. The first one of every wallet is 0. */
+/** Returns a wallet's next nonce and locks it until the commit. Every wallet starts with 0. */
 export async function lockNonces(tx: Transaction, chain: ChainId, sender: Hex): Promise<number> {
   await tx.query('INSERT INTO key_nonces (chain, sender, next) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING', [
     chain,
@@ -103,7 +102,7 @@ export async function lockNonces(tx: Transaction, chain: ChainId, sender: Hex): 
   return Number(next);
 }
 
-/** Signs the transaction again with other fees, unless somebody has just done so. */
+/** Signs the transaction again with other fees, unless another process has just done so. */
 export async function signReplacement(
   db: Database,
   transaction: KeyTransaction,
@@ -134,7 +133,7 @@ export async function listAttempts(db: Queryable, id: string): Promise<readonly 
   }));
 }
 
-/** The newest signature of whichever transaction of a wallet has this nonce, whatever has become of it. */
+/** The newest signature of the wallet's transaction with this nonce, in any state. */
 export async function findByNonce(
   db: Queryable,
   chain: ChainId,
@@ -161,7 +160,7 @@ export async function settle(
   );
 }
 
-/** The row stays locked until the commit, so nonces are given out without a gap: a signature that fails gives its back. */
+/** The row lock lasts until the commit, so nonces have no gaps: a failed signature returns its nonce. */
 async function drawNonce(tx: Transaction, chain: ChainId, sender: Hex): Promise<number> {
   return Number(
     onlyRow(
@@ -201,7 +200,7 @@ async function keepAttempt(
   await insertAttempt(tx, id, { hash: keccak256(raw), raw, ...fees });
 }
 
-/** A signature of a transaction, whoever has made it: an earlier life of this database may have. */
+/** Also for signatures made before a restore from a backup. */
 export async function insertAttempt(
   tx: Queryable,
   id: string,
@@ -214,7 +213,7 @@ export async function insertAttempt(
   );
 }
 
-/** The last block that is known to hold a transaction of this wallet with a lower nonce: those that follow are no older. */
+/** The last known block with a transaction of a lower nonce of this wallet: later ones are in no earlier block. */
 export async function lastBlockBefore(db: Queryable, chain: ChainId, sender: Hex, nonce: number): Promise<bigint> {
   const { rows } = await db.query<{ block: bigint | null }>(
     `SELECT coalesce(

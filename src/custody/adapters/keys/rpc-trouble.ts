@@ -2,7 +2,7 @@ import { BaseError, HttpRequestError, isHex, RpcRequestError, TimeoutError } fro
 import { FeesAboveCeiling } from '../../../chains/gas-fee-ceiling.ts';
 import { ProviderError } from '../../wallets/provider.ts';
 
-/** What a chain's answer means for us. Nodes differ in codes and words, so both are looked at. */
+/** Translates a node's error. Nodes differ in codes and wording, so both are checked. */
 export function toProviderError(error: unknown): ProviderError {
   if (error instanceof ProviderError) return error;
   if (error instanceof FeesAboveCeiling) return aboveCeiling(error.message, error);
@@ -39,7 +39,7 @@ export function toProviderError(error: unknown): ProviderError {
   });
 }
 
-/** Once somebody has filled the wallet, the same call succeeds. */
+/** Succeeds once the wallet is funded. */
 export function gasTankEmpty(cause?: unknown): ProviderError {
   return new ProviderError('The wallet has not enough native coin to pay for gas.', {
     retryable: true,
@@ -48,7 +48,7 @@ export function gasTankEmpty(cause?: unknown): ProviderError {
   });
 }
 
-/** Nothing was signed. The chain may become cheaper, another node may say otherwise, and the operator can raise the ceiling. */
+/** Nothing was signed. Fees may fall, another node may answer differently, or the operator raises the ceiling. */
 export function aboveCeiling(why: string, cause?: unknown): ProviderError {
   return new ProviderError(`It is too dear: ${why}.`, {
     retryable: true,
@@ -63,7 +63,7 @@ function isUnreachable(error: unknown): boolean {
   return error.walk((inner) => inner instanceof HttpRequestError || inner instanceof TimeoutError) !== null;
 }
 
-/** Nodes that limit their callers say so in many ways, some of them with `data` as a contract has it. */
+/** Nodes report rate limits in many ways, some with `data` like a contract's revert. */
 function isBusy(error: unknown, text: string): boolean {
   const code = rpcErrorIn(error)?.code;
   return (
@@ -74,7 +74,7 @@ function isBusy(error: unknown, text: string): boolean {
   );
 }
 
-/** Only what the contract itself has said: its own code, its bytes, or the words that every node uses for it. */
+/** Only the contract's own answer: its error code, its revert data, or the usual wording. */
 function isRevert(error: unknown, text: string): boolean {
   const rpc = rpcErrorIn(error);
   return rpc?.code === 3 || isHex(rpc?.data) || /execution reverted|reverted with/i.test(text);
@@ -91,7 +91,7 @@ function reasonIn(text: string): string {
   );
 }
 
-/** Asked to take a transaction that it has already: no news, and no trouble. */
+/** The node already has the transaction. */
 export function isAlreadyKnown(error: unknown): boolean {
   const text = error instanceof BaseError ? `${error.shortMessage} ${error.details}` : String(error);
   return /already known|already imported|known transaction|nonce too low|replacement.*underpriced|AlreadyKnown/i.test(

@@ -5,20 +5,19 @@ import { Refusal } from '../../../kernel/refusal.ts';
 import type { Secrets } from '../../../kernel/secrets/secrets.ts';
 import type { SeedRotation } from '../../wallets/seed-rotation.ts';
 
-/** The standard path of Ethereum accounts; a wallet is its child with the wallet's index. */
+/** The standard path of Ethereum accounts; a wallet is the child with its index. */
 const accountsPath = "m/44'/60'/0'/0";
 
-/** How many derived accounts are kept at most, those that were used last. */
+/** Derived accounts in the cache, least recently used first out. */
 const mostDerived = 1_000;
 
 /**
- * The master seeds, sealed at rest with the operator's secret. New wallets come from the newest of which the operator has confirmed a
- * backup; the others still sign.
+ * The master seeds, encrypted at rest with the operator's secret. New wallets come from the newest seed with a
+ * confirmed backup; the others still sign.
  */
 export interface Seeds extends SeedRotation {
-  /** The next address of the newest seed in use. Its index is never given out again, whatever becomes of it. */
+  /** The next address of the newest seed in use. Its index is never reused. */
   next(): Promise<{ readonly ref: string; readonly account: HDAccount }>;
-  /** The account that a wallet's reference stands for. */
   account(ref: string): Promise<HDAccount>;
 }
 
@@ -37,7 +36,7 @@ export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> 
 
   const derive = async (seedId: number, index: number) => hdKeyToAccount((await parentOf(seedId)).deriveChild(index));
 
-  /** Deriving takes as long as several signatures, and the house's own few wallets sign most. */
+  /** Deriving takes as long as several signatures, and the few house wallets sign most. */
   function keep(ref: string, account: HDAccount): HDAccount {
     derived.delete(ref);
     derived.set(ref, account);
@@ -46,7 +45,7 @@ export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> 
     return account;
   }
 
-  // Opened at once, so that a wrong secret is told at start-up.
+  // Decrypted at once, so that a wrong secret fails at start-up.
   await parentOf(await db.transaction((tx) => firstSeed(tx, secrets)));
 
   return {
@@ -81,7 +80,7 @@ export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> 
   };
 }
 
-/** The one that waits for its backup, or a new one. */
+/** The seed that waits for its backup, or a new one. */
 async function prepareSeed(tx: Transaction, secrets: Secrets): Promise<number> {
   await tx.query('LOCK TABLE wallet_seeds IN SHARE ROW EXCLUSIVE MODE');
   const { rows } = await tx.query<{ id: number | null }>(
@@ -100,8 +99,8 @@ async function addSeed(tx: Transaction, secrets: Secrets, { inUse }: { readonly 
 }
 
 /**
- * The newest seed in use, or the first one when there is none yet: whoever has a backup at all has that one too. Instances that start
- * together agree on one.
+ * The newest seed in use, or a first one, which needs no confirmed backup because any backup contains it. Instances
+ * that start together agree on one.
  */
 async function firstSeed(tx: Transaction, secrets: Secrets): Promise<number> {
   await tx.query('LOCK TABLE wallet_seeds IN SHARE ROW EXCLUSIVE MODE');

@@ -8,7 +8,7 @@ import { toBytes, toHex } from './bytes.ts';
 import type { SentTransaction } from './find-sent.ts';
 import type { NewKeyTransaction } from './key-transaction.ts';
 
-/** A transaction that nobody here remembers may have been just this one. Until a person has decided, it is not signed. */
+/** An unknown transaction may have been this one, so it is not signed until the operator has decided. */
 export class PerhapsPaid extends Error {
   override readonly name = 'PerhapsPaid';
   readonly unknownId: bigint;
@@ -22,13 +22,13 @@ export class PerhapsPaid extends Error {
   }
 }
 
-/** The selector of an ERC-20 `transfer`: whom it pays, and how much, is all in what follows. */
+/** The selector of ERC-20 `transfer`, whose call data contains recipient and amount. */
 const transferSelector = toBytes('0xa9059cbb');
 
 /**
- * Throws PerhapsPaid when the wallet has sent something alike that nobody here remembers. A payment is alike only when it is the same to
- * the last unit. Of any other call what it carries may have been written down after the backup (a deadline, a price), so the
- * same function of the same contract is alike; so is native coin to the same recipient.
+ * Throws PerhapsPaid when the wallet has sent a matching transaction that this database does not know. A token transfer
+ * matches only exactly. Any other call may contain values from after the backup (a deadline, a price), so the same
+ * function of the same contract matches, and so does native coin to the same recipient.
  */
 export async function refusePerhapsPaid(
   tx: Transaction,
@@ -47,8 +47,8 @@ export async function refusePerhapsPaid(
 }
 
 /**
- * Writes down what a wallet has sent with a nonce that was not drawn here. What was undone on the chain has paid nobody, and what is
- * known as a sweep from the chain has paid nothing that is still to be paid.
+ * Records what a wallet sent with a nonce that was not given out here. A reverted transaction paid nothing, and a sweep
+ * known from the chain paid nothing that is still to be paid.
  */
 export async function keepUnknown(
   tx: Transaction,
@@ -79,7 +79,7 @@ export async function keepUnknown(
   );
 }
 
-/** So that a person sees what waits for the decision, and can say that it was this. */
+/** Shows the operator what waits for the decision, and lets it be chosen. */
 export async function noteHeld(db: Queryable, unknownId: bigint, wanted: NewKeyTransaction): Promise<void> {
   const { id, chain, sender, walletRef, to, data, value } = wanted;
   await db.query(
@@ -120,7 +120,7 @@ export async function listUnknown(db: Queryable): Promise<readonly UnknownTransa
   }));
 }
 
-/** From now on it is the transaction that was held, as if it had been signed here: it is followed, and never signed again. */
+/** From now on it counts as the held transaction, as if signed here: it is followed, and never signed again. */
 export async function adoptUnknown(
   db: Database,
   unknownId: bigint,
@@ -155,7 +155,7 @@ export async function adoptUnknown(
   });
 }
 
-/** What it holds is asked for again, and goes on unless something else is alike as well. */
+/** The held transactions are tried again, and continue unless another one matches. */
 export async function dismissUnknown(db: Database, unknownId: bigint): Promise<void> {
   await db.transaction(async (tx) => {
     await decide(tx, unknownId, 'unrelated');
@@ -170,7 +170,7 @@ async function decide(tx: Transaction, unknownId: bigint, decision: 'paid' | 'un
   );
   if (known.rows.length === 0) throw new Refusal(`There is no unknown transaction ${unknownId}.`);
   const { chain, sender } = onlyRow(known);
-  // Whoever is about to sign for this wallet sees the decision, or has ended.
+  // A concurrent signer for this wallet either sees the decision or has finished.
   await tx.query('SELECT FROM key_nonces WHERE chain = $1 AND sender = $2 FOR UPDATE', [chain, sender]);
   const { rowCount } = await tx.query(
     'UPDATE unknown_transactions SET decision = $2, decided_at = now() WHERE id = $1 AND decided_at IS NULL',
