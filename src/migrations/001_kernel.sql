@@ -1,18 +1,17 @@
--- How every saga runs, and which secrets this database was sealed with.
---
--- The first sixteen files are the schema of the first release, one for each room and in the order in which they refer to one another. What
--- comes later comes in files of its own: migrations go forward only, and a file that was released never changes.
+-- How every saga runs, and which secrets encrypted this database. The first sixteen files are the schema of the first
+-- release, one per room, in the order of their references. Later changes come in files of their own: migrations only go
+-- forward, and a released file never changes.
 
--- What a release has declared of its sagas: each state with those that may follow, and the columns that never change.
--- src/kernel/sagas/declare-sagas.ts keeps it; the guard below reads it.
+-- What a release declares about its sagas: the states with their successors, and the columns that never change.
+-- src/kernel/sagas/declare-sagas.ts writes it; the guard below reads it.
 CREATE TABLE sagas (
   name   text PRIMARY KEY,
   states jsonb NOT NULL,
   fixed  text[] NOT NULL
 );
 
--- On every saga's table, with the saga's name. What was asked for never changes, what is finished is finished, and no step
--- is taken that was not declared. Without a declaration nothing moves at all.
+-- On every saga's table, with the saga's name. The request never changes, a finished row stays finished, and only
+-- declared transitions are allowed. Without a declaration every change is refused.
 CREATE FUNCTION guard_saga() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   saga CONSTANT text := TG_ARGV[0];
@@ -53,16 +52,16 @@ BEGIN
   RETURN NEW;
 END $$;
 
--- The secrets that this database was ever sealed with, by their fingerprints. One is in use; the others were replaced.
+-- The secrets that ever encrypted this database, by fingerprint. One is in use; the others were replaced.
 CREATE TABLE operator_secrets (
   fingerprint      bytea PRIMARY KEY CHECK (octet_length(fingerprint) = 16),
   first_used_at    timestamptz NOT NULL DEFAULT now(),
-  -- From here on another one seals, and this one is not taken any more.
+  -- From here on another secret encrypts, and this one is no longer accepted.
   retired_at       timestamptz,
-  -- From here on nothing is left that only this one opens.
+  -- From here on nothing is left that only this secret decrypts.
   resealed_at      timestamptz,
-  -- What it has hashed with, sealed with the one in use: API keys that it has hashed are recognised by them, and nothing can be
-  -- opened.
+  -- The old secret's hash keys, encrypted with the current one: they recognize API keys hashed back then, and decrypt
+  -- nothing.
   sealed_hash_keys bytea,
   CHECK ((retired_at IS NULL) = (sealed_hash_keys IS NULL)),
   CHECK (resealed_at IS NULL OR retired_at IS NOT NULL)

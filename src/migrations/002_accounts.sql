@@ -1,47 +1,46 @@
--- People and agents, the keys they call with, the messages we send them, and who did what.
+-- People and agents, their API keys, the messages we send them, and the audit log.
 
 CREATE TABLE accounts (
-  -- The numbers of accounts end where those of claimants begin.
+  -- Account numbers end where those of claimants begin.
   id                 bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 274877906943) PRIMARY KEY,
   handle             text NOT NULL CONSTRAINT accounts_handle_key UNIQUE CHECK (handle ~ '^PA-[A-Z0-9]{8}$'),
-  -- Kept in lower case: two spellings of one address are one account. Null once another account has proved that the mailbox is its
-  -- own, and once this one is closed.
+  -- In lower case: two spellings of one address are one account. Null once another account has proved that it owns the
+  -- mailbox, and once this one is closed.
   email              text CONSTRAINT accounts_email_key UNIQUE CHECK (email = lower(email)),
   email_verified_at  timestamptz,
   name               text NOT NULL CHECK (name <> ''),
   password_hash      text NOT NULL,
-  -- Set only when its owner has proved it, so that nobody holds a number by merely claiming it.
+  -- Set only after its owner has proved it, so that claiming a number does not reserve it.
   phone              text CONSTRAINT accounts_phone_key UNIQUE CHECK (phone ~ '^\+[1-9][0-9]{4,14}$'),
   tier               text NOT NULL DEFAULT 'free' CHECK (tier IN ('free', 'pro', 'enterprise')),
   frozen_at          timestamptz,
   withdrawal_address text CHECK (withdrawal_address ~ '^0x[0-9a-fA-F]{40}$'),
   shipping_address   text CHECK (shipping_address <> ''),
   created_at         timestamptz NOT NULL DEFAULT now(),
-  -- Closed by its owner. The ledger stays under the handle; what is known of the person goes.
+  -- Closed by its owner. The ledger stays under the handle; personal data is erased.
   closed_at          timestamptz,
   CONSTRAINT accounts_closed_check CHECK (closed_at IS NULL OR (
     email IS NULL AND email_verified_at IS NULL AND phone IS NULL AND withdrawal_address IS NULL
     AND shipping_address IS NULL AND password_hash = ''))
 );
--- These hold only the exceptions, so that a posting asks a tiny index whether any of its parties is one.
+-- These contain only the exceptions, so that a posting checks a tiny index.
 CREATE INDEX accounts_frozen ON accounts (id) WHERE frozen_at IS NOT NULL;
 CREATE INDEX accounts_closed ON accounts (id) WHERE closed_at IS NOT NULL;
 
--- Only the keyed hash of a key is kept. A revoked key stays, so that its history can be told.
+-- Only the keyed hash of a key is stored. A revoked key stays, for its history.
 CREATE TABLE api_keys (
   id             text PRIMARY KEY,
   account_id     bigint NOT NULL REFERENCES accounts (id),
   key_hash       bytea NOT NULL CONSTRAINT api_keys_hash_key UNIQUE,
-  -- As its maker calls it. Null once its account is closed.
+  -- Chosen by its creator. Null once its account is closed.
   name           text CHECK (name <> ''),
   last4          text NOT NULL CHECK (length(last4) = 4),
-  -- What it may do, and until when.
   scopes         text[] NOT NULL DEFAULT '{read,pay,withdraw,manage}' CHECK (cardinality(scopes) > 0),
   expires_at     timestamptz,
   -- Written now and then, not at every use.
   last_used_at   timestamptz,
   last_used_from text,
-  -- The key that replaces this one. The old key goes on working until its expires_at, which the rotation sets.
+  -- The key that replaces this one. The old key keeps working until its expires_at, which the rotation sets.
   rotated_to     text REFERENCES api_keys (id) CHECK (rotated_to <> id),
   created_at     timestamptz NOT NULL DEFAULT now(),
   revoked_at     timestamptz
@@ -49,7 +48,7 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_by_account ON api_keys (account_id);
 CREATE INDEX api_keys_ending ON api_keys (id) WHERE revoked_at IS NOT NULL OR expires_at IS NOT NULL;
 
--- The one code that an account may answer with, per kind. A new code replaces the old one.
+-- One code per account and kind. A new code replaces the old one.
 CREATE TABLE verification_codes (
   account_id    bigint NOT NULL REFERENCES accounts (id),
   kind          text NOT NULL CHECK (kind IN ('email', 'phone')),
@@ -60,35 +59,36 @@ CREATE TABLE verification_codes (
   PRIMARY KEY (account_id, kind)
 );
 
--- The email that an account wants to have. It is the account's once the codes that were sent to both addresses came back.
+-- A requested change of email. It takes effect once the codes sent to both addresses came back.
 CREATE TABLE email_changes (
   account_id        bigint PRIMARY KEY REFERENCES accounts (id),
   email             text NOT NULL CHECK (email = lower(email)),
-  -- Keyed hashes of the code at the new address, and of the one at the present address. The second is null if the account had not
-  -- verified its present address: it may be another person's.
+  -- Keyed hashes of the codes sent to the new and the present address. The second is null if the present address is not
+  -- verified: it may belong to someone else.
   code_hash         bytea NOT NULL,
   current_code_hash bytea,
   attempts_left     smallint NOT NULL CHECK (attempts_left >= 0),
   expires_at        timestamptz NOT NULL
 );
 
--- The one token by which the password of an account may be set anew. Only its keyed hash is kept, and a new one takes its place.
+-- One password reset token per account. Only its keyed hash is stored, and a new one replaces it.
 CREATE TABLE password_resets (
   account_id   bigint PRIMARY KEY REFERENCES accounts (id),
-  -- `reset` sets the password of the account; `claim` takes its unproved email to a new account.
+  -- `reset` sets the account's password; `claim` takes its unverified email to a new account.
   kind         text NOT NULL CHECK (kind IN ('reset', 'claim')),
   token_hash   bytea NOT NULL CONSTRAINT password_resets_token_key UNIQUE,
   expires_at   timestamptz NOT NULL,
-  -- How many were made since `counted_from`, for mailboxes are not to be flooded.
+  -- How many were made since `counted_from`, so that a mailbox is not flooded.
   made         integer NOT NULL CHECK (made > 0),
   counted_from timestamptz NOT NULL,
   created_at   timestamptz NOT NULL
 );
 
--- Outbox: written in the commit that causes the message, sent by a job. The text is sealed, for it may hold a code.
+-- Outbox: written in the commit that causes the message, sent by a job. The text is encrypted, because it may contain a
+-- code.
 CREATE TABLE messages (
   id         text PRIMARY KEY,
-  -- Null when it goes to a mailbox that no account has proved: that belongs to nobody yet, and is shown to nobody.
+  -- Null for a mailbox that no account has proved: such a message is shown to no account.
   account_id bigint REFERENCES accounts (id),
   channel    text NOT NULL CHECK (channel IN ('email', 'sms')),
   recipient  text NOT NULL,
@@ -99,7 +99,7 @@ CREATE TABLE messages (
 );
 CREATE INDEX messages_by_account ON messages (account_id, id DESC);
 
--- How many messages went out on a day (UTC): from an address network, to a number or mailbox, to a country, in all.
+-- Messages per day (UTC): from an address network, to a number or mailbox, to a country, and in all.
 CREATE TABLE message_counts (
   day   date NOT NULL,
   scope text NOT NULL,
@@ -107,21 +107,20 @@ CREATE TABLE message_counts (
   PRIMARY KEY (day, scope)
 );
 
--- Who did what sensitive thing, and when. It only grows: nothing in it is ever changed or taken away.
+-- Who did which sensitive action, and when. Append-only.
 CREATE TABLE audit_log (
-  -- Compared byte by byte, so that the order of ids is the order of time.
+  -- Compared byte by byte, so that ids sort by time.
   id         text COLLATE "C" PRIMARY KEY,
-  -- Whose account it is about. Null when it is about the service itself.
+  -- Null when it concerns the service itself.
   account_id bigint REFERENCES accounts (id),
   action     text NOT NULL CHECK (action ~ '^[a-z_]+\.[a-z_]+$'),
-  -- Who did it: the API key that called, or the operator who gave a command. Neither: somebody without a key, or the service itself.
+  -- The API key or the operator that acted. Neither: a caller without a key, or the service itself.
   key_id     text REFERENCES api_keys (id),
   operator   text CHECK (operator <> ''),
-  -- Where the request came from.
   address    text,
-  -- Small and flat, and never a secret. Its owner sees it.
+  -- Small and flat, and never a secret. The account's owner sees it.
   details    jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(details) = 'object' AND octet_length(details::text) <= 4096),
-  -- For the operator alone.
+  -- For the operator only.
   note       text,
   created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );

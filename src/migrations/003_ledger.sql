@@ -2,16 +2,16 @@
 
 CREATE SCHEMA ledger;
 
--- Parties that we know only by a name of theirs, such as a shop's domain or the address of a payer, and owe something. Each
--- has a number like an account's, from a range of its own, so that the ledger guards what is owed to it like any balance.
+-- Parties that we owe something and know by name only, such as a shop's domain or a payer's address. Each has a number
+-- like an account's, from a separate range, so that the ledger guards its balance like any other.
 CREATE TABLE claimants (
-  -- From 2 ^ 38 up to what the number of a ledger account has room for.
+  -- From 2 ^ 38 up to the largest owner that fits into a ledger account's number.
   id          bigint GENERATED ALWAYS AS IDENTITY (START WITH 274877906944 MINVALUE 274877906944 MAXVALUE 549755813887)
                PRIMARY KEY CHECK (id BETWEEN 274877906944 AND 549755813887),
   kind        text NOT NULL CHECK (kind ~ '^[a-z][a-z_]*$'),
-  -- As the feature spells it that found the party. Two spellings are two parties.
+  -- As the feature that found the party spells it. Two spellings are two parties.
   name        text NOT NULL CHECK (name <> '' AND length(name) <= 255),
-  -- The account that proved to be this party. From then on nobody else can be.
+  -- The account that proved to be this party. No other account can be, from then on.
   account_id  bigint REFERENCES accounts (id),
   opened_at   timestamptz NOT NULL DEFAULT now(),
   redeemed_at timestamptz,
@@ -32,10 +32,10 @@ END $$;
 
 CREATE TRIGGER claimants_guard BEFORE UPDATE ON claimants FOR EACH ROW EXECUTE FUNCTION guard_claimant();
 
--- The number of an account says whose it is and what it holds, so that neither a posting nor a check has to look it up:
+-- The number of an account contains its owner and what it holds, so that neither a posting nor a check has to look it up:
 --   owner << 14 | kind << 8 | chain << 4 | asset        (owner 0 is the house)
--- src/ledger/account-id.ts builds the same number. The rows of assets and chains come from the code: `migrate` adds those that are
--- missing, and refuses a release that has another meaning for one that is there (src/kernel/db/fixed-rows.ts).
+-- src/ledger/account-id.ts builds the same number. The rows of assets and chains come from the code: `migrate` adds missing
+-- ones, and refuses a release that has another meaning for an existing one (src/kernel/db/fixed-rows.ts).
 CREATE TABLE ledger.assets (
   code     bigint PRIMARY KEY CHECK (code BETWEEN 0 AND 15),
   symbol   text NOT NULL UNIQUE,
@@ -47,40 +47,40 @@ CREATE TABLE ledger.chains (
   id   text NOT NULL UNIQUE
 );
 
--- Kinds up to 15 belong to users; 16 to 31 to the house, and neither can fall below zero. From 32 on are the accounts
--- that mirror the outside world: what we hold stands there below zero, as what we owe stands above it elsewhere.
+-- Kinds up to 15 belong to users, 16 to 31 to the house, and neither may become negative. From 32 on, accounts mirror
+-- the outside world: what we hold is negative there, as what we owe is positive elsewhere.
 CREATE TABLE ledger.kinds (
   code      bigint PRIMARY KEY CHECK (code BETWEEN 0 AND 63),
   name      text NOT NULL UNIQUE,
-  -- What a balance of each kind is to the reserves. It follows from code and name, so that a release which does not know a kind
-  -- counts it as the one does that brought it.
+  -- How the reserves count a kind. It derives from code and name, so that a release which does not know a kind counts
+  -- it like the release that added it.
   counts_as text NOT NULL GENERATED ALWAYS AS (CASE
     WHEN code < 16 THEN 'users'
     WHEN name = 'custody' THEN 'custody'
-    -- Taken from somebody and not yet gone; and what will arrive for it, which stands below zero.
+    -- Taken from its owner and not yet gone, and what is expected to arrive for it, which is negative.
     WHEN name LIKE '%\_in\_transit' OR name = 'receivables' THEN 'in_flight'
     ELSE 'house' END) STORED
 );
 INSERT INTO ledger.kinds (code, name) VALUES
   (0, 'available'),
-  -- A user's, but not to be spent: an order may take it.
+  -- A user's own, but reserved for an order.
   (1, 'held'),
-  -- Of a claimant, and of nobody else.
+  -- A claimant's.
   (2, 'due'),
   (16, 'fees'), (17, 'surplus'), (18, 'merchants'),
   (19, 'withdrawals_in_transit'), (20, 'bridges_in_transit'), (21, 'swaps_in_transit'), (22, 'orders_in_transit'),
   (23, 'nano_in_transit'),
-  -- What was served and has not been earned yet, because its payment has not arrived.
+  -- Served, but not yet earned, because its payment has not arrived.
   (24, 'calls_in_transit'),
   (32, 'custody'), (33, 'gas'), (34, 'receivables'), (35, 'equity'),
-  -- The native coin we hold stands here below zero, apart from wrapped coins in custody. It pays for gas, and is the operator's and
-  -- never a user's.
+  -- Our native coin, as a negative balance, separate from wrapped coins in custody. It pays for gas and is the
+  -- operator's, never a user's.
   (36, 'gas_tank'),
-  -- Native coin that is in transit: unwrapped on its way out or into a swap, and in a wallet of the house meanwhile.
+  -- Native coin unwrapped for a withdrawal or a swap, in a house wallet meanwhile.
   (37, 'unwrapped_in_transit'),
-  -- What users' wallets hold of the operator's native coin.
+  -- The operator's native coin in users' wallets.
   (38, 'gas_lent'),
-  -- What was credited for deposits that the chain has lost, taken back and already spent: their owners owe it to the house.
+  -- Reversed deposits that their owners had already spent, and now owe to the house.
   (39, 'reversals_in_transit');
 
 CREATE FUNCTION ledger.owner_of(account_id bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -92,7 +92,7 @@ CREATE FUNCTION ledger.chain_of(account_id bigint) RETURNS bigint LANGUAGE sql I
 CREATE FUNCTION ledger.asset_of(account_id bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN account_id & 15;
 
--- Half of every page stays free, so that a new balance lands beside the old one and no index has to know (HOT).
+-- Half of every page stays free, so that updates of a balance stay on the page and need no index update (HOT).
 CREATE TABLE ledger.accounts (
   id          bigint PRIMARY KEY,
   owner_id    bigint REFERENCES accounts (id),
@@ -101,14 +101,13 @@ CREATE TABLE ledger.accounts (
   balance     numeric NOT NULL DEFAULT 0,
   -- The time of the newest entry. The next one is later, whatever the clock says.
   posted_at   timestamptz NOT NULL DEFAULT '-infinity',
-  -- Spelled out, for a function here would be expanded anew in every statement.
+  -- Spelled out, because a function would be expanded anew in every statement.
   CONSTRAINT accounts_balance_not_negative CHECK (balance >= 0 OR (id >> 8) & 63 >= 32)
 ) WITH (fillfactor = 50);
 
--- One movement of money. What a person is shown of it is kept here; what it did to balances is in its entries.
---
--- This table and the entries only grow. Every unique key of theirs contains a column that rises with time, so that an operator can
--- partition each by a range of it: postings by `id` (a UUID of version 7), entries by `posted_at`. No other key may be added.
+-- One movement of money. What people are shown is stored here; its effect on balances is in its entries. This table and
+-- the entries are append-only. Each of their unique keys contains a column that rises with time, so that an operator
+-- can partition them by range: postings by `id` (a version 7 UUID), entries by `posted_at`. Add no other unique key.
 CREATE TABLE ledger.postings (
   id           uuid PRIMARY KEY,
   posted_at    timestamptz NOT NULL,
@@ -119,22 +118,22 @@ CREATE TABLE ledger.postings (
   amount       numeric NOT NULL,
   fee          numeric NOT NULL,
   description  text,
-  -- What outside the ledger this posting answers to, such as deposit:<chain>:<transaction>:<log index>. Here to be read with the
-  -- posting; ledger.posting_references finds a posting by it, and sees to it that there is only one.
+  -- What this posting answers to outside the ledger, such as deposit:<chain>:<transaction>:<log index>.
+  -- ledger.posting_references finds a posting by it and keeps it unique.
   reference    text,
   -- Whatever else a feature needs to give the same answer again.
   details      jsonb
 );
 
--- Each reference once, in all partitions of the postings. Only a posting that has one writes here: a transfer does not.
+-- Keeps references unique across all partitions of the postings. Only postings with a reference write here; a transfer
+-- has none.
 CREATE TABLE ledger.posting_references (
   reference  text PRIMARY KEY,
   posting_id uuid NOT NULL
 );
 
--- For one account the times rise strictly from entry to entry, so the key is also the order of its history.
--- There are no foreign keys: checking them row by row halves the speed. ledger.post writes no others, and verifyLedger
--- in src/ledger proves it.
+-- Along one account the times rise strictly, so the key is also the order of its history. There are no foreign keys,
+-- because checking them row by row halves the speed; verifyLedger in src/ledger proves the same.
 CREATE TABLE ledger.entries (
   account_id    bigint NOT NULL,
   posted_at     timestamptz NOT NULL,
@@ -144,11 +143,11 @@ CREATE TABLE ledger.entries (
   PRIMARY KEY (account_id, posted_at)
 );
 
--- Every Idempotency-Key of an account in one place, whatever it was sent to: a key that has paid a transfer is not free for
--- a withdrawal. A row is the first success under a key, and one of three things: a posting (which is its own answer), the answer of
--- another request, or neither, when the request finds out by other means what it has done already. A refusal leaves nothing here.
--- Keys come from callers and fall anywhere in the index, so it is kept small: the first half of a SHA-256 of account and key, and of
--- the request. src/ledger/encode-batch.ts makes the digests.
+-- Every Idempotency-Key of an account, for all routes: a key that paid for a transfer is not free for a withdrawal. A
+-- row is the first success under a key: a posting (which is its own answer), the stored answer of another request, or
+-- neither, when the request knows by other means what it has done. A refusal leaves no row. Keys come from callers and
+-- are spread over the whole index, so it is kept small: the first half of a SHA-256 of account and key, and of the
+-- request. src/ledger/encode-batch.ts makes the digests.
 CREATE TABLE ledger.idempotency_keys (
   digest         uuid PRIMARY KEY,
   request_digest uuid NOT NULL,
@@ -157,18 +156,18 @@ CREATE TABLE ledger.idempotency_keys (
   status         smallint,
   answer         jsonb
 );
--- Rows lie in the order of time, so a few bytes per block find the old ones.
+-- Rows are in order of time, so a few bytes per block find the old ones.
 CREATE INDEX idempotency_keys_by_age ON ledger.idempotency_keys USING brin (posted_at) WITH (autosummarize = on);
 
--- Who wants to hear of what. The webhooks feature keeps it.
+-- Which events each account subscribed to. The webhooks feature maintains it.
 CREATE TABLE ledger.event_subscriptions (
   account_id bigint NOT NULL REFERENCES accounts (id),
   type       text NOT NULL,
   PRIMARY KEY (account_id, type)
 );
 
--- An event waits here from the commit that caused it until it has become deliveries, and is then gone. One that no posting
--- caused, such as a new invoice, brings its own data.
+-- An event waits here from the commit that caused it until it has become deliveries. One that no posting caused, such
+-- as a new invoice, brings its own data.
 CREATE TABLE ledger.events (
   id         uuid PRIMARY KEY,
   account_id bigint NOT NULL,
@@ -179,7 +178,7 @@ CREATE TABLE ledger.events (
   CONSTRAINT events_tell_something CHECK (posting_id IS NOT NULL OR data IS NOT NULL)
 );
 
--- The owner is read off the number, never given. (As generated columns these would be parsed anew for every updated row.)
+-- The owner is derived from the number. (Generated columns would be parsed anew for every updated row.)
 CREATE FUNCTION ledger.open_account() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   owner CONSTANT bigint := ledger.owner_of(NEW.id);
@@ -203,8 +202,8 @@ END $$;
 CREATE TRIGGER accounts_open BEFORE INSERT ON ledger.accounts
   FOR EACH ROW EXECUTE FUNCTION ledger.open_account();
 
--- An asset on one chain is not the same asset on another: neither can pay for the other. A bridge therefore says on both
--- chains what happened there. (account_id & 255 is chain and asset.)
+-- An asset on one chain cannot pay for the same asset on another, so a bridge posts on both chains. (account_id & 255
+-- is chain and asset.)
 CREATE FUNCTION ledger.refuse_unbalanced() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   unbalanced record;
@@ -235,21 +234,21 @@ CREATE TRIGGER posting_references_append_only BEFORE UPDATE OR DELETE OR TRUNCAT
   FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER accounts_stay BEFORE UPDATE OF id, owner_id, claimant_id OR DELETE OR TRUNCATE ON ledger.accounts
   FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
--- Also for a session that has switched ordinary triggers off.
+-- Also for a session that has disabled ordinary triggers.
 ALTER TABLE ledger.entries ENABLE ALWAYS TRIGGER entries_balance;
 ALTER TABLE ledger.entries ENABLE ALWAYS TRIGGER entries_append_only;
 ALTER TABLE ledger.postings ENABLE ALWAYS TRIGGER postings_append_only;
 ALTER TABLE ledger.posting_references ENABLE ALWAYS TRIGGER posting_references_append_only;
 ALTER TABLE ledger.accounts ENABLE ALWAYS TRIGGER accounts_stay;
 
--- A UUID of version 7. PostgreSQL has its own only from release 18 on.
+-- A version 7 UUID. PostgreSQL has its own only from release 18 on.
 CREATE FUNCTION ledger.new_id(at timestamptz) RETURNS uuid LANGUAGE sql VOLATILE RETURN
   encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
     PLACING substring(int8send(floor(extract(epoch FROM at) * 1000)::bigint) FROM 3) FROM 1 FOR 6), 52, 1), 53, 1),
     'hex')::uuid;
 
--- What a duplicate is answered with: the first posting, as it stands. The body is text, so that it reads the table of this name also
--- when a partitioned one has taken its place.
+-- The first posting, for answering a duplicate. The body is text, so that it reads the table by name even after a
+-- partitioned one has replaced it.
 CREATE FUNCTION ledger.describe(place integer, posting uuid) RETURNS jsonb LANGUAGE sql STABLE AS $$
   SELECT jsonb_build_object('place', place, 'id', p.id, 'postedAt', p.posted_at, 'type', p.type,
       'senderId', p.sender_id::text, 'recipientId', p.recipient_id::text, 'asset', p.asset,
@@ -258,31 +257,30 @@ CREATE FUNCTION ledger.describe(place integer, posting uuid) RETURNS jsonb LANGU
     FROM ledger.postings p WHERE p.id = posting;
 $$;
 
--- Holds everything of an owner until the transaction ends: nothing of theirs is being posted, and nothing will be. Whoever
--- revokes a key or freezes an account calls this first. The owner's own row keeps accounts from being opened meanwhile.
+-- Locks everything of an owner until the transaction ends: no posting of theirs is in progress, and none can start.
+-- Revoking a key and freezing an account begin with it. The owner's own row keeps new accounts from being opened.
 CREATE FUNCTION ledger.lock_owner(owner bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM FROM public.accounts WHERE id = owner FOR UPDATE;
   PERFORM FROM ledger.accounts WHERE id >= owner << 14 AND id < (owner + 1) << 14 ORDER BY id DESC FOR NO KEY UPDATE;
 END $$;
 
--- Posts a batch: every posting is judged in order, on the balances that the ones before it have left, and gets one letter
--- in `outcomes`:
+-- Posts a batch: every posting is checked in order, against the balances that the ones before it have left, and gets one
+-- letter in `outcomes`:
 --   P posted   I insufficient balance   U unknown account   F frozen account   K key revoked or expired   D duplicate   M mismatch
 -- `first_at` + n microseconds is the time of the n-th posting, counted from zero. `earlier` describes the first posting of
 -- each duplicate.
 --
--- A payment that a key sends to an account that was closed is refused like one to an unknown account. A deposit and the refund of an
--- order are credited: the money belongs to the account. That nobody has used a key for long is no matter here: whoever posts with it
--- uses it.
+-- A payment made with a key to a closed account is refused like one to an unknown account. A deposit or the refund of an
+-- order is credited, because the money belongs to the account. A key's expiry for lack of use is not checked here: posting
+-- with a key uses it.
 --
--- Locks are taken in one order, so that batches of several instances and features' own transactions wait for one another
--- but never in a circle: new accounts rising (which takes the owner's row, as ledger.lock_owner does), then accounts
--- falling (the house's busy ones come last and are held shortest), then references rising, then idempotency keys rising.
+-- Locks are taken in a fixed order, so that batches of several instances and features' own transactions never deadlock: new
+-- accounts ascending (which locks the owner's row, as ledger.lock_owner does), then accounts descending (the house's busy
+-- ones come last and are held shortest), then references ascending, then idempotency keys ascending.
 --
--- `touched` holds every account once, falling, and an entry names its account by its place there; `unseen` holds those that
--- may not exist yet. Entries are grouped by posting, counted from one. An array of which every element would be null may
--- be null itself.
+-- `touched` contains every account once, descending, and an entry names its account by its position there; `unseen` contains
+-- those that may not exist yet. Entries are grouped by posting, counted from one. An array of nulls may be null itself.
 CREATE FUNCTION ledger.post(
   touched bigint[], unseen bigint[],
   ids uuid[], types text[], key_ids text[], senders bigint[], recipients bigint[],

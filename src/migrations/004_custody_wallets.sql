@@ -1,13 +1,13 @@
--- Wallets of users and of the house, what is made ahead of its owner, and what we have asked the providers of wallets for.
+-- Wallets of users and of the house, the pool of unassigned wallets, and our requests to wallet providers.
 
--- One wallet per account and chain, at the provider that holds its key. After a rotation of the seed an account has a new wallet; the old
--- one is watched for ever.
+-- One wallet per account and chain, at the provider that holds its key. After a seed rotation an account has a new
+-- wallet; the old one is watched forever.
 CREATE TABLE wallets (
   id           text PRIMARY KEY,
   account_id   bigint NOT NULL REFERENCES accounts (id),
   chain        text NOT NULL,
   provider     text NOT NULL,
-  -- How the provider knows this wallet.
+  -- The provider's id of the wallet.
   provider_ref text NOT NULL,
   address      text NOT NULL CHECK (address ~ '^0x[0-9a-fA-F]{40}$'),
   created_at   timestamptz NOT NULL DEFAULT now(),
@@ -17,21 +17,21 @@ CREATE TABLE wallets (
 CREATE UNIQUE INDEX wallets_account_chain_key ON wallets (account_id, chain) WHERE retired_at IS NULL;
 CREATE INDEX wallets_by_age ON wallets (created_at);
 
--- The master seed of the `keys` provider, sealed with the operator's secret. The newest one is in use
--- that a backup holds: what a lost seed has received is lost.
+-- The master seeds of the `keys` provider, encrypted with the operator's secret. The newest one with a backup is in
+-- use, because everything sent to a lost seed is lost.
 CREATE TABLE wallet_seeds (
   id           integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   sealed       bytea NOT NULL,
   created_at   timestamptz NOT NULL DEFAULT now(),
-  -- The operator has confirmed that a backup holds it.
+  -- When the operator confirmed that a backup contains it.
   backed_up_at timestamptz
 );
 
--- Each derived address has its own index; a number drawn by a request that failed is never used again.
+-- The index of each derived address. A number taken by a failed request is never used again.
 CREATE SEQUENCE wallet_index AS integer MINVALUE 0 START 0;
 
--- Wallets of our own, one per purpose and chain: treasury (sweeps go in, withdrawals come out), gas (pays for sweeps), and what the rooms
--- need beside them. What a house wallet is for is the release's to say.
+-- Wallets of our own, one per purpose and chain: treasury (sweeps go in, withdrawals come out), gas (pays for sweeps),
+-- and others that the rooms need. The release defines the purposes.
 CREATE TABLE house_wallets (
   id           text PRIMARY KEY,
   purpose      text NOT NULL CHECK (purpose ~ '^[a-z_]{1,32}$'),
@@ -45,7 +45,7 @@ CREATE TABLE house_wallets (
 );
 CREATE UNIQUE INDEX house_wallets_in_use ON house_wallets (purpose, chain) WHERE retired_at IS NULL;
 
--- A request for wallets. What was asked and never answered is asked again with the same id, and gives the same wallets.
+-- A request for wallets. An unanswered one is repeated with the same id, and returns the same wallets.
 CREATE TABLE wallet_batches (
   id          uuid PRIMARY KEY,
   provider    text NOT NULL,
@@ -56,7 +56,7 @@ CREATE TABLE wallet_batches (
 );
 CREATE INDEX wallet_batches_open ON wallet_batches (provider, chain, asked_at) WHERE answered_at IS NULL;
 
--- Every wallet of such a request. It is free until somebody takes it, and nobody takes it twice.
+-- The wallets of these requests. Each is taken at most once.
 CREATE TABLE wallet_pool (
   provider     text NOT NULL,
   chain        text NOT NULL,
@@ -70,14 +70,14 @@ CREATE TABLE wallet_pool (
 );
 CREATE INDEX wallet_pool_free ON wallet_pool (provider, chain, made_at) WHERE taken_at IS NULL;
 
--- The one wallet set that all our wallets at Circle belong to.
+-- The wallet set of all our wallets at Circle.
 CREATE TABLE circle_wallet_set (
   only_one        boolean PRIMARY KEY DEFAULT true CHECK (only_one),
   idempotency_key uuid NOT NULL,
   wallet_set_id   uuid
 );
 
--- Single wallets, asked for by somebody who had no key of their own.
+-- Requests for single wallets whose caller had no key of its own.
 CREATE TABLE circle_wallet_requests (
   idempotency_key uuid PRIMARY KEY,
   chain           text NOT NULL,
@@ -86,7 +86,7 @@ CREATE TABLE circle_wallet_requests (
 );
 CREATE INDEX circle_wallet_requests_open ON circle_wallet_requests (chain, asked_at) WHERE answered_at IS NULL;
 
--- A stuck transaction may be given a higher fee several times; each time is another request.
+-- A stuck transaction's fee may be raised several times; each time is a separate request.
 CREATE TABLE circle_accelerations (
   transaction_id  text NOT NULL,
   round           integer NOT NULL,
@@ -96,21 +96,21 @@ CREATE TABLE circle_accelerations (
   PRIMARY KEY (transaction_id, round)
 );
 
--- Circle repeats a notification until it is taken; these are taken.
+-- Circle repeats a notification until it is accepted. These were accepted.
 CREATE TABLE circle_notifications (
   id          uuid PRIMARY KEY,
   received_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX circle_notifications_by_age ON circle_notifications (received_at);
 
--- What users' wallets hold of the operator's native coin, each: what was lent to it and is not spent yet serves the next transaction.
+-- The operator's native coin in each user's wallet. What was lent and not spent pays for the next transaction.
 CREATE TABLE lent_gas (
   wallet_id text PRIMARY KEY REFERENCES wallets (id),
   atomic    numeric NOT NULL
 );
 
--- The `keys` provider: every transaction is here, signed, before anybody sends it. What was refused before a nonce was spent
--- on it is here too, so that the same key is refused for good and never paid later after all.
+-- The `keys` provider stores every signed transaction before sending it. A refusal before a nonce was spent is stored
+-- too, so that the same key stays refused and is never paid later.
 CREATE TABLE key_nonces (
   chain  text NOT NULL,
   sender text NOT NULL,
@@ -149,14 +149,15 @@ CREATE TABLE key_transaction_attempts (
 );
 CREATE INDEX key_transaction_attempts_by_transaction ON key_transaction_attempts (transaction_id);
 
--- What a wallet of ours has sent and this database does not know of: it was restored from a backup, and the chain went on in
--- between. One of these may have paid what is still to be paid here, so whatever looks like it waits until a person decides.
+-- Transactions of our wallets that this database does not know, because it was restored from a backup while the chain
+-- went on. One of them may have paid what is still to be paid here, so matching payments wait for the operator's
+-- decision.
 CREATE TABLE unknown_transactions (
   id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   chain        text NOT NULL,
   sender       text NOT NULL,
   nonce        bigint NOT NULL,
-  -- Null when no node could say what has used the nonce: then it may have been anything.
+  -- Null when no node knew which transaction used the nonce: it may have been anything.
   hash         text,
   recipient    text,
   data         bytea,
@@ -168,7 +169,7 @@ CREATE TABLE unknown_transactions (
   -- With its signature.
   raw          bytea,
   found_at     timestamptz NOT NULL DEFAULT now(),
-  -- `paid`: it is the transaction of a step here; `unrelated`: of none; `undone`: it has moved nothing.
+  -- `paid`: the transaction of a step here; `unrelated`: of none; `undone`: reverted.
   decision     text CHECK (decision IN ('paid', 'unrelated', 'undone')),
   decided_at   timestamptz,
   UNIQUE (chain, sender, nonce),
@@ -177,7 +178,7 @@ CREATE TABLE unknown_transactions (
 );
 CREATE INDEX unknown_transactions_open ON unknown_transactions (chain, sender) WHERE decided_at IS NULL;
 
--- What was asked for and is not signed, because one of the above may have been just that.
+-- Requests that are not signed, because an unknown transaction may have been the same.
 CREATE TABLE held_key_transactions (
   id           uuid PRIMARY KEY,
   unknown_id   bigint NOT NULL REFERENCES unknown_transactions (id),
@@ -191,7 +192,8 @@ CREATE TABLE held_key_transactions (
 );
 CREATE INDEX held_key_transactions_by_unknown ON held_key_transactions (unknown_id);
 
--- How often the fee of one stuck transaction may be raised, where that is more than usual. By the name that its provider gave it.
+-- How often the fee of one stuck transaction may be raised, where the operator allowed more than usual. By the
+-- provider's id of the transaction.
 CREATE TABLE raised_fee_limits (
   provider_ref text PRIMARY KEY,
   most         integer NOT NULL CHECK (most BETWEEN 21 AND 100),

@@ -1,17 +1,17 @@
--- How far the chains were read, what we do on them, and how deposits get to the treasury.
+-- How far the chains were read, our steps on them, and how deposits get to the treasury.
 
 -- How far each chain has been read. Everything up to block_number is credited.
 CREATE TABLE chain_cursors (
   chain        text PRIMARY KEY,
   block_number bigint NOT NULL,
   block_hash   text NOT NULL,
-  -- One process reads a chain at a time; when it is gone, another takes over.
+  -- One process reads a chain at a time; when its lease expires, another takes over.
   leased_by    text,
   leased_until timestamptz,
   read_at      timestamptz NOT NULL DEFAULT now()
 );
 
--- Blocks that were read, so that a reorganisation deeper than the confirmations is noticed and read again.
+-- Blocks that were read, to notice a reorg deeper than the confirmations.
 CREATE TABLE chain_checkpoints (
   chain        text NOT NULL,
   block_number bigint NOT NULL,
@@ -19,13 +19,13 @@ CREATE TABLE chain_checkpoints (
   PRIMARY KEY (chain, block_number)
 );
 
--- What we have asked a wallet provider to do, or are about to: one transaction of one wallet, for one saga.
+-- A request to a wallet provider: one transaction of one wallet, for one saga.
 CREATE TABLE chain_steps (
-  -- What the provider knows our request by. It is here before anybody is asked.
+  -- The idempotency key of the request, stored before the provider is asked.
   id             uuid PRIMARY KEY,
   saga           text NOT NULL,
   saga_id        text NOT NULL,
-  -- What it does for its saga: pay, submit, move, burn …
+  -- Its role in the saga: pay, submit, move, burn …
   step           text NOT NULL,
   chain          text NOT NULL,
   -- The house wallet that sends it; null while it waits for liquidity.
@@ -33,20 +33,19 @@ CREATE TABLE chain_steps (
   -- Or the user's.
   user_wallet_id text REFERENCES wallets (id),
   state          text NOT NULL CHECK (state IN ('waiting', 'ready', 'asked', 'taken', 'confirmed', 'failed')),
-  -- Written before the provider is first asked: from here on it may have taken it, whatever becomes of us.
+  -- Written before the first request: from here on the provider may have taken it, even if we crash.
   asked_at       timestamptz,
-  -- When it was last asked without our knowing an answer. A refusal proves nothing while that request may be on its way.
+  -- The time of the last request without an answer. A refusal proves nothing while that request may still arrive.
   unanswered_at  timestamptz,
   provider_ref   text,
-  -- The transaction as far as it is known; one that is stuck is replaced by another, and either may be mined.
+  -- The known transactions: a stuck one is replaced, and any of them may be mined.
   hash           text,
   hashes         text[] NOT NULL DEFAULT '{}',
   block_number   bigint,
   gas_cost       numeric,
-  -- Why it failed.
   reason         text,
   created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- When its end was written into the books.
+  -- When its end was posted to the books.
   settled_at     timestamptz,
   UNIQUE (saga_id, step),
   CONSTRAINT chain_steps_wallet_check CHECK (
@@ -56,7 +55,7 @@ CREATE TABLE chain_steps (
   CHECK ((state IN ('confirmed', 'failed')) = (settled_at IS NOT NULL)),
   CHECK (provider_ref IS NOT NULL OR state NOT IN ('taken'))
 );
--- Whether a wallet is busy, what is under way on a chain, and whose transaction a provider speaks of.
+-- For busy wallets, open steps of a chain, and transactions that a provider reports.
 CREATE INDEX chain_steps_of_wallet ON chain_steps (wallet_id) WHERE settled_at IS NULL;
 CREATE INDEX chain_steps_of_user_wallet ON chain_steps (user_wallet_id) WHERE user_wallet_id IS NOT NULL;
 CREATE INDEX chain_steps_open ON chain_steps (chain) WHERE settled_at IS NULL;
@@ -64,7 +63,7 @@ CREATE INDEX chain_steps_by_ref ON chain_steps (provider_ref) WHERE provider_ref
 CREATE INDEX chain_steps_by_hash ON chain_steps (chain, hash) WHERE hash IS NOT NULL;
 CREATE INDEX chain_steps_by_block ON chain_steps (chain, block_number) WHERE state = 'confirmed';
 
--- A step that was ever asked for stays, as what it was.
+-- A step that was ever asked for is never deleted or changed into another.
 CREATE FUNCTION guard_chain_step() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'DELETE' THEN
@@ -89,50 +88,50 @@ END $$;
 CREATE TRIGGER chain_steps_guard BEFORE UPDATE OR DELETE ON chain_steps
   FOR EACH ROW EXECUTE FUNCTION guard_chain_step();
 
--- What a step takes from its wallet. While its end is not in the books it is promised to nobody else.
+-- What a step takes from its wallet. Until it is settled, the amount is reserved.
 CREATE TABLE chain_step_leaves (
   step_id             uuid NOT NULL REFERENCES chain_steps (id) ON DELETE CASCADE,
   chain               text NOT NULL,
   wallet_id           text REFERENCES house_wallets (id),
   asset               text NOT NULL,
   atomic              numeric NOT NULL CHECK (atomic > 0),
-  -- Who gets it, where that is one address.
+  -- Null when there is no single recipient.
   recipient           text,
-  -- Another wallet of ours gets it.
+  -- The recipient is another wallet of ours.
   stays               boolean NOT NULL DEFAULT false,
-  -- Whoever came first is served first.
+  -- First come, first served.
   waiting_since       timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- Since when it is first in line and there is not enough; and when those behind it were let past.
+  -- Since when it is first in the queue without enough tokens, and when others were let past it.
   short_since         timestamptz,
   passed_at           timestamptz,
   settled_at          timestamptz NOT NULL DEFAULT 'infinity',
-  -- What leaves a wallet by a signature: whoever has it may submit it, in a transaction of his own or with others in one. The token
-  -- tells by the nonce what has become of it.
+  -- For a signed authorization, which its holder may submit alone or with others. The token shows by the nonce whether
+  -- it was used.
   authorization_nonce text CHECK (authorization_nonce ~ '^0x[0-9a-f]{64}$'),
   PRIMARY KEY (step_id, asset)
 );
--- One look at the end of this index tells what of a wallet is promised, however much it has ever paid.
+-- The end of this index tells how much of a wallet is reserved, however much it has ever paid.
 CREATE INDEX chain_step_leaves_promised ON chain_step_leaves (wallet_id, asset, settled_at) INCLUDE (atomic);
 CREATE INDEX chain_step_leaves_queue ON chain_step_leaves (chain, asset, waiting_since, step_id) WHERE wallet_id IS NULL;
 CREATE UNIQUE INDEX chain_step_leaves_by_nonce ON chain_step_leaves (authorization_nonce)
   WHERE authorization_nonce IS NOT NULL;
 
--- What a step is expected to bring to a house wallet, and the account of the ledger that it is for.
+-- What a step is expected to bring to a house wallet, and the ledger account that it is for.
 CREATE TABLE chain_step_arrivals (
   step_id    uuid NOT NULL REFERENCES chain_steps (id) ON DELETE CASCADE,
   chain      text NOT NULL,
   -- The house wallet's, in lower case.
   address    text NOT NULL CHECK (address ~ '^0x[0-9a-f]{40}$'),
   asset      text NOT NULL,
-  -- Null when only the chain will tell.
+  -- Null when only the chain will show it.
   atomic     numeric CHECK (atomic > 0),
   account_id bigint NOT NULL,
-  -- How it is recognised: by our own transaction, or by what its receipt proves, whoever sent it.
+  -- How it is recognized: by our own transaction, or by a proof in the receipt of anyone's transaction.
   known_by   text NOT NULL CHECK (known_by IN ('transaction', 'proof')),
-  -- What the receipt must prove, such as eip3009:<token>:<authorizer>:<nonce>; null until it is known.
+  -- What the receipt must prove, such as eip3009:<token>:<authorizer>:<nonce>; null until known.
   proof      text,
   arrived_at timestamptz,
-  -- It will not come any more.
+  -- It will never arrive.
   ended_at   timestamptz,
   PRIMARY KEY (step_id, asset),
   CHECK (known_by = 'proof' OR proof IS NULL)
@@ -141,7 +140,7 @@ CREATE INDEX chain_step_arrivals_open ON chain_step_arrivals (chain, address, as
   WHERE arrived_at IS NULL AND ended_at IS NULL;
 CREATE UNIQUE INDEX chain_step_arrivals_proof ON chain_step_arrivals (chain, proof) WHERE proof IS NOT NULL;
 
--- What has come to a house wallet and cannot be told yet from what a step expects.
+-- Arrivals at a house wallet that cannot yet be told from what a step expects.
 CREATE TABLE undecided_arrivals (
   chain        text NOT NULL,
   tx_hash      text NOT NULL,
@@ -160,7 +159,7 @@ CREATE TABLE undecided_arrivals (
   PRIMARY KEY (chain, tx_hash, position)
 );
 
--- A sweep carries deposits to the treasury: one transaction with an authorization signed by each wallet.
+-- A sweep moves deposits to the treasury: one transaction with an authorization signed by each wallet.
 CREATE TABLE sweeps (
   id           text PRIMARY KEY,
   chain        text NOT NULL,
@@ -188,8 +187,8 @@ CREATE TABLE sweep_items (
   PRIMARY KEY (sweep_id, address)
 );
 
--- Coins beside Circle's own currencies: their tokens take no signature in place of a transaction, so that users' wallets send them by
--- themselves, and are lent the gas for it. What was deposited to one wallet, on its way to the treasury by a transaction of that wallet.
+-- Coins other than Circle's currencies do not support signed authorizations, so users' wallets send them in
+-- transactions of their own, with borrowed gas. One row moves one wallet's deposits to the treasury.
 CREATE TABLE coin_sweeps (
   id           text PRIMARY KEY,
   chain        text NOT NULL,
@@ -198,9 +197,8 @@ CREATE TABLE coin_sweeps (
   address      text NOT NULL CHECK (address ~ '^0x[0-9a-fA-F]{40}$'),
   treasury     text NOT NULL CHECK (treasury ~ '^0x[0-9a-fA-F]{40}$'),
   atomic       numeric NOT NULL CHECK (atomic > 0),
-  -- How much gas the transaction may use.
   gas_limit    bigint NOT NULL CHECK (gas_limit > 0),
-  -- How often gas was lent for it, and how much the last time: more only when the chain has become dearer meanwhile.
+  -- How often gas was lent for it, and how much the last time: more only after fees have risen.
   loans        integer NOT NULL DEFAULT 0 CHECK (loans >= 0),
   loan         numeric CHECK (loan > 0),
   status       text NOT NULL,
@@ -211,12 +209,12 @@ CREATE TABLE coin_sweeps (
   finished_at  timestamptz,
   CHECK ((loans = 0) = (loan IS NULL))
 );
--- One at a time for each wallet, whatever it carries: what is lent to it is not counted on twice.
+-- One at a time per wallet, for any coin, so that its loan is not counted twice.
 CREATE UNIQUE INDEX coin_sweeps_open ON coin_sweeps (chain, address) WHERE finished_at IS NULL;
 CREATE TRIGGER coin_sweeps_guard BEFORE INSERT OR UPDATE ON coin_sweeps
   FOR EACH ROW EXECUTE FUNCTION guard_saga('coin_sweep');
 
--- What was deposited to each wallet and no sweep carries yet, so that the wallets worth sweeping are found by an index.
+-- The unswept deposits of each wallet that no sweep carries yet, to find wallets worth sweeping through an index.
 CREATE TABLE unswept_wallets (
   chain   text NOT NULL,
   asset   text NOT NULL,
@@ -226,8 +224,8 @@ CREATE TABLE unswept_wallets (
 );
 CREATE INDEX unswept_wallets_by_amount ON unswept_wallets (chain, asset, atomic DESC, address);
 
--- Wallets of which that has to be counted again. Whoever writes deposits only adds here, and so never waits for anybody; the
--- sweep that is about to choose takes them away and counts.
+-- Wallets whose sum must be recounted. Crediting a deposit only inserts here, and so never waits for a lock; the next
+-- sweep removes the rows and recounts.
 CREATE TABLE unswept_changes (
   id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   chain   text NOT NULL,
@@ -244,7 +242,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- What a user's wallet has sent to the house by a sweep that this database does not know, as its log tells.
+-- Sweeps from users' wallets that this database does not know, found through their logs.
 CREATE TABLE forgotten_sweeps (
   chain        text NOT NULL,
   tx_hash      text NOT NULL,
@@ -257,13 +255,13 @@ CREATE TABLE forgotten_sweeps (
   PRIMARY KEY (chain, tx_hash, position)
 );
 
--- What a retired house wallet still holds, on its way to the one that replaced it. One at a time per wallet and coin.
+-- Moves what a retired house wallet holds to its replacement. One at a time per wallet and coin.
 CREATE TABLE house_moves (
   id           text PRIMARY KEY,
   chain        text NOT NULL,
   from_wallet  text NOT NULL REFERENCES house_wallets (id),
   to_wallet    text NOT NULL REFERENCES house_wallets (id),
-  -- Null for the native coin.
+  -- Null for native coin.
   token        text,
   atomic       numeric NOT NULL CHECK (atomic > 0),
   status       text NOT NULL,

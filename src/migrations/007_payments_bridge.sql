@@ -1,4 +1,4 @@
--- USDC on its way from one chain to another over Circle's cross-chain protocol, and who keeps what arrives where.
+-- USDC transfers between chains over CCTP, and which accounts keep deposits on which chain.
 
 CREATE TABLE bridges (
   id             text PRIMARY KEY,
@@ -7,35 +7,34 @@ CREATE TABLE bridges (
   to_chain       text NOT NULL,
   asset          text NOT NULL,
   amount         numeric NOT NULL CHECK (amount > 0),
-  -- What the network gas of both ends costs its owner, in the asset that is carried. It left the balance beside the amount and
-  -- comes back with it; the house earns it with the burn.
+  -- The gas cost of both ends, in the same asset. It was taken from the balance beside the amount and is returned with
+  -- it; the house earns it with the burn.
   gas_fee        numeric NOT NULL CHECK (gas_fee >= 0),
-  -- `request`: somebody asked for it. `deposit`: it carries home what was deposited on another chain.
+  -- `request`: a user asked for it. `deposit`: it brings a deposit on another chain to the home chain.
   origin         text NOT NULL CHECK (origin IN ('request', 'deposit')),
   -- The house wallet that burns on from_chain.
   burner_id      text NOT NULL REFERENCES house_wallets (id),
   status         text NOT NULL,
-  -- Each state with the time it was last reached.
+  -- When each state was last reached.
   reached        jsonb NOT NULL DEFAULT '{}',
-  -- The burn that counts: 1, and one more for each that a reorganisation has undone for good.
+  -- The number of the current burn: 1, plus one for each burn that a reorg has permanently undone.
   burns          integer NOT NULL DEFAULT 1 CHECK (burns > 0),
-  -- The most that the protocol may keep of it, and the treasury that the rest is minted to. Known before it is burnt.
+  -- The most that CCTP may charge, and the treasury that receives the rest. Known before the burn.
   max_fee        numeric CHECK (max_fee >= 0),
   mint_recipient text CHECK (mint_recipient ~ '^0x[0-9a-f]{40}$'),
-  -- The transaction that has burnt it, and its nonce among those of its wallet: once another has used that nonce, the burn
-  -- cannot come back.
+  -- The burn's transaction and its nonce: once another transaction has used that nonce, the burn cannot come back.
   burn_hash      text,
   burn_nonce     bigint,
-  -- What the attestation service says, word by word, and the nonce that it has given the message.
+  -- The attestation service's message and attestation as received, and the message's nonce.
   message        text,
   attestation    text,
   message_nonce  text CHECK (message_nonce ~ '^0x[0-9a-f]{64}$'),
-  -- How often delivering it was begun.
+  -- How often a mint was attempted.
   mints          integer NOT NULL DEFAULT 0,
-  -- What arrived: the amount less what the protocol has kept; and the transaction that brought it, whoever sent it.
+  -- The amount less CCTP's fee, and the mint's transaction, no matter who sent it.
   minted         numeric CHECK (minted > 0 AND minted <= amount),
   mint_hash      text,
-  -- Why it failed, in words for its owner.
+  -- Why it failed, for its owner.
   error          text,
   status_since   timestamptz NOT NULL DEFAULT clock_timestamp(),
   waits_for      text,
@@ -58,7 +57,7 @@ BEGIN
 END $$;
 CREATE TRIGGER bridges_states BEFORE INSERT OR UPDATE ON bridges FOR EACH ROW EXECUTE FUNCTION note_bridge_state();
 
--- The chains beside the home chain where an account keeps what arrives. Elsewhere USDC is carried home.
+-- The chains other than the home chain where an account keeps deposits. Elsewhere USDC is brought home.
 CREATE TABLE cross_chain_wallets (
   account_id bigint NOT NULL REFERENCES accounts (id),
   chain      text NOT NULL,
@@ -66,7 +65,7 @@ CREATE TABLE cross_chain_wallets (
   PRIMARY KEY (account_id, chain)
 );
 
--- Whose turn it is to ask the attestation service: one row for all instances.
+-- When the attestation service may be asked next: one row for all instances.
 CREATE TABLE attestation_turns (
   id      integer PRIMARY KEY DEFAULT 1 CHECK (id = 1),
   next_at timestamptz NOT NULL

@@ -1,14 +1,14 @@
--- What has come to wallets of ours, what is not believed yet, and what was taken back.
+-- Arrivals at our wallets, deposits on hold, and reversals.
 
--- Every transfer of a token of ours to a wallet of ours, each exactly once: the place within the transaction does not
--- change when a reorganisation puts the transaction into another block.
+-- Every transfer of one of our tokens to one of our wallets, exactly once: its position within the transaction stays
+-- the same when a reorg moves the transaction to another block.
 CREATE TABLE deposits (
   id           text PRIMARY KEY,
   chain        text NOT NULL,
   tx_hash      text NOT NULL,
   position     integer NOT NULL,
   block_number bigint NOT NULL,
-  -- Null when it came to a house wallet, and is surplus.
+  -- Null for surplus at a house wallet.
   account_id   bigint REFERENCES accounts (id),
   address      text NOT NULL,
   sender       text NOT NULL,
@@ -16,24 +16,24 @@ CREATE TABLE deposits (
   atomic       numeric NOT NULL CHECK (atomic > 0),
   -- The posting that credited it.
   transfer_id  text NOT NULL,
-  -- Set while a sweep of either kind carries it, and for good when it has arrived.
+  -- Set while a sweep of either kind carries it, and permanently once it has arrived.
   sweep_id     text,
   swept_at     timestamptz,
-  -- The step that has expected it at a house wallet: it is that step's.
+  -- The step that expected it at a house wallet.
   step_id      uuid REFERENCES chain_steps (id),
-  -- The payment for a call that it is, at a house wallet. Its table comes later, and refers to others that do.
+  -- The payment for a call, at a house wallet. The foreign key is added once that table exists.
   claim_id     text,
-  -- A deposit that was held to be carried home: the bridge that carries it, when it is tried again after one that failed, and
-  -- when its owner has chosen to keep it where it is.
+  -- For a deposit to be brought to the home chain: its bridge, when to retry after a failure, and when its owner chose
+  -- to keep it where it is.
   home_bound   boolean NOT NULL DEFAULT false,
   bridge_id    text REFERENCES bridges (id),
   carry_after  timestamptz,
   kept_at      timestamptz,
-  -- Credited on the word of one node alone: what came so within an hour counts together.
+  -- Credited on the word of one node: such deposits within an hour count together.
   one_node     boolean NOT NULL DEFAULT false,
-  -- When it was seen that the chain shows it no more.
+  -- When a reorg removed it from the chain.
   vanished_at  timestamptz,
-  -- It was booked as surplus first; another posting has moved it to the account that its step names.
+  -- Booked as surplus first; another posting moved it to the account of its step.
   reclaimed_at timestamptz,
   created_at   timestamptz NOT NULL DEFAULT now(),
   UNIQUE (chain, tx_hash, position),
@@ -42,7 +42,7 @@ CREATE TABLE deposits (
 );
 CREATE INDEX deposits_by_account ON deposits (account_id, id DESC);
 CREATE INDEX deposits_unswept ON deposits (chain, asset, address) WHERE swept_at IS NULL;
--- What is ahead of the cursor is looked for with every report.
+-- Every report reads what is ahead of the cursor.
 CREATE INDEX deposits_by_block ON deposits (chain, block_number);
 CREATE INDEX deposits_home_bound ON deposits (chain, account_id)
   WHERE home_bound AND bridge_id IS NULL AND kept_at IS NULL;
@@ -55,42 +55,42 @@ CREATE TRIGGER deposits_note_new AFTER INSERT ON deposits REFERENCING NEW TABLE 
 CREATE TRIGGER deposits_note_changed AFTER UPDATE ON deposits REFERENCING NEW TABLE AS changed
   FOR EACH STATEMENT EXECUTE FUNCTION note_unswept();
 
--- What one node of a chain says is believed up to a limit. Whatever is more waits here until a second, independent node shows
--- the same, or the operator decides.
+-- A single node is believed up to a limit. Larger deposits wait here until a second, independent node shows the same,
+-- or the operator decides.
 CREATE TABLE held_deposits (
-  -- Compared byte by byte, so that the order of ids is the order of time. It becomes the id of the deposit.
+  -- Compared byte by byte, so that ids sort by time. It becomes the id of the deposit.
   id           text COLLATE "C" PRIMARY KEY,
   chain        text NOT NULL,
   tx_hash      text NOT NULL,
   position     integer NOT NULL,
   block_number bigint NOT NULL,
-  -- Null when it came to a house wallet.
+  -- Null at a house wallet.
   account_id   bigint REFERENCES accounts (id),
   address      text NOT NULL,
   sender       text NOT NULL,
   asset        text NOT NULL,
   atomic       numeric NOT NULL CHECK (atomic > 0),
-  -- Everything that its receipt proves about it, as the one node has told it.
+  -- Everything that its receipt proves, according to the one node.
   proofs       text[] NOT NULL,
-  -- What it waits for, in words for the operator.
+  -- What it waits for, for the operator.
   because      text NOT NULL,
-  -- The last that the log has told of it, so that it tells each thing once.
+  -- The last reason that was logged, so that each is logged once.
   told         text,
   seen_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
   look_after   timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- The operator believes it: it is credited by the next look.
+  -- The operator accepted it: the next check credits it.
   released_at  timestamptz,
-  -- The operator does not: it is never credited, however often it is read.
+  -- The operator rejected it: it is never credited, however often it is read.
   rejected_at  timestamptz,
   CHECK (released_at IS NULL OR rejected_at IS NULL)
 );
 CREATE UNIQUE INDEX held_deposits_open ON held_deposits (chain, tx_hash, position) WHERE rejected_at IS NULL;
--- Should the chain show something else in its place, that is another deposit.
+-- A different transfer in the same place is another deposit.
 CREATE UNIQUE INDEX held_deposits_rejected ON held_deposits (chain, tx_hash, position, address, asset, atomic)
   WHERE rejected_at IS NOT NULL;
 CREATE INDEX held_deposits_by_account ON held_deposits (account_id, id DESC) WHERE rejected_at IS NULL;
 
--- What was decided is decided.
+-- A decision is final.
 CREATE FUNCTION guard_held_deposit() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF OLD.rejected_at IS NOT NULL THEN
@@ -111,7 +111,8 @@ END $$;
 CREATE TRIGGER held_deposits_guard BEFORE UPDATE OR DELETE ON held_deposits
   FOR EACH ROW EXECUTE FUNCTION guard_held_deposit();
 
--- What the receipt of a surplus arrival proves. After a restore a step may learn only later that it has brought just this.
+-- What the receipt of a surplus arrival proves. After a restore, a step may learn only later that it brought this
+-- arrival.
 CREATE TABLE surplus_proofs (
   chain      text NOT NULL,
   proof      text NOT NULL,
@@ -119,23 +120,23 @@ CREATE TABLE surplus_proofs (
   PRIMARY KEY (chain, proof, deposit_id)
 );
 
--- A deposit that the operator has taken back. Once: the key is the deposit.
+-- A deposit that the operator reversed, at most once.
 CREATE TABLE deposit_reversals (
   deposit_id  text PRIMARY KEY REFERENCES deposits (id),
-  -- Null when it was surplus of the house.
+  -- Null for surplus of the house.
   account_id  bigint REFERENCES accounts (id),
   asset       text NOT NULL,
-  -- What was still in the balance, and what was not: that is owed.
+  -- What was still in the balance, and what was not and is now owed.
   taken       numeric NOT NULL CHECK (taken >= 0),
   owed        numeric NOT NULL CHECK (owed >= 0),
-  -- How much of what is owed was collected or written off.
+  -- The part of `owed` that was collected or written off.
   settled     numeric NOT NULL DEFAULT 0 CONSTRAINT deposit_reversals_settled_check CHECK (settled BETWEEN 0 AND owed),
   reversed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   CHECK (taken + owed > 0)
 );
 CREATE INDEX deposit_reversals_owed ON deposit_reversals (account_id) WHERE owed > 0;
 
--- Each time that the operator has settled a part of it. The ledger knows the posting by deposit and number.
+-- Each settlement by the operator. Its posting's reference contains deposit and number.
 CREATE TABLE reversal_settlements (
   deposit_id text NOT NULL REFERENCES deposits (id),
   number     integer NOT NULL CHECK (number > 0),

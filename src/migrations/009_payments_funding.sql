@@ -1,22 +1,21 @@
--- Funding links: somebody adds money to an account, by card or from a wallet.
+-- Funding links: adding money to an account, by card or from a wallet.
 
--- The deposit on the chain is the truth; what stands here says who asked for how much, and which deposit that was.
+-- The deposit on the chain decides; a row here records who asked for how much, and which deposit completed it.
 CREATE TABLE funding_links (
-  -- Compared byte by byte, so that the order of ids is the order of time: the oldest link is completed first.
+  -- Compared byte by byte, so that ids sort by time: the oldest link is completed first.
   id           text COLLATE "C" PRIMARY KEY,
   account_id   bigint NOT NULL REFERENCES accounts (id),
-  -- Where it is to arrive.
   chain        text NOT NULL,
   asset        text NOT NULL,
   atomic       numeric NOT NULL CHECK (atomic > 0),
-  -- Whoever knows the token may look at the page. It is kept nowhere.
+  -- The token opens the page. Only its hash is stored.
   token_hash   bytea NOT NULL CONSTRAINT funding_links_token_key UNIQUE CHECK (length(token_hash) = 32),
   created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
   expires_at   timestamptz NOT NULL CHECK (expires_at > created_at),
-  -- What the chain showed at the last look and nobody has credited yet, whether or not it is enough.
+  -- Arrivals seen at the last check and not yet credited, sufficient or not.
   arriving     jsonb NOT NULL DEFAULT '[]',
-  -- The transaction among those that is going to complete it, and whether it is final. While there is one, the link does not
-  -- expire; when a reorganisation takes it away, it is as if it never was.
+  -- The arrival that is going to complete the link, and whether it is final. While there is one, the link does not
+  -- expire; a reorg that removes it clears this.
   seen_tx      text,
   seen_final   boolean NOT NULL DEFAULT false CHECK (seen_tx IS NOT NULL OR NOT seen_final),
   -- The deposit that completed it, in the commit that credited it.
@@ -30,7 +29,7 @@ CREATE INDEX funding_links_by_account ON funding_links (account_id, id DESC);
 CREATE INDEX funding_links_open ON funding_links (expires_at, account_id) WHERE completed_at IS NULL;
 CREATE INDEX funding_links_seen ON funding_links (account_id) WHERE completed_at IS NULL AND seen_tx IS NOT NULL;
 
--- What is asked for never changes, and what is completed is completed.
+-- The request never changes, and a completed link stays completed.
 CREATE FUNCTION guard_funding_link() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF (OLD.id, OLD.account_id, OLD.chain, OLD.asset, OLD.atomic, OLD.token_hash, OLD.created_at, OLD.expires_at)
@@ -47,20 +46,20 @@ END $$;
 
 CREATE TRIGGER funding_links_guard BEFORE UPDATE ON funding_links FOR EACH ROW EXECUTE FUNCTION guard_funding_link();
 
--- Whose turn it is to look at a chain for what arrives: one row for all instances.
+-- When a chain may be checked next for arrivals: one row for all instances.
 CREATE TABLE funding_looks (
   chain   text PRIMARY KEY,
   next_at timestamptz NOT NULL
 );
 
--- What card companies say of payments by card. It changes what the page shows, and never a balance.
+-- What card companies report about card payments. It changes what the page shows, never a balance.
 CREATE TABLE funding_card_payments (
   provider   text NOT NULL,
-  -- The card company's own name for it.
+  -- The card company's id.
   payment_id text NOT NULL CHECK (length(payment_id) <= 200),
   link_id    text COLLATE "C" NOT NULL REFERENCES funding_links (id),
   state      text NOT NULL CHECK (state IN ('pending', 'sent', 'failed')),
-  -- Why it failed, in words for the person.
+  -- Why it failed, for the person who pays.
   reason     text,
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -1,4 +1,4 @@
--- Money that leaves: withdrawals, and the brakes on them.
+-- Withdrawals, and the allow-lists that limit them.
 
 CREATE TABLE withdrawals (
   id              text PRIMARY KEY,
@@ -10,21 +10,21 @@ CREATE TABLE withdrawals (
   gross           numeric NOT NULL CHECK (gross > 0),
   fee             numeric NOT NULL CHECK (fee >= 0),
   net             numeric NOT NULL CHECK (net > 0),
-  -- What it was worth when it was asked for, in millionths of a USDC. What the operator pays out counts towards no limit, and may have
-  -- none.
+  -- The value at the time of the request, in millionths of a USDC. The operator's payouts count towards no limit and
+  -- may have none.
   value           numeric CHECK (value >= 0),
   status          text NOT NULL,
-  -- Why it is held, or why it failed, in words for the user.
+  -- Why it is held or failed, for the user.
   error           text,
-  -- What holds it, where that is known. Nothing while it is not held.
+  -- What holds it, if known. Null while it is not held.
   held_by         text CHECK (held_by IN ('screening', 'freeze', 'hourly_limit')),
-  -- Why it is held, in words for the operator alone.
+  -- Why it is held, for the operator only.
   held_because    text,
-  -- When the operator let it go in spite of that: nobody is asked again.
+  -- When the operator released it nevertheless; the screening is not asked again.
   released_at     timestamptz,
-  -- When the operator let it go beyond the hourly limit: that holds it no more. The screening is asked all the same.
+  -- When the operator released it beyond the hourly limit. The screening is still asked.
   limit_waived_at timestamptz,
-  -- When it was let go towards its address, and so counts among what leaves in an hour. Nothing while it is held.
+  -- When it was released to its address, and so counts towards the hourly limit. Null while it is held.
   let_go_at       timestamptz,
   status_since    timestamptz NOT NULL DEFAULT clock_timestamp(),
   waits_for       text,
@@ -36,16 +36,16 @@ CREATE TABLE withdrawals (
 );
 CREATE INDEX withdrawals_by_account ON withdrawals (account_id, id DESC);
 CREATE INDEX withdrawals_open ON withdrawals (chain, asset) WHERE finished_at IS NULL;
--- What has left within an hour is at the end of this index, however much has ever left.
+-- The last hour is at the end of this index, however much has ever left.
 CREATE INDEX withdrawals_let_go ON withdrawals (let_go_at) WHERE let_go_at IS NOT NULL;
--- What an account has sent within a day.
+-- For an account's daily limit.
 CREATE INDEX withdrawals_by_day ON withdrawals (account_id, created_at);
--- Contracts that have refused native coin after it was unwrapped for them.
+-- Contracts that refused native coin after it was unwrapped for them.
 CREATE INDEX withdrawals_returned ON withdrawals (chain, address) WHERE status IN ('wrapping', 'failed');
 CREATE TRIGGER withdrawals_guard BEFORE INSERT OR UPDATE ON withdrawals
   FOR EACH ROW EXECUTE FUNCTION guard_saga('withdrawal');
 
--- Addresses that an account allows, each only from some time after it was added.
+-- An account's allowed addresses, each usable some time after it was added.
 CREATE TABLE withdrawal_addresses (
   account_id  bigint NOT NULL REFERENCES accounts (id),
   -- In lower case.
@@ -56,10 +56,10 @@ CREATE TABLE withdrawal_addresses (
   CHECK (usable_from >= added_at)
 );
 
--- Accounts that send to those addresses alone. It is on while it is not off yet.
+-- Accounts that only send to their allowed addresses.
 CREATE TABLE withdrawal_allow_lists (
   account_id bigint PRIMARY KEY REFERENCES accounts (id),
   on_since   timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- From then on it is off, unless its owner calls that back.
+  -- The list is off from then on, unless its owner cancels that.
   off_from   timestamptz
 );

@@ -1,21 +1,21 @@
--- What one account asks another to pay.
+-- Invoices from one account to another.
 
 CREATE TABLE invoices (
-  -- Compared byte by byte, so that the order of ids is the order of time.
+  -- Compared byte by byte, so that ids sort by time.
   id              text COLLATE "C" PRIMARY KEY,
   from_account_id bigint NOT NULL REFERENCES accounts (id),
-  -- Whom it is addressed to. An invoice to an email belongs to nobody yet: while it is pending, whoever has verified that
-  -- email is meant, and whoever pays it stands here from then on.
+  -- The recipient. A pending invoice to an email is meant for the account that has verified it; the account that pays
+  -- is stored here.
   to_account_id   bigint REFERENCES accounts (id) CHECK (to_account_id <> from_account_id),
   to_email        text CHECK (to_email = lower(to_email)),
   asset           text NOT NULL,
   atomic          numeric NOT NULL CHECK (atomic > 0),
   description     text NOT NULL CHECK (description <> ''),
   due_at          timestamptz,
-  -- Whoever knows it may look at the page of the invoice.
+  -- Opens the page of the invoice.
   page_token      text NOT NULL CONSTRAINT invoices_page_token_key UNIQUE CHECK (length(page_token) >= 22),
   status          text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'paid', 'cancelled')),
-  -- The posting that paid it, which is in the same commit.
+  -- The posting that paid it, in the same commit.
   transfer_id     text CONSTRAINT invoices_transfer_key UNIQUE,
   created_at      timestamptz NOT NULL DEFAULT now(),
   paid_at         timestamptz,
@@ -30,8 +30,8 @@ CREATE INDEX invoices_sent ON invoices (from_account_id, id DESC);
 CREATE INDEX invoices_received ON invoices (to_account_id, id DESC) WHERE to_account_id IS NOT NULL;
 CREATE INDEX invoices_by_email ON invoices (to_email, id DESC) WHERE to_account_id IS NULL;
 
--- What is asked for never changes, so whoever pays pays what was read; what is finished is finished; and no step is taken
--- that src/payments/invoices/states.ts does not know.
+-- The request never changes, so the payer pays what was shown; a finished invoice stays finished; and only the
+-- transitions of src/payments/invoices/states.ts are allowed.
 CREATE FUNCTION guard_invoice() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF (OLD.id, OLD.from_account_id, OLD.to_email, OLD.asset, OLD.atomic, OLD.description, OLD.due_at, OLD.page_token,
@@ -51,7 +51,7 @@ END $$;
 CREATE TRIGGER invoices_guard BEFORE UPDATE ON invoices FOR EACH ROW
   WHEN (NOT (OLD.to_email IS NOT NULL AND NEW.to_email IS NULL)) EXECUTE FUNCTION guard_invoice();
 
--- An invoice that was paid never changes, except that the email of its payer is erased when the account closes.
+-- A paid invoice never changes, except that its payer's email is erased when the account closes.
 CREATE FUNCTION guard_erased_invoice() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF OLD.status = 'pending' OR to_jsonb(NEW) - 'to_email' IS DISTINCT FROM to_jsonb(OLD) - 'to_email' THEN

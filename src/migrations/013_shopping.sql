@@ -1,6 +1,6 @@
--- Buying at other people's shops: what a search has found, who may be paid for what a domain sells, and orders.
+-- Buying at other people's shops: search results, merchants, and orders.
 
--- What a search has found, for whoever has the address of its preview, until it expires.
+-- A search result, for anyone with the address of its preview, until it expires.
 CREATE TABLE shopping_previews (
   token      text COLLATE "C" PRIMARY KEY CHECK (length(token) >= 22),
   website    text NOT NULL,
@@ -11,19 +11,20 @@ CREATE TABLE shopping_previews (
 );
 CREATE INDEX shopping_previews_expiry ON shopping_previews (expires_at);
 
--- A domain that takes orders, or is not to. Its account is not known until somebody has proved the domain or the operator has
--- named one; from then on only the operator gives it to another.
+-- A domain that accepts orders, or must not. Its account is unknown until an account proves the domain or the operator
+-- names one; from then on only the operator can reassign it.
 CREATE TABLE merchants (
-  -- As src/shopping/search/website.ts spells it: lower case, no www., with a port only where it has one of its own.
+  -- As src/shopping/search/website.ts spells it: lower case, no www., with a port only if it is not the default.
   domain               text COLLATE "C" PRIMARY KEY
                        CHECK (domain = lower(domain) AND domain <> '' AND length(domain) <= 255),
   account_id           bigint REFERENCES accounts (id),
-  -- Disabled closes the gate, whatever the site itself says.
+  -- Disabled refuses all orders, whatever the site itself says.
   state                text NOT NULL CHECK (state IN ('enabled', 'disabled')),
   enabled_by           text CHECK (enabled_by IN ('domain_proof', 'operator')),
-  -- What the operator has closed only the operator opens; what its owner gave up whoever proves it next.
+  -- Only the operator re-enables what the operator disabled; a domain that its owner gave up goes to the next account
+  -- that proves it.
   disabled_by          text CHECK (disabled_by IN ('operator', 'owner')),
-  -- Where orders are sent that the site does not take over UCP, and what they are signed with, sealed.
+  -- Where orders go that the site does not accept over UCP, and the encrypted secret that signs them.
   orders_url           text,
   sealed_orders_secret bytea,
   proved_at            timestamptz,
@@ -35,7 +36,7 @@ CREATE TABLE merchants (
 );
 CREATE INDEX merchants_by_account ON merchants (account_id, domain) WHERE account_id IS NOT NULL;
 
--- Several accounts may say that a domain is theirs. Each has a token of its own to put there, and one proves it.
+-- Several accounts may claim a domain. Each has its own token to place there, and one of them proves it.
 CREATE TABLE merchant_claims (
   domain               text COLLATE "C" NOT NULL
                        CHECK (domain = lower(domain) AND domain <> '' AND length(domain) <= 255),
@@ -49,63 +50,64 @@ CREATE TABLE merchant_claims (
 );
 CREATE INDEX merchant_claims_by_account ON merchant_claims (account_id, domain);
 
--- Orders at other people's shops. The money is set aside in the commit that records the order; the shop's answer decides
--- whether it takes it. What becomes of an order afterwards (sent, refunded) stands beside it, because an order that has
--- ended never changes.
+-- Orders at other people's shops. The money is set aside in the commit that records the order; the shop's answer
+-- decides whether it takes it. Later events (shipping, refunds) are in tables of their own, because a finished order
+-- never changes.
 CREATE TABLE orders (
-  -- Compared byte by byte, so that the order of ids is the order of time.
+  -- Compared byte by byte, so that ids sort by time.
   id                  text COLLATE "C" PRIMARY KEY,
   account_id          bigint NOT NULL REFERENCES accounts (id),
-  -- The shop, by the name of its site, and how it is reached.
+  -- The shop's domain, and how it is reached.
   domain              text NOT NULL,
   channel             text NOT NULL CHECK (channel IN ('ucp', 'webhook')),
-  -- What the channel needs to know to go on with it: where the checkout is, in which version.
+  -- What the channel needs to continue: where the checkout is, and its version.
   checkout            jsonb NOT NULL,
   product_title       text NOT NULL,
   product_brand       text NOT NULL,
   product_url         text NOT NULL,
-  -- What the shop calls it.
+  -- The shop's id of the product.
   item_id             text NOT NULL,
-  -- {title, options: [{name, value}]}; item_id is its id. Null for a product that is sold in one form only.
+  -- {title, options: [{name, value}]}; item_id is its id. Null for a product without variants.
   variant             jsonb CHECK (jsonb_typeof(variant -> 'title') = 'string' AND jsonb_typeof(variant -> 'options') = 'array'),
   quantity            integer NOT NULL DEFAULT 1 CHECK (quantity BETWEEN 1 AND 100),
   shipping_address    jsonb NOT NULL,
-  -- The same product to the same address: what is bought twice in a minute is likely a mistake.
+  -- A hash of product and address: the same order twice in a minute is probably a mistake.
   likeness            bytea NOT NULL CHECK (length(likeness) = 32),
   asset               text NOT NULL,
-  -- What the shop asks for in all, and our fee on top of it.
+  -- The shop's total, and our fee on top.
   amount              numeric NOT NULL CHECK (amount > 0),
   fee                 numeric NOT NULL CHECK (fee >= 0),
-  -- The posting that set it aside. Null when nothing ever was.
+  -- The posting that set the money aside. Null when none did.
   transfer_id         text,
-  -- What the shop knows our asking by, and our taking back. They are here before it is asked.
+  -- Idempotency keys of our request and of its cancellation, stored before the shop is asked.
   ask_key             uuid NOT NULL,
   cancel_key          uuid NOT NULL,
-  -- When it was first about to be asked; from then on it may have the order.
+  -- When the shop was first about to be asked; from then on it may have the order.
   asked_at            timestamptz,
-  -- Until when the shop may take it: a shop that stays silent until then has not.
+  -- Until when the shop may accept: a shop that is silent until then has not.
   expires_at          timestamptz NOT NULL,
-  -- The last deadline: an order that the shop has not taken by then is void, and the money goes back.
+  -- The final deadline: an order that the shop has not taken by then is void, and the money goes back.
   void_at             timestamptz NOT NULL,
-  -- When the buyer asked to have it cancelled while the shop might have taken it.
+  -- When the buyer asked to cancel while the shop might have taken it.
   cancel_requested_at timestamptz,
-  -- When the operator said that the order comes from a backup that was put back. Since the backup its shop may have been asked, and may
-  -- have redeemed and taken it: the money goes back with the shop's word, or after the last deadline.
+  -- When the operator marked the order as coming from a restored backup. Since the backup the shop may have been asked,
+  -- and may have redeemed and taken it: the money goes back when the shop confirms, or after the final deadline.
   restored_at         timestamptz,
   status              text NOT NULL,
-  -- What the shop has taken of the amount: never more.
+  -- What the shop took, at most the amount.
   charged             numeric CHECK (charged > 0 AND charged <= amount),
   charged_fee         numeric CHECK (charged_fee >= 0 AND charged_fee <= fee),
-  -- The account that the domain belonged to when the order was opened. It alone is sent the order and paid for it. Null where the
-  -- domain belonged to no account: then the shop is paid under its name.
+  -- The account that owned the domain when the order was opened. Only that account gets the order and its payment. Null
+  -- when no account owned the domain: the shop is then paid as a claimant.
   merchant_id         bigint REFERENCES accounts (id),
-  -- Whose account was paid. Null while nobody has proved the domain: then it is whoever proves it first.
+  -- The account that was paid. Null while the domain is unproved: the money is then for the first account that proves
+  -- it.
   seller_id           bigint REFERENCES accounts (id),
   merchant_order_id   text,
   merchant_url        text,
-  -- Where the buyer goes on by hand.
+  -- Where the buyer continues by hand.
   continue_url        text,
-  -- Why it failed, in words for the buyer, and in a word for programs.
+  -- Why it failed, for the buyer and for programs.
   error               text,
   error_code          text,
   status_since        timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -129,7 +131,7 @@ CREATE TRIGGER orders_update_guard BEFORE UPDATE ON orders FOR EACH ROW
   WHEN (NOT NEW.shipping_address @> '{"name": "Erased"}' OR NEW.shipping_address = OLD.shipping_address)
   EXECUTE FUNCTION guard_saga('order');
 
--- An order that has ended never changes, except that the address of its buyer is erased when the account closes.
+-- A finished order never changes, except that its buyer's address is erased when the account closes.
 CREATE FUNCTION guard_erased_order() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF OLD.finished_at IS NULL
@@ -143,7 +145,7 @@ CREATE TRIGGER orders_erasure_guard BEFORE UPDATE ON orders FOR EACH ROW
   WHEN (NEW.shipping_address @> '{"name": "Erased"}' AND NEW.shipping_address <> OLD.shipping_address)
   EXECUTE FUNCTION guard_erased_order();
 
--- What an open order goes on being signed with after its domain has left the account that received it.
+-- The secret that signs an open order's messages after its domain has left the account that received it.
 CREATE TABLE order_secrets (
   order_id text COLLATE "C" PRIMARY KEY REFERENCES orders (id),
   sealed   bytea NOT NULL
@@ -171,10 +173,10 @@ CREATE TRIGGER orders_forget_secret AFTER UPDATE ON orders FOR EACH ROW
   WHEN (OLD.finished_at IS NULL AND NEW.finished_at IS NOT NULL AND NEW.channel = 'webhook')
   EXECUTE FUNCTION forget_order_secret();
 
--- What a shop is given to pay itself with: good once, for one checkout of one shop, for one amount.
+-- A shop's payment credential: valid once, for one checkout of one shop, for one amount.
 CREATE TABLE payment_credentials (
   order_id    text COLLATE "C" PRIMARY KEY REFERENCES orders (id),
-  -- The token itself is kept nowhere.
+  -- Only the token's hash is stored.
   token_hash  bytea NOT NULL CONSTRAINT payment_credentials_token_key UNIQUE CHECK (length(token_hash) = 32),
   domain      text NOT NULL,
   checkout_id text NOT NULL,
@@ -183,9 +185,9 @@ CREATE TABLE payment_credentials (
   currency    text NOT NULL,
   expires_at  timestamptz NOT NULL,
   redeemed_at timestamptz,
-  -- What the shop knows its asking by, so that a lost answer can be asked for again.
+  -- The shop's idempotency key, for repeating a lost answer.
   redeem_key  text CHECK ((redeem_key IS NULL) OR (redeemed_at IS NOT NULL)),
-  -- From then on nobody can redeem it.
+  -- From then on it cannot be redeemed.
   voided_at   timestamptz
 );
 
@@ -223,7 +225,7 @@ CREATE TABLE order_refunds (
 );
 CREATE INDEX order_refunds_by_order ON order_refunds (order_id);
 
--- All refunds of an order together are at most what the shop was paid for it.
+-- The refunds of an order never exceed what the shop was paid.
 CREATE FUNCTION guard_order_refund() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   paid numeric;
@@ -242,7 +244,7 @@ END $$;
 CREATE TRIGGER order_refunds_guard BEFORE INSERT OR UPDATE OR DELETE ON order_refunds
   FOR EACH ROW EXECUTE FUNCTION guard_order_refund();
 
--- The key with which we sign what we ask of shops. Its public half stands in our profile.
+-- The key that signs our requests to shops. Our profile publishes the public key.
 CREATE TABLE agent_keys (
   name       text PRIMARY KEY,
   sealed     bytea NOT NULL,

@@ -1,22 +1,22 @@
--- Calls that are paid for one by one: who has paid with which authorization, what they were answered, and how it was settled.
+-- Pay-per-call: which authorization paid for what, the answers, and the settlements.
 
--- Those who pay with their own wallets. Everything that one of them may do at once is decided under the lock of its row.
+-- Payers with their own wallets. The lock of a payer's row serializes everything that it may do at once.
 CREATE TABLE payers (
   chain        text NOT NULL,
   -- The token's contract and the payer's address, in lower case.
   token        text NOT NULL CHECK (token ~ '^0x[0-9a-f]{40}$'),
   address      text NOT NULL CHECK (address ~ '^0x[0-9a-f]{40}$'),
-  -- What is being served or was served, and has not arrived: our credit to it.
+  -- Payments served or being served that have not arrived: our credit to the payer.
   credit       numeric NOT NULL DEFAULT 0 CHECK (credit >= 0),
-  -- What it has signed beyond that, to be served only when it has arrived.
+  -- Further signed payments, to be served only once they have arrived.
   prepaying    numeric NOT NULL DEFAULT 0 CHECK (prepaying >= 0),
-  -- A payment of it could not be collected. As long as this stands it gets no credit and is served nothing.
+  -- Since when a payment could not be collected. While set, the payer gets no credit and no service.
   failed_since timestamptz,
-  -- Everything that has ever arrived from it: how much, and how many payments. Whoever reads a balance on the chain reads `settled`
-  -- first, and so knows what of that balance was spent since.
+  -- Everything that has arrived from the payer, by amount and count. A reader of the on-chain balance reads `settled`
+  -- first, and so knows what was spent since.
   settled      numeric NOT NULL DEFAULT 0 CHECK (settled >= 0),
   arrivals     bigint NOT NULL DEFAULT 0 CHECK (arrivals >= 0),
-  -- What was written off and neither recovered nor forgiven.
+  -- Written off and neither recovered nor forgiven.
   debt         numeric NOT NULL DEFAULT 0 CHECK (debt >= 0),
   PRIMARY KEY (chain, token, address)
 );
@@ -39,10 +39,10 @@ CREATE INDEX settlements_open ON settlements (status_since) WHERE finished_at IS
 CREATE TRIGGER settlements_guard BEFORE INSERT OR UPDATE ON settlements
   FOR EACH ROW EXECUTE FUNCTION guard_saga('settlement');
 
--- An authorization (EIP-3009) pays for one thing once, whichever protocol brought it.
+-- An EIP-3009 authorization pays for one thing once, in any protocol.
 CREATE TABLE payment_claims (
   id                  text PRIMARY KEY,
-  -- How it came to us: x402 …
+  -- How it reached us: x402 …
   protocol            text NOT NULL CHECK (protocol ~ '^[a-z0-9_]{1,32}$'),
   chain               text NOT NULL,
   token               text NOT NULL CHECK (token ~ '^0x[0-9a-f]{40}$'),
@@ -51,46 +51,47 @@ CREATE TABLE payment_claims (
   nonce               text NOT NULL CHECK (nonce ~ '^0x[0-9a-f]{64}$'),
   pay_to              text NOT NULL CHECK (pay_to ~ '^0x[0-9a-f]{40}$'),
   atomic              numeric NOT NULL CHECK (atomic > 0),
-  -- In seconds since the epoch, by the clock of the chain.
+  -- In seconds since the epoch, by the chain's clock.
   valid_after         numeric NOT NULL,
   valid_before        numeric NOT NULL,
   signature           text NOT NULL CHECK (signature ~ '^0x[0-9a-f]{130}$'),
-  -- What was asked for: which call, and a fingerprint of everything that was said.
+  -- The request: which call, and a fingerprint of all its content.
   resource            text NOT NULL,
   fingerprint         bytea NOT NULL CHECK (octet_length(fingerprint) = 32),
-  -- What the payer calls it, if anything.
+  -- The payer's own id, if any.
   identifier          text,
-  -- It has to arrive before anything is served.
+  -- It must arrive before it is served.
   prepaid             boolean NOT NULL,
-  -- It pays the debt of its payer, and no call.
+  -- It pays the payer's debt, not a call.
   clears_debt         boolean NOT NULL DEFAULT false,
-  -- Somebody else submits it, and we do not.
+  -- A third party submits it, not us.
   submitted_elsewhere boolean NOT NULL DEFAULT false,
-  -- Who is serving it, and until when nobody else may.
+  -- The request that is serving it, and until when no other may.
   holder              uuid,
   leased_until        timestamptz,
-  -- What was answered, for whoever asks again.
+  -- The answer, for idempotent replays.
   answer              jsonb,
-  -- The settlement that submits it, how often that was tried, and when at the earliest it is tried again.
+  -- The settlement that submits it, the number of attempts, and the earliest time of the next one.
   settlement_id       text REFERENCES settlements (id),
   attempts            integer NOT NULL DEFAULT 0,
   retry_at            timestamptz,
-  -- How many transactions of ours were confirmed without moving it. Each has cost us gas.
+  -- How many of our transactions were confirmed without moving it. Each cost us gas.
   failed_tries        integer NOT NULL DEFAULT 0 CHECK (failed_tries >= 0),
-  -- Since when the payer is why it has not moved: the wallet was too short for it, or a transaction that we submitted in time did not
-  -- move it. Null again as soon as the wallet has enough. What lapses while this is null lapses by our own delay.
+  -- Since when the payer is at fault that it has not moved: the wallet had too little, or a transaction that we
+  -- submitted in time did not move it. Null again once the wallet has enough. A payment that lapses while this is null
+  -- lapsed through our own delay.
   payer_failed_at     timestamptz,
   tx_hash             text CHECK (tx_hash ~ '^0x[0-9a-f]{64}$'),
-  -- The account of the ledger that its arrival was posted to.
+  -- The ledger account that its arrival was posted to.
   arrival_account     bigint,
   claimed_at          timestamptz NOT NULL DEFAULT clock_timestamp(),
   served_at           timestamptz,
   arrived_at          timestamptz,
-  -- It is in the income.
+  -- Booked as income.
   earned_at           timestamptz,
-  -- It was served, and will never arrive.
+  -- Served, and will never arrive.
   written_off_at      timestamptz,
-  -- It was not served, and can never arrive.
+  -- Not served, and can never arrive.
   lapsed_at           timestamptz,
   CONSTRAINT payment_claims_once UNIQUE (chain, token, payer, nonce),
   CONSTRAINT payment_claims_clearing CHECK (prepaid OR NOT clears_debt),
@@ -102,21 +103,21 @@ CREATE TABLE payment_claims (
 );
 CREATE UNIQUE INDEX payment_claims_identified ON payment_claims (chain, token, payer, identifier)
   WHERE identifier IS NOT NULL;
--- What waits to be submitted, by the time that is left for it.
+-- Payments to be submitted, by the time left.
 CREATE INDEX payment_claims_unsettled ON payment_claims (chain, asset, valid_before)
   WHERE arrived_at IS NULL AND written_off_at IS NULL AND lapsed_at IS NULL;
 CREATE INDEX payment_claims_of_settlement ON payment_claims (settlement_id) WHERE settlement_id IS NOT NULL;
--- What has been served and not earned: little of all that ever was.
+-- Served and not earned: a small part of all.
 CREATE INDEX payment_claims_unearned ON payment_claims (chain, asset)
   WHERE served_at IS NOT NULL AND earned_at IS NULL AND written_off_at IS NULL;
 CREATE INDEX payment_claims_leased ON payment_claims (leased_until) WHERE leased_until IS NOT NULL;
 CREATE INDEX payment_claims_answered ON payment_claims (served_at) WHERE answer IS NOT NULL;
--- What a payer has open: little of all that it ever paid.
+-- A payer's open payments: a small part of all.
 CREATE INDEX payment_claims_open_of_payer ON payment_claims (payer)
   WHERE arrived_at IS NULL AND written_off_at IS NULL AND lapsed_at IS NULL;
 
--- What a payment is stays as it was claimed, and what has come to an end does not come back. Only a payment that has arrived and was
--- served nothing may be used for another request: its first one has failed.
+-- A payment's terms never change, and an ended one stays ended. Only a payment that has arrived without being served
+-- may be used for another request, because its first one failed.
 CREATE FUNCTION guard_payment_claim() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'DELETE' THEN
@@ -144,9 +145,9 @@ END $$;
 CREATE TRIGGER payment_claims_guard BEFORE UPDATE OR DELETE ON payment_claims
   FOR EACH ROW EXECUTE FUNCTION guard_payment_claim();
 
--- What a payer has promised and what has arrived of it follow from its payments, so both are kept here and nowhere else. A payer who has
--- failed to pay is trusted again as soon as nothing of theirs is open, however the last open payment has ended: it has arrived, was
--- written off, has lapsed, or was forgotten because nothing was served for it.
+-- A payer's credit and arrivals derive from its payments, and only this trigger writes them. A payer that failed to pay
+-- is trusted again once no payment is open, however the last one ended: arrived, written off, lapsed, or deleted
+-- because nothing was served for it.
 CREATE FUNCTION count_payment_claim() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   before numeric := 0;
@@ -179,11 +180,11 @@ END $$;
 CREATE TRIGGER payment_claims_count AFTER INSERT OR DELETE OR UPDATE OF arrived_at, written_off_at, lapsed_at
   ON payment_claims FOR EACH ROW EXECUTE FUNCTION count_payment_claim();
 
--- Claims a payment for one request. One of: claimed (the caller serves it now), prepaid (it has to arrive first), known (it was
--- claimed before), identifier_taken, in_debt, ours (the payer is a wallet that we hold ourselves), short (the wallet holds less than it
--- has signed for), not_owed (it pays a debt that is not there). `funds` is what the wallet held when `settled` was `settled_before`.
--- What is served before it has arrived is no more than is submitted at once (`mostOfStranger` in choose-payments.ts): what would have to
--- wait for its turn could lapse meanwhile, and nobody would pay for it.
+-- Claims a payment for one request. Returns claimed (the caller serves it now), prepaid (it must arrive first), known
+-- (claimed before), identifier_taken, in_debt, ours (the payer is a wallet of ours), short (the wallet holds less than
+-- it signed for) or not_owed (it pays a debt that does not exist). `funds` is the wallet's balance when `settled` was
+-- `settled_before`. Payments served before they arrive are limited to what is submitted at once (`mostOfStranger` in
+-- choose-payments.ts): a payment that waits for its turn could lapse, and nobody would pay for it.
 CREATE FUNCTION claim_payment(
   new_id text, new_protocol text, new_chain text, new_token text, new_asset text, new_payer text, payer_checksummed text,
   new_nonce text, new_pay_to text, new_atomic numeric, new_valid_after numeric, new_valid_before numeric, new_signature text,
@@ -266,5 +267,5 @@ BEGIN
   RETURN QUERY SELECT CASE WHEN elsewhere OR NOT must_arrive THEN 'claimed' ELSE 'prepaid' END, new_id;
 END $$;
 
--- A deposit to a house wallet with which somebody has paid for a call.
+-- A deposit to a house wallet that paid for a call.
 ALTER TABLE deposits ADD FOREIGN KEY (claim_id) REFERENCES payment_claims (id);

@@ -1,42 +1,42 @@
--- What accounts buy from other people's paid endpoints (x402). A house wallet signs, and the seller submits the signature.
+-- Purchases from other people's paid endpoints (x402). A house wallet signs, and the seller submits the signature.
 
 CREATE TABLE purchases (
-  -- Compared byte by byte, so that the order of ids is the order of time.
+  -- Compared byte by byte, so that ids sort by time.
   id             text COLLATE "C" PRIMARY KEY,
   account_id     bigint NOT NULL REFERENCES accounts (id),
   method         text NOT NULL,
   url            text NOT NULL,
-  -- The Idempotency-Key that it was asked for under, as the ledger keeps it. Keys are forgotten after two days, and purchases are kept:
-  -- the same key may then stand for another one. That a key that is still known stands for one purchase is seen to by
-  -- ledger.idempotency_keys, in the same commit.
+  -- The digest of its Idempotency-Key. Keys expire after two days and purchases stay, so an old key may name another
+  -- purchase later. ledger.idempotency_keys, written in the same commit, keeps a current key unique.
   key_digest     text,
   asset          text NOT NULL,
   amount         numeric NOT NULL CHECK (amount > 0),
-  -- What it costs beside its amount, once an account has paid more within a day than calls cost.
+  -- The fee, charged once an account has paid more within a day than calls cost.
   fee            numeric NOT NULL CHECK (fee >= 0),
-  -- What was accepted, as the seller wrote it and gets it back: JSON, as text because strangers write what jsonb cannot hold.
+  -- The accepted terms as the seller wrote them, to be sent back. Text, because strangers write JSON that jsonb cannot
+  -- hold.
   x402_version   smallint NOT NULL CHECK (x402_version IN (1, 2)),
   terms          text NOT NULL,
-  -- The authorization: who signs, for whom, under which nonce, and until when the token accepts it. Known before anybody signs.
+  -- The authorization: signer, recipient, nonce and expiry. Known before signing.
   wallet_id      text NOT NULL REFERENCES house_wallets (id),
   pay_to         text NOT NULL CHECK (pay_to ~ '^0x[0-9a-f]{40}$'),
   nonce          text NOT NULL CONSTRAINT purchases_nonce_key UNIQUE CHECK (nonce ~ '^0x[0-9a-f]{64}$'),
   valid_before   bigint NOT NULL,
-  -- No block before this one can have used it.
+  -- No earlier block can have used it.
   from_block     bigint NOT NULL,
   signature      text CHECK (signature ~ '^0x[0-9a-f]+$'),
   status         text NOT NULL,
-  -- How often the seller was asked with the payment, and when the last time: whoever asks has so and so long for it.
+  -- How often the seller was asked with the payment, and when last, because every request has a time limit.
   asks           integer NOT NULL DEFAULT 0 CHECK (asks >= 0),
   asked_at       timestamptz,
-  -- What the seller has answered; or why there is no answer.
+  -- The seller's status, or why there is none.
   seller_status  integer,
   seller_trouble text CHECK (seller_trouble IN ('timeout', 'unreachable', 'lost')),
-  -- What the seller says of the payment: JSON.
+  -- The seller's payment receipt: JSON.
   receipt        text,
-  -- The transaction that has used the authorization, whoever sent it.
+  -- The transaction that used the authorization, no matter who sent it.
   tx_hash        text,
-  -- Why the money came back, in words for its owner.
+  -- Why the money came back, for its owner.
   error          text,
   status_since   timestamptz NOT NULL DEFAULT clock_timestamp(),
   waits_for      text,
@@ -49,18 +49,19 @@ CREATE TABLE purchases (
 CREATE INDEX purchases_by_account ON purchases (account_id, id DESC);
 CREATE INDEX purchases_by_key ON purchases (key_digest, id) WHERE key_digest IS NOT NULL;
 CREATE INDEX purchases_open ON purchases (status_since) WHERE finished_at IS NULL;
--- What an account has paid to sellers within a day, and what all have within an hour.
+-- For the daily limit of an account and the hourly limit of the service.
 CREATE INDEX purchases_by_day ON purchases (account_id, created_at);
 CREATE INDEX purchases_by_time ON purchases (created_at);
 CREATE TRIGGER purchases_guard BEFORE INSERT OR UPDATE ON purchases FOR EACH ROW EXECUTE FUNCTION guard_saga('purchase');
 
--- What is to be asked of the seller, sealed, because it may hold the caller's secrets. It is gone once nobody asks any more.
+-- The request to the seller, encrypted because it may contain the caller's secrets. Deleted once it is no longer
+-- needed.
 CREATE TABLE purchase_requests (
   purchase_id text COLLATE "C" PRIMARY KEY REFERENCES purchases (id) ON DELETE CASCADE,
   sealed      bytea NOT NULL
 );
 
--- What the seller has sent, kept as long as an Idempotency-Key is.
+-- The seller's response, kept as long as an Idempotency-Key.
 CREATE TABLE purchase_answers (
   purchase_id text COLLATE "C" PRIMARY KEY REFERENCES purchases (id) ON DELETE CASCADE,
   -- JSON.
@@ -71,18 +72,18 @@ CREATE TABLE purchase_answers (
 );
 CREATE INDEX purchase_answers_by_age ON purchase_answers (kept_at);
 
--- What came back of the fees of purchases. When a purchase comes back, later ones of the same 24 hours cost less: the excess of their fees
--- comes back in the same commit. A row for each purchase that gave something back, and for each one that came back itself. A table
--- of its own, because a purchase that is finished never changes.
+-- Returned fees of purchases. When a purchase is refunded, later ones of the same 24 hours cost less, and the excess of
+-- their fees is returned in the same commit. One row per purchase that returned a part of its fee, including the
+-- refunded one. A separate table, because a finished purchase never changes.
 CREATE TABLE purchase_fees_returned (
   purchase_id text COLLATE "C" NOT NULL REFERENCES purchases (id),
-  -- The purchase that came back.
+  -- The purchase that was refunded.
   because_of  text COLLATE "C" NOT NULL REFERENCES purchases (id),
   atomic      numeric NOT NULL CHECK (atomic > 0),
   PRIMARY KEY (purchase_id, because_of)
 );
 
--- No purchase gives back more than it cost. Its row is locked by whoever gives back, so two at once count each other's.
+-- A purchase returns at most its fee. The row lock makes concurrent returns count each other.
 CREATE FUNCTION guard_fee_returned() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   charged numeric;
@@ -97,7 +98,7 @@ END $$;
 CREATE TRIGGER purchase_fees_returned_guard AFTER INSERT OR UPDATE ON purchase_fees_returned
   FOR EACH ROW EXECUTE FUNCTION guard_fee_returned();
 
--- How many bytes of answers of others were kept for an account on a day, so that nobody fills the disk with them.
+-- Bytes of sellers' responses kept per account and day, so that no account fills the disk.
 CREATE TABLE kept_bytes (
   account_id bigint NOT NULL REFERENCES accounts (id),
   day        date NOT NULL,

@@ -1,15 +1,15 @@
--- Who is told of what, and what became of the telling.
+-- Webhooks, and the deliveries to them.
 
 CREATE TABLE webhooks (
   id            text COLLATE "C" PRIMARY KEY,
   account_id    bigint NOT NULL REFERENCES accounts (id),
-  -- The key that made it.
+  -- The key that created it.
   key_id        text NOT NULL REFERENCES api_keys (id),
   url           text NOT NULL,
   events        text[] NOT NULL CHECK (cardinality(events) > 0),
-  -- Sealed with the operator's secret. Null when none was given, and once the webhook is deleted.
+  -- Encrypted with the operator's secret. Null when none was given, and once the webhook is deleted.
   sealed_secret bytea,
-  -- Disabled by its receiver, who answered 410; deleted by its owner. Neither is ever undone.
+  -- Disabled when its receiver answered 410; deleted by its owner. Both are final.
   status        text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'disabled', 'deleted')),
   created_at    timestamptz NOT NULL DEFAULT now(),
   ended_at      timestamptz,
@@ -19,16 +19,16 @@ CREATE INDEX webhooks_by_account ON webhooks (account_id, id) WHERE status <> 'd
 CREATE INDEX webhooks_by_key ON webhooks (key_id) WHERE status <> 'deleted';
 CREATE INDEX webhooks_deleted ON webhooks (ended_at) WHERE status = 'deleted';
 
--- One event on its way to one webhook. A process that tries one holds it under `claim_id` until `claimed_until`; whoever
--- comes later finds another claim there and writes nothing. The claim is in no index, so taking one moves no index entry.
--- There are no foreign keys: thousands of rows come and go a second, and each would be checked.
+-- One event for one webhook. A process holds the delivery that it attempts under `claim_id` until `claimed_until`; a
+-- late process finds another claim and writes nothing. The claim is in no index, so claiming updates none. There are no
+-- foreign keys: thousands of rows come and go per second, and each would be checked.
 CREATE TABLE webhook_deliveries (
   id              text COLLATE "C" NOT NULL,
   account_id      bigint NOT NULL,
   webhook_id      text COLLATE "C" NOT NULL,
   event_id        text COLLATE "C" NOT NULL,
   event           text NOT NULL,
-  -- What is sent, byte by byte, however often.
+  -- The exact bytes of every attempt.
   body            text NOT NULL,
   status          text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'delivered', 'failed')),
   due_at          timestamptz NOT NULL DEFAULT now(),
@@ -36,7 +36,7 @@ CREATE TABLE webhook_deliveries (
   claimed_at      timestamptz,
   claimed_until   timestamptz,
   attempts        integer NOT NULL DEFAULT 0,
-  -- How many of them were made before the last replay by hand: retries are counted from there.
+  -- Attempts before the last manual replay: retries are counted from there.
   attempts_before integer NOT NULL DEFAULT 0 CHECK (attempts_before <= attempts),
   -- Of the last attempt.
   response_code   integer,
@@ -47,7 +47,7 @@ CREATE TABLE webhook_deliveries (
   PRIMARY KEY (account_id, id),
   CHECK ((status = 'pending') = (finished_at IS NULL))
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.2);
--- Found webhook by webhook, so that a million that wait for one are not in the way of another's.
+-- Found per webhook, so that a million deliveries waiting for one do not delay another's.
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, due_at) WHERE status = 'pending';
 CREATE INDEX webhook_deliveries_by_webhook ON webhook_deliveries (webhook_id, id);
 CREATE INDEX webhook_deliveries_open ON webhook_deliveries (account_id, id) WHERE status <> 'delivered';
@@ -60,7 +60,7 @@ CREATE TABLE webhook_attempts (
   duration_ms   integer NOT NULL,
   response_code integer,
   error         text,
-  -- Only the beginning of it.
+  -- Only its beginning.
   response_body text,
   PRIMARY KEY (delivery_id, number)
 );
