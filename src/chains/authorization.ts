@@ -70,7 +70,7 @@ export function toTypedData(
  */
 export function encodeSubmission(token: Hex, authorizations: readonly SignedAuthorization[]): Hex {
   const [first] = authorizations;
-  if (first === undefined) throw new Error('there is nothing to submit');
+  if (first === undefined) throw new Error('no authorization to submit');
   const transfers = authorizations.map((authorization) => ({
     target: token,
     allowFailure: true,

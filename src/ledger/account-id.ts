@@ -71,7 +71,7 @@ export function houseAccount(kind: HouseKind, asset: Asset, chain: ChainId = hom
 function compose(ownerId: bigint, kind: Kind, chain: ChainId, asset: Asset): AccountId {
   const owner = Number(ownerId);
   const id = owner * 16_384 + kindCodes[kind] * 256 + chainCodes[chain] * 16 + assetCodes[asset];
-  if (!Number.isSafeInteger(id) || owner < 0) throw new RangeError(`there is no owner ${ownerId}`);
+  if (!Number.isSafeInteger(id) || owner < 0) throw new RangeError(`${ownerId} is not an owner id`);
   return id as AccountId;
 }
 

@@ -51,6 +51,6 @@ async function findEarlierAnswer(tx: Transaction, scope: IdempotencyScope): Prom
   const found = await findKey(tx, scope);
   if (found.holder === 'another') throw httpErrors.idempotency_mismatch();
   if (found.holder === 'nobody') return undefined;
-  if (found.answer === undefined) throw new Error('a key of this request has no answer');
+  if (found.answer === undefined) throw new Error('the key of this request has no stored answer');
   return found.answer;
 }

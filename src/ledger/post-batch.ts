@@ -56,7 +56,7 @@ export async function postBatch(
     }
     if (letter === 'D') {
       const earlier = row.earlier?.find(({ place }) => place === index + 1);
-      if (earlier === undefined) throw new Error('the ledger names a duplicate without its first posting');
+      if (earlier === undefined) throw new Error('ledger.post reports a duplicate without its first posting');
       if (assetByCode(earlier.asset) === undefined) return unknownRefusal(`a posting in asset ${earlier.asset}`);
       return { outcome: 'duplicate', posting: asEarlier(earlier) };
     }
@@ -77,7 +77,7 @@ const refusals: Readonly<Partial<Record<RefusalLetter, { readonly outcome: Refus
 
 /** Only P posts, in every release, so an unknown letter moved nothing. A newer instance can say why. */
 function unknownRefusal(letter: string | undefined): LedgerUnavailable {
-  return new LedgerUnavailable(new Error(`the ledger refuses with ${letter}, which this release does not know`));
+  return new LedgerUnavailable(new Error(`ledger.post refused with ${letter}, which this release does not know`));
 }
 
 function asPosted(posting: Posting, uuid: string, postedAt: Date): Posted {

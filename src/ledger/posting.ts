@@ -84,20 +84,20 @@ export function assertSound({ id, entries, amount, fee, ...rest }: Posting): voi
     let sum = atomic;
     for (const [other, entry] of entries.entries()) {
       if (other === index) continue;
-      if (entry.account === account) throw new TypeError('an account stands twice in one posting');
+      if (entry.account === account) throw new TypeError('an account appears twice in one posting');
       if (pairOf(entry.account) === pairOf(account)) sum += entry.atomic;
     }
     if (sum !== 0n) {
       throw new TypeError(`the entries in ${assetOfAccount(account)} on one chain sum to ${sum}, not to zero`);
     }
   }
-  if (!entries.some(({ atomic }) => atomic !== 0n)) throw new TypeError('a posting moves something');
+  if (!entries.some(({ atomic }) => atomic !== 0n)) throw new TypeError('a posting must have a non-zero entry');
   if (rest.idempotency !== undefined && rest.idempotency.requestHash.length < 16) {
-    throw new TypeError('16 bytes of a hash are needed to tell requests apart');
+    throw new TypeError('requestHash must have at least 16 bytes');
   }
   const details = rest.details === undefined ? '' : JSON.stringify(rest.details);
-  if (details.includes('\\u0000')) throw new TypeError('PostgreSQL has no text with a zero character');
+  if (details.includes('\\u0000')) throw new TypeError('PostgreSQL text cannot contain a NUL character');
   for (const text of [rest.type, rest.description, rest.reference, rest.keyId, rest.idempotency?.key]) {
-    if (text?.includes('\0')) throw new TypeError('PostgreSQL has no text with a zero character');
+    if (text?.includes('\0')) throw new TypeError('PostgreSQL text cannot contain a NUL character');
   }
 }

@@ -39,7 +39,7 @@ export async function redeemClaimant(tx: Transaction, ledger: Ledger, redemption
   );
   const postings = outcomes.map((outcome) => {
     if (outcome.outcome !== 'posted')
-      throw new Error(`what is owed to ${claimant.name} was not moved: ${outcome.outcome}`);
+      throw new Error(`the claim of ${claimant.name} was not posted: ${outcome.outcome}`);
     return outcome.posting;
   });
   return { outcome: 'redeemed', postings };

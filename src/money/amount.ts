@@ -23,7 +23,7 @@ export function subtract(left: Amount, right: Amount): Amount {
 }
 
 function sameAsset(left: Amount, right: Amount): Asset {
-  if (left.asset !== right.asset) throw new TypeError(`${left.asset} and ${right.asset} do not add up`);
+  if (left.asset !== right.asset) throw new TypeError(`cannot combine ${left.asset} with ${right.asset}`);
   return left.asset;
 }
 

@@ -58,7 +58,7 @@ export function swapFee(amount: Amount): Amount {
  */
 function feeBy(rule: FeeRule, amount: Amount): Amount {
   const { asset, atomic } = amount;
-  if (atomic < 0n) throw new RangeError('there is no fee on a negative amount');
+  if (atomic < 0n) throw new RangeError('a negative amount has no fee');
   const { basisPoints, place, divisor } = scaleOf(rule, amount);
   const places = (2n * atomic * basisPoints + divisor) / (2n * divisor);
   return amountOf(asset, places * place);

@@ -9,10 +9,13 @@ export function brakeMetrics(db: Queryable, { perHour }: Brakes): MetricSource {
     metrics: {
       paywright_withdrawals_held: {
         type: 'gauge',
-        help: 'Withdrawals that wait for the operator, by what holds them.',
+        help: 'Withdrawals on hold for the operator, by reason.',
       },
-      paywright_withdrawals_hour_usdc: { type: 'gauge', help: 'What has left within an hour, in USDC.' },
-      paywright_withdrawals_hour_limit_usdc: { type: 'gauge', help: 'What may leave within an hour; 0 is no limit.' },
+      paywright_withdrawals_hour_usdc: { type: 'gauge', help: 'Outgoing payments within the last hour, in USDC.' },
+      paywright_withdrawals_hour_limit_usdc: {
+        type: 'gauge',
+        help: 'Hourly limit on outgoing payments, in USDC; 0 means no limit.',
+      },
     },
     maxAgeMs: 10_000,
     async read() {

@@ -56,14 +56,14 @@ export const brakeSettings = defineSettings({
   refuseLive: (env) => [
     // The operator knows enterprise accounts and may have agreed on anything; anyone can have the other tiers.
     ...(['WITHDRAWAL_DAILY_LIMIT_FREE', 'WITHDRAWAL_DAILY_LIMIT_PRO'] as const).flatMap((name) =>
-      env[name] === 0 ? [`${name} is unsafe: whoever steals a key could send everything at once`] : [],
+      env[name] === 0 ? [`${name} is unsafe: a stolen key could send everything at once`] : [],
     ),
     ...(env.WITHDRAWALS_PER_HOUR === 0
-      ? ['WITHDRAWALS_PER_HOUR is unsafe: whatever goes wrong, the treasury could be emptied before anybody looks']
+      ? ['WITHDRAWALS_PER_HOUR is unsafe: an error or an attack could empty the treasury before an operator notices']
       : []),
     ...(env.WITHDRAWAL_ALLOW_LIST_DELAY_HOURS < leastDelayHours
       ? [
-          `WITHDRAWAL_ALLOW_LIST_DELAY_HOURS is unsafe: an owner may sleep for so long; at least ${leastDelayHours} in live mode`,
+          `WITHDRAWAL_ALLOW_LIST_DELAY_HOURS is unsafe: an owner may be asleep for that long; live mode needs at least ${leastDelayHours}`,
         ]
       : []),
   ],

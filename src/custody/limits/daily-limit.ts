@@ -49,10 +49,10 @@ export async function refuseBeyondDay(
   const room = value > limit ? undefined : await findRoom(tx, accountId, used + value - limit);
   const when =
     room === undefined
-      ? 'It is more than may be sent in a day.'
-      : `There is room for it at ${room.toISOString()}, as what was sent before grows older than a day.`;
+      ? 'The amount exceeds the daily limit itself.'
+      : `Try again after ${room.toISOString()}, when earlier payments no longer count.`;
   throw limitErrors.daily_limit_reached(
-    `Of ${text(limit)} USDC in 24 hours ${text(left)} are left, and this is worth ${text(value)}. ${when}`,
+    `${text(left)} of your ${text(limit)} USDC per 24 hours are left, and this payment is worth ${text(value)}. ${when}`,
     {
       members: {
         limit: number(limit),

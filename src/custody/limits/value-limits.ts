@@ -23,7 +23,7 @@ export function refuseBeyondLimits({ atomic }: Amount): void {
 
 /** For a coin, by its market value now. Returns that value in atomic units of USDC. */
 export async function refuseBeyondValue(market: Market, { asset, atomic }: Amount): Promise<bigint> {
-  if (!isCoin(asset)) throw new TypeError(`${asset} is worth what it says`);
+  if (!isCoin(asset)) throw new TypeError(`${asset} is not a coin`);
   // A coin without a market price counts as above the limit.
   const value = (await orUnavailable(market.worth({ from: asset, to: 'USDC', atomic }))) ?? mostValue + 1n;
   if (value < leastValue || value > mostValue) throw refusal('must be worth from 1 to 10000 USDC');

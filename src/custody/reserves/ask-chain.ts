@@ -15,7 +15,7 @@ export class BlockIsGone extends Error {
 
 export async function requireBlock({ id, client }: Network, { blockNumber, blockHash }: Cursor): Promise<void> {
   const { hash } = await client.getBlock({ blockNumber });
-  if (hash !== blockHash) throw new BlockIsGone(`block ${blockNumber} of ${id} is not the one that was read`);
+  if (hash !== blockHash) throw new BlockIsGone(`block ${blockNumber} of ${id} was replaced by a reorg`);
 }
 
 export interface TokenTransfer {

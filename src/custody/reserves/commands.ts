@@ -23,11 +23,11 @@ const chainTimeoutMs = 30_000;
 export function addReserveCommands(program: Command, withChains: WithChains, say: Say): void {
   program
     .command('reserves')
-    .description('what we hold on each chain, what we owe, and the difference')
+    .description('show what the service holds and owes on each chain, and the difference')
     .action(() => withChains((parts) => showReserves(parts, say)));
   program
     .command('reconcile')
-    .description('look at everything we hold and owe, and name whatever does not agree')
+    .description('compare everything held and owed, and list every discrepancy')
     .action(() => withChains((parts) => showDrift(parts, say)));
 }
 

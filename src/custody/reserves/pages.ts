@@ -25,7 +25,7 @@ export function* pagesOf(leaves: Iterable<TreeNode>, depth: number): Generator<P
       open[level] = { nodes: [], number: page.number + 1 };
     }
   }
-  throw new Error('a tree has as many leaves as its depth says');
+  throw new Error('the tree has fewer leaves than its depth requires');
 }
 
 /** The sibling at a step, and its side. */

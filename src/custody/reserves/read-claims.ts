@@ -56,7 +56,7 @@ async function sumUp({ balances, chains, assets, kinds, blockNumbers }: LedgerCo
   function openPair(code: number): PairClaims {
     const [chain, asset] = [chains.get(code >> 4), assets.get(code & 15)];
     if (chain === undefined || asset === undefined)
-      throw new Error(`the ledger has no names for chain and asset ${code}`);
+      throw new Error(`the ledger has no chain or asset for code ${code}`);
     const blockNumber = blockNumbers.get(chain) ?? null;
     return { chain: chain as ChainId, asset: asset as Asset, blockNumber, owners: new Map(), house: 0n };
   }
@@ -78,7 +78,7 @@ async function nameOwners(db: Queryable, owners: ReadonlyMap<bigint, bigint>): P
     const names = new Map(rows.map(({ id, name }) => [id, name]));
     for (const id of some) {
       const owner = names.get(id);
-      if (owner === undefined) throw new Error(`owner ${id} has a balance, but no name`);
+      if (owner === undefined) throw new Error(`owner ${id} has a balance but is neither an account nor a claimant`);
       claims.push({ owner, balance: owners.get(id) as bigint });
     }
   }

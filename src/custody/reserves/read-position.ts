@@ -62,7 +62,7 @@ export async function readPosition(tx: Transaction): Promise<Position> {
 /** Truncated to milliseconds, as published. */
 async function readTime(tx: Queryable): Promise<Date> {
   const { rows } = await tx.query<{ at: Date }>("SELECT date_trunc('milliseconds', now()) AS at");
-  if (rows[0] === undefined) throw new Error('the database does not tell the time');
+  if (rows[0] === undefined) throw new Error('SELECT now() returned no row');
   return rows[0].at;
 }
 

@@ -64,7 +64,7 @@ function leastShown(logger: Logger, reports: readonly ReserveRow[][]): ReserveRo
     );
     const [least = row] = shown.toSorted((a, b) => Number(a.onChain) - Number(b.onChain));
     if (shown.some(({ onChain }) => onChain !== least.onChain)) {
-      logger.error({ chain: row.chain, asset: row.asset }, 'the nodes of a chain disagree about what we hold there');
+      logger.error({ chain: row.chain, asset: row.asset }, 'the nodes of a chain disagree about our balance');
     }
     return least;
   });
@@ -81,7 +81,7 @@ async function reportChain(
     // Nothing was credited there, so there is nothing to compare unless the ledger says otherwise.
     return books
       .filter(({ book }) => !isEmpty(book))
-      .map((held) => unavailable(held, null, 'The chain was not read yet.'));
+      .map((held) => unavailable(held, null, 'The chain has not been read yet.'));
   }
   const blockNumber = Number(cursor.blockNumber);
   try {
@@ -91,8 +91,9 @@ async function reportChain(
       return books.map((held, index) => toRow(held, holdings[index] as Holding, blockNumber));
     });
   } catch (error) {
-    logger.warn({ err: error, chain: network.id }, 'a chain could not be asked for its reserves');
-    const reason = error instanceof BlockIsGone ? 'The chain was reorganised.' : 'The chain does not answer.';
+    logger.warn({ err: error, chain: network.id }, 'reading the reserves of a chain failed');
+    const reason =
+      error instanceof BlockIsGone ? 'A reorg replaced the block that was read.' : 'The chain does not answer.';
     return books.map((held) => unavailable(held, blockNumber, reason));
   }
 }

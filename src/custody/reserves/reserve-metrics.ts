@@ -15,11 +15,11 @@ export function reserveMetrics(reserves: Pick<Reserves, 'report'>): MetricSource
     metrics: {
       paywright_reserves_difference: {
         type: 'gauge',
-        help: 'What we hold less what we owe and what is in flight: 0. Missing while the chain cannot be asked.',
+        help: 'Held minus owed minus in flight; should be 0. Absent while the chain cannot be asked.',
       },
-      paywright_reserves_owed: { type: 'gauge', help: 'What the ledger owes.' },
-      paywright_reserves_unknown: { type: 'gauge', help: '1 where the last report could not ask the chain.' },
-      paywright_reserves_reported_at_seconds: { type: 'gauge', help: 'When that report was made, since 1970.' },
+      paywright_reserves_owed: { type: 'gauge', help: 'Owed according to the ledger.' },
+      paywright_reserves_unknown: { type: 'gauge', help: '1 if the last report could not ask the chain, else 0.' },
+      paywright_reserves_reported_at_seconds: { type: 'gauge', help: 'Unix time of the last report.' },
     },
     everyMs,
     async read() {

@@ -86,7 +86,7 @@ export function createReserves(options: ReservesOptions): Reserves {
     const enough = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, ms);
     });
-    const taken = snapshot().catch((err: unknown) => logger.error({ err }, 'a snapshot of the reserves failed'));
+    const taken = snapshot().catch((err: unknown) => logger.error({ err }, 'taking a snapshot of the reserves failed'));
     await Promise.race([taken, enough]).finally(() => clearTimeout(timer));
   }
 

@@ -36,7 +36,7 @@ export async function addFloat(
   const surplus = await houseBalance(parts.db, 'surplus', amount.asset, chain);
   const { address } = await houseWallet(parts.db, 'treasury', chain);
   throw new Refusal(
-    `Only ${toDecimalText(surplus)} ${amount.asset} of yours has arrived on ${chain}. Send it to ${address} and wait until it is confirmed.`,
+    `Only ${toDecimalText(surplus)} ${amount.asset} has arrived on ${chain} that is not booked yet. Send the rest to ${address} and wait until it is confirmed.`,
   );
 }
 
@@ -45,7 +45,7 @@ async function addGas({ db, ledger, networks }: FloatParts, chain: ChainId, amou
   let held = 0n;
   for (const { wallet, content } of await treasuryOverview(db, networks)) {
     if (wallet.chain !== chain) continue;
-    if (content === undefined) throw new Refusal(`${chain} does not answer at the moment.`);
+    if (content === undefined) throw new Refusal(`${chain} does not answer. Try again later.`);
     held += content.gas.atomic;
   }
   // The tank is negative by what we hold. Coin unwrapped for users lies in the same wallets and is not the operator's.
@@ -57,7 +57,7 @@ async function addGas({ db, ledger, networks }: FloatParts, chain: ChainId, amou
     const found = amountOf(asset, held > booked ? held - booked : 0n);
     const { address } = await houseWallet(db, 'gas', chain);
     throw new Refusal(
-      `Only ${toDecimalText(found)} ${asset} is there beyond the books on ${chain}. Send it to ${address} first.`,
+      `Only ${toDecimalText(found)} ${asset} on ${chain} is not booked yet. Send the rest to ${address} first.`,
     );
   }
   const { outcome } = await ledger.post(gasFloat(chain, amount));

@@ -32,22 +32,22 @@ type WithTreasury = (work: (parts: TreasuryParts) => Promise<void>) => Promise<v
 type Say = (line: string) => void;
 
 export function addTreasuryCommands(program: Command, withTreasury: WithTreasury, say: Say): void {
-  const treasury = commandGroup(program, 'treasury').description('look after the wallets and the money of the house');
+  const treasury = commandGroup(program, 'treasury').description('manage the house wallets and the money in them');
 
   treasury
     .command('show')
-    .description('what each house wallet holds, the gas that is left, and what the house has earned')
+    .description('show the balance and gas of each house wallet, and what the house has earned')
     .action(() => withTreasury((parts) => show(parts, say)));
 
   treasury
     .command('dues')
-    .description('what is owed to those who have no account yet')
+    .description('show what is owed to parties without an account')
     .action(() => withTreasury((parts) => showDues(parts, say)));
 
   treasury
     .command('add-float')
-    .description('take money that you sent to a house wallet into the books as your own')
-    .requiredOption('--amount <amount>', 'how much')
+    .description('book money that you sent to a house wallet as your own')
+    .requiredOption('--amount <amount>', 'the amount')
     .option(
       '--currency <currency>',
       `${holdings.filter((asset) => asset !== chains[homeChain].native).join(', ')}, or the chain's native coin for gas`,
@@ -59,36 +59,38 @@ export function addTreasuryCommands(program: Command, withTreasury: WithTreasury
         const chain = chainOrRefuse(options.chain);
         const amount = amountOrRefuse(options.currency, options.amount);
         await addFloat(parts, { chain, amount });
-        say(`${toDecimalText(amount)} ${amount.asset} on ${chain} is in the books as yours.`);
+        say(`${toDecimalText(amount)} ${amount.asset} on ${chain} is booked as yours.`);
       }),
     );
 
   treasury
     .command('rotate-seed')
     .description(
-      'make a new seed; once you have confirmed its backup, give everybody wallets from it and sweep the old ones',
+      'create a new seed; after you confirm its backup, give every account a wallet from it and sweep the old ones',
     )
-    .option('--backed-up <seed>', 'you have made a backup that holds this seed, and have read it back')
+    .option('--backed-up <seed>', 'confirms that a backup contains this seed and that you have tested it')
     .action((options: { backedUp?: string }) => withTreasury((parts) => rotate(parts, options, say)));
 
   treasury
     .command('unknown')
-    .description('after a restore from a backup: what the wallets have sent that this database does not know')
+    .description(
+      'after a restore from a backup: list transactions of the house wallets that this database does not know',
+    )
     .action(() => withTreasury((parts) => showUnknown(parts, say)));
 
   treasury
     .command('explain <number>')
-    .description('say what an unknown transaction was, so that what waits for that goes on')
-    .option('--paid <saga>', 'it has paid this withdrawal, bridge or other saga')
-    .option('--unrelated', 'it has paid nothing that is still to be paid')
+    .description('say what an unknown transaction was, so that waiting payments continue')
+    .option('--paid <saga>', 'it paid this withdrawal, bridge or other saga')
+    .option('--unrelated', 'it paid nothing that is still to be paid')
     .action((id: string, options: { paid?: string; unrelated?: boolean }) =>
       withTreasury((parts) => explainUnknown(parts, { id, ...options }, say)),
     );
 
   treasury
     .command('raise-fee <saga>')
-    .description('let a higher fee be offered for the stuck transaction of a withdrawal, bridge or other saga')
-    .option('--times <number>', 'how many fees may be tried for it in all; without it you are told how many were')
+    .description('allow more fee increases for the stuck transaction of a withdrawal, bridge or other saga')
+    .option('--times <number>', 'how many fees may be tried in all; without it, shows how many were tried')
     .action((sagaId: string, { times }: { times?: string }) =>
       withTreasury(({ db }) => raiseFee(db, { sagaId, times }, say)),
     );
@@ -128,22 +130,20 @@ async function showDues({ db }: TreasuryParts, say: Say): Promise<void> {
     const since = changedAt.toISOString();
     say(`${chain.padEnd(6)}${text(amount).padEnd(24)}${claimant.kind} ${claimant.name}   last changed ${since}`);
   }
-  if (!isAny) say('Nothing is owed to anybody without an account.');
+  if (!isAny) say('Nothing is owed to parties without an account.');
 }
 
 async function rotate(parts: TreasuryParts, given: { readonly backedUp?: string }, say: Say): Promise<void> {
   const { seedRotation } = parts;
   if (seedRotation === undefined)
-    throw new Refusal('The wallet provider holds the keys: there is no seed here to rotate.');
+    throw new Refusal('There is no seed to rotate: with WALLET_PROVIDER=circle, Circle holds the keys.');
   const onProgress = (accounts: number) => say(`${accounts} accounts …`);
   const backedUp = given.backedUp === undefined ? {} : { backedUp: seedNumberOrRefuse(given.backedUp) };
   const done = await rotateSeed({ ...parts, seedRotation, onProgress }, backedUp);
   if ('needsBackupOf' in done) {
     const { needsBackupOf: seed } = done;
-    say(`Seed ${seed} is in the database. No wallet comes from it yet, and nothing has moved.`);
-    say(
-      'Make a backup of the database now: a restore from an older one would lose everything that moves to the new seed.',
-    );
+    say(`Seed ${seed} is created. No wallet uses it yet, and nothing was moved.`);
+    say('Back up the database now: a restore from an older backup would lose everything that moves to the new seed.');
     say(`Then run "paywright treasury rotate-seed --backed-up ${seed}".`);
     return;
   }
@@ -151,7 +151,7 @@ async function rotate(parts: TreasuryParts, given: { readonly backedUp?: string 
   say(`Seed ${seedId} is in use: ${accounts} accounts and ${houseWallets} house wallets have new addresses.`);
   for (const { purpose, chain, address } of kept)
     say(
-      `${chain} ${purpose} ${address} stays: decide with "paywright treasury unknown" what it has sent, and run this again.`,
+      `${chain} ${purpose} ${address} stays in use: explain its transactions with "paywright treasury unknown", then run this again.`,
     );
   say('The running service moves what the old house wallets hold, and sweeps and watches the old addresses.');
   say('New house wallets need native coin for gas: see "paywright treasury show".');
@@ -159,5 +159,5 @@ async function rotate(parts: TreasuryParts, given: { readonly backedUp?: string 
 
 function seedNumberOrRefuse(given: string): number {
   if (/^[1-9][0-9]{0,8}$/.test(given)) return Number(given);
-  throw new Refusal('--backed-up must be the number of the seed, as "paywright treasury rotate-seed" told it.');
+  throw new Refusal('--backed-up must be the number of the seed that "paywright treasury rotate-seed" printed.');
 }

@@ -28,7 +28,7 @@ export async function showUnknown(parts: UnknownParts, say: Say): Promise<void> 
     // One silent chain must not hide the others.
     const trouble = networks.has(chain)
       ? await unknown.look(wallet).then(() => undefined, describeTrouble)
-      : 'its chain is off';
+      : 'its chain is not configured';
     if (trouble === undefined) continue;
     unseen++;
     say(`${chain} ${address}: ${trouble}`);
@@ -39,20 +39,23 @@ export async function showUnknown(parts: UnknownParts, say: Say): Promise<void> 
     for (const { saga, sagaId, step } of await stepsHeldBy(db, one)) say(`    holds ${saga} ${sagaId}: ${step}`);
     const unsent = await unsentLike(parts, one);
     for (const { id, status } of unsent)
-      say(`    may have paid withdrawal ${id}, which is ${status}: its owner can cancel it once you say --unrelated`);
+      say(
+        `    may have paid withdrawal ${id}, which is ${status} and can be cancelled by its owner once you choose --unrelated`,
+      );
     for (const { saga, sagaId } of await waitingLike(parts, one)) {
       if (unsent.every(({ id }) => id !== sagaId)) say(`    may have paid ${saga} ${sagaId}, which waits for tokens`);
     }
   }
   if (found.length > 0) {
     const waiting = await countUndecided(db);
-    if (waiting > 0) say(`${waiting} arrivals at house wallets stay undecided until all of these are explained.`);
+    if (waiting > 0)
+      say(`${waiting} arrivals at house wallets stay undecided until all of these transactions are explained.`);
     return;
   }
   say(
     unseen === 0
-      ? 'Everything that the house wallets have sent is in this database.'
-      : 'Nothing unknown was found, but not every wallet could be looked at.',
+      ? 'This database knows every transaction of the house wallets.'
+      : 'No unknown transaction was found, but not every wallet could be checked.',
   );
 }
 
@@ -68,7 +71,7 @@ export async function explainUnknown(parts: UnknownParts, given: Explanation, sa
   const { db } = parts;
   const unknown = ownOrRefuse(parts);
   if ((given.paid === undefined) === (given.unrelated !== true)) {
-    throw new Refusal('Say either --paid <saga> or --unrelated.');
+    throw new Refusal('Give either --paid <saga> or --unrelated.');
   }
   const one = (await unknown.list()).find(({ id }) => id.toString() === given.id);
   if (one === undefined) throw new Refusal(`There is no unknown transaction ${given.id} to explain.`);
@@ -86,13 +89,15 @@ export async function explainUnknown(parts: UnknownParts, given: Explanation, sa
   }
   for (const { saga, sagaId: id } of steps) await wakeSaga(db, { saga, id, lane: one.chain });
   say(
-    given.paid === undefined ? `${given.id} has paid nothing of this.` : `${given.paid} was paid by ${one.sent?.hash}.`,
+    given.paid === undefined
+      ? `Transaction ${given.id} is marked as unrelated.`
+      : `${given.paid} was paid by ${one.sent?.hash}.`,
   );
 }
 
 function ownOrRefuse({ unknownTransactions }: UnknownParts): UnknownTransactions {
   if (unknownTransactions !== undefined) return unknownTransactions;
-  throw new Refusal('The wallet provider holds the keys, and knows what it has sent.');
+  throw new Refusal('This command needs WALLET_PROVIDER=keys: Circle holds the keys and knows its own transactions.');
 }
 
 interface HeldStep {
@@ -149,13 +154,14 @@ async function giveWallet(
   { key }: HeldStep,
 ): Promise<HouseWallet> {
   const wallet = (await listHouseWallets(db)).find((one) => one.chain === chain && isAddressEqual(one.address, sender));
-  if (wallet === undefined) throw new Refusal(`${sender} on ${chain} is no wallet of the house.`);
+  if (wallet === undefined) throw new Refusal(`${sender} on ${chain} is not a house wallet.`);
   await db.transaction(async (tx) => {
     const given = await tx.query(
       "UPDATE chain_steps SET wallet_id = $2, state = 'ready' WHERE id = $1 AND state = 'waiting'",
       [key, wallet.id],
     );
-    if (given.rowCount === 0) throw new Refusal('It does not wait for tokens any more: look again.');
+    if (given.rowCount === 0)
+      throw new Refusal('The step no longer waits for tokens. Run "paywright treasury unknown" again.');
     await tx.query('UPDATE chain_step_leaves SET wallet_id = $2 WHERE step_id = $1 AND wallet_id IS NULL', [
       key,
       wallet.id,
@@ -171,7 +177,7 @@ async function countUndecided(db: Queryable): Promise<number> {
 
 function describeUnknown(networks: Networks, { chain, sender, nonce, sent }: UnknownTransaction): string {
   const where = `${chain} from ${sender}, nonce ${nonce}`;
-  if (sent === undefined) return `${where}: no node could say what it was, so everything from there waits`;
+  if (sent === undefined) return `${where}: no node knows the transaction, so every payment from this wallet waits`;
   return `${where}: ${whatItDid(networks, chain, sent)}   ${sent.hash}`;
 }
 

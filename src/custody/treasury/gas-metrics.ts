@@ -15,11 +15,11 @@ export function gasMetrics(db: Queryable, networks: Networks): MetricSource {
     metrics: {
       paywright_gas_coins: {
         type: 'gauge',
-        help: 'Native coin that a house wallet has, in whole coins. Missing while its chain does not answer.',
+        help: 'Native coin in a house wallet, in whole coins. Absent while its chain does not answer.',
       },
       paywright_gas_alarm_coins: {
         type: 'gauge',
-        help: 'Below this a house wallet of the chain needs native coin soon.',
+        help: 'Below this, a house wallet of the chain soon needs native coin.',
       },
     },
     everyMs,

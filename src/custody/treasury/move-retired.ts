@@ -47,7 +47,10 @@ async function beginOrWait(parts: MoveParts, wallet: HouseWallet): Promise<void>
   try {
     await beginMovesOf(parts, wallet);
   } catch (err) {
-    parts.logger.warn({ chain: wallet.chain, err }, 'moving what a retired wallet holds waits');
+    parts.logger.warn(
+      { chain: wallet.chain, err },
+      'moving the balance of a retired wallet failed; it will be retried',
+    );
   }
 }
 

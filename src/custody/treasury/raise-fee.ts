@@ -15,11 +15,11 @@ export async function raiseFee(
   say: (line: string) => void,
 ): Promise<void> {
   const open = await listUnderWay(db, sagaId);
-  if (open.length === 0) throw new Refusal(`${sagaId} has no transaction under way.`);
+  if (open.length === 0) throw new Refusal(`${sagaId} has no open transaction.`);
   const limits = await Promise.all(open.map(({ ref }) => feeLimitOf(db, ref)));
   if (times === undefined) {
     const shown = open.map(({ step, tried }, place) => `${step}: fee ${tried} of ${limits[place]}`).join(', ');
-    throw new Refusal(`${sagaId} has under way ${shown}. Say with --times how many fees may be tried in all.`);
+    throw new Refusal(`Open transactions of ${sagaId}: ${shown}. Set with --times how many fees may be tried in all.`);
   }
   const most = /^\d{1,3}$/.test(times) ? Number(times) : 0;
   if (most <= usualFeeLimit || most > mostFees)
@@ -36,7 +36,7 @@ export async function raiseFee(
   });
   for (const { step, tried, ref } of open) {
     const limit = await feeLimitOf(db, ref);
-    say(`${sagaId} ${step}: ${tried} fees were tried, and up to ${limit} may be. FEE_CEILING_GWEI still holds.`);
+    say(`${sagaId} ${step}: ${tried} fees were tried, and up to ${limit} are allowed. FEE_CEILING_GWEI still applies.`);
   }
 }
 

@@ -30,7 +30,7 @@ export async function openHouseWallets(db: Database, provider: WalletProvider, n
       if (wallet === undefined) await addHouseWallet(db, provider, purpose, chain);
       else if (wallet.provider !== provider.name) {
         throw new Refusal(
-          `The house wallets in this database are held by "${wallet.provider}": start with WALLET_PROVIDER=${wallet.provider}.`,
+          `The house wallets in this database belong to the provider "${wallet.provider}". Start with WALLET_PROVIDER=${wallet.provider}.`,
         );
       }
     }

@@ -94,11 +94,13 @@ export function createPooledProvider({ db, provider, logger, size, patienceMs = 
     const [made] = await withinPatience(making, patienceMs, () => {
       making
         .then((late) => Promise.all(late.map(giveBack)))
-        .catch((err: unknown) => logger.warn({ err }, 'a wallet that nobody waited for is still to be made'));
+        .catch((err: unknown) =>
+          logger.warn({ err }, 'creating a wallet failed after its caller had given up; it will be retried'),
+        );
     });
     const wallet = made ?? (await take());
     if (wallet !== undefined) return wallet;
-    throw new ProviderError('The wallet that was made went to somebody else.', {
+    throw new ProviderError('Another request took the new wallet.', {
       retryable: true,
       code: 'provider_busy',
       retryAfterMs: 1_000,
@@ -129,7 +131,7 @@ export function createPooledProvider({ db, provider, logger, size, patienceMs = 
       batch = await planBatch(db, provider.name, size)
     ) {
       const made = await fulfil(batch, false);
-      logger.info({ wallets: made.length }, 'wallets were made ahead');
+      logger.info({ wallets: made.length }, 'the wallet pool was refilled');
       // A provider that created nothing would create nothing again.
       if (made.length === 0) return;
     }
@@ -209,7 +211,7 @@ async function withinPatience<Result>(work: Promise<Result>, ms: number, onLate:
   const tooLate = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
       onLate();
-      const message = 'No wallet is ready, and making one takes too long.';
+      const message = 'No wallet is ready, and creating one takes too long.';
       reject(new ProviderError(message, { retryable: true, code: 'provider_unreachable', retryAfterMs: 5_000 }));
     }, ms);
   });

@@ -43,7 +43,8 @@ export async function openUserWallet(
   const extended = elsewhere || chain === homeChain ? fresh : await provider.extendWallet(fresh, chain);
   const existing = !(await insertWallet(db, { accountId, chain, provider, wallet: extended, retired: false }));
   const wallet = await findUserWallet(db, accountId, chain);
-  if (wallet === undefined) throw new Error(`the wallet of account ${accountId} on ${chain} belongs to somebody else`);
+  if (wallet === undefined)
+    throw new Error(`the wallet of account ${accountId} on ${chain} belongs to another account`);
   return { wallet, existing };
 }
 

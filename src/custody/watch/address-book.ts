@@ -59,6 +59,6 @@ export function createAddressBook(db: Queryable): AddressBook {
 async function databaseTime(db: Queryable): Promise<Date> {
   const { rows } = await db.query<{ now: Date }>('SELECT now() AS now');
   const [row] = rows;
-  if (row === undefined) throw new Error('the database does not tell the time');
+  if (row === undefined) throw new Error('SELECT now() returned no row');
   return row.now;
 }

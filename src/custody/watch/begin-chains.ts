@@ -14,7 +14,7 @@ export async function checkChain({ id, client }: Network): Promise<void> {
   const { chainId } = chains[id];
   const answered = await client.getChainId();
   if (answered !== chainId) {
-    throw new WrongChain(`the RPC for ${id} serves chain ${answered} and not ${chainId}: nothing is read from it`);
+    throw new WrongChain(`the RPC for ${id} serves chain ${answered} instead of ${chainId}; check RPC_URLS_${id}`);
   }
 }
 
@@ -47,7 +47,7 @@ export async function beginChains(
       await beginChain(db, network, startBlocks?.get(network.id));
     } catch (error) {
       throw new Refusal(
-        `${chains[network.id].name} has not been read before, and cannot be reached now to begin: ${describeTrouble(error)}.`,
+        `${chains[network.id].name} cannot be reached, and its first block must be recorded before the service starts: ${describeTrouble(error)}.`,
         { cause: error },
       );
     }

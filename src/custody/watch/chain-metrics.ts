@@ -9,7 +9,7 @@ export function chainMetrics(db: Queryable, networks: Networks): MetricSource {
     metrics: {
       paywright_chain_silent_seconds: {
         type: 'gauge',
-        help: 'Since when nothing was read from the chain; +Inf: nothing was ever read.',
+        help: 'Seconds since the chain was last read; +Inf if never.',
       },
       paywright_chain_block: { type: 'gauge', help: 'The block up to which deposits are credited.' },
     },

@@ -27,22 +27,22 @@ describe('two independent nodes that show the same in the same final block', () 
 
 describe('nothing is proven', () => {
   test.each([
-    ['by one node', [shown('one')], /only one node/],
-    ['by one host that is asked twice', [shown('one'), shown('one')], /only one node/],
-    ['by two nodes in different blocks', [shown('one'), shown('two', { blockHash: hash('b') })], /differently/],
-    ['by two nodes at different heights', [shown('one'), shown('two', { blockNumber: 8n })], /differently/],
-    ['in different amounts', [shown('one'), shown('two', { atomic: 6n })], /differently/],
-    ['from different senders', [shown('one'), shown('two', { sender: `0x${'6'.repeat(40)}` })], /differently/],
-    ['with different proofs', [shown('one'), shown('two', { proofs: [] })], /differently/],
+    ['by one node', [shown('one')], /only one host/],
+    ['by one host that is asked twice', [shown('one'), shown('one')], /only one host/],
+    ['by two nodes in different blocks', [shown('one'), shown('two', { blockHash: hash('b') })], /disagree/],
+    ['by two nodes at different heights', [shown('one'), shown('two', { blockNumber: 8n })], /disagree/],
+    ['in different amounts', [shown('one'), shown('two', { atomic: 6n })], /disagree/],
+    ['from different senders', [shown('one'), shown('two', { sender: `0x${'6'.repeat(40)}` })], /disagree/],
+    ['with different proofs', [shown('one'), shown('two', { proofs: [] })], /disagree/],
     [
       'by one host twice while another says otherwise',
       [shown('one'), shown('one'), otherwise('two')],
-      /one shows it alone/,
+      /only one shows it/,
     ],
     ['while the second is silent', [shown('one'), silent('two')], /no second node answers/],
     ['when it is shown by nobody', [otherwise('one'), otherwise('two')], /no node shows it/],
     ['when nobody answers', [silent('one'), silent('two')], /no node answers/],
-    ['when there is nobody', [], /only one node/],
+    ['when there is nobody', [], /only one host/],
   ])('%s', (_, testimony, because) => {
     expect(judgeTestimony(testimony)).toEqual({ is: 'doubtful', because: expect.stringMatching(because) });
   });

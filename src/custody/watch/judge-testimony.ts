@@ -55,13 +55,13 @@ function isSame(one: Omit<Shown, 'isFinal'>, other: Omit<Shown, 'isFinal'>): boo
 }
 
 function whyNot(testimony: readonly Testimony[]): string {
-  if (hostsOf(testimony).size < 2) return 'only one node can be asked: the operator has to decide';
+  if (hostsOf(testimony).size < 2) return 'only one host is configured: the operator has to decide';
   const shown = testimony.filter(({ says }) => says === 'shown');
   if (testimony.every(({ says }) => says === 'silent')) return 'no node answers';
   if (shown.length === 0) return 'no node shows it any more';
-  if (hostsOf(shown).size > 1) return 'the nodes show it differently';
+  if (hostsOf(shown).size > 1) return 'the nodes disagree about it';
   return testimony.some(({ says }) => says === 'otherwise')
-    ? `${[...hostsOf(shown)].join(' and ')} shows it alone: the others do not`
+    ? `only ${[...hostsOf(shown)].join(' and ')} shows it`
     : 'no second node answers';
 }
 

@@ -135,7 +135,7 @@ export async function locateTransfers(
 
 function locate({ log, txHash, blockHash }: TransferLog, receipt: TransactionReceipt): number {
   if (receipt.status !== 'success' || receipt.blockHash !== blockHash) {
-    throw new ChainDisagrees(`the receipt of ${txHash} is not the one that its log belongs to`);
+    throw new ChainDisagrees(`the receipt of ${txHash} does not match its log`);
   }
   const position = receipt.logs.findIndex((other) => other.logIndex === log.logIndex && isSameLog(other, log));
   if (position === -1) throw new ChainDisagrees(`a log of ${txHash} is not in its receipt`);

@@ -28,7 +28,7 @@ export async function findForkPoint(db: Database, { id, client }: Network): Prom
     else first = middle + 1;
   }
   if (found === undefined) {
-    throw new UnknownChain(`none of the last ${checkpoints.length} blocks that were read is on this chain`);
+    throw new UnknownChain(`this chain has none of the last ${checkpoints.length} blocks that were read`);
   }
   return found;
 }
@@ -61,6 +61,6 @@ export async function doubtDepositsAfter(
   for (const { id, tx_hash: txHash, position, address: recipient, asset, atomic } of rows) {
     const shown = await findShown(network, client, { txHash, position, recipient, asset });
     if (shown?.atomic === BigInt(atomic)) continue;
-    logger.error({ chain, deposit: id, txHash }, 'a deposit that was credited is not on the chain any more');
+    logger.error({ chain, deposit: id, txHash }, 'a credited deposit is no longer on the chain');
   }
 }

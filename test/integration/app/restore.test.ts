@@ -177,7 +177,7 @@ describe('after a restore from a backup', () => {
     const restored = await live(backup);
     expect(await restored.advance(id)).toBe('sending');
     expect(await restored.waitsFor(id)).toContain(`transaction ${paid?.hash} is not in this database`);
-    expect(logged).toContain('older than the chain');
+    expect(logged).toContain('must come from a backup');
     expect(await paidTo(to)).toBe(49_000_000n);
     // The same step under the same key, although it was planned only after the backup.
     expect((await restored.steps(id)).map((step) => step.id)).toEqual([paid?.id]);
@@ -200,9 +200,7 @@ describe('after a restore from a backup', () => {
     expect(await restored.steps(id)).toEqual([{ id: paid?.id, hash: paid?.hash }]);
     expect(await paidTo(to)).toBe(49_000_000n);
     await restored.operator('explain', number(second), '--unrelated');
-    expect(await restored.operator('unknown')).toEqual([
-      'Everything that the house wallets have sent is in this database.',
-    ]);
+    expect(await restored.operator('unknown')).toEqual(['This database knows every transaction of the house wallets.']);
     await restored.end();
   });
 
@@ -242,15 +240,15 @@ describe('after a restore from a backup', () => {
     const db = open(database);
     const treasuryIn = async (from: typeof db) => (await houseWallet(from, 'treasury', 'MATIC')).address;
     const needsBackup = [
-      'Seed 2 is in the database. No wallet comes from it yet, and nothing has moved.',
-      expect.stringMatching(/^Make a backup of the database now: .* would lose everything/),
+      'Seed 2 is created. No wallet uses it yet, and nothing was moved.',
+      expect.stringMatching(/^Back up the database now: .* would lose everything/),
       'Then run "paywright treasury rotate-seed --backed-up 2".',
     ];
-    await expect(life.operator('rotate-seed', '--backed-up', '2')).rejects.toThrow('There is no seed 2 that waits');
+    await expect(life.operator('rotate-seed', '--backed-up', '2')).rejects.toThrow('No seed 2 is waiting');
     expect(await life.operator('rotate-seed')).toEqual(needsBackup);
     // Asked again there is still one, and whoever registers now gets a wallet of the seed that every backup holds.
     expect(await life.operator('rotate-seed')).toEqual(needsBackup);
-    await expect(life.operator('rotate-seed', '--backed-up', '1')).rejects.toThrow('There is no seed 1 that waits');
+    await expect(life.operator('rotate-seed', '--backed-up', '1')).rejects.toThrow('No seed 1 is waiting');
     await expect(life.operator('rotate-seed', '--backed-up', 'yes')).rejects.toThrow('must be the number of the seed');
     expect((await life.provider.createWallet({ chain: 'MATIC' })).ref).toMatch(/^1\//);
     expect(await treasuryIn(db)).toBe(life.treasury);
@@ -286,7 +284,7 @@ describe('after a restore from a backup', () => {
       await showUnknown(parts, (line) => void said.push(line));
       return said;
     };
-    const everything = 'Everything that the house wallets have sent is in this database.';
+    const everything = 'This database knows every transaction of the house wallets.';
     expect(await show()).toEqual([everything]);
     const look = () => Promise.reject(new Error('it does not answer'));
     const silent = await show({ unknownTransactions: { ...life.provider.unknown, look } });
@@ -339,7 +337,7 @@ describe('after a restore from a backup', () => {
     expect(await restored.advance(id)).toBe('awaiting_liquidity');
     expect(await restored.operator('unknown')).toEqual([
       expect.stringContaining(`899 USDC to ${to}`),
-      `    may have paid withdrawal ${id}, which is awaiting_liquidity: its owner can cancel it once you say --unrelated`,
+      `    may have paid withdrawal ${id}, which is awaiting_liquidity and can be cancelled by its owner once you choose --unrelated`,
     ]);
     const [line = ''] = await restored.operator('unknown');
     const number = line.split(' ')[0] ?? '';
@@ -375,9 +373,7 @@ describe('after a restore from a backup', () => {
     expect((await restored.steps(mined))[0]?.hash).toBe(signed?.hash);
     expect((await restored.steps(replaced))[0]?.hash).toBe(replacement?.hash);
     expect(await paidTo(to)).toBe(49_000_000n + 30_000_000n);
-    expect(await restored.operator('unknown')).toEqual([
-      'Everything that the house wallets have sent is in this database.',
-    ]);
+    expect(await restored.operator('unknown')).toEqual(['This database knows every transaction of the house wallets.']);
     await restored.end();
   });
 });

@@ -21,10 +21,10 @@ export async function accelerate({ db, circle, logger, patienceMs }: AccelerateP
   const { round, idempotency_key: idempotencyKey } = request;
   try {
     await circle.write(z.unknown(), (sdk) => sdk.accelerateTransaction({ id, idempotencyKey }));
-    logger.info({ transactionId: id, round }, 'a stuck transaction was given a higher fee');
+    logger.info({ transactionId: id, round }, 'the fee of a stuck transaction was raised');
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    logger.warn({ transactionId: id, round, err: error }, 'a stuck transaction could not be given a higher fee');
+    logger.warn({ transactionId: id, round, err: error }, 'raising the fee of a stuck transaction failed');
     // The next look-up sends the same request again.
     if (error.retryable) return;
   }

@@ -111,7 +111,7 @@ export function createCircleClient({
     let inHand = 0;
     return async (schema, call) => {
       if (inHand >= most) {
-        throw new ProviderError('Too many requests to Circle are under way already.', {
+        throw new ProviderError('Too many requests to Circle are in progress.', {
           retryable: true,
           code: 'provider_busy',
           retryAfterMs: maxWaitMs,

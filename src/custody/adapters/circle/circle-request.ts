@@ -36,7 +36,7 @@ export function toCircleRequest(networks: Networks, asked: TokenSend | ContractC
 function decimalsOfToken(networks: Networks, { from, token }: Pick<TokenSend, 'from' | 'token'>): number {
   const known = networks.get(from.chain)?.tokens.find(({ address }) => getAddress(address) === getAddress(token));
   if (known !== undefined) return assets[known.asset].decimals;
-  throw new ProviderError(`${token} is no token of ours on ${from.chain}.`, {
+  throw new ProviderError(`${token} is not a configured token on ${from.chain}.`, {
     retryable: false,
     code: 'unknown_token',
   });

@@ -21,12 +21,12 @@ const operatorMs = 60_000;
 
 const noFunds: Meaning = {
   code: 'insufficient_funds',
-  text: 'The wallet holds less than is to be sent',
+  text: 'The wallet holds less than the amount',
   when: 'refused',
 };
 const noGas: Meaning = {
   code: 'insufficient_gas',
-  text: 'The wallet has not enough native coin to pay for gas',
+  text: 'The wallet does not have enough native coin for gas',
   when: 'later',
   retryAfterMs: operatorMs,
 };
@@ -51,23 +51,23 @@ const meanings: Readonly<Record<number, Meaning>> = {
   [-1]: { code: 'provider_trouble', text: 'Circle failed without a reason', when: 'again' },
   3: badKey,
   155201: noFunds,
-  155202: { code: 'nonce_conflict', text: 'Circle lost count of the wallet’s transactions', when: 'later' },
+  155202: { code: 'nonce_conflict', text: 'Circle reports a nonce conflict', when: 'later' },
   155204: noGas,
   155207: noGas,
-  155208: { code: 'rejected', text: 'The contract refuses it', when: 'refused' },
-  155210: { code: 'estimate_failed', text: 'Circle could not estimate what it costs', when: 'later' },
-  155211: { code: 'gas_too_dear', text: 'Gas costs more at present than Circle allows', when: 'later' },
+  155208: { code: 'rejected', text: 'The contract reverts', when: 'refused' },
+  155210: { code: 'estimate_failed', text: 'Circle could not estimate the fee', when: 'later' },
+  155211: { code: 'gas_too_dear', text: 'The gas price is above Circle’s limit', when: 'later' },
   155219: { code: 'invalid_destination', text: 'Circle does not send to this address', when: 'refused' },
   155258: noFunds,
   155264: {
     code: 'queue_full',
-    text: 'The wallet has as many transactions on their way as the chain allows',
+    text: 'The wallet has too many pending transactions',
     when: 'later',
     retryAfterMs: 15_000,
   },
   156001: { code: 'wallet_not_found', text: 'Circle does not know this wallet', when: 'refused' },
   156003: { code: 'transaction_not_found', text: 'Circle does not know this transaction', when: 'refused' },
-  156004: { code: 'provider_trouble', text: 'Circle took an encrypted secret for a repeated one', when: 'again' },
+  156004: { code: 'provider_trouble', text: 'Circle rejected the encrypted secret as reused', when: 'again' },
   156006: badKey,
   156007: badKey,
   156013: badSecret,
@@ -89,7 +89,7 @@ export function toFailure(thrown: unknown, redact: Redact): Failure {
   }
   // The SDK throws on some responses that are not Circle's, such as a proxy's page; others do not match our schema.
   const where = thrown instanceof UnreadableAnswer ? `: ${thrown.message}` : '';
-  return passingFailure('provider_trouble', `Circle answered with something else than it promises${where}.`);
+  return passingFailure('provider_trouble', `Circle sent an unexpected response${where}.`);
 }
 
 function fromAnswer(thrown: HttpResponseError, redact: Redact): Failure {
@@ -123,11 +123,11 @@ function fromAnswer(thrown: HttpResponseError, redact: Redact): Failure {
 
 function byStatus(status: number): Meaning | undefined {
   if (status === 401 || status === 403) return badKey;
-  if (status === 429) return { code: 'provider_busy', text: 'Circle has had too many requests', when: 'again' };
-  if (status >= 500) return { code: 'provider_trouble', text: 'Circle has trouble', when: 'again' };
+  if (status === 429) return { code: 'provider_busy', text: 'Circle limits our requests', when: 'again' };
+  if (status >= 500) return { code: 'provider_trouble', text: 'Circle has an internal error', when: 'again' };
   // The first request with this key may still be running.
   if (status === 408 || status === 409 || status === 425) {
-    return { code: 'provider_trouble', text: 'Circle did not finish', when: 'again' };
+    return { code: 'provider_trouble', text: 'Circle did not finish the request', when: 'again' };
   }
   return undefined;
 }

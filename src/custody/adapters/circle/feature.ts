@@ -50,7 +50,7 @@ export const circle: Feature<{ settings: CircleSettings | undefined; pages: Circ
     read({ WALLET_PROVIDER, CIRCLE_API_KEY, CIRCLE_ENTITY_SECRET, CIRCLE_BASE_URL }) {
       if (WALLET_PROVIDER === 'keys') return undefined;
       if (CIRCLE_API_KEY === undefined || CIRCLE_ENTITY_SECRET === undefined) {
-        throw new Refusal('WALLET_PROVIDER is circle, which needs CIRCLE_API_KEY and CIRCLE_ENTITY_SECRET.');
+        throw new Refusal('WALLET_PROVIDER=circle needs CIRCLE_API_KEY and CIRCLE_ENTITY_SECRET.');
       }
       return { apiKey: CIRCLE_API_KEY, entitySecret: CIRCLE_ENTITY_SECRET, baseUrl: CIRCLE_BASE_URL };
     },

@@ -29,7 +29,7 @@ export async function findTaken(
   const { quietMs } = before;
   const taken = await findListed(parts, asked, before);
   if (taken === undefined && quietMs < listSettlesMs) {
-    throw new ProviderError('Circle’s list does not show it, but it may not be settled yet.', {
+    throw new ProviderError('Circle’s list does not show the transaction yet.', {
       retryable: true,
       code: 'provider_list_unsettled',
       retryAfterMs: Math.ceil(listSettlesMs - quietMs),
@@ -64,7 +64,7 @@ function onlyOne(candidates: readonly ListedTransaction[]): ListedTransaction | 
   if (candidates.length <= 1) return candidates[0];
   // The operator has to look at this.
   const ids = candidates.map(({ id }) => id).join(', ');
-  throw new ProviderError(`Several of Circle’s transactions may be the one that was asked for: ${ids}.`, {
+  throw new ProviderError(`Several of Circle’s transactions match the request: ${ids}.`, {
     retryable: true,
     code: 'provider_ambiguous',
     retryAfterMs: 60_000,

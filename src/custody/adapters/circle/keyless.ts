@@ -50,7 +50,8 @@ async function didOnChain(
   { id, txHash }: ListedTransaction,
   { from, contract, data, value = 0n }: ContractCall,
 ): Promise<boolean> {
-  if (network === undefined || txHash === undefined) throw undecided(`${id} is on no chain that can be asked`);
+  if (network === undefined || txHash === undefined)
+    throw undecided(`${id} is on a chain that is not configured, or has no hash`);
   const sent = await findSent(network, txHash);
   return (
     getAddress(sent.from) === getAddress(from.address) &&
@@ -71,7 +72,7 @@ async function findSent({ client }: Network, hash: Hex) {
 }
 
 function undecided(why: string): ProviderError {
-  return new ProviderError(`Whether Circle took it cannot be told yet: ${why}.`, {
+  return new ProviderError(`It is not yet known whether Circle took the request: ${why}.`, {
     retryable: true,
     code: 'provider_list_unsettled',
     retryAfterMs: 5_000,

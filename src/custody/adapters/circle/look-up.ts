@@ -43,7 +43,7 @@ async function report(parts: LookUpParts, chain: ChainId, transaction: CircleTra
       return reportFailed(parts, network, transaction);
     case 'STUCK':
       if (isDearest(network, transaction)) {
-        return { ...pending(transaction), waitsFor: 'the chain to become cheaper: FEE_CEILING_GWEI allows no more' };
+        return { ...pending(transaction), waitsFor: 'lower fees: FEE_CEILING_GWEI allows no more' };
       }
       await parts.accelerate(transaction.id);
       return pending(transaction);
@@ -73,7 +73,7 @@ async function reportComplete(
   }
   // What Circle leaves out is read from the chain.
   if (hash === undefined || network === undefined) {
-    throw new ProviderError(`Circle calls ${id} complete but does not say where or at what cost.`, {
+    throw new ProviderError(`Circle reports ${id} as complete, without its block or cost.`, {
       retryable: true,
       code: 'provider_trouble',
     });
@@ -94,8 +94,11 @@ async function reportFailed(
   if (hash !== undefined && mined === undefined) return pending(transaction);
   if (mined?.succeeded === true) {
     // The money has moved: giving it back would pay twice. The operator has to look at this.
-    logger.error({ transactionId: id, state, hash }, 'Circle calls a transaction failed that succeeded on the chain');
-    throw new ProviderError(`Circle calls ${id} failed, but it succeeded on the chain.`, {
+    logger.error(
+      { transactionId: id, state, hash },
+      'Circle reports a transaction as failed that succeeded on the chain',
+    );
+    throw new ProviderError(`Circle reports ${id} as failed, but it succeeded on the chain.`, {
       retryable: true,
       code: 'provider_contradicts_chain',
       ...(hash !== undefined && { hash }),

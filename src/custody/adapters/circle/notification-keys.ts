@@ -37,7 +37,7 @@ export function createNotificationKeys({ fetch, clock = monotonicClock }: Notifi
       (await asked.take(`network:${network}`, questionsOfNetwork)).allowed &&
       (await asked.take('all', questionsInAll)).allowed;
     if (!mayAsk) {
-      throw new ProviderError('Too many unknown keys were named.', { retryable: true, code: 'provider_busy' });
+      throw new ProviderError('Too many unknown keys were requested.', { retryable: true, code: 'provider_busy' });
     }
     const key = await fetch(id);
     if (key === undefined) return undefined;

@@ -34,7 +34,7 @@ export function createTurnstile(options: TurnstileOptions): Turnstile {
       const turn = Math.max(now, heldUntil, before === undefined ? 0 : before + windowMs);
       const waitMs = turn - now;
       if (waitMs > maxWaitMs) {
-        throw new ProviderError('Too many requests to Circle are waiting already.', {
+        throw new ProviderError('Too many requests to Circle are waiting.', {
           retryable: true,
           code: 'provider_busy',
           retryAfterMs: Math.ceil(waitMs),

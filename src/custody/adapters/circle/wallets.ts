@@ -53,10 +53,10 @@ export function createCircleWallets(db: Database, circle: CircleClient): CircleW
     async createWallet({ chain, idempotencyKey }) {
       const key = idempotencyKey ?? (await writeDownRequest(db, chain));
       const [wallet] = await wallets.createWallets({ chain, count: 1, idempotencyKey: key });
-      if (wallet === undefined) throw trouble('Circle made no wallet.');
+      if (wallet === undefined) throw trouble('Circle created no wallet.');
       // Only one caller gets the wallet, even if a slow caller was taken for abandoned.
       if (idempotencyKey === undefined && !(await markAnswered(db, key))) {
-        throw trouble('The wallet was given to another caller.');
+        throw trouble('Another request took the wallet.');
       }
       return wallet;
     },

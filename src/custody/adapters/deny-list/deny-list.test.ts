@@ -11,7 +11,7 @@ test.each(['', '\n', '# nobody yet\n'])('a list without an address (%j) is none,
   const file = join(folder, 'list.txt');
   writeFileSync(file, text);
   expect(() => createDenyList(file)).toThrow(
-    'DENY_LIST_FILE holds no address: set DENY_LIST_FILE=none if there are none.',
+    'DENY_LIST_FILE contains no address. Set DENY_LIST_FILE=none to screen nothing.',
   );
 });
 

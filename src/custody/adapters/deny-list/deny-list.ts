@@ -25,7 +25,7 @@ export function createDenyList(file: string | undefined): Screening {
     refresh(file);
     // As above; an operator who screens nobody says so explicitly.
     if (denied.size === 0)
-      throw new Refusal('DENY_LIST_FILE holds no address: set DENY_LIST_FILE=none if there are none.');
+      throw new Refusal('DENY_LIST_FILE contains no address. Set DENY_LIST_FILE=none to screen nothing.');
   } catch (error) {
     if (error instanceof Refusal) throw error;
     throw new Refusal(`DENY_LIST_FILE cannot be read: ${(error as Error).message}.`);
@@ -46,7 +46,7 @@ function parse(text: string): Map<string, number> {
     const entry = whole.replace(/#.*/, '').trim();
     if (entry === '') continue;
     if (!/^0x[0-9a-fA-F]{40}$/.test(entry)) {
-      throw new Refusal(`DENY_LIST_FILE has no address in line ${index + 1}: "0x" and 40 hexadecimal characters.`);
+      throw new Refusal(`DENY_LIST_FILE, line ${index + 1}: expected an address, "0x" and 40 hexadecimal characters.`);
     }
     denied.set(entry.toLowerCase(), index + 1);
   }

@@ -40,7 +40,7 @@ export async function catchUp(
   for (let first = from; first < to; ) {
     const since = await lastBlockBefore(db, chain, sender, first);
     const found = await findSent(network, { sender, from: first, to: Math.min(to, first + atOnce), since, until });
-    if (found.size === 0) throw chainIsAhead(`no node in RPC_URLS_${chain} can say what has used nonce ${first}`);
+    if (found.size === 0) throw chainIsAhead(`no node in RPC_URLS_${chain} knows the transaction with nonce ${first}`);
     const last = Math.max(...found.keys()) + 1;
     await db.transaction(async (tx) => {
       // A concurrent catch-up may have come as far or further.
@@ -52,12 +52,12 @@ export async function catchUp(
   }
   logger.error(
     { chain, sender, from, to },
-    'a wallet has sent what is not in this database, which must be older than the chain: see "paywright treasury unknown"',
+    'a wallet has sent transactions that are not in this database, which must come from a backup: see "paywright treasury unknown"',
   );
 }
 
 function chainIsAhead(why: string): ProviderError {
-  return new ProviderError(`The wallet has sent what is not in this database, and ${why}.`, {
+  return new ProviderError(`The wallet has sent a transaction that is not in this database, and ${why}.`, {
     retryable: true,
     code: 'chain_is_ahead',
     retryAfterMs: 10_000,

@@ -78,7 +78,7 @@ async function reportMined(
   const succeeded = receipt.status === 'success';
   // A reverted payment is given back, so more than one node must confirm the revert.
   if (!succeeded && !(await doNodesAgree(network, isUndone(hash)))) return { state: 'pending', hash };
-  const reason = succeeded ? null : 'The transaction was undone by the contract.';
+  const reason = succeeded ? null : 'The contract reverted the transaction.';
   await settle(db, transaction.id, { state: succeeded ? 'confirmed' : 'failed', hash, blockNumber, gasCost, reason });
   if (reason !== null) return { state: 'failed', reason, hash, gasCost };
   return { state: 'confirmed', hash, blockNumber, gasCost };
@@ -114,8 +114,11 @@ async function pushOn(
     if (mined !== undefined) return mined;
     if (newest.ageMs >= stuckAfterMs && (await adoptReplacement(parts, network, transaction))) return undefined;
     // A lagging node looks the same, so nothing is decided here.
-    logger.error({ chain, sender, nonce }, 'a nonce was used, and by none of our transactions: a person has to look');
-    return 'a person: its nonce was used, and by none of our transactions';
+    logger.error(
+      { chain, sender, nonce },
+      'a nonce was used by a transaction that is not ours: the operator has to look into it',
+    );
+    return 'the operator: its nonce was used by a transaction that is not ours';
   }
   let waitsFor: string | undefined;
   if (turn < nonce) {
@@ -128,7 +131,7 @@ async function pushOn(
       const replaced = await replace(parts, network, transaction, newest);
       if (replaced.is === 'sent') return undefined;
       waitsFor = replaced.waitsFor;
-    } else waitsFor = `a person: ${tried} fees were tried; "paywright treasury raise-fee" lets more be tried`;
+    } else waitsFor = `the operator: ${tried} fees were tried; "paywright treasury raise-fee" allows more`;
   }
   await broadcast(network, newest.raw, logger);
   return waitsFor;
@@ -165,14 +168,10 @@ async function replace(
   newest: Attempt,
 ): Promise<Replaced> {
   const fees = await feesOfReplacement(network, newest);
-  if (fees instanceof FeesAboveCeiling)
-    return { is: 'too_dear', waitsFor: `the chain to become cheaper: ${fees.message}` };
+  if (fees instanceof FeesAboveCeiling) return { is: 'too_dear', waitsFor: `lower fees: ${fees.message}` };
   const account = await seeds.account(transaction.walletRef);
   await signReplacement(db, transaction, { account, fees, insteadOf: newest.hash });
-  logger.warn(
-    { chain: network.id, nonce: transaction.nonce },
-    'a transaction is stuck: it is sent again with a higher fee',
-  );
+  logger.warn({ chain: network.id, nonce: transaction.nonce }, 'a stuck transaction is sent again with a higher fee');
   const [replacement] = await listAttempts(db, transaction.id);
   if (replacement !== undefined) await broadcast(network, replacement.raw, logger);
   return { is: 'sent' };
@@ -197,8 +196,7 @@ export async function broadcast(network: Network, raw: Hex, logger: Logger): Pro
   try {
     await network.client.sendRawTransaction({ serializedTransaction: raw });
   } catch (error) {
-    if (!isAlreadyKnown(error))
-      logger.warn({ err: error, chain: network.id }, 'a transaction was not taken by the chain');
+    if (!isAlreadyKnown(error)) logger.warn({ err: error, chain: network.id }, 'a node refused a transaction');
   }
 }
 

@@ -179,7 +179,7 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
 }
 
 function takesTooMuchGas(): ProviderError {
-  return new ProviderError('It takes more gas than was paid for.', { retryable: false, code: 'rejected' });
+  return new ProviderError('It needs more gas than was paid for.', { retryable: false, code: 'rejected' });
 }
 
 /** Nothing is signed until the operator has decided. */
@@ -214,7 +214,7 @@ function networkOf(networks: Networks, chain: ChainId): Network {
   const network = networks.get(chain);
   if (network !== undefined) return network;
   // Not refused for good: it may have been sent while the chain was on, and the chain may come back.
-  throw new ProviderError(`${chain} is off.`, { retryable: true, code: 'chain_not_available' });
+  throw new ProviderError(`${chain} is not configured.`, { retryable: true, code: 'chain_not_available' });
 }
 
 /** An idempotency key stands for one transaction; the same key with different contents is a mistake. */

@@ -18,7 +18,7 @@ export function toProviderError(error: unknown): ProviderError {
     return gasTankEmpty(error);
   }
   if (isBusy(error, text)) {
-    return new ProviderError('The chain is asked too often.', {
+    return new ProviderError('The node limits our requests.', {
       retryable: true,
       code: 'chain_busy',
       retryAfterMs: 10_000,
@@ -26,7 +26,7 @@ export function toProviderError(error: unknown): ProviderError {
     });
   }
   if (isRevert(error, text)) {
-    return new ProviderError(`The contract refuses it: ${reasonIn(text)}.`, {
+    return new ProviderError(`The contract reverts: ${reasonIn(text)}.`, {
       retryable: false,
       code: 'rejected',
       cause: error,
@@ -41,7 +41,7 @@ export function toProviderError(error: unknown): ProviderError {
 
 /** Succeeds once the wallet is funded. */
 export function gasTankEmpty(cause?: unknown): ProviderError {
-  return new ProviderError('The wallet has not enough native coin to pay for gas.', {
+  return new ProviderError('The wallet does not have enough native coin for gas.', {
     retryable: true,
     code: 'insufficient_gas',
     cause,
@@ -50,7 +50,7 @@ export function gasTankEmpty(cause?: unknown): ProviderError {
 
 /** Nothing was signed. Fees may fall, another node may answer differently, or the operator raises the ceiling. */
 export function aboveCeiling(why: string, cause?: unknown): ProviderError {
-  return new ProviderError(`It is too dear: ${why}.`, {
+  return new ProviderError(`The fee is above the ceiling: ${why}.`, {
     retryable: true,
     code: 'above_ceiling',
     retryAfterMs: 30_000,

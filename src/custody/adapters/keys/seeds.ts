@@ -61,7 +61,8 @@ export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> 
       const known = derived.get(ref);
       if (known !== undefined) return keep(ref, known);
       const [seed, index] = ref.split('/').map(Number);
-      if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(index)) throw new Error(`no wallet is known as ${ref}`);
+      if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(index))
+        throw new Error(`${ref} is not a wallet reference`);
       return keep(ref, await derive(seed as number, index as number));
     },
     prepare: () => db.transaction((tx) => prepareSeed(tx, secrets)),
@@ -70,7 +71,7 @@ export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> 
         'UPDATE wallet_seeds SET backed_up_at = clock_timestamp() WHERE id = $1 AND backed_up_at IS NULL',
         [seedId],
       );
-      if (rowCount === 0) throw new Refusal(`There is no seed ${seedId} that waits for its backup to be confirmed.`);
+      if (rowCount === 0) throw new Refusal(`No seed ${seedId} is waiting for its backup to be confirmed.`);
     },
     async renew(ref, seedId) {
       const index = Number(ref.split('/')[1]);
@@ -115,7 +116,7 @@ function openSeed(secrets: Secrets, sealed: Buffer): Buffer {
     return Buffer.from(secrets.open('wallet-seed', sealed), 'hex');
   } catch {
     throw new Refusal(
-      'The secret does not open the wallet seed in this database: it was sealed with another PAYWRIGHT_SECRET.',
+      'PAYWRIGHT_SECRET does not decrypt the wallet seed in this database: the seed was encrypted with another secret.',
     );
   }
 }

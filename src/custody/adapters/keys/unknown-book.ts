@@ -15,8 +15,8 @@ export class PerhapsPaid extends Error {
   readonly hash: Hex | null;
 
   constructor(unknownId: bigint, hash: Hex | null, nonce: bigint) {
-    const which = hash === null ? `whatever has used nonce ${nonce}` : `transaction ${hash}`;
-    super(`${which} is not in this database and may have been this one: decide with "paywright treasury unknown"`);
+    const which = hash === null ? `the transaction with nonce ${nonce}` : `transaction ${hash}`;
+    super(`${which} is not in this database and may have been this payment: see "paywright treasury unknown"`);
     this.unknownId = unknownId;
     this.hash = hash;
   }
@@ -145,7 +145,7 @@ export async function adoptUnknown(
           AND u.value = h.value`,
       [unknownId, key],
     );
-    if (rowCount === 0) throw new Refusal('It was not this: it has sent something else, or to somebody else.');
+    if (rowCount === 0) throw new Refusal('The transaction does not match: its recipient or its content differs.');
     await tx.query(
       `INSERT INTO key_transaction_attempts (hash, transaction_id, raw, max_fee, priority_fee)
        SELECT hash, $2, raw, max_fee, priority_fee FROM unknown_transactions WHERE id = $1`,
@@ -176,7 +176,7 @@ async function decide(tx: Transaction, unknownId: bigint, decision: 'paid' | 'un
     'UPDATE unknown_transactions SET decision = $2, decided_at = now() WHERE id = $1 AND decided_at IS NULL',
     [unknownId, decision],
   );
-  if (rowCount === 0) throw new Refusal(`Transaction ${unknownId} was decided about already.`);
+  if (rowCount === 0) throw new Refusal(`Transaction ${unknownId} is already explained.`);
 }
 
 interface UnknownRow {

@@ -86,19 +86,19 @@ describe('keys of our own on a chain that is slow', () => {
     );
     const look = () => provider.lookUp('MATIC', ref);
     for (let place = 1; place < 20; place++) await look();
-    expect(await look()).toMatchObject({ waitsFor: expect.stringContaining('a person: 20 fees were tried') });
+    expect(await look()).toMatchObject({ waitsFor: expect.stringContaining('the operator: 20 fees were tried') });
     expect(await attempts(ref)).toHaveLength(20);
 
     const said: string[] = [];
     const raise = (id: string, times?: string) => raiseFee(db, { sagaId: id, times }, (line) => void said.push(line));
     await expect(raise(sagaId)).rejects.toThrow('pay: fee 20 of 20');
-    await expect(raise('wdr_none', '22')).rejects.toThrow('wdr_none has no transaction under way.');
+    await expect(raise('wdr_none', '22')).rejects.toThrow('wdr_none has no open transaction.');
     for (const times of ['20', '101', '-1', 'many'])
       await expect(raise(sagaId, times)).rejects.toThrow('from 21 to 100');
-    expect(await look()).toMatchObject({ waitsFor: expect.stringContaining('a person') });
+    expect(await look()).toMatchObject({ waitsFor: expect.stringContaining('the operator') });
     for (const times of ['22', '21', '22']) await raise(sagaId, times);
     expect(new Set(said)).toEqual(
-      new Set([`${sagaId} pay: 20 fees were tried, and up to 22 may be. FEE_CEILING_GWEI still holds.`]),
+      new Set([`${sagaId} pay: 20 fees were tried, and up to 22 are allowed. FEE_CEILING_GWEI still applies.`]),
     );
     for (let place = 0; place < 4; place++) await look();
     expect(await attempts(ref)).toHaveLength(22);

@@ -113,7 +113,7 @@ test('the node’s address, which may hold a key, is in no error and no log', as
     }
   }
   expect(outcomes.some(({ status }) => status === 'rejected')).toBe(true);
-  expect(logged).toContain('a transaction was not taken by the chain');
+  expect(logged).toContain('a node refused a transaction');
   expect(logged).not.toContain('secret-path-key');
 });
 
@@ -304,14 +304,14 @@ describe('nonces that were never drawn here', () => {
     const key = randomUUID();
     await expect(send(6n, key)).rejects.toMatchObject({
       code: 'perhaps_paid',
-      message: expect.stringContaining('whatever has used nonce 0'),
+      message: expect.stringContaining('the transaction with nonce 0'),
     });
     const [first, second] = ofSender(await provider.unknown.list(), from);
     expect(first).toMatchObject({ nonce: 0, sent: undefined, holds: [key] });
     expect(second).toMatchObject({ nonce: 1, sent: { to: facts.MATIC.tokens.USDC }, holds: [] });
-    await expect(provider.unknown.adopt(first?.id ?? 0n, key)).rejects.toThrow('It was not this');
+    await expect(provider.unknown.adopt(first?.id ?? 0n, key)).rejects.toThrow('does not match');
     await provider.unknown.dismiss(first?.id ?? 0n);
-    await expect(provider.unknown.dismiss(first?.id ?? 0n)).rejects.toThrow('decided about already');
+    await expect(provider.unknown.dismiss(first?.id ?? 0n)).rejects.toThrow('already explained');
     await send(6n, key);
     // What was sent already, to the last unit, waits still.
     await expect(send(5n)).rejects.toMatchObject({ code: 'perhaps_paid' });
@@ -343,7 +343,7 @@ describe('a wallet’s queue has no hole', () => {
     const ref = await send(1n);
     await chains.rpc('MATIC', 'hardhat_setNonce', [from.address, '0x1']);
     expect((await provider.lookUp('MATIC', ref)).state).toBe('pending');
-    expect(logged).toContain('by none of our transactions');
+    expect(logged).toContain('by a transaction that is not ours');
   });
 
   test('a transaction that is mined between two questions is no nonce that somebody else has used', async () => {
@@ -356,7 +356,7 @@ describe('a wallet’s queue has no hole', () => {
     });
     expect((await provider.lookUp('MATIC', ref)).state).toBe('confirmed');
     expect(isCounted).toBe(true);
-    expect(logged).not.toContain('by none of our transactions');
+    expect(logged).not.toContain('by a transaction that is not ours');
     expect(await received()).toBe(2n);
   });
 });

@@ -37,7 +37,7 @@ describe('wallets from keys of our own', () => {
 
   test('another secret does not open the seed, and says so', async () => {
     await open(secrets);
-    await expect(open(createSecrets('t'.repeat(32)))).rejects.toThrow(/sealed with another PAYWRIGHT_SECRET/);
+    await expect(open(createSecrets('t'.repeat(32)))).rejects.toThrow(/encrypted with another secret/);
   });
 });
 

@@ -215,7 +215,7 @@ describe('within a day', () => {
     expect(await limitsOf(ada)).toMatchObject({ limit: 1_000, left: 1_000 });
     expect(await withdraw(ada, { amount: 1_001, address: stranger() })).toMatchObject({
       status: 403,
-      body: { code: 'daily_limit_reached', roomAt: null, detail: expect.stringContaining('more than may be sent') },
+      body: { code: 'daily_limit_reached', roomAt: null, detail: expect.stringContaining('exceeds the daily limit') },
     });
     await accepted(ada, { amount: 1_000, address: stranger() });
   });

@@ -263,7 +263,7 @@ describe('names', () => {
     );
     expect(await drift({ networks: silent })).toEqual([expect.stringMatching(/^MATIC: the chain could not be asked/)]);
     await db.query("UPDATE chain_cursors SET block_hash = replace(block_hash, '0x', '0y')");
-    expect(await drift()).toEqual([expect.stringMatching(/^MATIC: block \d+ of MATIC is not the one that was read/)]);
+    expect(await drift()).toEqual([expect.stringMatching(/^MATIC: block \d+ of MATIC was replaced by a reorg/)]);
     await db.query("UPDATE chain_cursors SET block_hash = replace(block_hash, '0y', '0x')");
   });
 

@@ -143,7 +143,7 @@ describe('what we hold is what we owe, at every step', () => {
       onChain: null,
       inFlight: null,
       difference: null,
-      unavailable: 'The chain was reorganised.',
+      unavailable: 'A reorg replaced the block that was read.',
     });
     // One step takes the cursor back to before the fork. The chain still has there what the ledger has let go.
     await reader.step();

@@ -190,7 +190,7 @@ describe('a refusal', { timeout: 120_000 }, () => {
     emulator.faults.next({ trouble: { how: 'drop' }, times: 4, on: onTransfers });
     emulator.faults.next({ trouble: refusal, times: 100, on: onTransfers });
     const payer = await withdraw(key);
-    await isWaitingFor(payer, 'list does not show it');
+    await isWaitingFor(payer, 'list does not show the transaction');
     await expectStillOpen(payer);
     await letListSettle(payer);
     await expectGivenBackOnce(payer);
@@ -251,7 +251,7 @@ describe('a refusal', { timeout: 120_000 }, () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3 * 24 * 60 * 60_000 });
     const lists = asked(onList);
     const payer = await withdraw(key);
-    await isWaitingFor(payer, 'list does not show it');
+    await isWaitingFor(payer, 'list does not show the transaction');
     await wake(payer);
     await until('the list to be asked for again', async () => asked(onList) > lists + 1);
     await expectStillOpen(payer);
@@ -306,7 +306,7 @@ describe('what Circle calls failed', { timeout: 120_000 }, () => {
     await isWaitingFor(payer, 'succeeded on the chain');
     await expectStillOpen(payer);
     await until('the operator to be told', async () =>
-      lines.some((line) => line.includes('Circle calls a transaction failed that succeeded on the chain')),
+      lines.some((line) => line.includes('Circle reports a transaction as failed that succeeded on the chain')),
     );
     expect(await received(payer)).toBe(49_255_000n);
     const { reserves } = (await service.client.get('/reserves')).body;
@@ -353,7 +353,7 @@ describe('a process that ends between asking and the answer', { timeout: 120_000
     // For all that the next one knows it was asked for: a refusal alone is no reason to give it back.
     emulator.faults.next({ trouble: refusal, times: 1, on: onTransfers });
     service = await start();
-    await isWaitingFor(payer, 'list does not show it');
+    await isWaitingFor(payer, 'list does not show the transaction');
     await expectStillOpen(payer);
     await wake(payer);
     await expectPaidOnce(payer);

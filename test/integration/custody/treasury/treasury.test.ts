@@ -83,7 +83,7 @@ test('shows every house wallet, its gas, and what was earned', async () => {
 });
 
 test('lists what is owed to those who have no account', async () => {
-  expect(await paywright('treasury', 'dues')).toContain('Nothing is owed to anybody without an account.');
+  expect(await paywright('treasury', 'dues')).toContain('Nothing is owed to parties without an account.');
   const { account } = await openClaimant(db, { kind: 'domain', name: 'shop.example', asset: 'USDC', chain: 'MATIC' });
   const { handle } = await funded(1);
   const { rows } = await db.query<{ id: bigint }>('SELECT id FROM accounts WHERE handle = $1', [handle]);
@@ -150,11 +150,13 @@ describe('fees', () => {
 test('a float is taken into the books once it has arrived, and not before', async () => {
   const { address } = await houseWallet(db, 'treasury', 'MATIC');
   const add = () => paywright('treasury', 'add-float', '--amount', '500');
-  await expect(add()).rejects.toThrow(`Only 0 USDC of yours has arrived on MATIC. Send it to ${address}`);
+  await expect(add()).rejects.toThrow(
+    `Only 0 USDC has arrived on MATIC that is not booked yet. Send the rest to ${address}`,
+  );
   await mint('USDC', address, 500_000_000n);
   await until('the surplus', async () => (await houseBalance(db, 'surplus', 'USDC', 'MATIC')).atomic === 500_000_000n);
   await expectNoDifference();
-  expect(await add()).toBe('500 USDC on MATIC is in the books as yours.');
+  expect(await add()).toBe('500 USDC on MATIC is booked as yours.');
   expect((await houseBalance(db, 'equity', 'USDC', 'MATIC')).atomic).toBe(sandboxFloat.atomic + 500_000_000n);
   await expect(add()).rejects.toThrow('Only 0 USDC');
   await expectNoDifference();
@@ -170,11 +172,9 @@ test('native coin for gas is taken into the books up to what is there', async ()
   });
   const { address } = await houseWallet(db, 'gas', 'MATIC');
   const add = (amount: string) => paywright('treasury', 'add-float', '--currency', 'MATIC', '--amount', amount);
-  await expect(add('3')).rejects.toThrow(
-    `Only 0 MATIC is there beyond the books on MATIC. Send it to ${address} first.`,
-  );
+  await expect(add('3')).rejects.toThrow(`Only 0 MATIC on MATIC is not booked yet. Send the rest to ${address} first.`);
   await mint('MATIC', address, parseEther('3'));
-  expect(await add('3')).toBe('3 MATIC on MATIC is in the books as yours.');
+  expect(await add('3')).toBe('3 MATIC on MATIC is booked as yours.');
   await expect(add('0.000000000000000001')).rejects.toThrow('Only 0 MATIC');
 });
 
@@ -184,7 +184,7 @@ test('a new seed gives everybody new wallets; old addresses are still credited a
   await service.client.get('/circle/deposit-address?chain=BASE', ada.key);
   const oldTreasury = await houseWallet(db, 'treasury', 'MATIC');
 
-  expect(await paywright('treasury', 'rotate-seed')).toContain('Make a backup of the database now');
+  expect(await paywright('treasury', 'rotate-seed')).toContain('Back up the database now');
   expect((await service.client.get('/account', ada.key)).body.depositAddress).toBe(before);
   expect(await houseWallet(db, 'treasury', 'MATIC')).toEqual(oldTreasury);
   const said = await paywright('treasury', 'rotate-seed', '--backed-up', '2');

@@ -61,7 +61,7 @@ test('what is held is listed with its reason, and credited by the service when t
   await look();
   const [line = ''] = await run('list', '--held');
   expect(line).toMatch(
-    new RegExp(`^${id} {3}held +5 USDC on MATIC for PA-[0-9A-Z]{8} since .* only one node can be asked`),
+    new RegExp(`^${id} {3}held +5 USDC on MATIC for PA-[0-9A-Z]{8} since .* only one host is configured`),
   );
   expect(await run('release', id)).toEqual([expect.stringContaining('the running service credits it')]);
   expect(await world.balance(user)).toBe(0n);

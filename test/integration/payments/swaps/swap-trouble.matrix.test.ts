@@ -334,7 +334,7 @@ describe('the gas tank of the wallet that swaps is empty', () => {
       await world.read();
     }
     expect(await world.look(id)).toMatchObject({ status });
-    expect(await world.waitsFor(id)).toMatch(/not enough native coin to pay for gas/);
+    expect(await world.waitsFor(id)).toMatch(/not have enough native coin for gas/);
     await expectNoDifference(`while the tank is dry and it is ${status}`);
   }
 

@@ -220,7 +220,7 @@ describe('a recipient', () => {
     await coinWorld.step(id);
     await setCode(to, refuses);
     await goOn(id, 'failed', expectAgreement);
-    await expectRefunded(id, 'The contract refuses it');
+    await expectRefunded(id, 'The contract reverts');
   });
 });
 
@@ -243,7 +243,7 @@ test('a payment that is undone on the chain is given back in full', async () => 
   await chains.rpc('MATIC', 'evm_setAutomine', [true]);
   await chains.mine('MATIC');
   await goOn(id, 'failed', expectAgreement);
-  await expectRefunded(id, 'undone by the contract');
+  await expectRefunded(id, 'The contract reverted the transaction');
   expect(net.atomic).toBeGreaterThan(0n);
 });
 
