@@ -1,13 +1,13 @@
 import pg from 'pg';
 import { type ConnectionOptions, connectionSettings } from './connection-settings.ts';
 
-/** A connection of its own for one piece of work, which ends with it. */
+/** Runs the work on a dedicated connection and closes it. */
 export async function withClient<Result>(
   options: ConnectionOptions,
   work: (client: pg.Client) => Promise<Result>,
 ): Promise<Result> {
   const client = new pg.Client(connectionSettings(options));
-  // A connection that is lost fails the statement under way; without a listener it would end the process.
+  // A lost connection already fails its statement; without a listener it would also end the process.
   client.on('error', () => {});
   await client.connect();
   try {
