@@ -34,7 +34,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     const applied = pending.length === 0 ? [] : await applyPending(client, { url, patience, known });
     const fixed = { what: 'The check of the fixed rows', whom: () => 'a session that has locked the table' };
     await letOthersPast(patience, fixed, () => addFixedRows(client, options.fixedRows ?? []));
-    const jobs = { what: 'The job schema', whom: () => 'a session that uses it' };
+    const jobs = { what: 'The update of the job schema', whom: () => 'a session that uses it' };
     await letOthersPast(patience, jobs, () => migrateJobs(url, patience));
     return { applied, isNewer };
   });
@@ -72,7 +72,7 @@ async function applyPending(client: pg.Client, { url, patience, known }: Applyin
   const blockers = await watchBlockers(url, rows[0]?.pid ?? 0);
   const whom = () => blockers.last();
   try {
-    await letOthersPast(patience, { what: 'The list of migrations', whom }, () => prepareList(client));
+    await letOthersPast(patience, { what: 'The creation of the migration list', whom }, () => prepareList(client));
     for (const migration of pending) {
       await letOthersPast(patience, { what: `Migration ${migration.name}`, whom }, () => apply(client, migration));
     }

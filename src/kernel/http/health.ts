@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { type Clock, monotonicClock } from '../clock.ts';
 
 /**
- * What the service needs in order to answer. Each check resolves when it can; what it resolves to is away meanwhile, which is
- * named and no reason to send requests elsewhere.
+ * What the service needs in order to answer. A check rejects when it fails. It resolves to the names of parts that are
+ * unavailable but do not stop the service from answering.
  */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<readonly string[]>>>;
 
@@ -13,12 +13,11 @@ interface CheckResult {
   readonly away: readonly string[];
 }
 
-/** Each check, and whether it has passed just now. */
 export type Readiness = () => Promise<readonly CheckResult[]>;
 
 const checkTimeoutMs = 3_000;
 
-/** However many ask at once, the checks are made once a second at most. */
+/** However many clients ask, the checks run at most once a second. */
 const rememberedMs = 1_000;
 
 export function createReadiness(checks: ReadinessChecks, clock: Clock = monotonicClock): Readiness {
@@ -34,7 +33,7 @@ export function createReadiness(checks: ReadinessChecks, clock: Clock = monotoni
   };
 }
 
-/** For load balancers: /health says that the process lives, /ready that it can do its work. */
+/** For load balancers: /health says that the process is alive, /ready that it can serve requests. */
 export function addHealth(app: FastifyInstance, readiness: Readiness): void {
   app.get('/health', async () => ({ status: 'ok' }));
   app.get('/ready', async (_request, reply) => {
