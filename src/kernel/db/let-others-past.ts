@@ -32,9 +32,7 @@ export async function letOthersPast<Result>(
     } catch (error) {
       if (!(error instanceof pg.DatabaseError && lockTrouble.has(error.code ?? ''))) throw error;
       if (performance.now() + pauseMs > deadline) {
-        throw new Refusal(
-          `${what} failed: it timed out waiting for ${whom()}. Nothing was changed; try again.`,
-        );
+        throw new Refusal(`${what} failed: it timed out waiting for ${whom()}. Nothing was changed; try again.`);
       }
       say(`${what} waits for ${whom()}. It lets other sessions go first and retries in ${pauseMs / 1_000} s.`);
       await sleep(pauseMs);
