@@ -179,7 +179,9 @@ describe('a new secret', () => {
     await sealSome(first);
     await (await start({ current: first })).close();
     await expect(rotate(first, second, endingAt(12))).rejects.toThrow('ended here');
-    await expect(rotate(second, third)).rejects.toThrow('The previous rotation, to PAYWRIGHT_SECRET_OLD, is not complete');
+    await expect(rotate(second, third)).rejects.toThrow(
+      'The previous rotation, to PAYWRIGHT_SECRET_OLD, is not complete',
+    );
     await rotate(first, second);
     await rotate(second, third);
     expect(await openable(third)).toEqual(kept);
