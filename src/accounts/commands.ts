@@ -16,11 +16,11 @@ interface Tools {
   readonly operator: string;
 }
 
-/** `paywright account …`: what the operator does by hand. <who> is a handle or an email, verified or not. Answers the group. */
+/** `paywright account …`. <who> is a handle or an email, verified or not. Returns the command group. */
 export function addAccountCommands(program: Command, { withDatabase, say, operator }: Tools): Command {
   const account = program
     .command('account')
-    .description('look at an account, freeze it, change its tier, end its keys, let its owner in again');
+    .description('show, freeze or change an account, revoke its keys, or restore access for its owner');
 
   account
     .command('show <who>')
@@ -41,7 +41,7 @@ export function addAccountCommands(program: Command, { withDatabase, say, operat
 
   account
     .command('freeze <who>')
-    .description('stop an account from sending; it can still receive')
+    .description('freeze an account: it can receive but not send')
     .action((who: string) =>
       withDatabase((db) =>
         change(db, who, async (tx, id) => {
@@ -90,7 +90,7 @@ export function addAccountCommands(program: Command, { withDatabase, say, operat
   return account;
 }
 
-/** The change and its announcement are one commit, so a running server hears of it exactly when it holds. */
+/** The change and its announcement are one commit, so running instances hear of it exactly when it takes effect. */
 async function change(db: Database, who: string, work: (tx: Transaction, id: bigint) => Promise<void>): Promise<void> {
   const id = await findId(db, who);
   await db.transaction(async (tx) => {

@@ -1,4 +1,4 @@
-/** The provinces of Italy and Spain that people write with two letters behind five digits, and how their codes begin. */
+/** Italian and Spanish provinces that are written with two letters, and the first digits of their postal codes. */
 const listed = [
   `AG 92|AL 15|AN 60|AO 11|AP 63|AQ 67|AR 52|AT 14|AV 83|BA 70|BG 24|BI 13|BL 32|BN 82|BO 40|BR 72|BS 25|BT 70|BT 71|BT 76|BZ 39|CA 09|
    CB 86|CE 81|CH 66|CI 09|CL 93|CN 12|CO 22|CR 26|CS 87|CT 95|CZ 88|EN 94|FC 47|FE 44|FG 71|FI 50|FM 63|FR 03|GE 16|GO 34|GR 58|IM 18|
@@ -11,17 +11,17 @@ const listed = [
 ];
 const beginnings = new Set(listed.flatMap((list) => list.split('|').map((entry) => entry.trim())));
 
-/** Letters that stand for a state of Brazil or India behind a city, and for a country that may do without a postal code. */
+/** Letters that may be a state of Brazil or India after a city, or a country where postal codes are optional. */
 const ofStates = new Set(
   'AC AL AM AP AR BA CG ES GA LA MA MG ML MS MT MZ PA PE PR PY RO RS SC SE TG TN TO TR'.split(' '),
 );
 
-/** Whether these letters stand for a province that has such codes: TR is Terni with 05100, and Turkey with 34430. */
+/** Whether the letters are a province with such codes: TR is Terni with 05100, and Turkey with 34430. */
 export function mayBeProvince(letters: string, code: string): boolean {
   return /^\d{5}$/.test(code) && beginnings.has(`${letters.toUpperCase()} ${code.slice(0, 2)}`);
 }
 
-/** Whether these letters may be a state or a province where no code says which. */
+/** Whether the letters may be a state or province when no code tells. */
 export function isProvinceSomewhere(letters: string): boolean {
   const upper = letters.toUpperCase();
   return ofStates.has(upper) || [...beginnings].some((entry) => entry.startsWith(`${upper} `));
@@ -30,7 +30,7 @@ export function isProvinceSomewhere(letters: string): boolean {
 const romanceStreet =
   /^(?:via|viale|vicolo|piazza|piazzale|corso|largo|loc|localit[aà]|fraz|frazione|strada|contrada|calle|c\/|avenida|plaza|paseo)(?![\p{L}\p{N}])/iu;
 
-/** "5 Main St": in Italy and Spain the number of a house stands behind its street. */
+/** "5 Main St": in Italy and Spain the house number follows the street. */
 export function hasNumberBeforeStreet(lines: readonly string[]): boolean {
   const isBefore = lines.some((line) => /^\d[\w/-]*,? \p{L}/u.test(line) || /^p\.? ?o\.? ?box\b/i.test(line));
   return isBefore && !lines.some((line) => romanceStreet.test(line.replace(/^\d[\w/-]*,? /, '')));

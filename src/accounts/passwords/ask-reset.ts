@@ -13,8 +13,8 @@ export interface AskResetParts {
 }
 
 /**
- * Asks that a token be mailed. Whether the email has an account is looked at by a job and not here, so that neither the answer nor
- * its time tells.
+ * Requests a reset mail. A job looks the account up, so neither the response nor its timing reveals whether the email
+ * has an account.
  */
 export async function askReset(
   { db, logger, resetLimits }: AskResetParts,
@@ -24,9 +24,12 @@ export async function askReset(
   await db.transaction(async (tx) => {
     const over = await countMessage(tx, logger, limits, { kind: 'resets-asked', ip, target: email });
     if (over !== undefined) {
-      throw accountErrors.too_many_attempts('Your network has asked for too many tokens today.', {
-        headers: { 'Retry-After': '3600' },
-      });
+      throw accountErrors.too_many_attempts(
+        'Your network has requested too many reset tokens today. Try again in an hour.',
+        {
+          headers: { 'Retry-After': '3600' },
+        },
+      );
     }
     await enqueue(tx, mailReset, { email, address: ip });
   });

@@ -26,8 +26,8 @@ export interface PasswordChange {
 }
 
 /**
- * A change ends the token that was mailed. A thief who knows the password could end each one before its owner has read the mail, if
- * they could go on changing it. Setting it with a token is not counted.
+ * A change voids the mailed reset token. Without this limit, a thief who knows the password could keep changing it and
+ * void each token before the owner uses it. Setting a password with a token is not counted.
  */
 const changesPerDay = { limit: 3, windowMs: 24 * 60 * 60_000 };
 
@@ -42,7 +42,7 @@ export interface ChangePasswordParts {
   readonly onKeysEnded: OnKeysEnded;
 }
 
-/** For somebody who knows the present password: a key alone, which may be stolen, does not change it. */
+/** Requires the current password, because a key alone may be stolen. */
 export async function changePassword(
   { db, limiter, secrets, passwords, throttle, changes, noteFailure, onKeysEnded }: ChangePasswordParts,
   { accountId, currentPassword, newPassword, revokeKeys, endWebhooks, by }: PasswordChange,
@@ -54,7 +54,7 @@ export async function changePassword(
   const passwordHash = await passwords.hash(newPassword, networksOf(by.address).nearest);
   const endedBefore = revokeKeys ? await endMostKeys(db, { accountId, by, except: by.keyId }) : 0;
   const set = await changes.everywhere(accountId, async (tx) => {
-    // First, as whoever freezes an account does.
+    // Locked first, in the same order as a freeze.
     if (revokeKeys) await lockOwner(tx, accountId);
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
     await requireSamePassword(tx, accountId, account.hash);
@@ -67,7 +67,7 @@ export async function changePassword(
 function changedTooOften({ resetMs }: RateLimitDecision) {
   const { limit } = changesPerDay;
   return accountErrors.too_many_attempts(
-    `The password was changed ${limit} times within a day. Until the day is over it can be set with a token from a mail alone.`,
+    `The password was changed ${limit} times within 24 hours. Wait, or set it with a token from a reset mail.`,
     { headers: { 'Retry-After': String(Math.max(1, Math.ceil(resetMs / 1000))) } },
   );
 }
