@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Database, Transaction } from '../kernel/db/database.ts';
 import { Refusal } from '../kernel/refusal.ts';
+import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { printable } from '../kernel/text/printable.ts';
 import { lockOwner } from '../ledger/lock-owner.ts';
 import { announceAccountChange } from './account-changes.ts';
@@ -10,14 +11,18 @@ import { findId } from './find-account.ts';
 import { readProfile } from './profile.ts';
 import { setTier, tier as tierField } from './tier.ts';
 
-interface Tools {
+export interface AccountTools {
   withDatabase(work: (db: Database) => Promise<void>): Promise<void>;
+  withSecrets(work: (parts: { readonly db: Database; readonly secrets: Secrets }) => Promise<void>): Promise<void>;
   say(line: string): void;
   readonly operator: string;
 }
 
 /** `paywright account …`. <who> is a handle or an email, verified or not. Returns the command group. */
-export function addAccountCommands(program: Command, { withDatabase, say, operator }: Tools): Command {
+export function addAccountCommands(
+  program: Command,
+  { withDatabase, say, operator }: Omit<AccountTools, 'withSecrets'>,
+): Command {
   const account = program
     .command('account')
     .description('show, freeze or change an account, revoke its keys, or restore access for its owner');

@@ -1,6 +1,6 @@
 import { secondsLeftToday, takenToday, takeToday } from '../kernel/daily-caps/take-today.ts';
 import type { Queryable, Transaction } from '../kernel/db/database.ts';
-import { busyNetworks, networksOf } from '../kernel/http/client-address.ts';
+import { limitsPerNetwork } from '../kernel/http/client-address.ts';
 import type { Problem } from '../kernel/http/problem.ts';
 import { accountErrors } from './errors.ts';
 
@@ -33,10 +33,10 @@ export async function countRegistration(tx: Transaction, registration: CountedRe
 /** Always the narrower network first, so that two registrations cannot deadlock. */
 function countedUnder({ ip, perNetwork }: CountedRegistration) {
   if (perNetwork === 0) return [];
-  const { nearest, wider } = networksOf(ip);
-  const own = { scope: `registrations:network:${nearest}`, limit: perNetwork };
-  if (wider === undefined) return [own];
-  return [own, { scope: `registrations:network:${wider}`, limit: busyNetworks * perNetwork }];
+  return limitsPerNetwork(ip, perNetwork).map(({ network, limit }) => ({
+    scope: `registrations:network:${network}`,
+    limit,
+  }));
 }
 
 async function tooMany(db: Queryable): Promise<Problem> {

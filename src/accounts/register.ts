@@ -17,9 +17,8 @@ import { type IssuedKey, issueKey } from './keys/issue-key.ts';
 import { tellEndOfKey } from './keys/key-lifetime.ts';
 import { countMessage } from './messages/daily-caps.ts';
 import { isTooCommon } from './passwords/common-passwords.ts';
-import type { NoteFailure } from './passwords/note-failure.ts';
 import type { Passwords } from './passwords/passwords.ts';
-import type { SignInThrottle } from './passwords/sign-in-throttle.ts';
+import type { PasswordGuard } from './passwords/require-password.ts';
 import { tellOfSignIn } from './tell-of-sign-in.ts';
 import type { Verification } from './verification.ts';
 
@@ -44,13 +43,10 @@ export interface Registered {
   readonly emailVerified: boolean;
 }
 
-export interface RegisterParts {
-  readonly db: Database;
+export interface RegisterParts extends PasswordGuard {
   readonly secrets: Secrets;
   readonly passwords: Passwords;
-  readonly throttle: SignInThrottle;
   readonly verification: Verification;
-  readonly noteFailure: NoteFailure;
   readonly wallets: WalletSource;
   /** How long an unused key lives. */
   readonly idleMs: number;

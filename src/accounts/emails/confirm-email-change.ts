@@ -1,11 +1,10 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Database } from '../../kernel/db/database.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { requireLiveKey } from '../../ledger/require-live-key.ts';
-import type { AccountChanges } from '../account-changes.ts';
 import type { AuditActor } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
+import type { AskEmailParts } from './ask-email-change.ts';
 import { hashesOfEmailCode } from './email-code.ts';
 import { lockForEmail, moveEmail } from './move-email.ts';
 
@@ -18,12 +17,6 @@ export interface EmailConfirmation {
   readonly by: AuditActor & { readonly keyId: string };
 }
 
-export interface ConfirmEmailParts {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly changes: AccountChanges;
-}
-
 interface Waiting {
   readonly email: string;
   readonly codeHash: Buffer;
@@ -33,7 +26,7 @@ interface Waiting {
 
 /** Throws unless both codes are correct, without saying which one is wrong. A wrong code also uses up an attempt. */
 export async function confirmEmailChange(
-  { db, secrets, changes }: ConfirmEmailParts,
+  { db, secrets, changes }: Pick<AskEmailParts, 'db' | 'secrets' | 'changes'>,
   { accountId, code, currentCode, by }: EmailConfirmation,
 ): Promise<void> {
   if (currentCode === undefined) await refuseMissingCode(db, accountId);

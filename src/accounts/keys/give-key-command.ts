@@ -1,18 +1,12 @@
 import type { Command } from 'commander';
-import { type Database, onlyRow } from '../../kernel/db/database.ts';
+import { onlyRow } from '../../kernel/db/database.ts';
 import type { Scope } from '../../kernel/http/define-route.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { claimsOf } from '../../ledger/balances.ts';
 import { recordAudit } from '../audit/record.ts';
+import type { AccountTools } from '../commands.ts';
 import { findId } from '../find-account.ts';
 import { issueKey } from './issue-key.ts';
-
-interface Tools {
-  withSecrets(work: (parts: { readonly db: Database; readonly secrets: Secrets }) => Promise<void>): Promise<void>;
-  say(line: string): void;
-  readonly operator: string;
-}
 
 const name = 'From the operator';
 
@@ -25,7 +19,10 @@ const payOutMs = 24 * 60 * 60_000;
  * money would be locked forever once the last key ends. An owner with an email signs in instead. A closed account with
  * money gets a key for one day, to pay it out.
  */
-export function addGiveKeyCommand(account: Command, { withSecrets, say, operator }: Tools): void {
+export function addGiveKeyCommand(
+  account: Command,
+  { withSecrets, say, operator }: Omit<AccountTools, 'withDatabase'>,
+): void {
   account
     .command('give-key <who>')
     .description('create an API key for an account without an email, or for a closed account that holds money')

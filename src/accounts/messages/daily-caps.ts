@@ -1,6 +1,6 @@
 import { takeToday } from '../../kernel/daily-caps/take-today.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
-import { busyNetworks, networksOf } from '../../kernel/http/client-address.ts';
+import { limitsPerNetwork } from '../../kernel/http/client-address.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 
 /** Messages of a kind per day (UTC); 0 is unlimited. */
@@ -35,13 +35,13 @@ export async function countMessage(
   limits: DailyLimits,
   { kind, ip, target, country }: Posted,
 ): Promise<'network' | 'target' | 'country' | 'all' | undefined> {
-  const { nearest, wider } = ip === undefined ? { nearest: undefined, wider: undefined } : networksOf(ip);
   const targets = [target].flat().toSorted();
   const places = targets.length;
   // Always in this order, to avoid deadlocks.
   const counted = [
-    { what: 'network', of: nearest, limit: limits.perNetwork, places },
-    { what: 'network', of: wider, limit: busyNetworks * limits.perNetwork, places },
+    ...(ip === undefined ? [] : limitsPerNetwork(ip, limits.perNetwork)).map(
+      ({ network, limit }) => ({ what: 'network', of: network, limit, places }) as const,
+    ),
     ...targets.map((of) => ({ what: 'target', of, limit: limits.perTarget, places: 1 }) as const),
     { what: 'country', of: country, limit: limits.perCountry, places },
     { what: 'all', of: '', limit: limits.inAll, places },

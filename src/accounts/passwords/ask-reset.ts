@@ -1,23 +1,14 @@
-import type { Database } from '../../kernel/db/database.ts';
 import { enqueue } from '../../kernel/jobs/define-job.ts';
-import type { Logger } from '../../kernel/log/logger.ts';
 import { accountErrors } from '../errors.ts';
 import { countMessage } from '../messages/daily-caps.ts';
-import { mailReset } from './mail-reset.ts';
-import type { ResetLimits } from './reset-limits.ts';
-
-export interface AskResetParts {
-  readonly db: Database;
-  readonly logger: Logger;
-  readonly resetLimits: ResetLimits;
-}
+import { type MailResetParts, mailReset } from './mail-reset.ts';
 
 /**
  * Requests a reset mail. A job looks the account up, so neither the response nor its timing reveals whether the email
  * has an account.
  */
 export async function askReset(
-  { db, logger, resetLimits }: AskResetParts,
+  { db, logger, resetLimits }: Pick<MailResetParts, 'db' | 'logger' | 'resetLimits'>,
   { email, ip }: { readonly email: string; readonly ip: string },
 ): Promise<void> {
   const limits = { perNetwork: resetLimits.perNetwork, perTarget: 0, perCountry: 0, inAll: 0 };

@@ -1,4 +1,3 @@
-import type { Database } from '../../kernel/db/database.ts';
 import { networksOf } from '../../kernel/http/client-address.ts';
 import type { RateLimitDecision, RateLimiter } from '../../kernel/rate-limit/limiter.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
@@ -10,11 +9,9 @@ import { accountErrors } from '../errors.ts';
 import { endMostKeys } from '../keys/end-most-keys.ts';
 import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
 import { isTooCommon } from './common-passwords.ts';
-import type { NoteFailure } from './note-failure.ts';
 import type { Passwords } from './passwords.ts';
-import { requirePassword, requireSamePassword } from './require-password.ts';
+import { type PasswordGuard, requirePassword, requireSamePassword } from './require-password.ts';
 import { type PasswordSet, setPassword } from './set-password.ts';
-import type { SignInThrottle } from './sign-in-throttle.ts';
 
 export interface PasswordChange {
   readonly accountId: bigint;
@@ -31,23 +28,21 @@ export interface PasswordChange {
  */
 const changesPerDay = { limit: 3, windowMs: 24 * 60 * 60_000 };
 
-export interface ChangePasswordParts {
-  readonly db: Database;
+export interface ChangePasswordParts extends PasswordGuard {
   readonly limiter: RateLimiter;
   readonly secrets: Secrets;
   readonly passwords: Passwords;
-  readonly throttle: SignInThrottle;
   readonly changes: AccountChanges;
-  readonly noteFailure: NoteFailure;
   readonly onKeysEnded: OnKeysEnded;
 }
 
 /** Requires the current password, because a key alone may be stolen. */
 export async function changePassword(
-  { db, limiter, secrets, passwords, throttle, changes, noteFailure, onKeysEnded }: ChangePasswordParts,
+  parts: ChangePasswordParts,
   { accountId, currentPassword, newPassword, revokeKeys, endWebhooks, by }: PasswordChange,
 ): Promise<PasswordSet> {
-  const account = await requirePassword({ db, throttle, noteFailure }, { accountId, password: currentPassword, by });
+  const { db, limiter, passwords, changes } = parts;
+  const account = await requirePassword(parts, { accountId, password: currentPassword, by });
   if (isTooCommon(newPassword, account)) throw accountErrors.password_too_common();
   const turn = await limiter.take(`password-changes:${accountId}`, changesPerDay);
   if (!turn.allowed) throw changedTooOften(turn);
@@ -58,7 +53,6 @@ export async function changePassword(
     if (revokeKeys) await lockOwner(tx, accountId);
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
     await requireSamePassword(tx, accountId, account.hash);
-    const parts = { secrets, onKeysEnded };
     return setPassword(tx, parts, { accountId, passwordHash, action: 'password.changed', by, revokeKeys, endWebhooks });
   });
   return { ...set, revokedKeys: endedBefore + set.revokedKeys };

@@ -1,20 +1,17 @@
 import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
 import type { NewWallet } from '../../custody/wallets/provider.ts';
-import { type Database, onlyRow, type Transaction, violates } from '../../kernel/db/database.ts';
+import { onlyRow, type Transaction, violates } from '../../kernel/db/database.ts';
 import { OutcomeUnknown } from '../../kernel/db/outcome-unknown.ts';
 import { networksOf } from '../../kernel/http/client-address.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { lockOwner } from '../../ledger/lock-owner.ts';
-import type { AccountChanges } from '../account-changes.ts';
 import { recordAudit } from '../audit/record.ts';
 import { yieldEmail } from '../emails/move-email.ts';
 import { accountErrors } from '../errors.ts';
 import { insertAccount } from '../insert-account.ts';
 import { endMostKeys } from '../keys/end-most-keys.ts';
-import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
 import type { WalletSource } from '../register.ts';
+import type { ChangePasswordParts } from './change-password.ts';
 import { isTooCommon } from './common-passwords.ts';
-import type { Passwords } from './passwords.ts';
 import { findResetToken, type ResetToken, useResetToken } from './reset-token.ts';
 import { type PasswordSet, setPassword } from './set-password.ts';
 
@@ -33,13 +30,9 @@ export interface ResetConfirmed extends PasswordSet {
   readonly isNewAccount: boolean;
 }
 
-export interface ConfirmResetParts {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly passwords: Passwords;
-  readonly changes: AccountChanges;
+export interface ConfirmResetParts
+  extends Pick<ChangePasswordParts, 'db' | 'secrets' | 'passwords' | 'changes' | 'onKeysEnded'> {
   readonly wallets: WalletSource;
-  readonly onKeysEnded: OnKeysEnded;
 }
 
 interface Holder {

@@ -2,21 +2,14 @@ import type { Command } from 'commander';
 import type { Database } from '../../kernel/db/database.ts';
 import { enqueue } from '../../kernel/jobs/define-job.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { recordAudit } from '../audit/record.ts';
+import type { AccountTools } from '../commands.ts';
 import { findId } from '../find-account.ts';
 import { mailReset } from './mail-reset.ts';
 import { issueResetToken, tokenMinutes } from './reset-token.ts';
 
-interface Tools {
-  withDatabase(work: (db: Database) => Promise<void>): Promise<void>;
-  withSecrets(work: (parts: { readonly db: Database; readonly secrets: Secrets }) => Promise<void>): Promise<void>;
-  say(line: string): void;
-  readonly operator: string;
-}
-
 /** `paywright account reset-password`: for an owner whose mails do not arrive or, with --show, who has lost the mailbox. */
-export function addResetCommand(account: Command, { withDatabase, withSecrets, say, operator }: Tools): void {
+export function addResetCommand(account: Command, { withDatabase, withSecrets, say, operator }: AccountTools): void {
   account
     .command('reset-password <who>')
     .description('mail a password reset token')

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { Refusal } from '../refusal.ts';
 import { holdMigrationLock, usualPatience } from './migration-lock.ts';
-import { withClient } from './with-client.ts';
+import { tableExists, withClient } from './with-client.ts';
 
 const applicationName = 'paywright-claim';
 
@@ -36,16 +36,11 @@ export async function prepareClaim(url: string): Promise<void> {
 }
 
 async function createTable(client: pg.Client): Promise<void> {
-  if (!(await isThere(client))) await client.query('CREATE TABLE deployment (mode text NOT NULL)');
+  if (!(await tableExists(client, 'deployment'))) await client.query('CREATE TABLE deployment (mode text NOT NULL)');
 }
 
 async function readClaim(client: pg.Client): Promise<string | undefined> {
-  if (!(await isThere(client))) return undefined;
+  if (!(await tableExists(client, 'deployment'))) return undefined;
   const { rows } = await client.query<{ mode: string }>('SELECT mode FROM deployment');
   return rows[0]?.mode;
-}
-
-async function isThere(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query<{ exists: boolean }>("SELECT to_regclass('deployment') IS NOT NULL AS exists");
-  return rows[0]?.exists === true;
 }

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { Refusal } from '../refusal.ts';
+import { inTransaction } from './with-client.ts';
 
 /** Rows that the code defines and whose meaning never changes. A newer release may add more. */
 export interface FixedRows {
@@ -14,14 +15,9 @@ type Row = readonly string[];
 
 /** Adds missing rows in one transaction. Throws if the database gives one of them another meaning. */
 export async function addFixedRows(session: Session, tables: readonly FixedRows[]): Promise<void> {
-  await session.query('BEGIN');
-  try {
+  await inTransaction(session, async () => {
     for (const given of tables) await addTo(session, given);
-    await session.query('COMMIT');
-  } catch (error) {
-    await session.query('ROLLBACK');
-    throw error;
-  }
+  });
 }
 
 async function addTo(session: Session, given: FixedRows): Promise<void> {

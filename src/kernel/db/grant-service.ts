@@ -4,7 +4,7 @@ import type { ConnectionOptions } from './connection-settings.ts';
 import { letOthersPast } from './let-others-past.ts';
 import { type MigrationPatience, usualPatience } from './migration-lock.ts';
 import { privilegesOn } from './privileges.ts';
-import { withClient } from './with-client.ts';
+import { inTransaction, withClient } from './with-client.ts';
 
 const schemas = ['public', 'ledger', 'graphile_worker', 'sandbox'];
 
@@ -68,8 +68,7 @@ async function refuseOwner(client: pg.Client, role: string): Promise<void> {
 
 async function grantAll(client: pg.Client, role: string): Promise<void> {
   const to = client.escapeIdentifier(role);
-  await client.query('BEGIN');
-  try {
+  await inTransaction(client, async () => {
     for (const { schema, table, kind, isPartition, guarded } of await listOwned(client)) {
       const name = `${client.escapeIdentifier(schema)}.${client.escapeIdentifier(table)}`;
       const type = kind === 'S' ? 'SEQUENCE' : 'TABLE';
@@ -84,11 +83,7 @@ async function grantAll(client: pg.Client, role: string): Promise<void> {
       await client.query(`REVOKE ALL ON SCHEMA ${schema} FROM ${to}`);
       await client.query(`GRANT USAGE ON SCHEMA ${schema} TO ${to}`);
     }
-    await client.query('COMMIT');
-  } catch (error) {
-    await client.query('ROLLBACK');
-    throw error;
-  }
+  });
 }
 
 interface Owned {

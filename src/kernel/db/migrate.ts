@@ -7,7 +7,7 @@ import { holdMigrationLock, type MigrationPatience, usualPatience } from './migr
 import { type Migration, readMigrations } from './read-migrations.ts';
 import { readSchema } from './schema-version.ts';
 import { watchBlockers } from './watch-blockers.ts';
-import { withClient } from './with-client.ts';
+import { inTransaction, withClient } from './with-client.ts';
 
 export interface MigrateOptions extends Partial<MigrationPatience> {
   /** Tests pass their own; otherwise the release's migrations apply. */
@@ -95,8 +95,7 @@ async function prepareList(client: pg.Client): Promise<void> {
 }
 
 async function apply(client: pg.Client, { version, name, sql, checksum, servesFrom }: Migration): Promise<void> {
-  await client.query('BEGIN');
-  try {
+  await inTransaction(client, async () => {
     await client.query(sql);
     await client.query('INSERT INTO schema_migrations (version, name, checksum, serves_from) VALUES ($1, $2, $3, $4)', [
       version,
@@ -104,9 +103,5 @@ async function apply(client: pg.Client, { version, name, sql, checksum, servesFr
       checksum,
       servesFrom,
     ]);
-    await client.query('COMMIT');
-  } catch (error) {
-    await client.query('ROLLBACK');
-    throw error;
-  }
+  });
 }

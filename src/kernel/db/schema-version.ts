@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { Refusal } from '../refusal.ts';
 import type { Migration } from './read-migrations.ts';
+import { tableExists } from './with-client.ts';
 
 interface AppliedMigration {
   readonly version: number;
@@ -26,10 +27,7 @@ export async function readSchema(client: Session, known: readonly Migration[]): 
 }
 
 async function readApplied(client: Session): Promise<readonly AppliedMigration[]> {
-  const { rows } = await client.query<{ exists: boolean }>(
-    "SELECT to_regclass('schema_migrations') IS NOT NULL AS exists",
-  );
-  if (rows[0]?.exists !== true) return [];
+  if (!(await tableExists(client, 'schema_migrations'))) return [];
   // Read as JSON, because a database of an early version has no serves_from column.
   const applied = await client.query<AppliedMigration>(
     `SELECT version, checksum, coalesce((to_jsonb(list) ->> 'serves_from')::integer, version) AS "servesFrom"

@@ -16,3 +16,22 @@ export async function withClient<Result>(
     await client.end();
   }
 }
+
+type Session = Pick<pg.ClientBase, 'query'>;
+
+/** For a dedicated connection; a pool has its own (`database.ts`). */
+export async function inTransaction(session: Session, work: () => Promise<unknown>): Promise<void> {
+  await session.query('BEGIN');
+  try {
+    await work();
+    await session.query('COMMIT');
+  } catch (error) {
+    await session.query('ROLLBACK');
+    throw error;
+  }
+}
+
+export async function tableExists(session: Session, table: string): Promise<boolean> {
+  const { rows } = await session.query<{ exists: boolean }>('SELECT to_regclass($1) IS NOT NULL AS exists', [table]);
+  return rows[0]?.exists === true;
+}

@@ -47,3 +47,10 @@ export function networksOf(address: string): AddressNetworks {
   const groups = parsed.parts.map((group) => group.toString(16));
   return { nearest: `${groups.slice(0, 4).join(':')}::/64`, wider: `${groups.slice(0, 3).join(':')}::/48` };
 }
+
+/** A limit per address or /64 and, because a single customer may hold a /48, four times as much per /48. */
+export function limitsPerNetwork(ip: string, limit: number): readonly { network: string; limit: number }[] {
+  const { nearest, wider } = networksOf(ip);
+  const own = { network: nearest, limit };
+  return wider === undefined ? [own] : [own, { network: wider, limit: 4 * limit }];
+}

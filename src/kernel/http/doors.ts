@@ -8,7 +8,6 @@ import { createInventedKeys } from './invented-keys.ts';
 import {
   applyDecision,
   applyRefusal,
-  type Counted,
   countRequest,
   type Limited,
   limitsOfAddress,
@@ -85,7 +84,8 @@ export function createApiDoor({ config, authenticate, limiter }: DoorOptions): o
             if (counted !== undefined && caller === undefined && token !== undefined) {
               invented.note(counted);
             }
-            letIn(reply, counted, done);
+            if (counted !== undefined) applyDecision(reply, counted);
+            done();
           },
         );
       },
@@ -206,11 +206,6 @@ function bearerToken({ headers: { authorization } }: FastifyRequest): string | u
 
 export function addressOf({ ip, socket }: FastifyRequest): string {
   return clientAddress(ip, socket.remoteAddress);
-}
-
-function letIn(reply: FastifyReply, counted: Counted | undefined, done: Next): void {
-  if (counted !== undefined) applyDecision(reply, counted);
-  done();
 }
 
 /** Continues synchronously with a value and later with a promise. Errors go to `fail`. */

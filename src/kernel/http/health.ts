@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { type Clock, monotonicClock } from '../clock.ts';
+import { within } from '../within.ts';
 
 /**
  * What the service needs in order to answer. A check rejects when it fails. It resolves to the names of parts that are
@@ -53,15 +54,11 @@ function wordFor({ passed, away }: CheckResult): string {
   return away.length === 0 ? 'ok' : 'impaired';
 }
 
-async function look(check: ReadinessChecks[string]): Promise<Omit<CheckResult, 'name'>> {
-  let timer: NodeJS.Timeout | undefined;
+function look(check: ReadinessChecks[string]): Promise<Omit<CheckResult, 'name'>> {
   const failed = { passed: false, away: [] };
-  const tooLate = new Promise<typeof failed>((resolve) => {
-    timer = setTimeout(resolve, checkTimeoutMs, failed);
-  });
   const looking = check().then(
     (away) => ({ passed: true, away }),
     () => failed,
   );
-  return Promise.race([looking, tooLate]).finally(() => clearTimeout(timer));
+  return within(checkTimeoutMs, looking, () => failed);
 }

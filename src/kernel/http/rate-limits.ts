@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { RateLimitDecision, RateLimiter } from '../rate-limit/limiter.ts';
 import type { RateLimitConfig } from '../rate-limit/rate-limit-config.ts';
-import { busyNetworks, networksOf } from './client-address.ts';
+import { limitsPerNetwork, networksOf } from './client-address.ts';
 import type { Caller } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 
@@ -56,9 +56,7 @@ export function limitsOfTrials(limits: RateLimitConfig, ip: string): readonly Li
 }
 
 export function limitsOfPages({ pages }: RateLimitConfig, ip: string): readonly Limited[] {
-  const { nearest, wider } = networksOf(ip);
-  const own = { bucket: `pages:${nearest}`, limit: pages };
-  return wider === undefined ? [own] : [own, { bucket: `pages:${wider}`, limit: busyNetworks * pages }];
+  return limitsPerNetwork(ip, pages).map(({ network, limit }) => ({ bucket: `pages:${network}`, limit }));
 }
 
 /** All accounts behind one address also share a limit, far above the limit of a single account. */
@@ -69,11 +67,8 @@ export function limitsOfCaller(
 ): readonly Limited[] {
   const own = { bucket, limit: limitOfTier(limits, tier) };
   if (limits.address === 0 || tier === 'enterprise') return [own];
-  const { nearest, wider } = networksOf(address());
-  const near = { bucket: `keyed:${nearest}`, limit: limits.address };
-  return wider === undefined
-    ? [own, near]
-    : [own, near, { bucket: `keyed:${wider}`, limit: busyNetworks * limits.address }];
+  const shared = limitsPerNetwork(address(), limits.address);
+  return [own, ...shared.map(({ network, limit }) => ({ bucket: `keyed:${network}`, limit }))];
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Queryable } from '../db/database.ts';
+import { within } from '../within.ts';
 
 /** Work that runs outside a request and is retried until it succeeds. It must be idempotent. */
 export interface Job<Payload extends z.ZodType = z.ZodType> {
@@ -27,19 +28,14 @@ export function handleJob<Payload extends z.ZodType>(
   job: Job<Payload>,
   run: (payload: z.output<Payload>) => Promise<void>,
 ): JobHandler {
-  return { job, run: (payload) => withinTime(job, run(job.payload.parse(payload))) };
+  const late = () => {
+    throw new Error(`${job.name} took longer than ${jobTimeoutMs} ms`);
+  };
+  return { job, run: async (payload) => within(jobTimeoutMs, run(job.payload.parse(payload)), late) };
 }
 
 /** A job does one step. A run that takes longer has failed and is retried. */
 export const jobTimeoutMs = 30_000;
-
-async function withinTime(job: Job, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`${job.name} took longer than ${jobTimeoutMs} ms`)), jobTimeoutMs);
-  });
-  await Promise.race([work, tooLate]).finally(() => clearTimeout(timer));
-}
 
 /** Enqueues in the caller's transaction, so the job exists exactly if the transaction commits. */
 export async function enqueue<Payload extends z.ZodType>(

@@ -1,4 +1,5 @@
 import type { Logger } from '../log/logger.ts';
+import { within } from '../within.ts';
 import { backOffMs, createTrouble } from './trouble.ts';
 
 export interface LoopOptions {
@@ -74,11 +75,7 @@ export function startLoop({ logger, fields, trouble: what, run }: LoopOptions): 
     async stop() {
       stopped = true;
       endPause();
-      let timer: NodeJS.Timeout | undefined;
-      const tooLate = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, longestStopMs);
-      });
-      await Promise.race([ended, tooLate]).finally(() => clearTimeout(timer));
+      await within(longestStopMs, ended, () => {});
     },
   };
 }

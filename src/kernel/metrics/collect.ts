@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import { describeTrouble } from '../jobs/trouble.ts';
 import type { Logger } from '../log/logger.ts';
 import { refuseTwice } from '../refuse-twice.ts';
+import { within } from '../within.ts';
 import type { MetricSource, Readings, Sample } from './metric.ts';
 import { renderMetrics } from './render.ts';
 
@@ -103,13 +103,11 @@ function createReader(
     async current(patienceMs: number): Promise<Readings | undefined> {
       if (last !== undefined && clock.now() - last.at < usableMs) return last.readings;
       if (everyMs !== undefined) return undefined;
-      return (await isDoneWithin(patienceMs, begin())) ? last?.readings : undefined;
+      return within(
+        patienceMs,
+        begin().then(() => last?.readings),
+        () => undefined,
+      );
     },
   };
-}
-
-async function isDoneWithin(ms: number, work: Promise<void>): Promise<boolean> {
-  const enough = new AbortController();
-  const tooLate = sleep(ms, false, { signal: enough.signal }).catch(() => false);
-  return Promise.race([work.then(() => true), tooLate]).finally(() => enough.abort());
 }
