@@ -171,7 +171,7 @@ function unsafeDoors(env: Ground, given: Given, { isRoot }: Machine): string[] {
   }
   // Node accepts an underscore in place of a dash in option names.
   const options = /--(?:inspect|insecure[-_]http[-_]parser)[a-z_-]*/.exec(given['NODE_OPTIONS'] ?? '')?.[0];
-  if (options !== undefined) problems.push(`NODE_OPTIONS is unsafe: ${options} lets others into the process`);
+  if (options !== undefined) problems.push(`NODE_OPTIONS is unsafe: ${options} opens the process to others`);
   if (isRoot) problems.push('The user is unsafe: run the service as a user of its own, not as root');
   return problems;
 }

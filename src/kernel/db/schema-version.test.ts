@@ -34,7 +34,9 @@ describe('a release and the schema that it finds', () => {
   });
 
   it('refuses one that was built with something else under the same number', () => {
-    expect(() => judgeSchema([{ ...first, checksum: 'x' }], [first])).toThrow('Migration 001_first.sql is not the one');
+    expect(() => judgeSchema([{ ...first, checksum: 'x' }], [first])).toThrow(
+      'Migration 001_first.sql differs from the one',
+    );
   });
 });
 

@@ -79,7 +79,7 @@ describe('a service whose role owns nothing', () => {
 
   test('is not given to a role that could do everything anyway', async () => {
     await expect(migrateAs(urlOf(owner), { MIGRATION_DATABASE_URL: `${urlOf(owner)}?x=1` })).rejects.toThrow(
-      'give the service a role of its own',
+      'give the service its own role',
     );
   });
 
