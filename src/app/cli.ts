@@ -8,12 +8,10 @@ import { OutcomeUnknown } from '../kernel/db/outcome-unknown.ts';
 import type { CommandTools } from '../kernel/feature.ts';
 import { createLogger, type Logger } from '../kernel/log/logger.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import { openSecrets } from '../kernel/secrets/open-secrets.ts';
 import type { Config } from './config.ts';
 import type { CommandOptions } from './custody.ts';
 import { features } from './features.ts';
-import { readGivenSecrets } from './given-secrets.ts';
-import { hooksOf, type ListedFeature, ownSettings, sagasOf, sealedOf } from './listed-feature.ts';
+import { hooksOf, type ListedFeature, ownSettings, sagasOf } from './listed-feature.ts';
 import type { Roles, RunningPaywright } from './main.ts';
 import { migrateDatabase } from './migrate-database.ts';
 import type { CommandParts } from './parts.ts';
@@ -21,7 +19,7 @@ import { readConfig } from './read-config.ts';
 import { askOnTerminal, resetSandbox } from './reset-sandbox.ts';
 import { runRotation } from './run-rotation.ts';
 import { tellToStartOver } from './start-over.ts';
-import { openStore, openStoreDatabase } from './store.ts';
+import { openStore, openStoreDatabase, openStoreSecrets } from './store.ts';
 import { welcome } from './welcome.ts';
 
 const drainTimeoutMs = 15_000;
@@ -164,14 +162,9 @@ function toolsFor(
         await work(db, ownSettings(config, feature));
       }),
     withSecrets: (work) =>
-      withStore(list, async ({ db, config, url, logger }) => {
-        const { secrets, close } = await openSecrets({
-          db,
-          url,
-          logger,
-          given: await readGivenSecrets(config, db),
-          sealed: sealedOf(list),
-        });
+      withStore(list, async (store) => {
+        const { db, config } = store;
+        const { secrets, close } = await openStoreSecrets(store, list);
         try {
           await noteCommand(db, operator, given());
           await work({ db, secrets }, ownSettings(config, feature));

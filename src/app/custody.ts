@@ -14,16 +14,15 @@ import { beginChains } from '../custody/watch/begin-chains.ts';
 import { type Database, openDatabase } from '../kernel/db/database.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import type { Checkpoint } from '../kernel/sagas/checkpoint.ts';
-import { openSecrets } from '../kernel/secrets/open-secrets.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import { type ChainId, chains, homeChain } from '../money/catalogue.ts';
 import type { Config } from './config.ts';
 import { features as listed } from './features.ts';
-import { readGivenSecrets } from './given-secrets.ts';
-import { type ListedFeature, sagasOf, sealedOf, settingsOf } from './listed-feature.ts';
+import { type ListedFeature, sagasOf, settingsOf } from './listed-feature.ts';
 import type { CommandParts } from './parts.ts';
 import { loadSandbox } from './sandbox.ts';
+import { openStoreSecrets } from './store.ts';
 
 /** The chains and the wallet provider that holds the keys. */
 export interface Custody {
@@ -122,8 +121,7 @@ export interface CommandOptions {
 
 /** Opens the same parts as the service, for a command that runs beside it. */
 export async function openCommandParts({ config, logger, url, db, features = listed }: CommandOptions) {
-  const given = await readGivenSecrets(config, db);
-  const opened = await openSecrets({ db, url, logger, given, sealed: sealedOf(features) });
+  const opened = await openStoreSecrets({ config, db, url, logger }, features);
   const { secrets } = opened;
   const localChains = config.mode === 'sandbox' ? await (await loadSandbox(config)).connectNetworks(db) : undefined;
   const custody = await openCustody({ config, db, secrets, logger, localChains });

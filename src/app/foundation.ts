@@ -14,7 +14,6 @@ import { createOutgoing } from '../kernel/outgoing/outgoing.ts';
 import { builtFile } from '../kernel/parser/built-file.ts';
 import { createParser } from '../kernel/parser/parser.ts';
 import { type Checkpoint, noCheckpoint } from '../kernel/sagas/checkpoint.ts';
-import { openSecrets } from '../kernel/secrets/open-secrets.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import { createUniswapMarket } from '../payments/swaps/adapters/uniswap/uniswap-market.ts';
 import { withdrawals } from '../payments/withdrawals/feature.ts';
@@ -25,8 +24,7 @@ import { openShopping } from '../shopping/search/open-shopping.ts';
 import type { Config } from './config.ts';
 import { openCustody } from './custody.ts';
 import { features as listed } from './features.ts';
-import { readGivenSecrets } from './given-secrets.ts';
-import { eventsOf, hooksOf, type ListedFeature, sagasOf, sealedOf, settingsOf } from './listed-feature.ts';
+import { eventsOf, hooksOf, type ListedFeature, sagasOf, settingsOf } from './listed-feature.ts';
 import { type Meters, openMeters } from './meters.ts';
 import { openOnRamps } from './on-ramps.ts';
 import type { Parts } from './parts.ts';
@@ -34,7 +32,7 @@ import { prepareDatabase } from './prepare-database.ts';
 import { loadSandbox } from './sandbox.ts';
 import { sandbox as sandboxFeature } from './sandbox-feature.ts';
 import { tellToStartOver } from './start-over.ts';
-import { openStore, openStoreDatabase } from './store.ts';
+import { openStore, openStoreDatabase, openStoreSecrets } from './store.ts';
 import { warnOperator } from './warn-operator.ts';
 
 /** The parts that every role and every feature use. */
@@ -85,13 +83,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   const db = openStoreDatabase(store, config, logger);
   closers.push(() => db.close());
   await warnOperator(db, config, logger);
-  const { secrets, close: letSecretGo } = await openSecrets({
-    db,
-    url: store.url,
-    logger,
-    given: await readGivenSecrets(config, db),
-    sealed: sealedOf(features),
-  });
+  const { secrets, close: letSecretGo } = await openStoreSecrets({ config, db, url: store.url, logger }, features);
   closers.push(letSecretGo);
 
   // The ledger has its own connections, so that a slow query cannot delay postings.

@@ -3,7 +3,7 @@
  * rate alone would allow 86,400 a day, and 432,000 on the pro tier. docs/security.md derives the disk usage from
  * these.
  * Only creation is counted. Undoing it (revoking a key, deleting a webhook, removing an address) is never refused, so
- * a thief who uses up a cap cannot keep the owner from undoing the damage.
+ * a thief who uses up a cap cannot keep the owner from undoing the damage. It is bounded by what was created.
  */
 export const dailyCaps = {
   invoices: { most: 1_000, named: 'invoices' },

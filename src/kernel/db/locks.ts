@@ -31,7 +31,7 @@ export const lockKinds = {
   oneNode: 'one node',
   /** One chain other than the home chain. */
   crossChainWallets: 'cross-chain wallets',
-  /** An account's withdrawals and its allow-list. */
+  /** An account's payments to outside addresses, and its allow-list. */
   sentOutside: 'sent outside',
   /** The fingerprint of the secret that a process seals with. */
   secretInUse: 'secret in use',

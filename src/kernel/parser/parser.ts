@@ -29,11 +29,11 @@ export interface Allowance {
 export type ParserTrouble = 'too_slow' | 'too_large' | 'busy' | 'given_up' | 'failed';
 
 const sentences: Readonly<Record<ParserTrouble, string>> = {
-  too_slow: 'It takes too long to read.',
-  too_large: 'It takes too much memory to read.',
-  busy: 'Too much is being read at the moment.',
-  given_up: 'The output is not waited for any more.',
-  failed: 'It could not be read.',
+  too_slow: 'Parsing took too long.',
+  too_large: 'Parsing needed too much memory.',
+  busy: 'Too much content is being parsed.',
+  given_up: 'The result is no longer needed.',
+  failed: 'Parsing failed.',
 };
 
 export class ParserError extends Error {
