@@ -296,7 +296,7 @@ describe('a secret that is not the one', () => {
 
   test('a wrong one is named on a database of before secrets were written down', async () => {
     await sealSome(first);
-    await expect(start({ current: second })).rejects.toThrow('PAYWRIGHT_SECRET is not the one');
+    await expect(start({ current: second })).rejects.toThrow('PAYWRIGHT_SECRET is not the secret of this database');
     const { rows } = await db.query('SELECT FROM operator_secrets');
     expect(rows).toEqual([]);
     await start({ current: first });
