@@ -5,17 +5,20 @@ import type { Logger } from '../kernel/log/logger.ts';
 
 const changedChannel = 'account_changed';
 const seenChannel = 'account_change_seen';
-/** An instance that is only busy has its say by then. What one that hangs remembers moves no money: the ledger asks the database. */
+/**
+ * A merely busy instance confirms within this time. A hanging one cannot move money with stale data, because the
+ * ledger checks the database.
+ */
 const longestWaitMs = 5_000;
 
 /**
- * Tells every instance that an account has changed (a key revoked, another tier, frozen), so that none goes on with what
- * it remembered. A change is announced in its own commit, and each instance confirms: when `everywhere` returns, no
- * instance answers from before, unless it was waited for in vain, which is logged.
+ * Tells every instance that an account has changed (a revoked key, another tier, a freeze), so that none keeps using
+ * cached data. A change is announced in its own commit and every instance confirms it. When `everywhere` returns, no
+ * instance serves the old state, unless the wait timed out, which is logged.
  */
 export interface AccountChanges {
   readonly connected: boolean;
-  /** Runs the change in a transaction, announces it with the commit and returns once every instance has heard. */
+  /** Runs the change in a transaction, announces it with the commit, and returns once every instance has confirmed. */
   everywhere<Result>(accountId: bigint, change: (tx: Transaction) => Promise<Result>): Promise<Result>;
   stop(): Promise<void>;
 }
@@ -25,7 +28,7 @@ export interface AccountChangesOptions {
   readonly url: string;
   readonly logger: Logger;
   readonly onChange: (accountId: bigint) => void;
-  /** Changes may have been missed: forget everything. */
+  /** Changes may have been missed, so all cached data must be dropped. */
   readonly onGap: () => void;
 }
 
@@ -51,7 +54,7 @@ export async function startAccountChanges(options: AccountChangesOptions): Promi
     },
   });
 
-  /** Counts confirmations from now on; `complete` returns when every listening instance has sent its own. */
+  /** Counts confirmations from now on. `complete` resolves when every listening instance has confirmed. */
   function expectConfirmations(changeId: string): { complete(): Promise<void> } {
     let seen = 0;
     let onSeen = () => {};
@@ -61,7 +64,7 @@ export async function startAccountChanges(options: AccountChangesOptions): Promi
     });
     return {
       async complete() {
-        // One that is cut off at this moment is not counted, and has forgotten everything already.
+        // An instance that is disconnected right now is not counted; it has already dropped its cache.
         const expected = await countListeners(db);
         await new Promise<void>((resolve) => {
           const timeout = setTimeout(() => {

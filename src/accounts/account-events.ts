@@ -4,14 +4,13 @@ import type { EventType } from '../ledger/event-types.ts';
 import { recordEvent } from '../ledger/events.ts';
 import type { AuditActor } from './audit/record.ts';
 
-/** What webhooks may be told of an account itself. */
 export const accountEvents: readonly EventType[] = [
   { name: 'key.created' },
   { name: 'key.revoked' },
   { name: 'account.changed' },
 ];
 
-/** Ids that one event names: a takeover may end very many keys. */
+/** At most this many ids per event, because a takeover may end very many keys. */
 const mostKeysNamed = 100;
 
 interface CreatedKey {
@@ -20,7 +19,7 @@ interface CreatedKey {
   readonly last4: string;
   readonly scopes: readonly Scope[];
   readonly expiresAt: Date | null;
-  /** The key that it replaces. */
+  /** The key that this one replaces. */
   readonly rotatedFrom: string | null;
 }
 
@@ -35,12 +34,12 @@ export async function recordKeyCreated(
 
 interface RevokedKeys {
   readonly keys: readonly string[];
-  /** Whether no key of the account works any more. */
+  /** Whether the account has no working key left. */
   readonly all: boolean;
   readonly by: AuditActor;
 }
 
-/** One event for all keys that one commit ends. Call it after webhooks were ended, so that only those that go on are told. */
+/** One event for all keys that a commit ends. Call it after ending webhooks, so that only the remaining ones receive it. */
 export async function recordKeysRevoked(
   tx: Transaction,
   accountId: bigint,
@@ -50,7 +49,7 @@ export async function recordKeysRevoked(
   await recordEvent(tx, { accountId, type: 'key.revoked', data });
 }
 
-/** The fields of an account that its owner is told about. */
+/** The account fields whose changes are reported. */
 export type ChangedField =
   | 'name'
   | 'email'
@@ -67,7 +66,7 @@ interface AccountChange {
   readonly by: AuditActor;
 }
 
-/** Names the fields that have changed, and never their values: GET /account has them. Nothing for no field. */
+/** Names the changed fields, but never their values, which GET /account returns. Records nothing for an empty list. */
 export async function recordAccountChanged(
   tx: Transaction,
   accountId: bigint,
@@ -77,7 +76,7 @@ export async function recordAccountChanged(
   await recordEvent(tx, { accountId, type: 'account.changed', data: { fields, ...tellActor(by) } });
 }
 
-/** The operator's name is the operator's own affair. */
+/** The operator's name is not disclosed. */
 function tellActor({ keyId, operator }: AuditActor) {
   return { byKey: keyId ?? null, byOperator: operator !== undefined };
 }

@@ -9,7 +9,7 @@ export const codeMinutes = 15;
 export const attemptsPerCode = 5;
 const codesPerHour = { limit: 5, windowMs: 60 * 60_000 };
 
-/** How many codes go out on a day. */
+/** How many codes are sent per day. */
 export type CodeLimits = Readonly<Record<'mails' | 'sms', DailyLimits>>;
 
 export interface CodeLimitParts {
@@ -21,15 +21,14 @@ export interface CodeLimitParts {
 interface WantedCodes {
   readonly accountId: bigint;
   readonly kind: 'email' | 'phone';
-  /** Where codes are to be sent, one to each. */
+  /** One code is sent to each target. */
   readonly targets: readonly [string, ...string[]];
-  /** Who asks for them. */
   readonly ip: string;
 }
 
 /**
- * Why no code can be sent now; undefined when it can, and then it is counted. Neither may one account order codes without end, nor may
- * many accounts together flood one phone, or run up the operator's bill.
+ * Returns why no code can be sent now, or undefined after counting it. The limits keep one account from ordering codes
+ * without end, and many accounts from flooding one phone or running up the operator's bill.
  */
 export async function refusalOfCodes(
   tx: Transaction,
@@ -38,7 +37,7 @@ export async function refusalOfCodes(
 ) {
   for (const bucket of [`codes:${kind}:${accountId}`, ...targets.map((target) => `codes:to:${target}`)]) {
     const { allowed, resetMs } = await limiter.take(bucket, codesPerHour);
-    if (!allowed) return tooManyCodes('Too many codes were asked for.', Math.ceil(resetMs / 1000));
+    if (!allowed) return tooManyCodes('Too many codes were requested.', Math.ceil(resetMs / 1000));
   }
   const channel = kind === 'email' ? 'mails' : 'sms';
   const country = kind === 'phone' ? countryOf(targets[0]) : undefined;
@@ -50,7 +49,7 @@ export async function refusalOfCodes(
     country: 'to this country',
     all: 'by this service',
   };
-  return tooManyCodes(`As many codes as may be on one day were sent ${whose[over]}.`, 3_600);
+  return tooManyCodes(`The daily limit of codes sent ${whose[over]} is reached.`, 3_600);
 }
 
 function tooManyCodes(why: string, resetSeconds: number) {

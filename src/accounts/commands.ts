@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Database, Transaction } from '../kernel/db/database.ts';
 import { Refusal } from '../kernel/refusal.ts';
+import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { printable } from '../kernel/text/printable.ts';
 import { lockOwner } from '../ledger/lock-owner.ts';
 import { announceAccountChange } from './account-changes.ts';
@@ -10,17 +11,21 @@ import { findId } from './find-account.ts';
 import { readProfile } from './profile.ts';
 import { setTier, tier as tierField } from './tier.ts';
 
-interface Tools {
+export interface AccountTools {
   withDatabase(work: (db: Database) => Promise<void>): Promise<void>;
+  withSecrets(work: (parts: { readonly db: Database; readonly secrets: Secrets }) => Promise<void>): Promise<void>;
   say(line: string): void;
   readonly operator: string;
 }
 
-/** `paywright account …`: what the operator does by hand. <who> is a handle or an email, verified or not. Answers the group. */
-export function addAccountCommands(program: Command, { withDatabase, say, operator }: Tools): Command {
+/** `paywright account …`. <who> is a handle or an email, verified or not. Returns the command group. */
+export function addAccountCommands(
+  program: Command,
+  { withDatabase, say, operator }: Omit<AccountTools, 'withSecrets'>,
+): Command {
   const account = program
     .command('account')
-    .description('look at an account, freeze it, change its tier, end its keys, let its owner in again');
+    .description('show, freeze or change an account, revoke its keys, or restore access for its owner');
 
   account
     .command('show <who>')
@@ -41,7 +46,7 @@ export function addAccountCommands(program: Command, { withDatabase, say, operat
 
   account
     .command('freeze <who>')
-    .description('stop an account from sending; it can still receive')
+    .description('freeze an account: it can receive but not send')
     .action((who: string) =>
       withDatabase((db) =>
         change(db, who, async (tx, id) => {
@@ -90,7 +95,7 @@ export function addAccountCommands(program: Command, { withDatabase, say, operat
   return account;
 }
 
-/** The change and its announcement are one commit, so a running server hears of it exactly when it holds. */
+/** The change and its announcement are one commit, so running instances hear of it exactly when it takes effect. */
 async function change(db: Database, who: string, work: (tx: Transaction, id: bigint) => Promise<void>): Promise<void> {
   const id = await findId(db, who);
   await db.transaction(async (tx) => {

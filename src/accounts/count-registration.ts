@@ -1,16 +1,19 @@
 import { secondsLeftToday, takenToday, takeToday } from '../kernel/daily-caps/take-today.ts';
 import type { Queryable, Transaction } from '../kernel/db/database.ts';
-import { busyNetworks, networksOf } from '../kernel/http/client-address.ts';
+import { limitsPerNetwork } from '../kernel/http/client-address.ts';
 import type { Problem } from '../kernel/http/problem.ts';
 import { accountErrors } from './errors.ts';
 
 export interface CountedRegistration {
   readonly ip: string;
-  /** New accounts on a day from one address network; 0 is without a limit. */
+  /** New accounts per day from one network; 0 is unlimited. */
   readonly perNetwork: number;
 }
 
-/** Before the password is hashed and a wallet is made. It takes nothing: the commit has the last word. */
+/**
+ * Checks the cap before the password is hashed and a wallet is created. Only `countRegistration`, in the transaction,
+ * is binding.
+ */
 export async function refuseRegistrationBeyondCap(db: Queryable, registration: CountedRegistration): Promise<void> {
   for (const { scope, limit } of countedUnder(registration)) {
     if ((await takenToday(db, scope)) >= limit) throw await tooMany(db);
@@ -18,8 +21,8 @@ export async function refuseRegistrationBeyondCap(db: Queryable, registration: C
 }
 
 /**
- * Counts a new account in the commit that inserts it, so that a registration which fails counts nothing. Call it late: other
- * registrations of the network wait for the commit.
+ * Counts a new account in the transaction that inserts it, so that a failed registration is not counted. Call it late:
+ * other registrations from the same network wait for the commit.
  */
 export async function countRegistration(tx: Transaction, registration: CountedRegistration): Promise<void> {
   for (const counted of countedUnder(registration)) {
@@ -27,13 +30,13 @@ export async function countRegistration(tx: Transaction, registration: CountedRe
   }
 }
 
-/** Always the nearest first, so that no two registrations wait for each other. */
+/** Always the narrower network first, so that two registrations cannot deadlock. */
 function countedUnder({ ip, perNetwork }: CountedRegistration) {
   if (perNetwork === 0) return [];
-  const { nearest, wider } = networksOf(ip);
-  const own = { scope: `registrations:network:${nearest}`, limit: perNetwork };
-  if (wider === undefined) return [own];
-  return [own, { scope: `registrations:network:${wider}`, limit: busyNetworks * perNetwork }];
+  return limitsPerNetwork(ip, perNetwork).map(({ network, limit }) => ({
+    scope: `registrations:network:${network}`,
+    limit,
+  }));
 }
 
 async function tooMany(db: Queryable): Promise<Problem> {

@@ -1,8 +1,8 @@
 import type { AccountIdentifier } from './find-account.ts';
 
 /**
- * Why nobody was found, and what the other side can do about it. It says the same whether there is such an account or not: an
- * email or phone number that its owner has not verified tells a stranger nothing.
+ * Why no account was found and what the recipient can do. The text is the same whether such an account exists or not,
+ * so an unverified email or phone number reveals nothing.
  */
 export function explainNotFound(by: AccountIdentifier): string {
   if ('handle' in by) return 'No account has this handle. Check its spelling: "PA-" and 8 letters or digits.';

@@ -41,11 +41,10 @@ import { createVerification } from './verification.ts';
 const dayMs = 24 * 60 * 60_000;
 
 interface AccountSettings extends AccountLimits, KeyIdleness {
-  /** Emails and phone numbers count as verified at once. Only ever true in the sandbox. */
+  /** Emails and phone numbers count as verified at once. Only in the sandbox. */
   readonly autoVerify: boolean;
 }
 
-/** What the routes about accounts are made from. */
 interface AccountServing extends Pick<AccountParts, 'db' | 'once' | 'secrets' | 'rateLimits' | 'clock'> {
   readonly ledger: Ledger;
   readonly limiter: RateLimiter;

@@ -3,12 +3,12 @@ import { getAddress, isAddress } from 'viem';
 import { z } from 'zod';
 import { isVisible } from '../kernel/text/visible-text.ts';
 
-/** The fields of an account, as requests and answers spell them. */
+/** The fields of an account in requests and responses. */
 
 export const email = z
   .string()
   .trim()
-  // Before the case is folded: some letters from elsewhere fold into ours.
+  // Checked before lower-casing, because some non-ASCII letters fold into ASCII ones.
   .regex(/^[\x21-\x7e]+$/, 'must be an email address')
   .toLowerCase()
   .max(254, 'must be at most 254 characters')
@@ -24,16 +24,16 @@ export const handle = z
 
 export const password = z.string().min(8, 'must be at least 8 characters').max(1024, 'must be at most 1024 characters');
 
-const unseen = 'must hold nothing that cannot be seen, such as zero-width or direction-changing characters';
+const unseen = 'must not contain invisible characters, such as zero-width or direction-changing ones';
 
 export const name = visibleText(200);
 
-/** One line that others and their models read: it must not steer a terminal, run backwards, or say what nobody sees. */
+/** One line that others and their models read: it must not contain control, bidirectional or invisible characters. */
 export function visibleText(longest: number) {
   return someText(longest).refine(isVisible, unseen);
 }
 
-/** The same, and it may be written on several lines. */
+/** Like `visibleText`, but with line breaks. */
 export function visibleLines(longest: number) {
   return someText(longest).refine((text) => isVisible(text.replaceAll(/[\r\n\t]/g, ' ')), unseen);
 }
@@ -52,24 +52,24 @@ export const phone = z
   })
   .meta({ description: 'With country code, in any usual spelling; kept as E.164.' });
 
-/** The standard allows 15 digits, and the library more for some countries. */
+/** E.164 allows 15 digits; the library accepts more for some countries. */
 const e164 = /^\+[1-9]\d{4,14}$/;
 
 const require = createRequire(import.meta.url);
 
-/** A hundred small files with the rules of every country: they are read when the first number is, not at every start. */
+/** The library loads about a hundred files with the rules of every country, so it is loaded with the first number, not at start. */
 function loadPhoneNumbers(): typeof import('libphonenumber-js') {
   return require('libphonenumber-js');
 }
 
-/** The number as +<digits>, or undefined when it cannot be one. Accepts blanks, brackets, dashes and dots. */
+/** Returns +<digits>, or undefined for an invalid number. Accepts spaces, brackets, dashes and dots. */
 export function toE164(text: string): string | undefined {
   const number = loadPhoneNumbers().parsePhoneNumberFromString(text.trim(), { extract: false });
   if (number === undefined || number.ext !== undefined || !number.isPossible()) return undefined;
   return e164.test(number.number) ? number.number : undefined;
 }
 
-/** The country of a number, or its calling code where several share one and the number does not tell which. */
+/** The country of a number, or its calling code where several countries share it and the number does not tell. */
 export function countryOf(phone: string): string {
   const number = loadPhoneNumbers().parsePhoneNumberFromString(phone);
   return number?.country ?? `+${number?.countryCallingCode ?? '?'}`;
@@ -91,7 +91,7 @@ function hasRightChecksum(address: string): boolean {
 
 export const shippingAddress = visibleLines(500);
 
-/** A key as it is given out. */
+/** A key at the moment of its creation. */
 export const shownKey = z
   .string()
   .meta({ description: 'Begins with pa_live_. Shown this once: keep it like a password.' });
@@ -100,6 +100,6 @@ export const exampleKey = 'pa_live_EXAMPLEexampleEXAMPLEexampleEXAMPLEabc';
 
 export const nextSteps = z
   .array(z.string())
-  .meta({ description: 'How to verify what is not verified yet, for agents and people to read. Empty when all is.' });
+  .meta({ description: 'What is left to verify and how, in plain sentences. Empty when everything is verified.' });
 
 export const code = z.string().regex(/^\d{6}$/, 'must be the 6 digits of the code');

@@ -1,7 +1,10 @@
 import { onlyRow, type Queryable } from '../kernel/db/database.ts';
 import { Refusal } from '../kernel/refusal.ts';
 
-/** A public identifier of an account. A closed account is found by none. An email or a phone number finds its account only once it is verified. */
+/**
+ * A public identifier of an account. An email or phone number finds its account only once it is verified. Closed
+ * accounts are never found.
+ */
 export type AccountIdentifier = { readonly handle: string } | { readonly email: string } | { readonly phone: string };
 
 export interface FoundAccount {
@@ -26,7 +29,7 @@ export async function findAccount(db: Queryable, by: AccountIdentifier): Promise
   return rows[0];
 }
 
-/** For a command of the operator: by handle or email, verified or not. */
+/** For operator commands: by handle or email, verified or not. */
 export async function findId(db: Queryable, who: string): Promise<bigint> {
   const result = await db.query<{ id: bigint }>(
     'SELECT id FROM accounts WHERE handle = upper($1) OR email = lower($1)',
@@ -36,7 +39,7 @@ export async function findId(db: Queryable, who: string): Promise<bigint> {
   return onlyRow(result).id;
 }
 
-/** Who these accounts are, for somebody who has dealt with them. */
+/** Names of accounts, for their counterparties. */
 export async function namesOf(
   db: Queryable,
   ids: readonly (bigint | null)[],

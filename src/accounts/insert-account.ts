@@ -8,7 +8,6 @@ export interface AccountToInsert {
   readonly name: string;
   readonly passwordHash: string;
   readonly wallet: NewWallet;
-  /** Whose wallet it is. */
   readonly provider: string;
 }
 
@@ -19,7 +18,7 @@ export interface InsertedAccount {
   readonly address: string;
 }
 
-/** An account and its wallet, in the caller's commit. Undefined when the email was just taken. */
+/** Inserts an account and its wallet in the caller's transaction. Returns undefined when the email was just taken. */
 export async function insertAccount(
   tx: Transaction,
   { email, name, passwordHash, wallet, provider }: AccountToInsert,

@@ -1,8 +1,8 @@
 import type { Transaction } from '../kernel/db/database.ts';
 
 /**
- * Whether an account may send nothing. The answer holds until the commit: a freeze takes the same row, so it waits for whatever
- * was begun on this answer, or is seen here. Once a freeze was answered, nobody goes on with what he read before it.
+ * Whether an account is frozen. The answer holds until the commit: a freeze locks the same row, so it either waits for
+ * this transaction or is seen here.
  */
 export async function isFrozen(tx: Transaction, accountId: bigint): Promise<boolean> {
   const { rows } = await tx.query<{ frozen: boolean }>(

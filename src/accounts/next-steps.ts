@@ -1,12 +1,11 @@
-/** What an account has still to prove. */
 export interface Unproved {
-  /** Null when there is none to prove. */
+  /** Null when the account has no email. */
   readonly email: string | null;
   readonly emailVerified: boolean;
   readonly pendingPhone?: string | null;
 }
 
-/** How to verify what is not verified yet, in sentences for agents and people. Nothing when all is. */
+/** Says how to verify what is still unverified, in sentences for agents and people. Empty when everything is verified. */
 export function nextSteps({ email, emailVerified, pendingPhone = null }: Unproved): string[] {
   const steps: string[] = [];
   if (email !== null && !emailVerified) {

@@ -14,7 +14,6 @@ import type { PasswordSet } from './passwords/set-password.ts';
 import type { Registered, Registration } from './register.ts';
 import type { Verification } from './verification.ts';
 
-/** What the account routes are made of. */
 export interface AccountParts {
   readonly db: Database;
   readonly once: Once;
@@ -30,7 +29,7 @@ export interface AccountParts {
   readonly confirmEmailChange: (confirmation: EmailConfirmation) => Promise<void>;
   readonly closeAccount: (closing: Closing) => Promise<Closed>;
   readonly clock: Clock;
-  /** How long a key lives that nobody uses. */
+  /** How long an unused key lives. */
   readonly idleMs: number;
   readonly onKeysEnded: OnKeysEnded;
   readonly onKeyRotated: OnKeyRotated;

@@ -11,19 +11,18 @@ import { nextSteps } from './next-steps.ts';
 import { tellOwner } from './tell-owner.ts';
 import type { Verification } from './verification.ts';
 
-/** What an account knows about itself. */
 export interface Profile {
   readonly handle: string;
-  /** Null once somebody else has proved that the mailbox is theirs. */
+  /** Null once somebody else has proved that they own the mailbox. */
   readonly email: string | null;
   readonly emailVerified: boolean;
-  /** An email that waits for its codes. */
+  /** A new email that waits for its codes. */
   readonly pendingEmail: string | null;
   readonly name: string;
   readonly phone: string | null;
   readonly phoneVerified: boolean;
   readonly pendingPhone: string | null;
-  /** How to verify what is not verified yet. */
+  /** How to verify what is still unverified. */
   readonly nextSteps: string[];
   readonly tier: 'free' | 'pro' | 'enterprise';
   readonly frozen: boolean;
@@ -54,7 +53,7 @@ export async function readProfile(db: Queryable, accountId: bigint): Promise<Pro
       [accountId],
     ),
   );
-  // Until a first number is verified, the one that waits is shown, and said to be unverified.
+  // Until a first number is verified, the pending one is shown as unverified.
   return {
     ...row,
     phone: row.phone ?? row.pendingPhone,
@@ -64,7 +63,7 @@ export async function readProfile(db: Queryable, accountId: bigint): Promise<Pro
   };
 }
 
-/** What may be changed; null clears a field, and what is left out stays. */
+/** Null clears a field; an omitted field stays. */
 export interface ProfileChange {
   readonly name?: string | undefined;
   readonly phone?: string | null | undefined;
@@ -78,13 +77,11 @@ interface ProfileParts {
   readonly verification: Verification;
 }
 
-/** Whose profile is changed, and who does it. */
 interface Changer {
   readonly caller: Caller;
   readonly by: AuditActor & { readonly address: string; readonly keyId: string };
 }
 
-/** What is compared to see which fields have changed. */
 interface Addresses {
   readonly address: string | null;
   readonly shipping: string | null;
@@ -97,7 +94,7 @@ export async function updateProfile(
 ): Promise<Profile> {
   const { accountId } = caller;
   return db.transaction(async (tx) => {
-    // An address that a revoked key has set would go on being paid.
+    // An address set by a revoked key would keep receiving payments.
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
     const before = onlyRow(
       await tx.query<Addresses & { name: string }>(
@@ -105,7 +102,7 @@ export async function updateProfile(
         [accountId],
       ),
     );
-    // An address that cannot be read is refused while its owner looks at it, and not when an agent buys.
+    // An unreadable address is refused while its owner is present, instead of later when an agent buys.
     if (change.shippingAddress) {
       orRefuse(readShippingAddress(change.shippingAddress, { name: change.name ?? before.name }));
     }
@@ -139,7 +136,7 @@ export async function updateProfile(
     await countToday(tx, caller, 'settings', addressesSet(before, { address, shipping }));
     if (address !== before.address)
       await tellOfAddress(tx, secrets, { caller, by }, { before: before.address, address });
-    // Somebody else's would be sent what its owner buys. Where that is stays with the account alone.
+    // A thief's address would receive the owner's purchases. The audit log does not contain the address itself.
     if (shipping !== before.shipping) await recordAudit(tx, { accountId, action: 'shipping_address.changed', by });
     if (change.phone === null) {
       await tx.query('UPDATE accounts SET phone = NULL WHERE id = $1', [accountId]);
@@ -149,7 +146,7 @@ export async function updateProfile(
         await recordAudit(tx, { accountId, action: 'phone.removed', by });
       }
     } else if (change.phone !== undefined && change.phone !== current) {
-      // Whether it is somebody's is told to whoever proves that it is theirs, and to nobody before.
+      // Whether another account has the number is revealed only to whoever proves to own it.
       await verification.begin(tx, { accountId, kind: 'phone', target: change.phone, by });
     }
     await recordAccountChanged(tx, accountId, { fields: changed, by });
@@ -157,7 +154,10 @@ export async function updateProfile(
   });
 }
 
-/** How many addresses are other ones now. Clearing one is not counted: a thief who has used up the cap must not keep the owner from it. */
+/**
+ * How many addresses were set. Clearing one is not counted, so a thief who used up the cap cannot keep the owner from
+ * clearing it.
+ */
 function addressesSet(before: Addresses, after: Addresses): number {
   return [
     after.address !== null && after.address !== before.address,
@@ -165,7 +165,7 @@ function addressesSet(before: Addresses, after: Addresses): number {
   ].filter(Boolean).length;
 }
 
-/** Where money goes that names no address: whoever changes it for somebody else would be paid in their place. */
+/** Records and mails a change of the default withdrawal address, because a thief could redirect withdrawals with it. */
 async function tellOfAddress(
   tx: Transaction,
   secrets: Secrets,
@@ -176,6 +176,6 @@ async function tellOfAddress(
   await recordAudit(tx, { accountId, action: 'withdrawal_address.default_changed', by, details });
   await tellOwner(tx, secrets, accountId, {
     subject: 'Your withdrawal address was changed',
-    text: `Withdrawals that name no address went to ${before ?? 'no address'} until now. From now on they go to ${address ?? 'no address'}.`,
+    text: `Until now, withdrawals without an address went to ${before ?? 'no address'}. From now on they go to ${address ?? 'no address'}.`,
   });
 }

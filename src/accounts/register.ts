@@ -17,9 +17,8 @@ import { type IssuedKey, issueKey } from './keys/issue-key.ts';
 import { tellEndOfKey } from './keys/key-lifetime.ts';
 import { countMessage } from './messages/daily-caps.ts';
 import { isTooCommon } from './passwords/common-passwords.ts';
-import type { NoteFailure } from './passwords/note-failure.ts';
 import type { Passwords } from './passwords/passwords.ts';
-import type { SignInThrottle } from './passwords/sign-in-throttle.ts';
+import type { PasswordGuard } from './passwords/require-password.ts';
 import { tellOfSignIn } from './tell-of-sign-in.ts';
 import type { Verification } from './verification.ts';
 
@@ -28,13 +27,13 @@ export interface Registration {
   readonly password: string;
   readonly name: string | undefined;
   readonly ip: string;
-  /** Whose key the request came with, if any: then it was not counted against its address. */
+  /** The caller, if the request had a key. Such a request was not counted against its address. */
   readonly caller: Pick<Caller, 'tier'> | undefined;
 }
 
 export interface Registered {
   readonly apiKey: string;
-  /** As things stand; null when it does not end by itself. */
+  /** Null when it does not expire. */
   readonly keyExpiresAt: string | null;
   readonly handle: string;
   readonly email: string;
@@ -44,28 +43,24 @@ export interface Registered {
   readonly emailVerified: boolean;
 }
 
-export interface RegisterParts {
-  readonly db: Database;
+export interface RegisterParts extends PasswordGuard {
   readonly secrets: Secrets;
   readonly passwords: Passwords;
-  readonly throttle: SignInThrottle;
   readonly verification: Verification;
-  readonly noteFailure: NoteFailure;
   readonly wallets: WalletSource;
-  /** How long a key lives that nobody uses. */
+  /** How long an unused key lives. */
   readonly idleMs: number;
   readonly logger: Logger;
-  /** New accounts on a day from one address network; 0 is without a limit. */
+  /** New accounts per day from one network; 0 is unlimited. */
   readonly registrationsPerNetwork: number;
 }
 
-/** Where new wallets come from. */
 export interface WalletSource extends Pick<WalletProvider, 'name' | 'createWallet'> {
-  /** For a wallet that was not needed after all; a provider whose wallets cost nothing has no use for it. */
+  /** Returns an unused wallet. Providers whose wallets cost nothing do not need it. */
   giveBack?(wallet: NewWallet): Promise<void>;
 }
 
-/** Registers a new account, or signs in to the one that has this email. Both give a fresh API key. */
+/** Registers a new account, or signs in to the existing one with this email. Both return a new API key. */
 export function createRegister(parts: RegisterParts): (registration: Registration) => Promise<Registered> {
   const { db, passwords, wallets } = parts;
 
@@ -80,29 +75,29 @@ export function createRegister(parts: RegisterParts): (registration: Registratio
         errors: [{ path: 'name', message: 'is required for new accounts' }],
       });
     }
-    // Only here: a password that was taken once goes on to open its account.
+    // Checked only for new accounts: an accepted password must keep working.
     if (isTooCommon(registration.password, { email: registration.email, name }))
       throw accountErrors.password_too_common();
     await refuseRegistrationBeyondCap(db, countedAs(parts, registration));
     const passwordHash = await passwords.hash(registration.password, networksOf(registration.ip).nearest);
     const wallet = await orUnavailable(wallets.createWallet({ chain: 'MATIC' }));
     const created = await createAccount(parts, { ...registration, name, passwordHash, wallet }).catch(async (error) => {
-      // Perhaps the account is there and has it: then the wallet is not to be given to anybody else.
+      // With an unknown outcome the account may exist and own the wallet, so the wallet must not be reused.
       if (!(error instanceof OutcomeUnknown)) await wallets.giveBack?.(wallet);
       throw error;
     });
     if (created !== undefined) return created;
     await wallets.giveBack?.(wallet);
 
-    // Somebody registered the same email in the meantime: then this is a sign-in.
+    // Another request registered the same email meanwhile, so this is a sign-in.
     const winner = await findCredentials(db, registration.email);
-    // Its account was closed since.
+    // The account was closed since.
     if (winner === undefined) throw httpErrors.unavailable();
     return signIn(parts, winner, registration);
   };
 }
 
-/** The operator answers for enterprise accounts: what they register has no cap. */
+/** The operator vouches for enterprise accounts: their registrations have no cap. */
 function countedAs({ registrationsPerNetwork }: RegisterParts, { ip, caller }: Registration): CountedRegistration {
   return { ip, perNetwork: caller?.tier === 'enterprise' ? 0 : registrationsPerNetwork };
 }
@@ -160,8 +155,8 @@ async function signIn(
 }
 
 /**
- * Each sign-in leaves a key and an entry in the audit log for ever. Networks are counted one by one, so that a thief who knows the password
- * cannot keep the owner from signing in elsewhere.
+ * Each sign-in leaves a key and an audit entry forever, so sign-ins are capped. The cap is per network, so that a
+ * thief who knows the password cannot lock the owner out elsewhere.
  */
 async function countSignIn(tx: Transaction, logger: Logger, { id, tier }: Credentials, ip: string): Promise<void> {
   if (tier === 'enterprise') return;
@@ -171,8 +166,8 @@ async function countSignIn(tx: Transaction, logger: Logger, { id, tier }: Creden
 }
 
 /**
- * A password that was changed while we looked at it, or an email that went to somebody else, gives no key any more. Whoever changes
- * it and ends all keys waits for this commit, and ends its key too.
+ * Issues no key if the password or the email changed during the check. A concurrent change that revokes all keys waits
+ * for this commit and revokes its key too.
  */
 async function refuseStale(tx: Transaction, { id, email, password_hash }: Credentials): Promise<void> {
   const { rowCount } = await tx.query(
@@ -188,7 +183,7 @@ interface NewAccount extends Registration {
   readonly wallet: NewWallet;
 }
 
-/** Account, wallet, key and the mail that asks to verify, in one commit. Undefined when the email was just taken. */
+/** Creates account, wallet, key and the verification mail in one commit. Returns undefined when the email was just taken. */
 async function createAccount(parts: RegisterParts, account: NewAccount): Promise<Registered | undefined> {
   const { db, secrets, verification, wallets, idleMs } = parts;
   try {

@@ -3,19 +3,20 @@ import { networksOf } from '../kernel/http/client-address.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { tellOwner } from './tell-owner.ts';
 
-/** What further back lies is forgotten: then somebody is told once more. */
+/** Older entries are ignored; at worst the owner gets one more mail. */
 const entriesRead = 1_000;
 
 interface SignIn {
   readonly accountId: bigint;
   readonly ip: string;
-  /** Of the key that it gives. */
+  /** The end of the key that the sign-in issues. */
   readonly last4: string;
 }
 
 /**
- * Mails the owner when somebody signs in from a network that nobody has registered or signed in from: the key may withdraw, and a
- * password may be stolen. Agents sign in all the time; of each one nobody would read the mail. Called before it is written down.
+ * Mails the owner about a sign-in from a network that the account was never used from, because the new key may
+ * withdraw and the password may be stolen. Agents sign in all the time, so not every sign-in is mailed. Call it before
+ * the sign-in is recorded.
  */
 export async function tellOfSignIn(tx: Transaction, secrets: Secrets, { accountId, ip, last4 }: SignIn): Promise<void> {
   const { rows } = await tx.query<{ address: string }>(
@@ -27,7 +28,7 @@ export async function tellOfSignIn(tx: Transaction, secrets: Secrets, { accountI
   const { nearest } = networksOf(ip);
   if (rows.some(({ address }) => networksOf(address).nearest === nearest)) return;
   await tellOwner(tx, secrets, accountId, {
-    subject: 'Somebody signed in to your account from a new place',
-    text: `Somebody at ${ip} has signed in with your password, and was given an API key, which ends in ${last4}. It may send money to addresses outside.`,
+    subject: 'New sign-in to your account',
+    text: `Somebody signed in with your password from ${ip}, a network that was not used before, and received an API key that ends in ${last4}. The key can withdraw money.`,
   });
 }

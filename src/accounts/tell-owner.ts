@@ -7,11 +7,14 @@ export interface Notice {
   readonly text: string;
 }
 
-/** Good advice also where somebody has changed the password already. */
+/** Works even if a thief has already changed the password. */
 const notYou =
-  'If this was not you, set a new password at once: POST /account/password/reset mails you a token for it, whatever the password is by now. End all keys with it (revokeKeys), or with POST /account/keys/revoke-all.';
+  'If this was not you, set a new password at once: POST /account/password/reset mails you a token, even if the password was changed. Revoke all keys with it (revokeKeys) or with POST /account/keys/revoke-all.';
 
-/** Mails the owner about a sensitive change, in its commit. An email that nobody has verified may be somebody else's: it gets none. */
+/**
+ * Mails the owner about a sensitive change, in the same commit. An unverified email may belong to somebody else, so it
+ * gets no mail.
+ */
 export async function tellOwner(
   tx: Transaction,
   secrets: Secrets,

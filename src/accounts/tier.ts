@@ -8,7 +8,7 @@ import { type AuditActor, recordAudit } from './audit/record.ts';
 
 export const tier = z.enum(['free', 'pro', 'enterprise'], { error: 'must be free, pro or enterprise' });
 
-/** Answers whether it was another one until now; else there is nothing to write down. */
+/** Returns false when the account already has this tier. */
 export async function setTier(
   tx: Transaction,
   {

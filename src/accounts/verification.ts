@@ -16,23 +16,20 @@ interface Contact {
   readonly target: string;
 }
 
-/** A code that somebody at an address asks for. */
+/** A request for a code, with the client's address. */
 type Wanted<Told extends keyof Contact = keyof Contact> = Pick<Contact, Told> & {
   readonly by: AuditActor & { readonly address: string };
 };
 
-/**
- * Proves that an account can read what is sent to an email address or a phone number. Only then does the address or
- * number stand for the account when somebody pays to it.
- */
+/** Proves that an account can read messages at an email address or phone number. Only then can others pay the account by it. */
 export interface Verification {
-  /** Sends a code in the caller's commit; in a sandbox that verifies by itself the contact is verified instead. */
+  /** Sends a code in the caller's transaction. A sandbox with automatic verification marks the contact as verified instead. */
   begin(tx: Transaction, wanted: Wanted): Promise<void>;
-  /** The same for a new account, which is there whether a code can be sent today or not: it can be asked for later. */
+  /** For a new account, which is created even if no code can be sent today. The owner can request one later. */
   beginIfPossible(tx: Transaction, wanted: Wanted): Promise<{ readonly isVerified: boolean }>;
-  /** Sends a new code for what is waiting to be verified. */
+  /** Sends a new code for the pending contact. */
   resend(tx: Transaction, wanted: Wanted<'accountId' | 'kind'>): Promise<void>;
-  /** Throws unless the code is right; an attempt counts even when it is wrong. */
+  /** Throws unless the code is correct. A wrong code also uses up an attempt. */
   complete(
     answer: Pick<Contact, 'accountId' | 'kind'> & { readonly code: string; readonly by: AuditActor },
   ): Promise<void>;
@@ -95,11 +92,11 @@ export function createVerification(parts: VerificationParts): Verification {
       channel: contact.kind === 'email' ? 'email' : 'sms',
       to: contact.target,
       subject: 'Your Paywright code',
-      text: `${code} is your Paywright code. It is good for ${codeMinutes} minutes. Nobody will ever ask you for it.`,
+      text: `${code} is your Paywright code. It is valid for ${codeMinutes} minutes. We will never ask you for it.`,
     });
   }
 
-  /** Bound to what it proves: a code sent to one number is worth nothing for another. */
+  /** Bound to the contact: a code for one number is useless for another. */
   function textOf({ accountId, kind, target }: Contact, code: string): string {
     return `${accountId} ${kind} ${target} ${code}`;
   }
@@ -132,13 +129,13 @@ export function createVerification(parts: VerificationParts): Verification {
       if (!hashes.some((hash) => timingSafeEqual(hash, waiting.code_hash))) {
         const left = waiting.attempts_left;
         throw accountErrors.wrong_code(
-          `This is not the code that was sent; ${left === 0 ? 'ask for a new one' : `${left} more can be tried`}.`,
+          `The code is wrong; ${left === 0 ? 'request a new one' : `${left} attempts are left`}.`,
         );
       }
       await db.transaction(async (tx) => {
-        // The account first, as whoever claims a number does.
+        // Locks the account first, in the same order as a request that claims a number.
         await tx.query('SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [accountId]);
-        // Another number may have taken its place in the meantime; then this code proves nothing any more.
+        // The pending number may have changed meanwhile; then this code proves nothing.
         const { rowCount } = await tx.query(
           'DELETE FROM verification_codes WHERE account_id = $1 AND kind = $2 AND code_hash = $3',
           [accountId, kind, waiting.code_hash],
@@ -151,7 +148,7 @@ export function createVerification(parts: VerificationParts): Verification {
   };
 }
 
-/** The first text message costs somebody money: who has not even proved a mailbox orders none. */
+/** Each SMS costs money, so the account must have verified its email first. */
 async function refuseUnproved(tx: Transaction, { accountId, kind }: Contact): Promise<void> {
   if (kind === 'email') return;
   const { rowCount } = await tx.query('SELECT FROM accounts WHERE id = $1 AND email_verified_at IS NOT NULL', [
@@ -167,15 +164,15 @@ async function markVerified(tx: Transaction, { accountId, kind, target }: Contac
 }
 
 async function markEmail(tx: Transaction, accountId: bigint, email: string): Promise<void> {
-  // It may be another account's by now, to whoever proved the mailbox first.
+  // The email may have moved to another account that proved the mailbox first.
   const { rowCount } = await tx.query('UPDATE accounts SET email_verified_at = now() WHERE id = $1 AND email = $2', [
     accountId,
     email,
   ]);
   if (rowCount !== 1) throw accountErrors.no_code_waiting();
-  // A token that would take away the email as one that nobody has proved has lost its ground.
+  // A claim token was for an unverified email, so it is now void.
   await tx.query("DELETE FROM password_resets WHERE account_id = $1 AND kind = 'claim'", [accountId]);
-  // It was asked for without a code from this address, which was not proved then.
+  // A pending change was requested without a code from this address, because it was unverified then.
   await tx.query('DELETE FROM email_changes WHERE account_id = $1', [accountId]);
 }
 

@@ -1,7 +1,7 @@
 import type { FixedRows } from '../kernel/db/fixed-rows.ts';
 import { assetIds, assets, chainIds, chains } from '../money/catalogue.ts';
 
-/** The assets and chains of this release, as the tables of the ledger hold them. */
+/** The assets and chains of this release, as rows of the ledger's tables. */
 export const catalogueRows: readonly FixedRows[] = [
   {
     table: 'ledger.assets',

@@ -3,16 +3,15 @@ import { Command } from 'commander';
 import { type GivenCommand, noteCommand } from '../accounts/audit/note-command.ts';
 import { operatorName } from '../accounts/audit/operator-name.ts';
 import { recordAudit } from '../accounts/audit/record.ts';
-import { type Database, isUnavailable } from '../kernel/db/database.ts';
+import { isUnavailable } from '../kernel/db/database.ts';
 import { OutcomeUnknown } from '../kernel/db/outcome-unknown.ts';
 import type { CommandTools } from '../kernel/feature.ts';
 import { createLogger, type Logger } from '../kernel/log/logger.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import { openSecrets } from '../kernel/secrets/open-secrets.ts';
 import type { Config } from './config.ts';
+import type { CommandOptions } from './custody.ts';
 import { features } from './features.ts';
-import { readGivenSecrets } from './given-secrets.ts';
-import { hooksOf, type ListedFeature, ownSettings, sagasOf, sealedOf } from './listed-feature.ts';
+import { hooksOf, type ListedFeature, ownSettings, sagasOf } from './listed-feature.ts';
 import type { Roles, RunningPaywright } from './main.ts';
 import { migrateDatabase } from './migrate-database.ts';
 import type { CommandParts } from './parts.ts';
@@ -20,7 +19,7 @@ import { readConfig } from './read-config.ts';
 import { askOnTerminal, resetSandbox } from './reset-sandbox.ts';
 import { runRotation } from './run-rotation.ts';
 import { tellToStartOver } from './start-over.ts';
-import { openStore, openStoreDatabase } from './store.ts';
+import { openStore, openStoreDatabase, openStoreSecrets } from './store.ts';
 import { welcome } from './welcome.ts';
 
 const drainTimeoutMs = 15_000;
@@ -28,7 +27,8 @@ const drainTimeoutMs = 15_000;
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
 /**
- * The `paywright` command. `startedBy` is the process that started us, as it was before any preparation. Every failure that a person can mend is one sentence and exit code 1.
+ * The `paywright` command. `startedBy` is the parent process id, read before any preparation. An error that the
+ * operator can fix is one sentence and exit code 1.
  */
 export async function main(
   argv: readonly string[],
@@ -41,11 +41,11 @@ export async function main(
 
   program
     .command('start')
-    .description('serve and work in one process: all that is needed')
+    .description('serve requests and run jobs in one process')
     .action(() => run({ serve: true, work: true }, startedBy, list));
   program
     .command('serve')
-    .description('answer requests only')
+    .description('serve requests only')
     .action(() => run({ serve: true, work: false }, startedBy, list));
   program
     .command('work')
@@ -53,7 +53,7 @@ export async function main(
     .action(() => run({ serve: false, work: true }, startedBy, list));
   program
     .command('migrate')
-    .description('bring the database to the schema of this release')
+    .description('migrate the database to the schema of this release')
     .action(() =>
       withStore(list, async ({ config, url, logger }) => {
         await migrateDatabase({ config, url, features: list, logger, say }).catch((error: unknown) => {
@@ -63,7 +63,7 @@ export async function main(
     );
   program
     .command('reset')
-    .description('delete the sandbox in DATA_DIR, with all its play money; the next start makes a new one')
+    .description('delete the sandbox in DATA_DIR, with all its play money; the next start creates a new one')
     .option('--yes', 'do not ask')
     .action(({ yes }: { yes?: true }) =>
       resetSandbox({
@@ -75,11 +75,11 @@ export async function main(
     );
   program
     .command('secret')
-    .description('print a new secret for PAYWRIGHT_SECRET; it is kept nowhere')
+    .description('print a new secret for PAYWRIGHT_SECRET; it is not stored')
     .action(() => say(randomBytes(32).toString('base64')));
   program
     .command('rotate-secret')
-    .description('seal everything with PAYWRIGHT_SECRET that PAYWRIGHT_SECRET_OLD has sealed')
+    .description('reseal everything from PAYWRIGHT_SECRET_OLD to PAYWRIGHT_SECRET')
     .action(() =>
       withStore(list, async ({ config, db, url }) => {
         await runRotation({ config, db, url, features: list, say });
@@ -111,27 +111,27 @@ export async function main(
 async function run(roles: Roles, startedBy: number, list: readonly ListedFeature[]): Promise<void> {
   const config = readConfig(process.env, list);
   const logger = createLogger(config.logLevel);
-  // Loaded only now: a wrong setting is told at once, and other commands need none of it.
+  // Loaded late, so that a wrong setting is reported at once and other commands do not load it.
   const { runPaywright } = await import('./main.ts');
   const starting = runPaywright({ config, logger, roles, say, features: list });
   stopOnSignal(starting, logger, startedBy);
   const { publicUrl } = await starting;
-  if (publicUrl === undefined) say('Paywright is working on jobs. Ctrl-C stops it.');
+  if (publicUrl === undefined) say('Paywright is running jobs. Press Ctrl-C to stop.');
   else say(welcome(config, publicUrl));
 }
 
-/** The first Ctrl-C or SIGTERM finishes open requests and stops cleanly; a second one does not wait. */
+/** The first Ctrl-C or SIGTERM finishes open requests and stops cleanly; a second one exits at once. */
 function stopOnSignal(starting: Promise<RunningPaywright>, logger: Logger, startedBy: number): void {
   let stoppingSince: number | undefined;
   const onSignal = async () => {
     if (stoppingSince !== undefined) {
-      // One Ctrl-C may reach us twice, through the terminal and through whoever passes it on.
+      // One Ctrl-C may arrive twice, from the terminal and from a parent that forwards it.
       if (performance.now() - stoppingSince > 1_000) process.exit(1);
       return;
     }
     stoppingSince = performance.now();
     setTimeout(() => {
-      logger.error('stopping took too long');
+      logger.error('stopping took too long; exiting');
       process.exit(1);
     }, drainTimeoutMs).unref();
     const running = await starting.catch(() => undefined);
@@ -140,7 +140,7 @@ function stopOnSignal(starting: Promise<RunningPaywright>, logger: Logger, start
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void onSignal());
 
-  // npm passes on no signal that only npm was sent: when it ends, its child stops by itself instead of living on unseen.
+  // npm does not forward signals to its child, so the service stops itself when npm has ended.
   if (process.env['npm_lifecycle_event'] === undefined) return;
   const watch = setInterval(() => {
     if (process.ppid === startedBy) return;
@@ -162,14 +162,9 @@ function toolsFor(
         await work(db, ownSettings(config, feature));
       }),
     withSecrets: (work) =>
-      withStore(list, async ({ db, config, url, logger }) => {
-        const { secrets, close } = await openSecrets({
-          db,
-          url,
-          logger,
-          given: await readGivenSecrets(config, db),
-          sealed: sealedOf(list),
-        });
+      withStore(list, async (store) => {
+        const { db, config } = store;
+        const { secrets, close } = await openStoreSecrets(store, list);
         try {
           await noteCommand(db, operator, given());
           await work({ db, secrets }, ownSettings(config, feature));
@@ -189,12 +184,7 @@ function toolsFor(
   };
 }
 
-interface OpenedStore {
-  readonly config: Config;
-  readonly logger: Logger;
-  readonly url: string;
-  readonly db: Database;
-}
+type OpenedStore = Omit<CommandOptions, 'features'>;
 
 async function withStore(list: readonly ListedFeature[], work: (store: OpenedStore) => Promise<void>): Promise<void> {
   const config = readConfig(process.env, list);
@@ -227,14 +217,15 @@ async function withCustody(
 function explain(error: unknown): string {
   if (error instanceof Refusal) return error.message;
   const { code, path } = error as NodeJS.ErrnoException;
-  if (error instanceof OutcomeUnknown) return 'The connection was lost while writing: look whether it happened.';
+  if (error instanceof OutcomeUnknown)
+    return 'The connection was lost during the commit: check whether the change was made.';
   if (isUnavailable(error)) return 'The database does not answer: check DATABASE_URL, or try again in a moment.';
-  if (code === 'ENOSPC') return `The disk is full: there is no room left to write ${path ?? 'files'}.`;
-  if (code === 'EACCES' || code === 'EROFS') return `There is no permission to use ${path ?? 'a file that is needed'}.`;
+  if (code === 'ENOSPC') return `The disk is full: cannot write ${path ?? 'files'}.`;
+  if (code === 'EACCES' || code === 'EROFS') return `No permission to use ${path ?? 'a required file'}.`;
   if (code?.startsWith('28')) return 'The database refuses the user or password in DATABASE_URL.';
   if (code === '42P01') return 'The database is not set up yet: run "paywright migrate", or start the service once.';
   if (code === '42501') {
-    return 'The role in DATABASE_URL may not do this: run "paywright migrate" with MIGRATION_DATABASE_URL first.';
+    return 'The role in DATABASE_URL lacks a privilege for this: run "paywright migrate" with MIGRATION_DATABASE_URL first.';
   }
   if (code === '3D000') return 'The database named in DATABASE_URL does not exist.';
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

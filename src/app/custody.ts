@@ -14,23 +14,22 @@ import { beginChains } from '../custody/watch/begin-chains.ts';
 import { type Database, openDatabase } from '../kernel/db/database.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import type { Checkpoint } from '../kernel/sagas/checkpoint.ts';
-import { openSecrets } from '../kernel/secrets/open-secrets.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import { type ChainId, chains, homeChain } from '../money/catalogue.ts';
 import type { Config } from './config.ts';
 import { features as listed } from './features.ts';
-import { readGivenSecrets } from './given-secrets.ts';
-import { type ListedFeature, sagasOf, sealedOf, settingsOf } from './listed-feature.ts';
+import { type ListedFeature, sagasOf, settingsOf } from './listed-feature.ts';
 import type { CommandParts } from './parts.ts';
 import { loadSandbox } from './sandbox.ts';
+import { openStoreSecrets } from './store.ts';
 
-/** What holds the money: the chains as we reach them, and whoever has the keys. */
+/** The chains and the wallet provider that holds the keys. */
 export interface Custody {
   readonly networks: Networks;
   readonly provider: WalletProvider & Pick<WalletSource, 'giveBack'>;
   readonly circle: CircleWork['circle'];
-  /** Only where the keys are our own. */
+  /** Only with our own keys. */
   readonly unknownTransactions: UnknownTransactions | undefined;
   readonly seedRotation: SeedRotation | undefined;
 }
@@ -40,10 +39,10 @@ export interface CustodyParts {
   readonly db: Database;
   readonly secrets: Secrets;
   readonly logger: Logger;
-  /** The sandbox's own chains; in live mode the configuration names them. */
+  /** The sandbox's own chains. In live mode the configuration names them. */
   readonly localChains: ReadonlyMap<ChainId, NetworkSettings> | undefined;
   readonly checkpoint?: Checkpoint;
-  /** The usual ones, except under test. */
+  /** Only set by tests. */
   readonly circleLimits?: Partial<CallLimits> | undefined;
 }
 
@@ -68,7 +67,7 @@ function withCeilings(
   );
 }
 
-/** Wallets that wait for whoever registers next; Circle makes five a second. */
+/** Wallets kept ready for new accounts, because Circle creates only five per second. */
 const poolSize = 100;
 
 async function chooseProvider(parts: CustodyParts, networks: Networks) {
@@ -79,7 +78,7 @@ async function chooseProvider(parts: CustodyParts, networks: Networks) {
     const { unknown: unknownTransactions, seedRotation } = provider;
     return { networks, provider, circle: undefined, unknownTransactions, seedRotation };
   }
-  // Loaded only now: its SDK takes longer to load than everything else together, and most do not need it.
+  // Loaded late: Circle's SDK takes longer to load than everything else together, and most deployments do not need it.
   const { createCircleProvider } = await import('../custody/adapters/circle/circle-provider.ts');
   const circle = await createCircleProvider({ ...settings, db, logger, networks, ...(limits && { limits }) });
   const pool = createPooledProvider({ db, provider: circle, logger, size: poolSize });
@@ -92,7 +91,7 @@ async function chooseProvider(parts: CustodyParts, networks: Networks) {
   };
 }
 
-/** How often a chain is looked at: about once a block, and never so often that a free RPC address would mind. */
+/** About once per block, and within the limits of free RPC endpoints. */
 const livePollMs = 4_000;
 
 async function liveChains({ rpcUrls, eurcOnPolygon }: Config): Promise<ReadonlyMap<ChainId, NetworkSettings>> {
@@ -120,10 +119,9 @@ export interface CommandOptions {
   readonly features?: readonly ListedFeature[];
 }
 
-/** The same parts as the service's, for a command that runs beside it. */
+/** Opens the same parts as the service, for a command that runs beside it. */
 export async function openCommandParts({ config, logger, url, db, features = listed }: CommandOptions) {
-  const given = await readGivenSecrets(config, db);
-  const opened = await openSecrets({ db, url, logger, given, sealed: sealedOf(features) });
+  const opened = await openStoreSecrets({ config, db, url, logger }, features);
   const { secrets } = opened;
   const localChains = config.mode === 'sandbox' ? await (await loadSandbox(config)).connectNetworks(db) : undefined;
   const custody = await openCustody({ config, db, secrets, logger, localChains });

@@ -34,7 +34,7 @@ import { nano } from '../x402/sell/feature.ts';
 import type { ListedFeature } from './listed-feature.ts';
 import { sandbox } from './sandbox-feature.ts';
 
-/** Every feature, once, in the order in which the reference is read. Whatever a feature brings comes from its line here. */
+/** Every feature, in the order of the API reference. Everything that a feature brings follows from its line here. */
 export const features: readonly ListedFeature[] = [
   accounts,
   audit,

@@ -14,7 +14,6 @@ import { createOutgoing } from '../kernel/outgoing/outgoing.ts';
 import { builtFile } from '../kernel/parser/built-file.ts';
 import { createParser } from '../kernel/parser/parser.ts';
 import { type Checkpoint, noCheckpoint } from '../kernel/sagas/checkpoint.ts';
-import { openSecrets } from '../kernel/secrets/open-secrets.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import { createUniswapMarket } from '../payments/swaps/adapters/uniswap/uniswap-market.ts';
 import { withdrawals } from '../payments/withdrawals/feature.ts';
@@ -25,8 +24,7 @@ import { openShopping } from '../shopping/search/open-shopping.ts';
 import type { Config } from './config.ts';
 import { openCustody } from './custody.ts';
 import { features as listed } from './features.ts';
-import { readGivenSecrets } from './given-secrets.ts';
-import { eventsOf, hooksOf, type ListedFeature, sagasOf, sealedOf, settingsOf } from './listed-feature.ts';
+import { eventsOf, hooksOf, type ListedFeature, sagasOf, settingsOf } from './listed-feature.ts';
 import { type Meters, openMeters } from './meters.ts';
 import { openOnRamps } from './on-ramps.ts';
 import type { Parts } from './parts.ts';
@@ -34,37 +32,40 @@ import { prepareDatabase } from './prepare-database.ts';
 import { loadSandbox } from './sandbox.ts';
 import { sandbox as sandboxFeature } from './sandbox-feature.ts';
 import { tellToStartOver } from './start-over.ts';
-import { openStore, openStoreDatabase } from './store.ts';
+import { openStore, openStoreDatabase, openStoreSecrets } from './store.ts';
 import { warnOperator } from './warn-operator.ts';
 
-/** What every role stands on, and every feature with it. */
+/** The parts that every role and every feature use. */
 export interface Foundation extends Parts {
   readonly features: readonly ListedFeature[];
   readonly config: Config;
   readonly say: (line: string) => void;
   readonly url: string;
-  /** The address is known now, unless the operator has given another one. */
+  /** Sets the public URL from the actual port, unless the operator has configured one. */
   readonly listensOn: (port: number) => void;
-  /** Run in reverse when the service stops. */
+  /** Run in reverse order when the service stops. */
   readonly closers: (() => Promise<unknown>)[];
-  /** What is measured on the way, where the operator wants to know. */
+  /** Undefined when metrics are off. */
   readonly meters: Meters | undefined;
 }
 
 export interface FoundationOptions {
   readonly config: Config;
   readonly logger: Logger;
+  /** Progress for the person at the terminal. */
   readonly say: (line: string) => void;
-  /** Whether a server that runs in the same folder already may be joined. */
+  /** Whether a sandbox PostgreSQL that already runs in this folder may be shared. */
   readonly mayJoin: boolean;
+  /** Called between the steps of sagas; a test ends the process there. */
   readonly checkpoint?: Checkpoint;
-  /** The usual ones, except under test. */
+  /** Tests use shorter timeouts for Circle. No setting can do that. */
   readonly circleLimits?: Partial<CallLimits>;
+  /** All features, unless a test passes its own list. */
   readonly features?: readonly ListedFeature[];
   readonly closers: (() => Promise<unknown>)[];
 }
 
-/** Opens everything that both roles need, in order. What was opened is in `closers`, also when a later part fails. */
+/** Opens the shared parts in order. Every opened part is in `closers`, even if a later one fails. */
 export async function layFoundation(options: FoundationOptions): Promise<Foundation> {
   const { config, logger, say, mayJoin, closers, checkpoint = noCheckpoint, circleLimits } = options;
   const { features = listed } = options;
@@ -82,16 +83,10 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   const db = openStoreDatabase(store, config, logger);
   closers.push(() => db.close());
   await warnOperator(db, config, logger);
-  const { secrets, close: letSecretGo } = await openSecrets({
-    db,
-    url: store.url,
-    logger,
-    given: await readGivenSecrets(config, db),
-    sealed: sealedOf(features),
-  });
+  const { secrets, close: letSecretGo } = await openStoreSecrets({ config, db, url: store.url, logger }, features);
   closers.push(letSecretGo);
 
-  // Connections of its own, so that no slow query keeps postings waiting.
+  // The ledger has its own connections, so that a slow query cannot delay postings.
   const ledgerDb = openDatabase({
     url: store.url,
     poolSize: 2,

@@ -8,7 +8,7 @@ import type { EventType } from '../ledger/event-types.ts';
 import type { Config } from './config.ts';
 import type { CommandParts, PageParts, Parts, ServingParts, WorkingParts } from './parts.ts';
 
-/** Everything that a feature can be given. Its settings are its own: only settingsOf finds them. */
+/** Everything that a feature can receive. Its settings are its own: only `ownSettings` returns them. */
 interface Given {
   readonly settings: never;
   readonly serving: ServingParts;
@@ -19,15 +19,15 @@ interface Given {
 }
 
 /**
- * A feature as the list holds it. This is the proof that every feature is given what it needs: one that names a part which the
- * service does not have, or not in that role, is no listed feature, and the list does not compile.
+ * A feature as app/features.ts lists it. A feature that needs a part which the service does not provide in that role
+ * does not fit this type, so the list does not compile.
  */
 export interface ListedFeature extends Omit<Feature<Given>, 'settings' | 'events'> {
   readonly events?: readonly EventType[];
   readonly settings?: Settings<unknown>;
 }
 
-/** What the environment says about one feature. */
+/** A feature's settings, for code that knows their type. */
 export function settingsOf<Own>(
   config: Config,
   { name }: { readonly name: string; readonly settings?: Settings<Own> },
@@ -35,12 +35,12 @@ export function settingsOf<Own>(
   return config.settings.get(name) as Own;
 }
 
-/** For the feature itself, which alone knows what its settings are. */
+/** A feature's settings, for the feature itself. */
 export function ownSettings(config: Config, { name }: ListedFeature): never {
   return config.settings.get(name) as never;
 }
 
-/** Asks each feature in turn, with its own settings, and puts what they answer one after the other. */
+/** Calls each feature with its own settings and concatenates the results. */
 export function gather<Item>(
   features: readonly ListedFeature[],
   config: Config,
@@ -67,12 +67,11 @@ export function sagasOf(features: readonly ListedFeature[]): readonly Saga[] {
   return sagas;
 }
 
-/** Everything that all of them seal with the operator's secret. */
 export function sealedOf(features: readonly ListedFeature[]): readonly Sealed[] {
   return allSealed(features.flatMap(({ sealed }) => sealed ?? []));
 }
 
-/** What all of them do on a hook, one after the other and always in the same order. */
+/** Runs all handlers of a hook one after the other, in the order of the features. */
 export function hooksOf(features: readonly ListedFeature[]): GatherHook {
   const hooked = features.flatMap(({ hooks }) => hooks ?? []);
   return (hook) => hook.gather(hooked);

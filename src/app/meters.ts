@@ -6,17 +6,17 @@ import { type BatchMeter, createBatchMeter } from '../ledger/batch-metrics.ts';
 import type { Config } from './config.ts';
 import { settingsOf } from './listed-feature.ts';
 
-/** What a process measures of itself. Those who are opened later add what they have. */
+/** What a process measures of itself. Parts that open later add theirs. */
 export interface Meters {
   readonly requests: RequestMeter;
   readonly batches: BatchMeter;
   readonly pools: Map<string, CountedPool>;
   readonly more: MetricSource[];
-  /** Where it is told: no user's request may go there. */
+  /** The ports of /metrics, which outgoing requests must not reach. */
   readonly ports: number[];
 }
 
-/** Undefined where nobody wants to know: then nothing is measured either. */
+/** Undefined when metrics are off; then nothing is measured. */
 export function openMeters(config: Config): Meters | undefined {
   if (settingsOf(config, metrics) === undefined) return undefined;
   return { requests: createRequestMeter(), batches: createBatchMeter(), pools: new Map(), more: [], ports: [] };

@@ -10,19 +10,19 @@ import { loadSandbox } from './sandbox.ts';
 
 export interface MigrateDatabaseOptions {
   readonly config: Config;
-  /** Of the service. */
+  /** The service's own database URL. */
   readonly url: string;
   readonly features: readonly ListedFeature[];
   readonly logger: Logger;
   readonly say: (line: string) => void;
 }
 
-/** `paywright migrate`: by the role that owns the tables, where there is one, and then for the service what it needs of them. */
+/** `paywright migrate`: migrates as the role that owns the tables, then grants the service role what it needs. */
 export async function migrateDatabase({ config, url, features, logger, say }: MigrateDatabaseOptions): Promise<void> {
   const { databaseUrl: ownerUrl = url, lockMs, patienceMs } = config.migration;
   const patience = { lockMs, patienceMs, say };
   if (ownerUrl !== url && config.databaseUrl === undefined) {
-    throw new Refusal('DATABASE_URL is missing: beside MIGRATION_DATABASE_URL it says which role the service has.');
+    throw new Refusal('DATABASE_URL is missing: with MIGRATION_DATABASE_URL it must name the role of the service.');
   }
   const role = ownerUrl === url ? undefined : await findServiceRole({ ownerUrl, serviceUrl: url });
   const { applied } = await prepareDatabase(ownerUrl, { features, logger, patience });
@@ -31,10 +31,10 @@ export async function migrateDatabase({ config, url, features, logger, say }: Mi
   await prepareClaim(ownerUrl);
   if (config.mode === 'sandbox') await prepareSandbox(config, ownerUrl, logger);
   await grantService(ownerUrl, role, patience);
-  say(`${role} may use the tables, and owns none of them.`);
+  say(`Granted ${role} its privileges; it owns no table.`);
 }
 
-/** What a sandbox would otherwise make by itself. */
+/** Creates the tables that a sandbox would otherwise create itself. */
 async function prepareSandbox(config: Config, url: string, logger: Logger): Promise<void> {
   const { createSandboxTables } = await loadSandbox(config);
   const db = openDatabase({ url, poolSize: 1, logger });

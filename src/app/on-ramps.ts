@@ -8,7 +8,7 @@ import type { Config } from './config.ts';
 import { settingsOf } from './listed-feature.ts';
 import type { OpenSandbox } from './sandbox-port.ts';
 
-/** Who takes cards for funding links: in the sandbox its own card company, and those whose keys the operator has given. */
+/** The on-ramps of funding links: the sandbox's card company, and those that the operator has configured. */
 export function openOnRamps(config: Config, sandbox: OpenSandbox | undefined): readonly OnRamp[] {
   const clock = systemClock;
   const [toCoinbase, toMoonPay] = [settingsOf(config, coinbase), settingsOf(config, moonpay)];

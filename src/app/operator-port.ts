@@ -10,14 +10,14 @@ import type { Config } from './config.ts';
 import type { Foundation } from './foundation.ts';
 import { gather, settingsOf } from './listed-feature.ts';
 
-/** Finds out early that the operator's port cannot be had. */
+/** Fails early when the operator's port is unavailable. */
 export async function refuseTakenOperatorPort(config: Config): Promise<void> {
   const address = settingsOf(config, metrics);
   if (address === undefined) return;
   await refuseTakenPort({ ...address, names: { host: 'OPERATOR_HOST', port: 'OPERATOR_PORT' } });
 }
 
-/** Opens the operator's port, in whichever role. Answers the port, or undefined where it is off. */
+/** Serves /metrics, in every role. Returns the port, or undefined when metrics are off. */
 export async function startOperatorPort(foundation: Foundation): Promise<number | undefined> {
   const { config, features, db, logger, closers, meters } = foundation;
   const address = settingsOf(config, metrics);

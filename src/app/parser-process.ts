@@ -10,7 +10,7 @@ import { readPictureHeader } from '../shopping/search/reading/picture-header.ts'
 import { readSmallJson } from '../shopping/search/reading/read-answer.ts';
 import { mayRead, readRobots } from '../shopping/search/reading/robots.ts';
 
-/** Everything that reads what strangers send. It runs here and nowhere else. */
+/** All code that parses third-party content. It runs only in this process. */
 serveTasks({
   mayRead,
   readCartCurrency,

@@ -36,7 +36,7 @@ import type { ShopCheckouts } from '../shopping/orders/checkout.ts';
 import type { Shopping } from '../shopping/search/open-shopping.ts';
 import type { OpenSandbox } from './sandbox-port.ts';
 
-/** The sum of all ports: what the service has for its features, in every process. */
+/** All ports that the service provides to features, in every process. */
 export interface Parts extends Pick<CirclePages & CircleWork, 'circle' | 'onTransaction'> {
   readonly mode: Mode;
   readonly db: Database;
@@ -45,73 +45,68 @@ export interface Parts extends Pick<CirclePages & CircleWork, 'circle' | 'onTran
   readonly silentChains: SilentChains;
   readonly provider: WalletProvider & Pick<WalletSource, 'giveBack'>;
   readonly secrets: Secrets;
-  /** Where one asset is exchanged for another, and what it is worth. */
+  /** Exchanges one asset for another, and prices them. */
   readonly market: Market;
-  /** What gas costs, as it is charged. */
+  /** The gas that accounts are charged. */
   readonly gasCosts: GasCosts;
-  /** For every request to a URL that somebody else has chosen. */
+  /** For every request to a URL that a third party chose. */
   readonly outgoing: Outgoing;
-  /** For everything that strangers answer there. */
+  /** Parses the responses to those requests. */
   readonly parser: Parser;
-  /** Other people's shops, and the ways to search them. */
+  /** Search in third-party shops. */
   readonly shops: Shopping;
-  /** Shops that take orders by themselves. */
+  /** Shops with a checkout API. */
   readonly checkouts: ShopCheckouts;
-  /** With which we sign what we ask of shops. */
+  /** The key that signs our requests to shops. */
   readonly agentKey: () => Promise<SigningKey>;
-  /** Who sells stablecoins by card, as the operator has chosen. */
+  /** Card payment providers that the operator has configured. */
   readonly onRamps: readonly OnRamp[];
-  /** The addresses outside that no money goes to or comes from. */
+  /** Sanctioned addresses, which must not send or receive money. */
   readonly screening: Screening;
-  /** What slows down money that leaves. */
+  /** Limits and delays for outgoing payments. */
   readonly brakes: Brakes;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly checkpoint: Checkpoint;
-  /** Where the service is reached; known for certain only once it listens. */
+  /** The public URL. Without PUBLIC_URL it is known only once the service listens. */
   readonly publicUrl: () => string;
-  /** What webhooks may be registered for: the events of all features. */
+  /** The events of all features, which webhooks may subscribe to. */
   readonly events: readonly EventType[];
   /** The sagas of all features. */
   readonly sagas: readonly Saga[];
   readonly gatherHook: GatherHook;
-  /** What stands in for the outside world; undefined in live mode. */
+  /** Undefined in live mode. */
   readonly sandbox: OpenSandbox | undefined;
 }
 
-/** In a process that answers requests. */
+/** For a process that serves requests. */
 export interface ServingParts extends Parts {
   readonly once: Once;
   readonly limiter: RateLimiter;
   readonly rateLimits: RateLimitConfig;
   readonly accountChanges: AccountChanges;
-  /** The usual one, except under test. */
+  /** Only set by tests. */
   readonly passwordCost: PasswordCost | undefined;
 }
 
-/** For what is answered outside the API. */
+/** For responses outside the API. */
 export interface PageParts extends ServingParts {
   readonly document: () => OpenApiDocument;
-  /** What /ready would say now. */
+  /** The checks of /ready. */
   readonly readiness: Readiness;
 }
 
-/** In a process that runs jobs. */
+/** For a process that runs jobs. */
 export interface WorkingParts extends Parts {
   readonly notifier: Notifier;
   readonly attestations: Attestations;
 }
 
-/** For a command of the operator, beside the running service. */
-export interface CommandParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-  readonly networks: Networks;
+/** For an operator command that runs beside the service. */
+export interface CommandParts extends Pick<Parts, 'db' | 'ledger' | 'networks' | 'secrets' | 'sagas'> {
   readonly provider: WalletProvider;
-  readonly secrets: Secrets;
-  /** Only where the keys are our own. */
+  /** Only with our own keys. */
   readonly seedRotation: SeedRotation | undefined;
-  /** Likewise. */
+  /** Only with our own keys. */
   readonly unknownTransactions: UnknownTransactions | undefined;
-  readonly sagas: readonly Saga[];
 }

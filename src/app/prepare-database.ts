@@ -12,7 +12,10 @@ export interface PrepareOptions {
   readonly patience?: MigrateOptions;
 }
 
-/** Brings the database to what this release needs: its schema, and what its sagas may do. Who may not only looks whether it is there. */
+/**
+ * Brings the database to what this release needs: the schema and the declared sagas. A role that may not migrate only
+ * checks it.
+ */
 export async function prepareDatabase(
   url: string,
   { features, logger, patience }: PrepareOptions,
@@ -20,7 +23,7 @@ export async function prepareDatabase(
   const { applied, isNewer } = (await mayMigrate(url))
     ? await migrate(url, { ...patience, fixedRows: catalogueRows })
     : { applied: [], ...(await requireSchema(url, catalogueRows)) };
-  // What a newer release lets its sagas do is not ours to take back.
+  // An older release must not overwrite the saga declarations of a newer one.
   if (isNewer) return { applied };
   const db = openDatabase({ url, poolSize: 1, logger });
   try {

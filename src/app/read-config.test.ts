@@ -378,7 +378,7 @@ describe('live mode', () => {
 
   test('does not run as root', () => {
     expect(() => readLive({}, { isRoot: true })).toThrow(
-      '\n  - The user is unsafe: run it as one of its own, not as root',
+      '\n  - The user is unsafe: run the service as a user of its own, not as root',
     );
   });
 

@@ -13,16 +13,16 @@ export interface ResetOptions {
   readonly confirm: () => Promise<boolean>;
 }
 
-/** `paywright reset`: deletes the sandbox of DATA_DIR, so that the next start makes a new one. */
+/** `paywright reset`: deletes the sandbox in DATA_DIR, so that the next start creates a new one. */
 export async function resetSandbox({ env, features, say, confirm }: ResetOptions): Promise<void> {
-  // Before all else: whatever live mode still lacks is not the point.
+  // Checked first, so that the error is not about an unrelated setting that live mode lacks.
   if (env['PAYWRIGHT_MODE'] === 'live') {
     throw new Refusal('PAYWRIGHT_MODE is live, and only a sandbox can be reset. Nothing was deleted.');
   }
   const { mode, dataDir, databaseUrl } = readConfig(env, features);
   if (databaseUrl !== undefined) {
     throw new Refusal(
-      `The sandbox is in the database that DATABASE_URL names, which is yours and is not deleted here. Drop that database and create it again (the orders of its demo shop are below ${join(dataDir, 'databases')}), or unset DATABASE_URL to reset the sandbox in ${dataDir}.`,
+      `The sandbox is in your database (DATABASE_URL), which this command does not delete. Drop that database and create it again (the orders of its demo shop are below ${join(dataDir, 'databases')}), or unset DATABASE_URL to reset the sandbox in ${dataDir}.`,
     );
   }
   const { refuseWhileRunning, findSandboxState, deleteSandboxState } = await loadSandbox({ mode });
@@ -37,7 +37,7 @@ export async function resetSandbox({ env, features, say, confirm }: ResetOptions
   say(`The sandbox is deleted. "${start}" makes a new one.`);
 }
 
-/** Asks on the terminal. Without one there is no answer, which is a no. */
+/** Without a terminal the answer is no. */
 export async function askOnTerminal(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   const unanswered = new Promise<string>((resolve) => {

@@ -13,12 +13,12 @@ export interface RotationOptions {
   readonly say: (line: string) => void;
 }
 
-/** `paywright rotate-secret`, beside the running service. */
+/** `paywright rotate-secret`. The service keeps running. */
 export async function runRotation({ config, db, url, features, say }: RotationOptions): Promise<void> {
   const { current, old } = await readGivenSecrets(config, db);
   if (old === undefined) {
-    throw new Refusal('PAYWRIGHT_SECRET_OLD is missing: the secret that PAYWRIGHT_SECRET takes the place of.');
+    throw new Refusal('PAYWRIGHT_SECRET_OLD is missing: set it to the secret that PAYWRIGHT_SECRET replaces.');
   }
   await rotateSecret({ db, url, old, fresh: current, sealed: sealedOf(features), say });
-  say('Everything is sealed with the new secret: start every process with PAYWRIGHT_SECRET alone.');
+  say('Everything is sealed with the new secret. Restart every process with PAYWRIGHT_SECRET only.');
 }

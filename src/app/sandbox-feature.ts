@@ -14,14 +14,14 @@ const ways = z
 const trueOrFalse = z.enum(['true', 'false'], { error: 'must be true or false' });
 
 interface SandboxParts {
-  /** In live mode there is none, and nothing of all this. */
+  /** Undefined in live mode. */
   readonly sandbox: OpenSandbox | undefined;
 }
 
-/** What the service knows of its sandbox without loading it. Its settings are here because live mode refuses them. */
+/** What the service knows of the sandbox without loading it. Its settings are here because live mode must refuse them. */
 export const sandbox: Feature<{ settings: SandboxSettings; serving: SandboxParts; working: SandboxParts }> = {
   name: 'sandbox',
-  // In the links to its card company, which are good for minutes.
+  // Used in links to the sandbox's card company, which expire within minutes.
   sealed: [{ purpose: 'sandbox-on-ramp', columns: [] }],
   settings: defineSettings({
     variables: {
@@ -45,7 +45,7 @@ export const sandbox: Feature<{ settings: SandboxSettings; serving: SandboxParts
         .filter((name) => given[name] !== undefined)
         .map((name) => `${name} is unsafe: it belongs to the sandbox`),
   }),
-  chapters: [{ name: 'Sandbox', description: 'Only in the sandbox: what stands in for the outside world.' }],
+  chapters: [{ name: 'Sandbox', description: 'Only in the sandbox: stand-ins for the outside world.' }],
   routes: ({ sandbox: opened }) => opened?.routes() ?? [],
   onStart: async ({ sandbox: opened }) => opened?.onStart(),
   schedules: ({ sandbox: opened }) => opened?.schedules() ?? [],

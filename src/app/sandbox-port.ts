@@ -11,30 +11,29 @@ import type { ChainId } from '../money/catalogue.ts';
 import type { OnRamp } from '../payments/funding/on-ramp.ts';
 import type { TestCardCompany } from '../web/on-ramp-page.ts';
 
-/** The ways in which the demo shop can be searched, each of which may be switched off. */
+/** The search APIs of the demo shop. Each may be switched off. */
 export const searchWays = ['ucp', 'shopify', 'woocommerce', 'json-ld'] as const;
 export type SearchWay = (typeof searchWays)[number];
 
 export interface SandboxSettings {
-  /** How the demo shop can be searched. */
+  /** The enabled search APIs of the demo shop. */
   readonly ways: readonly SearchWay[];
-  /** Whether it plays a card company on funding links. */
+  /** Whether funding links offer the sandbox's card company. */
   readonly onRamp: boolean;
   /** Whether gas is charged as in live mode. */
   readonly chargeGas: boolean;
 }
 
-/** What stands in for the outside world, once it is open. */
 export interface OpenSandbox {
-  /** How its chains are reached. */
+  /** How to reach its chains. */
   readonly networks: ReadonlyMap<ChainId, NetworkSettings>;
-  /** Where what is burnt on them is attested. */
+  /** Its CCTP attestation service. */
   readonly attestationUrl: string;
-  /** Where the guard of outgoing requests finds its shops and sellers. */
+  /** Host names of its shops and sellers, for the guard of outgoing requests. */
   readonly names: ReadonlyMap<string, HostAndPort>;
-  /** Where a browser on this machine finds a page of its shops; undefined for any other page. */
+  /** Where a browser on this machine finds a page of its shops; undefined for other URLs. */
   readonly linkFor: (url: string) => string | undefined;
-  /** Its card company, unless the operator has switched it off. */
+  /** Undefined when the operator has switched it off. */
   readonly onRamp: (OnRamp & TestCardCompany) | undefined;
   readonly routes: () => readonly Route[];
   readonly onStart: () => Promise<void>;
@@ -50,13 +49,13 @@ export interface OpenSandboxOptions {
   readonly say: (line: string) => void;
   readonly publicUrl: () => string;
   readonly dataDir: string;
-  /** Of the operator's own PostgreSQL, if there is one. */
+  /** The operator's own PostgreSQL, if any. */
   readonly databaseUrl: string | undefined;
-  /** Run in reverse when the service stops, and when a later part fails to open. */
+  /** Run in reverse order when the service stops, and when a later part fails to open. */
   readonly closers: (() => Promise<unknown>)[];
 }
 
-/** Where the data is: an operator's PostgreSQL, or the sandbox's own. */
+/** The operator's PostgreSQL, or the sandbox's own. */
 export interface Store {
   readonly url: string;
   close(): Promise<void>;
@@ -66,22 +65,22 @@ export interface SandboxStoreOptions {
   readonly dataDir: string;
   readonly logger: Logger;
   readonly say: (line: string) => void;
-  /** Whether a server that runs in the same folder already may be joined; otherwise there is only one. */
+  /** Whether a server that already runs in the same folder may be shared. */
   readonly mayJoin: boolean;
 }
 
-/** All that the service uses of the sandbox. */
+/** The interface between the service and the sandbox. */
 export interface Sandbox {
   readonly openSandbox: (options: OpenSandboxOptions) => Promise<OpenSandbox>;
-  /** How the chains of a sandbox that runs are reached, for a command beside it. */
+  /** Reaches the chains of a running sandbox, for a command beside it. */
   readonly connectNetworks: (db: Database) => Promise<OpenSandbox['networks']>;
-  /** A PostgreSQL of its own. */
+  /** Runs its own PostgreSQL. */
   readonly openSandboxStore: (options: SandboxStoreOptions) => Promise<Store>;
-  /** The tables that it would otherwise make by itself. */
+  /** Creates the tables that the sandbox would otherwise create itself. */
   readonly createSandboxTables: (db: Database) => Promise<void>;
-  /** In place of the operator's secret. */
+  /** Replaces the operator's secret. */
   readonly sandboxSecret: (db: Database) => Promise<string>;
-  /** For `paywright reset`: what of it lies in the folder, unless it runs there. */
+  /** For `paywright reset`. */
   readonly refuseWhileRunning: (dataDir: string) => void;
   readonly findSandboxState: (dataDir: string) => readonly string[];
   readonly deleteSandboxState: (dataDir: string) => Promise<void>;

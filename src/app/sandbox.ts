@@ -2,9 +2,9 @@ import { Refusal } from '../kernel/refusal.ts';
 import type { Mode } from '../kernel/settings.ts';
 import type { Sandbox } from './sandbox-port.ts';
 
-/** The one place that loads the sandbox: live mode is complete without it, and need not have it installed. */
+/** The only place that loads the sandbox, so that a live build works without the folder. */
 export async function loadSandbox({ mode }: { readonly mode: Mode }): Promise<Sandbox> {
-  if (mode === 'live') throw new Error('live mode uses nothing of the sandbox');
+  if (mode === 'live') throw new Error('live mode must not load the sandbox');
   try {
     return await import('../../sandbox/open-sandbox.ts');
   } catch (error) {
@@ -13,7 +13,7 @@ export async function loadSandbox({ mode }: { readonly mode: Mode }): Promise<Sa
   }
 }
 
-/** Whether the folder itself is not there, and not something that it needs. */
+/** Whether the folder itself is missing, and not one of its dependencies. */
 function isMissing(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_MODULE_NOT_FOUND') return false;
   return 'url' in error && /\/open-sandbox\.m?js$/.test(String(error.url));

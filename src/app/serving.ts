@@ -20,13 +20,13 @@ import { gather, settingsOf } from './listed-feature.ts';
 import type { PageParts } from './parts.ts';
 
 export interface ServingOptions {
-  /** Undefined where another process runs the jobs. */
+  /** Undefined when another process runs the jobs. */
   readonly worker: Worker | undefined;
-  /** The usual one, except under test. */
+  /** Only set by tests. */
   readonly passwordCost: PasswordCost | undefined;
 }
 
-/** Answers requests. Returns the address that people reach the service at. */
+/** Serves requests. Returns the public URL. */
 export async function startServing(foundation: Foundation, { worker, passwordCost }: ServingOptions): Promise<string> {
   const { features, config, logger, url, db, secrets, clock, publicUrl, closers, meters } = foundation;
 
@@ -77,7 +77,7 @@ export async function startServing(foundation: Foundation, { worker, passwordCos
   return publicUrl();
 }
 
-/** What talks to Redis is loaded only where there is one. */
+/** The Redis client is loaded only if it is configured. */
 async function openLimiter({ config, logger }: Foundation): Promise<RateLimiter> {
   if (!config.redisUrl) return createMemoryLimiter(monotonicClock);
   const { createRedisLimiter } = await import('../kernel/rate-limit/redis-limiter.ts');

@@ -3,7 +3,7 @@ import { ForeignSchema } from '../kernel/db/schema-version.ts';
 import { readConfig } from './read-config.ts';
 import { tellToStartOver } from './start-over.ts';
 
-const foreign = new ForeignSchema('Migration 001_kernel.sql is not the one this database was built with.');
+const foreign = new ForeignSchema('Migration 001_kernel.sql differs from the one that this database was created with.');
 const told = (env: Readonly<Record<string, string>>) => String(tellToStartOver(foreign, readConfig(env)));
 
 test('a sandbox of another version is told how to start over, wherever it is', () => {

@@ -3,7 +3,10 @@ import { Refusal } from '../kernel/refusal.ts';
 import { commandFor } from './command-for.ts';
 import type { Config } from './config.ts';
 
-/** What the owner of a sandbox is told whose database no migration leads on from. In live mode the operator decides, with a backup. */
+/**
+ * Tells the owner of a sandbox to start over when no migration fits its database. In live mode the operator decides,
+ * with a backup.
+ */
 export function tellToStartOver(error: unknown, { mode, dataDir, databaseUrl }: Config): unknown {
   if (!(error instanceof ForeignSchema) || mode !== 'sandbox') return error;
   const place = databaseUrl === undefined ? dataDir : 'the database that DATABASE_URL names';
@@ -12,6 +15,6 @@ export function tellToStartOver(error: unknown, { mode, dataDir, databaseUrl }: 
       ? `delete it with "${commandFor(dataDir, 'npx paywright reset')}", then start again. To keep it, set another DATA_DIR for this version.`
       : 'drop that database and create it again, then start. To keep it, name another database for this version.';
   return new Refusal(
-    `The sandbox in ${place} was made by another version of Paywright, and this one cannot go on with its database. Its money is play money: ${way}`,
+    `The sandbox in ${place} was created by another version of Paywright, and this version cannot use its database. Its money is not real: ${way}`,
   );
 }

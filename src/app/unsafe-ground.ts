@@ -9,7 +9,7 @@ import { parseUrl } from '../kernel/text/parse-url.ts';
 import { type Asset, assets, chains, homeChain } from '../money/catalogue.ts';
 import { whyGuessable } from './guessable.ts';
 
-/** What is looked at of the service's own variables; those of the rate limits are numbers. */
+/** The service's own variables that are checked here. */
 interface Ground extends Readonly<Record<string, unknown>> {
   readonly DATABASE_URL?: string | undefined;
   readonly MIGRATION_DATABASE_URL?: string | undefined;
@@ -22,13 +22,13 @@ interface Ground extends Readonly<Record<string, unknown>> {
   readonly PAYWRIGHT_SECRET_NEXT_FILE?: string | undefined;
 }
 
-/** What live mode looks at beside the environment. */
+/** What live mode checks besides the environment. */
 export interface Machine {
   readonly isRoot: boolean;
   readFile(path: string): string;
 }
 
-/** What keeps live mode from starting in the settings of the service itself, a sentence each. */
+/** Reasons not to start in live mode because of the service's own settings, one sentence each. */
 export function unsafeGround(env: Ground, given: Given, machine: Machine): readonly string[] {
   return [
     ...missingGround(env),
@@ -49,7 +49,7 @@ function missingGround(env: Ground): string[] {
   });
 }
 
-/** The addresses are not repeated: they often hold a key. */
+/** The URLs are not repeated in the message, because they often contain an API key. */
 function unsafeNodes(env: Ground): string[] {
   return Object.entries(env).flatMap(([name, urls]) =>
     /^RPC_URLS_/.test(name) && Array.isArray(urls) && urls.some(isPlainHttp)
@@ -58,7 +58,7 @@ function unsafeNodes(env: Ground): string[] {
   );
 }
 
-/** What we tell them is worth money to whoever reads it on the way, and what they tell us to whoever changes it. */
+/** A network attacker could read or change this traffic, and with it the money. */
 function unsafePlaces({ DATABASE_URL, MIGRATION_DATABASE_URL, REDIS_URL, PUBLIC_URL }: Ground): string[] {
   const problems: string[] = [];
   if (PUBLIC_URL?.startsWith('http:')) problems.push('PUBLIC_URL is unsafe: it must begin with https://');
@@ -74,10 +74,10 @@ function unsafePlaces({ DATABASE_URL, MIGRATION_DATABASE_URL, REDIS_URL, PUBLIC_
   return problems;
 }
 
-/** Names that no public server of names knows. */
+/** Names that public DNS does not know. */
 const insideNames = /\.(?:localhost|localdomain|local|internal|intranet|home\.arpa|home|lan|corp)$/;
 
-/** It stands in links and in what is signed, and the whole world reads it. */
+/** It appears in public links and in signed texts. */
 function unsafeAddress({ PUBLIC_URL }: Ground): string[] {
   const address = parseUrl(PUBLIC_URL ?? '');
   if (address === undefined) return [];
@@ -93,7 +93,7 @@ function unsafeAddress({ PUBLIC_URL }: Ground): string[] {
 
 const homeTokens = Object.entries(chains[homeChain].tokens);
 
-/** On Polygon. Each is worth something else than a euro. */
+/** Tokens on Polygon that are not worth a euro. */
 const otherTokens: Readonly<Record<string, string>> = {
   ...Object.fromEntries(homeTokens.map(([asset, address]) => [assets[asset as Asset].token.symbol, address])),
   'USDC.e': '0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174',
@@ -108,21 +108,35 @@ function unsafeToken({ EURC_ADDRESS_MATIC: address }: Ground): string[] {
   return other === undefined ? [] : [`EURC_ADDRESS_MATIC is unsafe: it is the address of ${other}`];
 }
 
+/** PAYWRIGHT_SECRET_OLD is not checked: a weak secret may be the reason to replace it. */
 function unsafeSecret(env: Ground, given: Given, machine: Machine): string[] {
   if (env.PAYWRIGHT_SECRET === undefined && env.PAYWRIGHT_SECRET_FILE === undefined) {
     return ['PAYWRIGHT_SECRET is missing: it protects API keys and the wallet seed (or PAYWRIGHT_SECRET_FILE)'];
   }
-  // The one that goes may be a bad one, which may be why it goes.
-  return [
-    ...sharedSecret(env, given, machine),
-    ...guessableSetting('PAYWRIGHT_SECRET', env.PAYWRIGHT_SECRET, env.PAYWRIGHT_SECRET_FILE, machine),
-    ...guessableSetting('PAYWRIGHT_SECRET_NEXT', env.PAYWRIGHT_SECRET_NEXT, env.PAYWRIGHT_SECRET_NEXT_FILE, machine),
-  ];
+  const passwords = passwordsIn(env, given);
+  return (['PAYWRIGHT_SECRET', 'PAYWRIGHT_SECRET_NEXT'] as const).flatMap((name) => {
+    const file = env[`${name}_FILE`];
+    const setting = env[name] === undefined ? `${name}_FILE` : name;
+    let secret = env[name];
+    try {
+      if (file !== undefined) secret ??= machine.readFile(file).trim();
+    } catch (error) {
+      return [`${setting} cannot be read: ${(error as Error).message}`];
+    }
+    if (secret === undefined) return [];
+    const why = whyGuessable(secret);
+    return [
+      ...passwords
+        .filter(({ values }) => values.some((value) => value !== '' && value.trim() === secret.trim()))
+        .map(({ from }) => `${setting} is unsafe: it is the password of ${from}`),
+      ...(why === undefined ? [] : [`${setting} is unsafe: ${why}. Generate one with: paywright secret`]),
+    ];
+  });
 }
 
-/** Everybody who can read the configuration of a database would have the secret. */
-function sharedSecret(env: Ground, given: Given, machine: Machine): string[] {
-  const passwords = [
+/** A secret that is also a password would be known to everyone who can read the database's configuration. */
+function passwordsIn(env: Ground, given: Given) {
+  return [
     ...(['DATABASE_URL', 'MIGRATION_DATABASE_URL', 'REDIS_URL'] as const).map((from) => {
       const url = parseUrl(env[from] ?? '');
       const written = url?.password ?? '';
@@ -130,24 +144,6 @@ function sharedSecret(env: Ground, given: Given, machine: Machine): string[] {
     }),
     { from: 'PGPASSWORD', values: [given['PGPASSWORD'] ?? ''] },
   ];
-  return (['PAYWRIGHT_SECRET', 'PAYWRIGHT_SECRET_NEXT'] as const).flatMap((name) => {
-    const { setting, secret } = readSecret(env, name, machine);
-    return passwords
-      .filter(({ values }) => secret !== '' && values.some((value) => value.trim() === secret))
-      .map(({ from }) => `${setting} is unsafe: it is the password of ${from}`);
-  });
-}
-
-/** Empty where it is not given or cannot be read, which is refused elsewhere. */
-function readSecret(env: Ground, name: 'PAYWRIGHT_SECRET' | 'PAYWRIGHT_SECRET_NEXT', { readFile }: Machine) {
-  const file = env[`${name}_FILE`];
-  const given = env[name];
-  if (given !== undefined || file === undefined) return { setting: name, secret: given?.trim() ?? '' };
-  try {
-    return { setting: `${name}_FILE`, secret: readFile(file).trim() };
-  } catch {
-    return { setting: `${name}_FILE`, secret: '' };
-  }
 }
 
 function decodeText(text: string): string {
@@ -158,32 +154,14 @@ function decodeText(text: string): string {
   }
 }
 
-function guessableSetting(
-  name: string,
-  secret: string | undefined,
-  file: string | undefined,
-  { readFile }: Machine,
-): string[] {
-  if (secret !== undefined) return guessable(name, secret);
-  if (file === undefined) return [];
-  try {
-    return guessable(`${name}_FILE`, readFile(file).trim());
-  } catch (error) {
-    return [`${name}_FILE cannot be read: ${(error as Error).message}`];
-  }
-}
-
-function guessable(name: string, secret: string): string[] {
-  const why = whyGuessable(secret);
-  return why === undefined ? [] : [`${name} is unsafe: ${why}. Take the output of: paywright secret`];
-}
-
 function unsafeDoors(env: Ground, given: Given, { isRoot }: Machine): string[] {
   const problems = Object.entries(env).flatMap(([name, value]) =>
     /^RATE_LIMIT_/.test(name) && value === 0 ? [`${name} is unsafe: 0 would be no limit at all`] : [],
   );
   if (trustsEverybody(parseRanges(given['TRUSTED_PROXIES'] ?? '') ?? [])) {
-    problems.push('TRUSTED_PROXIES is unsafe: with ranges that wide anybody chooses the address they are counted by');
+    problems.push(
+      'TRUSTED_PROXIES is unsafe: with ranges that wide, clients can forge the address that their requests are counted by',
+    );
   }
   if (given['ALLOW_PRIVATE_HOSTS'] !== undefined) {
     problems.push('ALLOW_PRIVATE_HOSTS is unsafe: it belongs to the sandbox');
@@ -191,9 +169,9 @@ function unsafeDoors(env: Ground, given: Given, { isRoot }: Machine): string[] {
   if (given['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
     problems.push('NODE_TLS_REJECT_UNAUTHORIZED=0 is unsafe: certificates would not be checked');
   }
-  // Node reads an underscore in the name of an option as a dash.
+  // Node accepts an underscore in place of a dash in option names.
   const options = /--(?:inspect|insecure[-_]http[-_]parser)[a-z_-]*/.exec(given['NODE_OPTIONS'] ?? '')?.[0];
   if (options !== undefined) problems.push(`NODE_OPTIONS is unsafe: ${options} opens the process to others`);
-  if (isRoot) problems.push('The user is unsafe: run it as one of its own, not as root');
+  if (isRoot) problems.push('The user is unsafe: run the service as a user of its own, not as root');
   return problems;
 }

@@ -1,6 +1,5 @@
 import type { Config } from './config.ts';
 
-/** What a person sees when the service is ready. */
 export function welcome({ mode, dataDir, databaseUrl }: Config, publicUrl: string): string {
   if (mode === 'live') return `Paywright is live at ${publicUrl}/api`;
   return `
@@ -16,6 +15,6 @@ export function welcome({ mode, dataDir, databaseUrl }: Config, publicUrl: strin
       -H 'Content-Type: application/json' \\
       -d '{"email":"ada@example.com","password":"correct horse","name":"Ada"}'
 
-  Ctrl-C stops it. LOG_LEVEL=info shows every request.
+  Press Ctrl-C to stop. LOG_LEVEL=info logs every request.
 `;
 }

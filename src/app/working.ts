@@ -16,8 +16,8 @@ import type { WorkingParts } from './parts.ts';
 import { loadSandbox } from './sandbox.ts';
 
 /**
- * Sagas wait for their chain and for commits most of the time, so more of them run at once than of other jobs; and of shops there are
- * many, each of which may let us wait. When every source chain of a bridge is silent, slots are left for the attestation service.
+ * Sagas mostly wait for their chain and for commits, so more of them run at once than of other jobs. Shops are many,
+ * and each may be slow. The attestation lane keeps slots free even when every source chain of a bridge is silent.
  */
 export const slots: Readonly<Record<string, number>> = {
   ...Object.fromEntries(chainIds.map((chain) => [chain, 8])),
@@ -25,7 +25,7 @@ export const slots: Readonly<Record<string, number>> = {
   shops: 16,
 };
 
-/** Everything that happens without a request: jobs, and loops such as the watch over the chains. */
+/** Starts everything that runs without a request: jobs, and loops such as the chain watcher. */
 export async function startWorking(foundation: Foundation): Promise<Worker> {
   const { features, config, logger, url, db, closers } = foundation;
   const parts: Foundation & WorkingParts = {
@@ -62,7 +62,7 @@ export async function startWorking(foundation: Foundation): Promise<Worker> {
 
 function chooseAttestations({ config, db, sandbox }: Foundation): Attestations {
   const url = settingsOf(config, cctp).attestationUrl ?? sandbox?.attestationUrl;
-  if (url === undefined) throw new Error('nobody attests what is burnt');
+  if (url === undefined) throw new Error('no attestation service is configured');
   return createIris({ db, url });
 }
 
@@ -70,8 +70,8 @@ async function chooseNotifier({ mode, config, say }: Foundation): Promise<Notifi
   if (mode === 'sandbox') return (await loadSandbox({ mode })).createConsoleNotifier(say);
   const mail = settingsOf(config, smtp);
   const sms = settingsOf(config, twilio);
-  if (mail === undefined || sms === undefined) throw new Error('live mode has no way to send messages');
-  // A sandbox sends no mail, and does not load what would.
+  if (mail === undefined || sms === undefined) throw new Error('live mode needs SMTP and Twilio settings');
+  // A sandbox sends no mail and does not load the mailer.
   const { createSmtpMailer } = await import('../accounts/messages/adapters/smtp/smtp-mailer.ts');
   const mailer = createSmtpMailer(mail);
   const texter = createTwilioSms(sms);

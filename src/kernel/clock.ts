@@ -1,10 +1,10 @@
-/** The one door to time, so that a test can stand still or leap ahead. */
+/** All code reads the time through this interface, so that a test can stop or advance it. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
 }
 
-/** Only ever goes forward, whatever is done to the clock on the wall. For measuring time, not for telling it. */
+/** Never goes backwards when the system clock is adjusted. Use it for measuring durations, not for timestamps. */
 export const monotonicClock: Clock = { now: () => performance.now() };
 
 export const systemClock: Clock = { now: () => Date.now() };

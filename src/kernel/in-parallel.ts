@@ -1,4 +1,4 @@
-/** Does the work for each item, a few at a time, and answers in the items' order. The first failure ends it. */
+/** Runs `work` for each item with limited concurrency and returns the results in order. The first failure stops it. */
 export async function inParallel<Item, Result>(
   items: readonly Item[],
   atOnce: number,

@@ -131,7 +131,7 @@ describe('refusing to start', () => {
     await new Promise((resolve) => other.once('listening', resolve));
     const { port } = other.address() as AddressInfo;
     expect(await refusal({ PORT: String(port) })).toBe(
-      `Port ${port} on 127.0.0.1 is taken: stop what uses it, or set PORT to another one.`,
+      `Port ${port} on 127.0.0.1 is in use: stop the process that uses it, or set PORT to another port.`,
     );
   });
 

@@ -1,13 +1,13 @@
-/** An address in its parts, as somebody gives them: any may be missing, or be nothing of the kind. */
+/** An address in parts, as a caller gives them: any may be missing or wrong. */
 export interface AddressParts {
   readonly name?: string | undefined;
   readonly street?: string | undefined;
-  /** Whatever else stands between street and city: a flat, a company, a village. */
+  /** Lines between street and city: a flat, a company, a village. */
   readonly extra?: string | undefined;
   readonly postalCode?: string | undefined;
   readonly city?: string | undefined;
   readonly region?: string | undefined;
-  /** A code of ISO 3166-1 or a name in English. */
+  /** An ISO 3166-1 code or an English name. */
   readonly country?: string | undefined;
   readonly phone?: string | undefined;
 }

@@ -1,4 +1,4 @@
-/** ISO 3166-1: alpha-2 and alpha-3 of every country, written together. Kosovo has the code that everybody uses for it. */
+/** ISO 3166-1: alpha-2 and alpha-3 of every country, concatenated. Kosovo has its commonly used code. */
 const codes = `
   AFAFG AXALA ALALB DZDZA ASASM ADAND AOAGO AIAIA AQATA AGATG ARARG AMARM AWABW AUAUS ATAUT AZAZE BSBHS BHBHR BDBGD BBBRB
   BYBLR BEBEL BZBLZ BJBEN BMBMU BTBTN BOBOL BQBES BABIH BWBWA BVBVT BRBRA IOIOT BNBRN BGBGR BFBFA BIBDI CVCPV KHKHM CMCMR
@@ -14,10 +14,10 @@ const codes = `
   THTHA TLTLS TGTGO TKTKL TOTON TTTTO TNTUN TRTUR TMTKM TCTCA TVTUV UGUGA UAUKR AEARE GBGBR USUSA UMUMI UYURY UZUZB VUVUT
   VEVEN VNVNM VGVGB VIVIR WFWLF EHESH YEYEM ZMZMB ZWZWE XKXKX`;
 
-/** People write the country of a parcel in their own language, or in that of the country. */
+/** People write the country in their own language or in that of the country. */
 const languages = 'de fr es it pt nl da sv nb fi pl cs sk hu ro hr sl et lv lt tr el uk ru ja ko zh'.split(' ');
 
-/** Beside the names that the platform knows: what people write on a parcel. */
+/** Common names that Intl.DisplayNames does not know. */
 const otherNames: Readonly<Record<string, string>> = {
   AE: 'UAE|Emirates',
   AT: 'Österreich',
@@ -53,7 +53,7 @@ const otherNames: Readonly<Record<string, string>> = {
   VN: 'Viet Nam',
 };
 
-/** What two countries are called. */
+/** Names that two countries share. */
 const shared = new Set(['congo', 'kongo', 'lecongo', 'elcongo', 'ilcongo']);
 
 export const countries: readonly string[] = codes
@@ -61,7 +61,7 @@ export const countries: readonly string[] = codes
   .split(/\s+/)
   .map((pair) => pair.slice(0, 2));
 
-/** A name without what people spell differently: case, accents, dots, "the" and "and". */
+/** Removes spelling differences: case, accents, dots, "the" and "and". */
 export function fold(text: string): string {
   return text
     .normalize('NFKD')
@@ -72,14 +72,14 @@ export function fold(text: string): string {
     .replace(/[^\p{L}\p{N}]/gu, '');
 }
 
-/** Whether this is the name of several countries, so that it tells none. */
+/** Whether several countries have this name. */
 export function isNameOfSeveral(text: string): boolean {
   return shared.has(fold(text));
 }
 
 let names: ReadonlyMap<string, string> | undefined;
 
-/** The alpha-2 code of what somebody calls a country: either of its codes, or its name in English or another language. Undefined when it is none. */
+/** Finds the alpha-2 code by either code, or by the name in English or another language. */
 export function findCountry(text: string): string | undefined {
   names ??= namesOfCountries();
   return names.get(fold(text));
@@ -93,7 +93,7 @@ function namesOfCountries(): ReadonlyMap<string, string> {
   for (const pair of codes.trim().split(/\s+/)) {
     const [two, three] = [pair.slice(0, 2), pair.slice(2)];
     const given = [...styles.map((style) => style.of(two) ?? ''), ...(otherNames[two]?.split('|') ?? [])];
-    // "Hong Kong SAR China" and "Myanmar (Burma)" are the platform's way of being exact.
+    // Intl.DisplayNames says "Hong Kong SAR China" and "Myanmar (Burma)".
     const plain = given.map((name) => name.replace(/ SAR China$| \(.*\)$/, ''));
     for (const name of [two, three, ...given, ...plain]) if (name !== '') found.set(fold(name), two);
   }
@@ -102,7 +102,7 @@ function namesOfCountries(): ReadonlyMap<string, string> {
   return found;
 }
 
-/** Names in other languages, but none that is also another country's or as short as a code. */
+/** Adds names in other languages, except names of another country or names as short as a code. */
 function addForeignNames(found: Map<string, string>): void {
   const foreign = new Map<string, Set<string>>();
   for (const language of languages) {

@@ -5,11 +5,10 @@ import { mayBeRegion } from './regions.ts';
 
 export interface CountryBeforeCode {
   readonly country: string;
-  /** The pieces without the country. */
   readonly rest: readonly string[];
 }
 
-/** "London, UK SW1A 1AA", "Toronto, Canada, M5V 2T6": the country stands between city and code. */
+/** "London, UK SW1A 1AA", "Toronto, Canada, M5V 2T6": the country is between city and code. */
 export function findCountryBeforeCode(pieces: readonly string[]): CountryBeforeCode | undefined {
   const words = (pieces.at(-1) ?? '').split(' ');
   for (const length of [2, 1]) {
@@ -19,7 +18,7 @@ export function findCountryBeforeCode(pieces: readonly string[]): CountryBeforeC
     if (found === undefined) continue;
     const before = pieces.slice(0, ahead.length > 0 ? -1 : -2);
     const rest = [...before, `${found.ahead} ${code}`.trim()];
-    // Who names the country of a village called Peru has named no city before it.
+    // Without a city before it, the word is itself a city, such as a village called Peru.
     if (takePlace(rest, found.country).city !== undefined) return { country: found.country, rest };
   }
   return undefined;
@@ -27,7 +26,7 @@ export function findCountryBeforeCode(pieces: readonly string[]): CountryBeforeC
 
 function takeCountry(words: readonly string[], code: string): { country: string; ahead: string } | undefined {
   const hasLetters = /\p{L}/u.test(code);
-  // West Jordan has five digits as Jordan has: a code of digits is believed only behind a country that stands alone.
+  // West Jordan has five-digit codes like Jordan: a numeric code counts only behind a country on its own.
   for (const count of hasLetters ? [3, 2, 1] : [words.length]) {
     const name = words.slice(-count).join(' ');
     const country = findCountry(name);

@@ -7,7 +7,7 @@ export interface Inferred {
   readonly place: Place;
 }
 
-/** Royal Mail's areas, and those of the islands and of Gibraltar, which write their codes in the same way. */
+/** Royal Mail's areas, and those of the islands and Gibraltar, which use the same format. */
 const british = new RegExp(
   `^(?:AB|AL|B|BA|BB|BD|BH|BL|BN|BR|BS|BT|CA|CB|CF|CH|CM|CO|CR|CT|CV|CW|DA|DD|DE|DG|DH|DL|DN|DT|DY|E|EC|EH|EN|EX|FK|FY|G|GL|GU|HA|HD|
     HG|HP|HR|HS|HU|HX|IG|IP|IV|KA|KT|KW|KY|L|LA|LD|LE|LL|LN|LS|LU|M|ME|MK|ML|N|NE|NG|NN|NP|NR|NW|OL|OX|PA|PE|PH|PL|PO|PR|RG|RH|
@@ -18,7 +18,7 @@ const british = new RegExp(
 );
 const eircode = /^[AC-FHKNPRTV-Y]\d[\dW] (?=.*\d)[AC-FHKNPRTV-Y\d]{4}$/;
 
-/** What tells a country when its name is left out: a code that no other country writes, or one that its region has. */
+/** What identifies a country without its name: a code format that no other country uses, or a code that belongs to the region. */
 const signs: Readonly<Record<string, (place: Place, text: string, pieces: readonly string[]) => boolean>> = {
   US: (place, _, pieces) => isRegionWithCode(place, pieces, 'US') && !mayBeElsewhere(place),
   AU: (place, _, pieces) => isRegionWithCode(place, pieces, 'AU'),
@@ -45,7 +45,7 @@ function isRegionWithCode(
   return isCodeOfRegion(postalCode, region, country) && isInOrder(region, pieces, country);
 }
 
-/** The one country where this place can be. Undefined where there may be several: five digits alone are a code in sixty. */
+/** The only country that this place can be in. Undefined when several match: sixty countries use five digits. */
 export function inferCountry(pieces: readonly string[]): Inferred | undefined {
   const text = pieces.join(', ');
   const possible = Object.entries(signs).flatMap(([country, isThere]) => {

@@ -2,7 +2,7 @@ import type { AddressParts } from './address-parts.ts';
 import { addressErrors } from './errors.ts';
 import { longestPart, type NeededPart, type ReadAddress, type ShippingAddress } from './shipping-address.ts';
 
-/** The address, or the error that says what it lacks or what is too long. The same when an address is saved and when something is sent there. */
+/** Returns the address, or throws the error about what is missing or too long. Used for saving an address and for shipping. */
 export function orRefuse(read: ReadAddress): ShippingAddress {
   if (read.address !== undefined) return read.address;
   const { missing, understood, tooLong } = read;
@@ -34,12 +34,11 @@ const labels: Readonly<Record<keyof AddressParts, string>> = {
 
 function describeTooLong(tooLong: readonly (keyof AddressParts)[]): string {
   const list = new Intl.ListFormat('en', { type: 'conjunction' }).format(tooLong.map((part) => labels[part]));
-  return `The ${list} of the shipping address must have at most ${longestPart} characters. Nothing is cut or left out, so nothing was saved or charged: shorten it and send the address again.`;
+  return `The ${list} of the shipping address must have at most ${longestPart} characters. Nothing was saved or charged: shorten it and send the address again.`;
 }
 
 type Unread = Extract<ReadAddress, { readonly missing: readonly NeededPart[] }>;
 
-/** What is missing, what was understood, and what to do. */
 export function describeMissing({ missing, understood, unclear }: Unread): string {
   const list = new Intl.ListFormat('en', { type: 'conjunction' }).format(missing.map((part) => words[part]));
   const sentences = [`${list.charAt(0).toUpperCase()}${list.slice(1)} cannot be read from the shipping address.`];

@@ -1,4 +1,4 @@
-/** Where in its country: what stands at the end of an address, and what stands before that. */
+/** City, region and code from the end of an address, and the lines before them. */
 export interface Place {
   readonly city: string | undefined;
   readonly region: string | undefined;

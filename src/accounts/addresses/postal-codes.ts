@@ -1,6 +1,6 @@
 /**
- * How the post of each country writes its codes: # is a digit, @ a letter, * either; a blank, a dash and the letters of the
- * country in front may be left out, and are put where they belong.
+ * Postal code formats: # is a digit, @ a letter, * either. A space, a hyphen and the country's letters in front are
+ * optional on input and are added on output.
  */
 const forms: Readonly<Record<string, string>> = {
   '###': 'BH FO GN IS LS MG OM PG TW',
@@ -46,7 +46,7 @@ const forms: Readonly<Record<string, string>> = {
   'VG####': 'VG',
 };
 
-/** Where nothing is delivered without one. Elsewhere there are none, or people do without. */
+/** Countries where a parcel needs a postal code. Elsewhere there are none, or they are optional. */
 const needing = new Set(
   `AD AR AS AT AU AX BA BE BG BL BR BY CA CH CN CY CZ DE DK DZ EE ES FI FM FO FR GB GF GG GI GL GP GR GU HR HU ID IL IM IN IS
    IT JE JP KR KZ LI LT LU LV MA MC MD ME MF MH MK MP MQ MT MX MY NC NL NO NZ PF PH PK PL PM PR PT PW RE RO RS RU SA SE SG SI
@@ -72,7 +72,7 @@ const kinds: Readonly<Record<string, string>> = {
 };
 
 const formsByCountry = new Map<string, Form[]>();
-// The longest first: of a ZIP+4 the first five digits would do as well.
+// Longest first: the first five digits of a ZIP+4 would match as well.
 for (const [form, countries] of Object.entries(forms).sort(([a], [b]) => b.length - a.length)) {
   for (const country of countries.split(' ')) {
     formsByCountry.set(country, [...(formsByCountry.get(country) ?? []), readForm(country, form)]);
@@ -82,7 +82,7 @@ for (const [form, countries] of Object.entries(forms).sort(([a], [b]) => b.lengt
 function readForm(country: string, form: string): Form {
   const [, letters = '', rest = ''] = /^([A-Z]*-?)(.*)$/.exec(form) ?? [];
   const body = Array.from(rest, (sign) => kinds[sign]).join('');
-  // D-10115, F-75001: written by whoever sends from abroad.
+  // D-10115, F-75001: a prefix used on mail from abroad.
   const abroad = /^#/.test(rest) ? `(?:(?:${country}|[A-Z])-)?` : '';
   return {
     country,
@@ -100,7 +100,7 @@ function readForm(country: string, form: string): Form {
   };
 }
 
-/** As the country's post writes it. Undefined when it is none of that country's. */
+/** Normalizes a code to the country's format. Undefined when it does not match. */
 export function readPostalCode(text: string, country: string): string | undefined {
   const form = formsByCountry.get(country)?.find(({ pattern }) => new RegExp(`^${pattern}$`, 'i').test(text));
   return form?.write(text);
@@ -108,12 +108,11 @@ export function readPostalCode(text: string, country: string): string | undefine
 
 export interface FoundCode {
   readonly code: string;
-  /** What is left of the text without it. */
   readonly rest: string;
   readonly stands: 'alone' | 'before' | 'after';
 }
 
-/** A code at the beginning or at the end of a piece of an address. */
+/** Finds a code at the beginning or the end of a piece. */
 export function findPostalCode(text: string, country: string): FoundCode | undefined {
   for (const { pattern, write } of formsByCountry.get(country) ?? []) {
     const [, first, behind = ''] = new RegExp(`^(${pattern})(?: (.+))?$`, 'i').exec(text) ?? [];

@@ -9,9 +9,9 @@ import { takePlace } from './read-place.ts';
 import { joinTitles, type Recipient, readRecipient } from './read-recipient.ts';
 import { isZipOfState, mayBeRegion } from './regions.ts';
 
-/** What `PATCH /account` takes. Nobody's address is longer. */
+/** The limit of `PATCH /account`. */
 const longestText = 500;
-/** Countries that are cities: who has named the one has named the other. */
+/** City states: the country is also the city. */
 const cities: Readonly<Record<string, string>> = {
   GI: 'Gibraltar',
   HK: 'Hong Kong',
@@ -24,9 +24,9 @@ const cities: Readonly<Record<string, string>> = {
 export type AddressText = AddressParts & Pick<Recipient, 'unclear'>;
 
 /**
- * Reads an address as people write it: name, street, place and country, in pieces between commas or on lines. It is read
- * from its end, because a country says what its codes look like and a code where the city stands. What is not certain is
- * left out, and then missing: nobody sends a parcel to a guess. The owner's name is a name whatever it looks like.
+ * Reads an address as people write it: name, street, place and country, separated by commas or lines. It reads from
+ * the end, because the country determines the postal code and the code shows where the city is. Uncertain parts stay
+ * missing: a parcel must never go to a guess. A name equal to the owner's is always a name.
  */
 export function readAddressText(text: string, owner: string | undefined): AddressText {
   if (text.length > longestText) return {};
@@ -43,7 +43,7 @@ export function readAddressText(text: string, owner: string | undefined): Addres
   };
 }
 
-/** What forms put before a part, and what people put around one. */
+/** Labels that forms put before a part, and quotes or bullets around it. */
 const label =
   /^(?:ship(?:ping)? (?:to|address)|deliver to|address(?: line)?(?: \d)?|to|name|recipient|street|city|town|state|province|region|zip(?: code)?|post(?:al)? ?code|country) ?: ?/i;
 const junk = /^[\s"'“”*•|>–—-]+|[\s"'“”*•|<:!–—-]+$/gu;
@@ -65,7 +65,7 @@ function splitText(text: string): string[] {
 
 const phoneLabel = /^(?:tel(?:ephone)?|phone|ph|mobile|mob|cell)\b[.:]* ?/i;
 
-/** A number after a plus or after its label, or one that only an American phone has the form of. */
+/** A number after a plus or a label, or in a format that only American phone numbers have. */
 function isPhone(piece: string): boolean {
   const number = piece.replace(phoneLabel, '');
   if (/^\(?\d{3}\)?[ .-]\d{3}[.-]\d{4}$/.test(number)) return true;
@@ -80,7 +80,7 @@ function takePhone(all: readonly string[]): { pieces: readonly string[]; phone: 
 interface End {
   readonly country: string | undefined;
   readonly rest: readonly string[];
-  /** Read by the rules of that country. */
+  /** Read with the rules of that country. */
   readonly place: Place | undefined;
 }
 
@@ -88,7 +88,7 @@ function readEnd(pieces: readonly string[]): End {
   return readNamed(pieces) ?? readUnnamed(pieces);
 }
 
-/** Where the country is named at the end, and is no state of another. */
+/** The country is named at the end and is not a state of another country. */
 function readNamed(pieces: readonly string[]): End | undefined {
   const last = pieces.at(-1) ?? '';
   const alone = findCountry(last);
@@ -102,14 +102,14 @@ function readNamed(pieces: readonly string[]): End | undefined {
   return country === undefined ? undefined : { ...country, place: takePlace(country.rest, country.country) };
 }
 
-/** "England, SW1A 1AA, UK" and "SW1A 1AA, England, UK": a nation of the kingdom is neither a city nor a county. */
+/** "England, SW1A 1AA, UK" and "SW1A 1AA, England, UK": England is neither a city nor a county. */
 function withoutNation(pieces: readonly string[]): readonly string[] {
   if (findCountry(pieces.at(-1) ?? '') === 'GB') return pieces.slice(0, -1);
   const named = findCountryBeforeCode(pieces);
   return named?.country === 'GB' ? named.rest : pieces;
 }
 
-/** Where region and code may tell the country. */
+/** Region and code may identify the country. */
 function readUnnamed(pieces: readonly string[]): End {
   const inferred = inferCountry(pieces);
   if (inferred !== undefined) return { ...inferred, rest: pieces };
@@ -119,8 +119,8 @@ function readUnnamed(pieces: readonly string[]): End {
 }
 
 /**
- * "Atlanta, GA" is not in Gabon, "19801 Wilmington, DE" not in Germany and "05100 Terni, TR" not in Turkey: only a code of the
- * country's own, which the state or the province has not, tells.
+ * "Atlanta, GA" is not in Gabon, "19801 Wilmington, DE" not in Germany and "05100 Terni, TR" not in Turkey. Only a
+ * postal code of the country that the state or province does not have makes it certain.
  */
 function isCertain(name: string, country: string, rest: readonly string[]): boolean {
   const letters = name.replace(/[^\p{L} ]/gu, '').trim();
@@ -135,14 +135,14 @@ function isCertain(name: string, country: string, rest: readonly string[]): bool
 
 type NamedEnd = Omit<End, 'place'> & { readonly country: string };
 
-/** "London SW1A 2AA UK", "75001 Paris France": believed only of a piece that has a code of that country. */
+/** "London SW1A 2AA UK", "75001 Paris France": only if the piece contains a code of that country. */
 function findCountryBehind(pieces: readonly string[]): NamedEnd | undefined {
   const words = (pieces.at(-1) ?? '').split(' ');
   for (const count of [3, 2, 1]) {
     const name = words.slice(-count).join(' ');
     const piece = words.slice(0, -count).join(' ');
     const letters = name.replace(/[^\p{L} ]/gu, '').trim();
-    // Written small, "de", "la" and "in" are words.
+    // In lower case, "de", "la" and "in" are words.
     if (piece === '' || (letters.length <= 3 && name !== name.toUpperCase()) || mayBeRegion(letters)) continue;
     const country = findCountry(name);
     if (country === undefined || findPostalCode(piece, country) === undefined) continue;
@@ -152,7 +152,7 @@ function findCountryBehind(pieces: readonly string[]): NamedEnd | undefined {
   return undefined;
 }
 
-/** "Singapore 048616" is both; "VA 23218" is in Virginia, and not in the Vatican. */
+/** "Singapore 048616" is both; "VA 23218" is in Virginia, not in the Vatican. */
 function findCityAndCountry(pieces: readonly string[]): NamedEnd | undefined {
   const country = Object.keys(cities).find((one) => {
     const name = findPostalCode(pieces.at(-1) ?? '', one)?.rest ?? '';
@@ -161,7 +161,7 @@ function findCityAndCountry(pieces: readonly string[]): NamedEnd | undefined {
   return country === undefined ? undefined : { country, rest: pieces };
 }
 
-/** Without a country we only find out what else is missing: whether something stands there that could be a code at all. */
+/** Without a country, only checks whether anything could be a postal code, to report what else is missing. */
 function takePlaceOfNowhere(pieces: readonly string[]): Place {
   const places = ['US', 'GB', 'CA', 'NL', 'IN', 'JP', 'PL', 'PT', 'SE', 'BR', 'AT'].map((one) =>
     takePlace(pieces, one),

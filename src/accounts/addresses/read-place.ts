@@ -3,7 +3,7 @@ import { type FoundCode, findPostalCode } from './postal-codes.ts';
 import { hasHouseNumber, isUnit, looksLikeStreet } from './read-recipient.ts';
 import { findRegion, listsRegions, splitRegion } from './regions.ts';
 
-/** Takes city, region and postal code from the end of these pieces, by the forms of that country. */
+/** Reads city, region and postal code from the end, in the formats of that country. */
 export function takePlace(pieces: readonly string[], country: string): Place {
   const last = pieces.length - 1;
   const found = takeWithCode(pieces, last, country) ?? takeWithCode(pieces, last - 1, country);
@@ -17,7 +17,7 @@ export function takePlace(pieces: readonly string[], country: string): Place {
   return { postalCode: undefined, region: undefined, city: pieces[last], before: pieces.slice(0, last) };
 }
 
-/** The code is in the piece at `index`: in the last one, or in the one before when a region or a city follows. */
+/** The code is in the last piece, or in the one before if a region or city follows. */
 function takeWithCode(pieces: readonly string[], index: number, country: string): Place | undefined {
   const found = findPostalCode(pieces[index] ?? '', country);
   if (found === undefined || !isPlausible(found, pieces.slice(0, index), country)) return undefined;
@@ -29,7 +29,8 @@ function takeWithCode(pieces: readonly string[], index: number, country: string)
     if (/\d/.test(follower)) return undefined;
     return { postalCode, city: follower, region, before: pieces.slice(0, index) };
   }
-  // Whatever follows the city is its region, unless we know all the regions and it is none, or it is a city and this a street.
+  // The piece after the city is its region, unless we know all regions and it is none of them, or the code piece is a
+  // street.
   if (region === undefined && (listsRegions(country) || stands !== 'before' || /\d/.test(follower))) return undefined;
   const place = readRest(rest, pieces, index, country);
   return { postalCode, ...place, region: region ?? follower };
@@ -37,7 +38,7 @@ function takeWithCode(pieces: readonly string[], index: number, country: string)
 
 type PlaceInRegion = Pick<Place, 'city' | 'region' | 'before'>;
 
-/** What stands with the code: nothing, a region, a city, or both. */
+/** The rest of the code's piece: nothing, a region, a city, or both. */
 function readRest(rest: string, pieces: readonly string[], index: number, country: string): PlaceInRegion {
   const before = pieces.slice(0, index);
   const region = findRegion(rest, country);
@@ -46,7 +47,7 @@ function readRest(rest: string, pieces: readonly string[], index: number, countr
     if (further !== undefined && isCity(pieces, index - 2, country)) {
       return { city: pieces[index - 2], region: further, before: pieces.slice(0, index - 2) };
     }
-    // New York is in New York: without a street before it, a city before it is none.
+    // New York is in New York: if no street comes before, the piece before is not a city.
     const mayBeCity = rest.length > 3 && !pieces.slice(0, index - 1).some(hasHouseNumber);
     if (!mayBeCity && isCity(pieces, index - 1, country)) {
       return { region, ...withRegion(pieces[index - 1] ?? '', country), before: pieces.slice(0, index - 1) };
@@ -60,14 +61,14 @@ function withRegion(city: string, country: string): { readonly city: string; rea
   return splitRegion(city, country) ?? { city };
 }
 
-/** The first piece is somebody's name or a street, and what has a number is a street; but Dublin has its districts. */
+/** The first piece is a name or a street, and a piece with a number is a street; but Dublin has numbered districts. */
 function isCity(pieces: readonly string[], index: number, country: string): boolean {
   const piece = pieces[index];
   if (piece === undefined || index < 1 || isUnit(piece)) return false;
   return !/\d/.test(piece) || (country === 'IE' && /^Dublin \d{1,2}W?$/i.test(piece));
 }
 
-/** "10115 Main St" and "Hauptstrasse 1010" begin and end like a code: believed only where a street stands before. */
+/** "10115 Main St" and "Hauptstrasse 1010" look like codes: accepted only if a street comes before. */
 function isPlausible({ code, rest, stands }: FoundCode, before: readonly string[], country: string): boolean {
   if (rest === '' || /[A-Z]/.test(code) || before.some(hasHouseNumber)) return true;
   if (looksLikeStreet(rest)) return false;

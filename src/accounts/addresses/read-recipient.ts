@@ -8,7 +8,7 @@ const streetEnd =
 const streetStart =
   /^(?:rue|avenue|boulevard|bd|via|viale|piazza|corso|calle|avenida|av|paseo|plaza|rua|travessa|ulica|ul)\b/i;
 
-/** A flat, a floor or somebody's company: part of where the parcel goes, and no street. */
+/** A flat, a floor or a company: part of the destination, but not a street. */
 export function isUnit(piece: string): boolean {
   return unit.test(piece);
 }
@@ -21,15 +21,15 @@ export function hasHouseNumber(piece: string): boolean {
   return /\d/.test(piece) && !isUnit(piece);
 }
 
-/** The legal forms of companies, and what stands behind the names of people. */
+/** Legal forms of companies, and suffixes of personal names. */
 const title =
   /(?:^|[ ,&])(?:inc|incorporated|l\.?l\.?c|ltd|limited|corp|corporation|co|company|l\.?p|llp|plc|pty(?:\.? ltd)?|pvt(?:\.? ltd)?|gmbh(?: & co\.? kg)?|g?ag|kg|ohg|ug|se|e\.? ?[kv]|s\.?a|s\.?a\.?s|s\.?a\.?r\.?l|s\.?r\.?l|s\.?p\.?a|s\.?l|b\.?v|n\.?v|ab|as|a\/s|aps|oyj?|k\.?k|ltda?|lda|sp\. ?z ?o\. ?o|s\.? ?r\.? ?o|a\.s|kft|d\.o\.o|jr|sr|ii|iii|iv|ph\.?d|m\.?d|esq)\.?$/i;
 const building =
   /(?:^| )(?:house|cottage|building|bldg|towers?|mansions?|apartments|residences?|court|lodge|villas?|heights|plaza|mall|estate|centre|center|(?:business|industrial|retail|office|technology) park|farm|rectory|vicarage|barn)$/i;
-/** What people call houses and not each other; "Jane Hill" and "Tom Wood" are people. */
+/** Names of houses, not of people; "Jane Hill" and "Tom Wood" are people. */
 const houseName =
   /^the |^\p{L}{2,}(?:woods?|top|side|view|acres?|haven|crest|mead|brook|croft|holme|fields?|hurst|stead)$|(?:^| )(?:views?|hilltop|hillside|meadows?|orchards?|acres|haven|grange|manor|gardens?|nook|retreat|rise|gables|oaks|elms|pines|willows|cedars|beeches|laurels|firs|hollies|poplars|limes|chestnuts|corner|bungalow|annexe?|stables|granary|forge|smithy|schoolhouse|chapel|priory|hotel|inn)$/iu;
-/** "Villa 5" is a house where a street follows, and all there is where none does. */
+/** "Villa 5" is an extra line if a street follows, and the street otherwise. */
 const numberedHouse = /^(?:villa|house|plot|shop|office|lot|casa|haus|door|gate) ?(?:no\.?|n[°º]|#)? ?\d+ ?[a-z]?$/i;
 const box =
   /^(?:packstation|postfiliale|paketbox|p\.? ?o\.? ?box|postfach|postbus|apartado|casilla|bo[iî]te postale)\b/i;
@@ -49,11 +49,11 @@ export function joinTitles(pieces: readonly string[]): string[] {
 }
 
 export interface Recipient extends Pick<AddressParts, 'name' | 'street' | 'extra'> {
-  /** A first line that may be the recipient, or a part of the address. */
+  /** A first line that may be the recipient or part of the address. */
   readonly unclear?: string | undefined;
 }
 
-/** Name, street and what else there is, from the pieces before the place. */
+/** Reads name, street and further lines from the pieces before the place. */
 export function readRecipient(before: readonly string[], owner: string | undefined): Recipient {
   const [first, ...others] = joinNumbers(before);
   if (first === undefined) return {};
@@ -64,7 +64,7 @@ export function readRecipient(before: readonly string[], owner: string | undefin
   return readLines([first, ...others]);
 }
 
-/** A number is no part of a name, unless it is a company's; a street is none, unless another street follows it, as with Diane Lane. */
+/** A name has no number unless it is a company's. It is not a street unless another street follows, as with Diane Lane. */
 function isName(first: string, others: readonly string[]): boolean {
   if (attention.test(first)) return true;
   if (isUnit(first)) return false;
@@ -73,7 +73,7 @@ function isName(first: string, others: readonly string[]): boolean {
   return !looksLikeStreet(first) || others.some(hasHouseNumber);
 }
 
-/** "Elm Court, 12 High Street" and "Agent 47, 1 Main St" begin with a name, a house or a street: only who wrote it knows. */
+/** "Elm Court, 12 High Street" and "Agent 47, 1 Main St" begin with a name, a house or a street: only the author knows. */
 function mayBeEither(first: string, others: readonly string[]): boolean {
   if (isUnit(first) || title.test(first) || attention.test(first) || numberedHouse.test(first)) return false;
   if (!/\d/.test(first) && houseName.test(first))
@@ -82,7 +82,7 @@ function mayBeEither(first: string, others: readonly string[]): boolean {
   return !isStreet(first) && others.some(isStreet);
 }
 
-/** A street that has its house number, on either side. */
+/** A street with its house number on either side. */
 function isStreet(piece: string): boolean {
   if (!hasHouseNumber(piece)) return false;
   return looksLikeStreet(piece.replace(/^\d[\w/-]*,? |,? \d[\w/-]*(?: ?[a-z])?$/gi, ''));
@@ -102,7 +102,7 @@ function readLines(lines: readonly string[]): Pick<AddressParts, 'street' | 'ext
   return { street: named === undefined ? undefined : lines[named], extra: extra === '' ? undefined : extra };
 }
 
-/** A customer's number, as the German post asks for beside a Packstation. */
+/** A customer number, which German Packstation addresses include. */
 function isLongNumber(line: string): boolean {
   return /^\d{6,}$/.test(line.replace(/[ -]/g, ''));
 }

@@ -2,7 +2,7 @@ import { fold } from './countries.ts';
 import type { Place } from './place.ts';
 import { hasNumberBeforeStreet, mayBeProvince } from './provinces.ts';
 
-/** The parts of countries whose addresses name them: code and name, or a name alone. */
+/** Regions of countries whose addresses include them: code and name, or only a name. */
 const listed: Readonly<Record<string, string>> = {
   US: `AL Alabama|AK Alaska|AZ Arizona|AR Arkansas|CA California|CO Colorado|CT Connecticut|DE Delaware|DC District of Columbia|
     FL Florida|GA Georgia|HI Hawaii|ID Idaho|IL Illinois|IN Indiana|IA Iowa|KS Kansas|KY Kentucky|LA Louisiana|ME Maine|
@@ -34,7 +34,7 @@ const listed: Readonly<Record<string, string>> = {
 
 interface Regions {
   readonly codes: ReadonlySet<string>;
-  /** By the name without case and accents: what we call it. */
+  /** From the folded name to the code, or to the name if there is no code. */
   readonly names: ReadonlyMap<string, string>;
 }
 
@@ -55,7 +55,7 @@ export function listsRegions(country: string): boolean {
   return regions.has(country);
 }
 
-/** The code of a region, or its name where it has none, by either of them. Undefined when the country has no such. */
+/** Finds a region by code or name. Returns its code, or its name if it has none. */
 export function findRegion(text: string, country: string): string | undefined {
   const known = regions.get(country);
   if (known?.codes.has(text.toUpperCase()) === true) return text.toUpperCase();
@@ -63,7 +63,7 @@ export function findRegion(text: string, country: string): string | undefined {
   return text === '' ? undefined : known?.names.get(fold(text));
 }
 
-/** "San Francisco CA", "Roma (RM)", "São Paulo - SP": the code of a region behind its city. */
+/** "San Francisco CA", "Roma (RM)", "São Paulo - SP": a region code after the city. */
 export function splitRegion(
   text: string,
   country: string,
@@ -74,7 +74,7 @@ export function splitRegion(
   return isOne ? { city, region } : undefined;
 }
 
-/** How the postal codes of a region begin: from and to. */
+/** Ranges of the first three digits of each region's postal codes. */
 const codesOfRegions: Readonly<Record<string, string>> = {
   US: `AL 350-369|AK 995-999|AZ 850-865|AR 716-729|CA 900-961|CO 800-816|CT 060-069|DE 197-199|DC 200-200|DC 202-205|FL 320-349|
     GA 300-319|GA 398-399|HI 967-968|ID 832-838|IL 600-629|IN 460-479|IA 500-528|KS 660-679|KY 400-427|LA 700-714|ME 039-049|
@@ -98,19 +98,18 @@ const ranges = new Map(
   ]),
 );
 
-/** Whether the region, by its code, has such postal codes. */
 export function isCodeOfRegion(code: string, region: string, country: string): boolean {
   if (shapes[country]?.test(code) !== true) return false;
   const start = code.slice(0, 3);
   return ranges.get(country)?.some((one) => one.region === region && one.from <= start && start <= one.to) === true;
 }
 
-/** States whose ZIP codes may be read as codes of the country that has the state's code: parts of Idaho as Lombok. */
+/** States whose ZIP codes are also valid in the country with the same two letters: parts of Idaho match Lombok (ID). */
 const sharedCodes: Readonly<Record<string, RegExp>> = { ID: /^83[2356]/, SD: /^57/ };
-/** Israel had five digits until 2013, and those of these places look like the codes of Illinois. */
+/** Israel used five digits until 2013, and codes of these places look like Illinois ZIP codes. */
 const israeli = /^(?:tel[ -]?aviv|jaffa|yafo|or yehuda|herzl|ramat|kfar|kibbutz|moshav)/i;
 
-/** "TN 38103" at the end, as the posts of America and Australia write a region, or the region's name anywhere near it. */
+/** "TN 38103" at the end, as in American and Australian addresses, or the region's name near the end. */
 export function isInOrder(region: string, pieces: readonly string[], country: string): boolean {
   const text = pieces.join(', ');
   if (new RegExp(`(?:^|[ ,])${region}\\.?,? \\d{4,5}(?:[ -]?\\d{4})?$`, 'i').test(text)) return true;
@@ -120,24 +119,24 @@ export function isInOrder(region: string, pieces: readonly string[], country: st
 }
 
 /**
- * Whether what reads as an American state may be a country or a province as well: "Trento, TN 38122" has a code that
- * Tennessee has too. An American street has its number in front.
+ * Whether an apparent American state may also be a country or a province: "Trento, TN 38122" has a code that is also
+ * valid in Tennessee. In an American street the number comes first.
  */
 export function mayBeElsewhere({ region = '', postalCode = '', city = '', before }: Place): boolean {
   if (mayBeProvince(region, postalCode) && !hasNumberBeforeStreet(before)) return true;
   return sharedCodes[region]?.test(postalCode) === true || (region === 'IL' && israeli.test(city));
 }
 
-/** Whether what may be a country may as well be a state of another, as CA, DE and Georgia may. */
+/** Whether an apparent country may also be a state of another country, as CA, DE and Georgia may. */
 export function mayBeRegion(text: string): boolean {
-  // Nobody who means the army post office would leave out the rest.
+  // An address of a military post office would not end in AE alone.
   if (text.toUpperCase() === 'AE') return false;
   return ['US', 'CA', 'AU'].some((country) => findRegion(text, country) !== undefined);
 }
 
 const territories = ['PR', 'VI', 'GU', 'MP', 'AS'];
 
-/** A code of that country which would do as one of the state. The territories are countries and states alike. */
+/** A postal code that is also a ZIP code of the state. The US territories are both countries and states. */
 export function isZipOfState(code: string, state: string): boolean {
   const isOne = isCodeOfRegion(code.replace(/[^\d]/g, ''), state, 'US');
   return territories.includes(state) ? !isOne : isOne;

@@ -4,15 +4,15 @@ import { needsPostalCode, readPostalCode } from './postal-codes.ts';
 import { type AddressText, readAddressText } from './read-address-text.ts';
 import { findRegion } from './regions.ts';
 
-/** Where a parcel goes: all that a merchant needs. */
+/** Everything that a merchant needs to ship a parcel. */
 export interface ShippingAddress {
   readonly name: string;
   readonly street: string;
   readonly extra?: string;
-  /** As the country's post writes it; there is none where there are none. */
+  /** In the country's format; missing where the country has none. */
   readonly postalCode?: string;
   readonly city: string;
-  /** The code of a state or province where we know it, else its name. */
+  /** The code of a state or province where we know it, otherwise its name. */
   readonly region?: string;
   /** ISO 3166-1 alpha-2. */
   readonly country: string;
@@ -26,21 +26,20 @@ export type ReadAddress =
   | { readonly address: ShippingAddress; readonly missing?: never }
   | {
       readonly missing: readonly NeededPart[];
-      /** The parts that could be read. */
       readonly understood: AddressParts;
-      /** A first line that may be the recipient or a part of the address. */
+      /** A first line that may be the recipient or part of the address. */
       readonly unclear: string | undefined;
-      /** Parts that are there and longer than any may be: none is ever cut or left out. */
+      /** Parts that exceed the limit. They are never truncated or dropped. */
       readonly tooLong: readonly (keyof AddressParts)[];
       readonly address?: never;
     };
 
-/** Of each part. */
+/** Characters per part. */
 export const longestPart = 200;
 
 /**
- * Reads an address, as text or in its parts. What cannot be read from it is named, and never guessed. Without a name of its
- * own it is for the `name` that is given beside it.
+ * Reads an address from text or parts. Unreadable parts are reported, never guessed. If it has no name, the owner's
+ * name is used.
  */
 export function readShippingAddress(given: string | AddressParts, owner: { readonly name?: string } = {}): ReadAddress {
   const { unclear, ...parts }: AddressText =
@@ -66,7 +65,7 @@ export function readShippingAddress(given: string | AddressParts, owner: { reado
   return { address: present as unknown as ShippingAddress };
 }
 
-/** One line of text that can be seen. Undefined when nothing is left of it, and when there is too much. */
+/** One visible line. Undefined when it is empty or too long. */
 function clean(text: string | undefined): string | undefined {
   const line = toLine(text);
   return line.length <= longestPart && /[\p{L}\p{N}]/u.test(line) ? line : undefined;
@@ -84,15 +83,15 @@ function toLine(text = ''): string {
     .trim();
 }
 
-/** Where a parcel does not arrive without a code it must be one of the country's; elsewhere it is taken as it is. */
+/** Where a code is required it must match the country's format; elsewhere it is kept as it is. */
 function readCode(code: string | undefined, country: string | undefined): string | undefined {
   if (code === undefined || country === undefined) return code;
   return readPostalCode(code, country) ?? (needsPostalCode(country) ? undefined : code);
 }
 
 /**
- * The same text for the same place and person, however it is spelled: by case, accents, blanks and punctuation, in one line
- * or two. A region says nothing more where there is a postal code, and a phone number is no place.
+ * Returns the same text for the same person and place, whatever the case, accents, spaces and punctuation. The region
+ * is ignored if there is a postal code, and so is the phone number.
  */
 export function normalizeAddress({ name, street, extra, postalCode, city, region, country }: ShippingAddress): string {
   const where = postalCode === undefined ? `${region ?? ''} ${city}` : `${postalCode} ${city}`;

@@ -19,16 +19,15 @@ interface AuditOptions {
   readonly json?: true;
 }
 
-/** `paywright audit`: who did what sensitive thing, and when. */
 export function addAuditCommand(program: Command, { withDatabase, say }: Tools): void {
   program
     .command('audit')
-    .description('who did what sensitive thing, newest first')
-    .option('--account <who>', 'only what is about this handle or email')
-    .option('--action <name>', 'only this, such as sign_in.failed')
-    .option('--since <time>', 'only from then on, such as 2026-01-15 or 2026-01-15T10:00:00Z')
-    .option('--limit <number>', 'how many at most; 0 is all', '100')
-    .option('--json', 'one JSON object per line, for whoever keeps logs elsewhere')
+    .description('show the audit log, newest first')
+    .option('--account <who>', 'only entries of this handle or email')
+    .option('--action <name>', 'only this action, such as sign_in.failed')
+    .option('--since <time>', 'only entries since then, such as 2026-01-15 or 2026-01-15T10:00:00Z')
+    .option('--limit <number>', 'the most entries to show; 0 is all', '100')
+    .option('--json', 'one JSON object per line, for log collectors')
     .action((options: AuditOptions) =>
       withDatabase(async (db) => {
         const query = {
@@ -46,7 +45,7 @@ export function addAuditCommand(program: Command, { withDatabase, say }: Tools):
           said++;
           say(options.json ? toJson(entry) : toLine(entry));
         }
-        if (said === 0 && options.json !== true) say('Nothing was written down.');
+        if (said === 0 && options.json !== true) say('There are no entries.');
       }),
     );
 }
@@ -72,7 +71,7 @@ function toJson({ createdAt, ...entry }: OperatorEntry): string {
   return JSON.stringify({ at: createdAt.toISOString(), ...entry });
 }
 
-/** Details may hold what others have written. */
+/** Details may contain third-party text. */
 function toLine({ createdAt, handle, action, keyId, operator, address, details, note }: OperatorEntry): string {
   const by = operator === null ? (keyId ?? '-') : `operator ${operator}`;
   const rest = Object.entries(details).map(([name, value]) => `${name}=${String(value)}`);

@@ -2,7 +2,7 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { redactText } from '../../kernel/log/redact.ts';
 import { recordAudit } from './record.ts';
 
-/** Commands that only look, by their last word. Whatever is not among them is written down. */
+/** Read-only commands, by their last word. All others are recorded. */
 const looking: ReadonlySet<string> = new Set([
   'audit',
   'debtors',
@@ -16,13 +16,12 @@ const looking: ReadonlySet<string> = new Set([
 ]);
 
 export interface GivenCommand {
-  /** Its last word. */
   readonly name: string;
-  /** All that was typed after `paywright`. */
+  /** Everything typed after `paywright`. */
   readonly words: readonly string[];
 }
 
-/** Writes a command of the operator down before it does anything: what it does may be several commits, or be cut short. */
+/** Records an operator command before it runs, because it may take several commits or be interrupted. */
 export async function noteCommand(db: Queryable, operator: string, { name, words }: GivenCommand): Promise<void> {
   if (looking.has(name)) return;
   await recordAudit(db, {

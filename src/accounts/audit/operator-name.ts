@@ -1,11 +1,11 @@
 import { userInfo } from 'node:os';
 
-/** Who gives a command, as the machine knows them: whoever became root by sudo is named by their own name. */
+/** The system user who runs the command; behind sudo, the original user. */
 export function operatorName(env: Readonly<Record<string, string | undefined>>): string {
   return env['SUDO_USER'] || nameOfUser();
 }
 
-/** In a container the user may have a number only. */
+/** In a container the user may have no name. */
 function nameOfUser(): string {
   try {
     return userInfo().username;

@@ -1,7 +1,6 @@
 import type { Queryable } from '../../kernel/db/database.ts';
 import { toPage } from '../../kernel/http/paging.ts';
 
-/** An entry as it was written down. */
 export interface LoggedEntry {
   readonly id: string;
   readonly action: string;
@@ -18,11 +17,10 @@ export interface AccountLogQuery {
   readonly accountId: bigint;
   readonly action: string | undefined;
   readonly limit: number;
-  /** The id that the page before ended with. */
+  /** The last id of the previous page. */
   readonly cursor: string | undefined;
 }
 
-/** What was done to an account, newest first. */
 export async function readAccountLog(
   db: Queryable,
   { accountId, action, limit, cursor }: AccountLogQuery,
@@ -36,7 +34,7 @@ export async function readAccountLog(
   return toPage(rows, limit, ({ id }) => id);
 }
 
-/** As the operator sees it: about everybody, and with what is for the operator alone. */
+/** An entry as the operator sees it, with fields that owners do not see. */
 export interface OperatorEntry extends LoggedEntry {
   readonly handle: string | null;
   readonly note: string | null;
@@ -48,10 +46,10 @@ export interface OperatorLogQuery {
   readonly since: Date | undefined;
 }
 
-/** However many there are, only some are in memory at once. */
+/** Rows in memory at once. */
 const atOnce = 1_000;
 
-/** Everything that matches, newest first. */
+/** All matching entries, newest first. */
 export async function* walkLog(
   db: Queryable,
   { accountId, action, since }: OperatorLogQuery,

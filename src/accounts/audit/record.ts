@@ -2,28 +2,28 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import type { AuditAction } from './actions.ts';
 
-/** Who did it. Nobody at all is the service itself. */
+/** Who did it. Empty for the service itself. */
 export interface AuditActor {
-  /** The API key that called. */
+  /** The API key of the request. */
   readonly keyId?: string | undefined;
-  /** The operator who gave a command, by the name that the machine knows. */
+  /** The operator's system user name. */
   readonly operator?: string | undefined;
-  /** Where the request came from. */
+  /** The client's address. */
   readonly address?: string | undefined;
 }
 
 export interface AuditEntry {
-  /** Whose account it is about; null when it is about the service itself. */
+  /** Null when the entry is about the service itself. */
   readonly accountId: bigint | null;
   readonly action: AuditAction;
   readonly by: AuditActor;
-  /** Small and flat. Its owner sees it: never a secret, and nothing that only the operator may know. */
+  /** Small and flat. The account's owner sees it: never a secret, and nothing for the operator only. */
   readonly details?: Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
-  /** For the operator alone. */
+  /** For the operator only. */
   readonly note?: string;
 }
 
-/** Writes down who did what, in the commit that does it: there is no deed without its entry, and no entry without its deed. */
+/** Records who did what, in the same transaction as the action. */
 export async function recordAudit(
   tx: Queryable,
   { accountId, action, by, details = {}, note }: AuditEntry,

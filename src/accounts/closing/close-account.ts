@@ -20,7 +20,7 @@ import type { OnAccountClosing, UnderWay, UnderWayOf } from './on-account-closin
 export interface Closing {
   readonly accountId: bigint;
   readonly password: string;
-  /** Gives up what is too little to be moved. */
+  /** Gives up a balance that is too small to move. */
   readonly forfeit: boolean;
   readonly by: AuditActor & { readonly address: string; readonly keyId: string };
 }
@@ -39,28 +39,28 @@ export interface CloseAccountParts extends PasswordGuard {
   readonly onAccountClosing: OnAccountClosing;
   readonly underWayOf: UnderWayOf;
   readonly sagas: readonly Saga[];
-  /** Where the service is reached. */
   readonly publicUrl: () => string;
 }
 
-/** Instead of the owner's, wherever others see the account. */
+/** What others see in place of the owner's name. */
 const closedName = 'Closed account';
 const mostListed = 100;
 
 /**
- * Erases the person and keeps the ledger, in one commit. The ledger accounts are locked when the balances are read: a payment is either
- * there before, and the closing is refused, or finds the account closed, and is refused itself. The account's row is locked before anything
- * is erased: a request that writes personal data holds the key live, and so has either written it before, or finds the key ended.
+ * Erases the person and keeps the ledger, in one commit. Reading the balances locks the ledger accounts: a concurrent
+ * payment is either there before, and the closing is refused, or it finds the account closed and is refused. The
+ * account's row is locked before anything is erased: a request that writes personal data requires a live key, so it
+ * has either written before or is refused.
  */
 export async function closeAccount(parts: CloseAccountParts, closing: Closing): Promise<Closed> {
   const { db, changes } = parts;
   const { accountId, by } = closing;
   const { hash } = await requirePassword(parts, closing);
-  // Before very many keys are ended for nothing. The commit has the last word.
+  // Checked before many keys are revoked for nothing. Only the check in the commit below is binding.
   await db.transaction((tx) => refuseUnlessEmpty(tx, parts, closing));
   await endMostKeys(db, { accountId, by, except: by.keyId });
   return changes.everywhere(accountId, async (tx) => {
-    // An invoice that is paid is locked before the ledger accounts.
+    // A payment locks its invoice before the ledger accounts, so the same order applies here.
     await parts.beforeAccountClosing(tx, accountId, parts);
     await lockOwner(tx, accountId);
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
@@ -75,7 +75,7 @@ export async function closeAccount(parts: CloseAccountParts, closing: Closing): 
   });
 }
 
-/** What is left, and is to be given up. */
+/** Returns the remaining balances, which are to be forfeited. */
 async function refuseUnlessEmpty(
   tx: Transaction,
   parts: CloseAccountParts,
@@ -101,7 +101,7 @@ async function refuseUnlessEmpty(
   if (underWay.length === 0) return claims;
   const listed = underWay.slice(0, mostListed);
   throw accountErrors.account_busy(
-    `Wait until this has ended, or end it, and try again: ${listed.map(({ kind, id }) => `${kind} ${id}`).join(', ')}.`,
+    `The account has operations in progress. Wait for them or cancel them, then try again: ${listed.map(({ kind, id }) => `${kind} ${id}`).join(', ')}.`,
     { members: { underWay: listed } },
   );
 }
@@ -119,7 +119,7 @@ async function openSagasOf(tx: Transaction, sagas: readonly Saga[], accountId: b
   return underWay;
 }
 
-/** The last mail. It names no account, so that it is not erased with the others. */
+/** The last mail. It has no account id, so that it is not erased with the others. */
 async function tellOfClosing(tx: Transaction, secrets: Secrets, accountId: bigint): Promise<void> {
   const { rows } = await tx.query<{ email: string; handle: string }>(
     'SELECT email, handle FROM accounts WHERE id = $1 AND email IS NOT NULL AND email_verified_at IS NOT NULL',
@@ -132,7 +132,7 @@ async function tellOfClosing(tx: Transaction, secrets: Secrets, accountId: bigin
     channel: 'email',
     to: owner.email,
     subject: 'Your Paywright account was closed',
-    text: `The Paywright account ${owner.handle} was closed with its password. It holds no money any more. Do not send anything to its deposit addresses any more.\n\nIf this was not you, write to the operator of the service.`,
+    text: `The Paywright account ${owner.handle} was closed with its password. It holds no money. Do not send anything to its deposit addresses.\n\nIf this was not you, contact the operator of the service.`,
   });
 }
 

@@ -7,12 +7,12 @@ import { postSurely } from '../../ledger/post-surely.ts';
 import { type Asset, assetIds, assets } from '../../money/catalogue.ts';
 import { listed } from '../../money/in-words.ts';
 
-/** What an owner may give up, on all chains together, in words. */
+/** The amounts that an owner may give up, summed over all chains, in words. */
 export const forfeitable = listed(assetIds.map((asset) => `${assets[asset].forfeitable} ${asset}`));
 
 const most = new Map(assetIds.map((asset) => [asset, parseUnits(assets[asset].forfeitable, assets[asset].decimals)]));
 
-/** Whether all of it is little enough, and nothing of it is set aside for anything. */
+/** Whether the balances are small enough and nothing is on hold. */
 export async function mayForfeit(tx: Transaction, accountId: bigint, claims: readonly Claim[]): Promise<boolean> {
   const spendable = new Map((await balancesOf(tx, accountId)).map(({ account, balance }) => [account, balance.atomic]));
   const sums = new Map<Asset, bigint>();
@@ -24,7 +24,7 @@ export async function mayForfeit(tx: Transaction, accountId: bigint, claims: rea
   return [...sums].every(([asset, sum]) => sum <= (most.get(asset) ?? 0n));
 }
 
-/** Gives it to the house. The tokens stay where they are: what we owed to the account, we owe to ourselves. */
+/** Moves the balances to the house. The tokens stay where they are; only the owner in the ledger changes. */
 export async function forfeit(
   tx: Transaction,
   ledger: Ledger,

@@ -24,7 +24,7 @@ export interface EmailWish {
 }
 
 export interface EmailAsked {
-  /** Whether the account has the new email already, because the sandbox verifies by itself. */
+  /** Whether the email was changed at once, because the sandbox verifies automatically. */
   readonly changed: boolean;
   readonly currentCodeNeeded: boolean;
   readonly expiresAt: Date | null;
@@ -38,15 +38,15 @@ export interface AskEmailParts extends PasswordGuard, CodeLimitParts {
 }
 
 /**
- * Sends a code to the new address and, if the account has verified it, one to the present address. Nothing here looks at whether
- * another account has the new address, so neither the answer nor its time tells.
+ * Sends a code to the new address and, if it is verified, one to the current address. It does not check whether
+ * another account has the new address, so neither the response nor its timing reveals that.
  */
 export async function askEmailChange(parts: AskEmailParts, wish: EmailWish): Promise<EmailAsked> {
   const { db, changes, secrets, automatic } = parts;
   const { accountId, email, by } = wish;
   const account = await requirePassword(parts, wish);
   if (account.email === email) {
-    const message = 'is the email of this account already';
+    const message = 'is already the email of this account';
     throw httpErrors.invalid_request(`email ${message}.`, { errors: [{ path: 'email', message }] });
   }
   if (automatic) {
@@ -63,7 +63,7 @@ export async function askEmailChange(parts: AskEmailParts, wish: EmailWish): Pro
   });
 }
 
-/** The key still lives, the password still holds, and the present address is still the one that was looked at. */
+/** Checks in the transaction that the key is still live and the password unchanged. */
 async function hold(tx: Transaction, { accountId, by }: EmailWish, { hash }: ProvedAccount): Promise<void> {
   await requireLiveKey(tx, { accountId, keyId: by.keyId });
   await requireSamePassword(tx, accountId, hash);
@@ -108,13 +108,13 @@ async function sendCodes(
   await postMessage(tx, secrets, {
     ...mail,
     to: email,
-    text: `${code} is the code to make this the email of the Paywright account ${account.handle}. It is good for ${codeMinutes} minutes. If you have no such account, ignore this mail.`,
+    text: `${code} is the code to make this the email of the Paywright account ${account.handle}. It is valid for ${codeMinutes} minutes. If you have no such account, ignore this mail.`,
   });
   if (current !== null) {
     await postMessage(tx, secrets, {
       ...mail,
       to: current,
-      text: `${currentCode} is the code to change the email of your Paywright account to ${email}. It is good for ${codeMinutes} minutes. Without it your email stays as it is.\n\nIf this was not you, somebody knows your password: set a new one at once with POST /account/password/reset, and end all keys with it (revokeKeys).`,
+      text: `${currentCode} is the code to change the email of your Paywright account to ${email}. It is valid for ${codeMinutes} minutes. Without it your email stays unchanged.\n\nIf this was not you, somebody knows your password: set a new one at once with POST /account/password/reset, and revoke all keys with it (revokeKeys).`,
     });
   }
   return { changed: false, currentCodeNeeded: current !== null, expiresAt };

@@ -1,11 +1,10 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Database } from '../../kernel/db/database.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { requireLiveKey } from '../../ledger/require-live-key.ts';
-import type { AccountChanges } from '../account-changes.ts';
 import type { AuditActor } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
+import type { AskEmailParts } from './ask-email-change.ts';
 import { hashesOfEmailCode } from './email-code.ts';
 import { lockForEmail, moveEmail } from './move-email.ts';
 
@@ -13,15 +12,9 @@ export interface EmailConfirmation {
   readonly accountId: bigint;
   /** From the mail to the new address. */
   readonly code: string;
-  /** From the mail to the present address. */
+  /** From the mail to the current address. */
   readonly currentCode: string | undefined;
   readonly by: AuditActor & { readonly keyId: string };
-}
-
-export interface ConfirmEmailParts {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly changes: AccountChanges;
 }
 
 interface Waiting {
@@ -31,9 +24,9 @@ interface Waiting {
   readonly attemptsLeft: number;
 }
 
-/** Throws unless both codes are right, and does not say which one is wrong. An attempt counts even when it is wrong. */
+/** Throws unless both codes are correct, without saying which one is wrong. A wrong code also uses up an attempt. */
 export async function confirmEmailChange(
-  { db, secrets, changes }: ConfirmEmailParts,
+  { db, secrets, changes }: Pick<AskEmailParts, 'db' | 'secrets' | 'changes'>,
   { accountId, code, currentCode, by }: EmailConfirmation,
 ): Promise<void> {
   if (currentCode === undefined) await refuseMissingCode(db, accountId);
@@ -46,13 +39,13 @@ export async function confirmEmailChange(
     (currentCodeHash !== null && !isRight('current', currentCode, currentCodeHash))
   ) {
     throw accountErrors.wrong_code(
-      `These are not the codes that were sent; ${attemptsLeft === 0 ? 'ask for new ones' : `${attemptsLeft} more can be tried`}.`,
+      `The codes are wrong; ${attemptsLeft === 0 ? 'request new ones' : `${attemptsLeft} attempts are left`}.`,
     );
   }
   await changes.everywhere(accountId, async (tx) => {
     await lockForEmail(tx, { accountId, email });
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
-    // Another wish, a new password or a withdrawal may have taken its place in the meantime.
+    // Another request, a new password or a cancellation may have replaced it meanwhile.
     const { rowCount } = await tx.query('DELETE FROM email_changes WHERE account_id = $1 AND code_hash = $2', [
       accountId,
       codeHash,
@@ -62,14 +55,14 @@ export async function confirmEmailChange(
   });
 }
 
-/** A forgotten field costs no attempt. */
+/** A missing field uses up no attempt. */
 async function refuseMissingCode(db: Database, accountId: bigint): Promise<void> {
   const { rowCount } = await db.query(
     'SELECT FROM email_changes WHERE account_id = $1 AND current_code_hash IS NOT NULL AND expires_at > now()',
     [accountId],
   );
   if (rowCount === 0) return;
-  const message = 'is required: it was sent to the present email of the account';
+  const message = 'is required: it was sent to the current email of the account';
   throw httpErrors.invalid_request(`currentCode ${message}.`, { errors: [{ path: 'currentCode', message }] });
 }
 

@@ -2,13 +2,13 @@ import type { Secrets } from '../../kernel/secrets/secrets.ts';
 
 interface EmailCode {
   readonly accountId: bigint;
-  /** The address that the account wants. */
+  /** The new address. */
   readonly email: string;
-  /** Which of the two addresses it was sent to. */
+  /** The address that the code was sent to. */
   readonly of: 'new' | 'current';
 }
 
-/** Bound to what it proves: a code for one change is worth nothing for another. */
+/** Bound to the change: a code for one change is useless for another. */
 export function hashEmailCode(secrets: Secrets, proves: EmailCode, code: string): Buffer {
   return secrets.hash('verification-codes', textOf(proves, code));
 }

@@ -7,16 +7,16 @@ import { postMessage } from '../messages/outbox.ts';
 
 interface Move {
   readonly accountId: bigint;
-  /** Of which this account has proved that the mailbox is its own. */
+  /** The new address. The account has proved that it owns the mailbox. */
   readonly email: string;
 }
 
-/** Locks the account and the one that has the email now, always in one order: two accounts may want each other's. */
+/** Locks this account and the current holder of the email in id order, because two accounts may want each other's email. */
 export async function lockForEmail(tx: Transaction, { accountId, email }: Move): Promise<void> {
   await tx.query('SELECT FROM accounts WHERE id = $1 OR email = $2 ORDER BY id FOR NO KEY UPDATE', [accountId, email]);
 }
 
-/** Gives the account its new email, which it has proved, in the caller's commit. The caller has locked both accounts. */
+/** Sets the proved email in the caller's transaction. The caller has locked both accounts. */
 export async function moveEmail(
   tx: Transaction,
   secrets: Secrets,
@@ -33,10 +33,10 @@ export async function moveEmail(
     await tx.query('UPDATE accounts SET email = $2, email_verified_at = now() WHERE id = $1', [accountId, email]);
   } catch (error) {
     if (violates(error, 'accounts_email_key'))
-      throw accountErrors.email_taken('Another account took this email at this moment. Try again.');
+      throw accountErrors.email_taken('Another account has just taken this email. Try again.');
     throw error;
   }
-  // Whatever was mailed to the address before opens nothing any more.
+  // Tokens and codes that were mailed to the old address become void.
   await tx.query('DELETE FROM password_resets WHERE account_id = $1', [accountId]);
   await tx.query("DELETE FROM verification_codes WHERE account_id = $1 AND kind = 'email'", [accountId]);
   await tx.query('DELETE FROM email_changes WHERE account_id = $1', [accountId]);
@@ -51,12 +51,12 @@ export async function moveEmail(
       channel: 'email',
       to: before.email,
       subject: 'The email of your Paywright account was changed',
-      text: `The email of your Paywright account is ${email} from now on. Codes and tokens for a new password go there, and this address opens the account no more.\n\nIf this was not you, write to the operator of the service at once.`,
+      text: `The email of your Paywright account is ${email} from now on. Codes and password reset tokens go there, and you can no longer sign in with this address.\n\nIf this was not you, contact the operator of the service at once.`,
     });
   }
 }
 
-/** An account that has verified the email keeps it. One that never did yields it, as it does to a password reset. */
+/** An account that verified the email keeps it. One that never did loses it, as in a password reset. */
 async function takeFromHolder(tx: Transaction, { accountId, email }: Move, by: AuditActor): Promise<void> {
   const { rows } = await tx.query<{ id: bigint; verified: boolean }>(
     'SELECT id, email_verified_at IS NOT NULL AS verified FROM accounts WHERE email = $1 AND id <> $2 FOR NO KEY UPDATE',
@@ -68,7 +68,7 @@ async function takeFromHolder(tx: Transaction, { accountId, email }: Move, by: A
   await yieldEmail(tx, holder.id, `to somebody at ${by.address ?? 'an unknown address'}`);
 }
 
-/** The email leaves an account that never proved it; everything else stays where it is. Answers whether there was such an email. */
+/** Removes an unverified email from its account. Returns whether there was one. */
 export async function yieldEmail(tx: Transaction, accountId: bigint, note: string): Promise<boolean> {
   const { rowCount } = await tx.query(
     'UPDATE accounts SET email = NULL WHERE id = $1 AND email IS NOT NULL AND email_verified_at IS NULL',

@@ -6,13 +6,13 @@ const randomLength = 32;
 const checksumLength = 6;
 const shape = new RegExp(`^${prefix}[0-9A-Za-z]{${randomLength + checksumLength}}$`);
 
-/** `pa_live_`, 190 bits of chance, and a checksum by which scanners and we tell a real key from a look-alike. */
+/** `pa_live_`, 190 random bits, and a checksum by which secret scanners recognise real keys. */
 export function newApiKey(): string {
   const body = prefix + randomBase62(randomLength);
   return body + checksum(body);
 }
 
-/** Whether this can be a key at all. Says nothing about whether it was ever given out. */
+/** Checks the format only. */
 export function looksLikeApiKey(text: string): boolean {
   return shape.test(text) && text.slice(-checksumLength) === checksum(text.slice(0, -checksumLength));
 }

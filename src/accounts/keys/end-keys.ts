@@ -11,8 +11,8 @@ export interface KeyEnding extends Omit<EndedKeys, 'keys'> {
 }
 
 /**
- * Ends one key. From the commit on nothing is posted under it; wallets and funds are untouched. One that has ended already ends
- * again, so that its webhooks can be named, and ended, after all.
+ * Revokes one key. From the commit on nothing is posted under it; wallets and funds are untouched. Revoking again is
+ * allowed, so that its webhooks can still be listed or ended.
  */
 export async function endKey(
   tx: Transaction,
@@ -37,7 +37,7 @@ export async function endKey(
   return theirs;
 }
 
-/** Ends every key of the account. Each of its webhooks was made with one of them. */
+/** Revokes every key of the account. Each of its webhooks was created with one of them. */
 export async function endAllKeys(
   tx: Transaction,
   onKeysEnded: OnKeysEnded,

@@ -2,20 +2,20 @@ import type { Database } from '../../kernel/db/database.ts';
 import { recordKeysRevoked } from '../account-events.ts';
 import { type AuditActor, recordAudit } from '../audit/record.ts';
 
-/** So many are ended in one moment, for which everybody waits who pays the owner. */
+/** The most keys that one statement revokes, because payments to the owner wait for it. */
 const fewEnough = 5_000;
 
 interface MostKeys {
   readonly accountId: bigint;
   readonly by: AuditActor;
-  /** One that the caller needs until all of them end. */
+  /** A key that the caller still needs. */
   readonly except?: string;
 }
 
 /**
- * Ends all but the last few keys of an account that has very many, and says how many. A thief can make hundreds of thousands: in one
- * statement they would take longer than a statement may, and the takeover could not be ended. The rest, and that nothing is under
- * way any more, is for `endAllKeys`. Cut short, what has ended stays ended.
+ * Revokes all but the last few keys of an account with very many, and returns how many. A thief can create hundreds of
+ * thousands; revoking them in one statement would exceed the statement timeout, and the takeover could not be ended.
+ * `endAllKeys` revokes the rest. If interrupted, revoked keys stay revoked.
  */
 export async function endMostKeys(db: Database, { accountId, by, except }: MostKeys): Promise<number> {
   const { rows } = await db.query<{ id: string }>(

@@ -1,34 +1,31 @@
 import type { Command } from 'commander';
-import { type Database, onlyRow } from '../../kernel/db/database.ts';
+import { onlyRow } from '../../kernel/db/database.ts';
 import type { Scope } from '../../kernel/http/define-route.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { claimsOf } from '../../ledger/balances.ts';
 import { recordAudit } from '../audit/record.ts';
+import type { AccountTools } from '../commands.ts';
 import { findId } from '../find-account.ts';
 import { issueKey } from './issue-key.ts';
 
-interface Tools {
-  withSecrets(work: (parts: { readonly db: Database; readonly secrets: Secrets }) => Promise<void>): Promise<void>;
-  say(line: string): void;
-  readonly operator: string;
-}
-
 const name = 'From the operator';
 
-/** For what arrived after an account was closed: it can be paid out, and the account stays closed. */
+/** For money that arrives after an account was closed: it can be paid out, and the account stays closed. */
 const payOut: readonly Scope[] = ['read', 'pay', 'withdraw'];
 const payOutMs = 24 * 60 * 60_000;
 
 /**
- * `paywright account give-key`: an account whose email went to whoever proved the mailbox has its keys and no other way in. Without this
- * its money would stay where it is for ever once the last of them has ended. Who has an email signs in. A closed account that holds money
- * gets a key for a day, to pay it out.
+ * `paywright account give-key`: an account that lost its unverified email has only its keys. Without this command its
+ * money would be locked forever once the last key ends. An owner with an email signs in instead. A closed account with
+ * money gets a key for one day, to pay it out.
  */
-export function addGiveKeyCommand(account: Command, { withSecrets, say, operator }: Tools): void {
+export function addGiveKeyCommand(
+  account: Command,
+  { withSecrets, say, operator }: Omit<AccountTools, 'withDatabase'>,
+): void {
   account
     .command('give-key <who>')
-    .description('show a new API key for an account that has no email to sign in with, or was closed and holds money')
+    .description('create an API key for an account without an email, or for a closed account that holds money')
     .action((who: string) =>
       withSecrets(async ({ db, secrets }) => {
         const accountId = await findId(db, who);
@@ -40,8 +37,8 @@ export function addGiveKeyCommand(account: Command, { withSecrets, say, operator
             ),
           );
           if (closed && (await claimsOf(tx, accountId)).length === 0)
-            throw new Refusal(`${who} was closed by its owner and holds no money. No one is given a key for it.`);
-          if (email !== null) throw new Refusal(`${who} has an email: see paywright account reset-password.`);
+            throw new Refusal(`${who} was closed by its owner and holds no money, so it gets no key.`);
+          if (email !== null) throw new Refusal(`${who} has an email: use paywright account reset-password.`);
           const life = closed ? { scopes: payOut, expiresAt: new Date(Date.now() + payOutMs) } : {};
           const issued = await issueKey(tx, secrets, { accountId, name, ...life });
           const expiresAt = issued.expiresAt?.toISOString() ?? null;
@@ -51,7 +48,7 @@ export function addGiveKeyCommand(account: Command, { withSecrets, say, operator
         });
         say(key.apiKey);
         say(
-          `${key.expiresAt === null ? 'It may do everything.' : 'It may read, pay and withdraw for 24 hours: the account is closed, and only what it holds can be paid out.'} Give it to nobody but the owner: it is shown this once.`,
+          `${key.expiresAt === null ? 'It has all scopes.' : 'It can read, pay and withdraw for 24 hours, to pay out the balance of the closed account.'} Give it only to the owner. It is not shown again.`,
         );
       }),
     );

@@ -8,16 +8,16 @@ import { newApiKey } from './api-key.ts';
 export interface NewKey {
   readonly accountId: bigint;
   readonly name: string;
-  /** Everything when left out. */
+  /** Defaults to all scopes. */
   readonly scopes?: readonly Scope[];
   readonly expiresAt?: Date | null;
-  /** The key that it replaces. */
+  /** The key that this one replaces. */
   readonly rotatedFrom?: string;
 }
 
 export interface IssuedKey {
   readonly id: string;
-  /** The key itself, which nobody can show again. */
+  /** The key itself. It cannot be shown again. */
   readonly apiKey: string;
   readonly name: string;
   readonly last4: string;
@@ -26,7 +26,7 @@ export interface IssuedKey {
   readonly expiresAt: Date | null;
 }
 
-/** Every new key comes from here, and so does its event. */
+/** The only place that creates keys and their events. */
 export async function issueKey(tx: Transaction, secrets: Secrets, key: NewKey): Promise<IssuedKey> {
   const { accountId, name, scopes = allScopes, expiresAt = null, rotatedFrom = null } = key;
   const id = newId('key');

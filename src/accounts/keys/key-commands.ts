@@ -19,24 +19,24 @@ export interface KeyCommandTools {
 
 const mostShown = 1_000;
 
-/** `paywright account keys|revoke-keys`: for somebody who has lost control of their account. */
+/** `paywright account keys|revoke-keys`: for an owner who has lost control of the account. */
 export function addKeyCommands(account: Command, { withDatabase, say, operator, onKeysEnded }: KeyCommandTools): void {
   account
     .command('keys <who>')
-    .description('the API keys of an account that can still be used')
+    .description('list the working API keys of an account')
     .action((who: string) =>
       withDatabase(async (db, { idleMs }) => {
         const accountId = await findId(db, who);
         const keys = await listLiveKeys(db, { accountId, clock: systemClock, idleMs, limit: mostShown });
         for (const key of keys.slice(0, mostShown)) say(describe(key, { idleMs }));
-        if (keys.length > mostShown) say('There are more, which are older.');
-        if (keys.length === 0) say(`${who} has no key that can be used.`);
+        if (keys.length > mostShown) say('There are more, older keys.');
+        if (keys.length === 0) say(`${who} has no working key.`);
       }),
     );
 
   account
     .command('revoke-keys <who>')
-    .description('end every API key of an account; its owner signs in for a new one')
+    .description('revoke every API key of an account; its owner signs in for a new one')
     .option('--end-webhooks', 'end its webhooks too')
     .action((who: string, options: { readonly endWebhooks?: true }) =>
       withDatabase(async (db) => {
@@ -49,15 +49,15 @@ export function addKeyCommands(account: Command, { withDatabase, say, operator, 
           await announceAccountChange(tx, accountId);
           return result;
         });
-        say(`${who} has no key any more; ${endedBefore + done.ended} ended now.`);
+        say(`Revoked all ${endedBefore + done.ended} keys of ${who}.`);
         for (const { id, url } of done.webhooks) {
-          say(printable(`Its webhook ${id} to ${url} ${webhooks === 'end' ? 'has ended.' : 'goes on.'}`));
+          say(printable(`Its webhook ${id} to ${url} ${webhooks === 'end' ? 'has ended.' : 'stays.'}`));
         }
       }),
     );
 }
 
-/** Its name was chosen by its owner: whatever might steer the operator's terminal is shown as an escape. */
+/** The owner chose the name, so control characters are escaped. */
 function describe(key: ListedKey, idleness: KeyIdleness): string {
   const used =
     key.lastUsedAt === null ? 'not seen in use' : `used ${key.lastUsedAt.toISOString()} from ${key.lastUsedFrom}`;

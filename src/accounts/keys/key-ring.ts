@@ -9,15 +9,14 @@ import type { KeyUses } from './key-uses.ts';
 
 const mostRemembered = 50_000;
 
-/** Who has not come for so long is looked up again: somebody may have used the key elsewhere since, or nobody for too long. */
+/** A key that was idle for this long is looked up again, because it may have been used elsewhere or have reached its idle limit. */
 const rememberedForMs = 60 * 60_000;
 
-/** A use is noted so often at most. */
 const noteEveryMs = 60_000;
 
-/** Finds out who a key belongs to, and remembers it until the account changes or the key ends. */
+/** Finds the caller of a key, and caches it until the account changes or the key ends. */
 export interface KeyRing {
-  /** At once when the key is remembered or cannot be one; otherwise it asks the database, if `mayAsk` does not throw. */
+  /** Answers at once for a cached key or malformed text. Otherwise it queries the database, unless `mayAsk` throws. */
   find(apiKey: string, visit: Visit): Caller | undefined | Promise<Caller | undefined>;
   forget(accountId: bigint): void;
   forgetAll(): void;
@@ -26,10 +25,10 @@ export interface KeyRing {
 export interface KeyRingOptions {
   readonly db: Database;
   readonly secrets: Secrets;
-  /** Whether changes reach us at this moment; while they do not, every key is looked up afresh. */
+  /** Whether change notifications arrive now. While they do not, nothing is cached. */
   readonly mayRemember: () => boolean;
   readonly clock: Clock;
-  /** How long a key lives that nobody uses. */
+  /** How long an unused key lives. */
   readonly idleMs: number;
   readonly uses: Pick<KeyUses, 'note'>;
 }
@@ -47,7 +46,7 @@ interface KeyRow {
 
 interface Remembered {
   readonly caller: Caller;
-  /** The day that it was given; that nobody uses it cannot be while it is remembered. */
+  /** The expiry. The idle limit cannot be reached while the key is cached. */
   readonly expiresAt: number;
   usedAt: number;
   notedAt: number;
@@ -56,11 +55,11 @@ interface Remembered {
 export function createKeyRing({ db, secrets, mayRemember, clock, idleMs, uses }: KeyRingOptions): KeyRing {
   const remembered = new Map<string, Remembered>();
   const keysOf = new Map<bigint, Set<string>>();
-  // Counts the changes heard of. What was read before a change and arrives after it must not be remembered.
+  // Counts change notifications: a row that was read before a change and arrives after it must not be cached.
   let changes = 0;
 
   async function load(apiKey: string, { address }: Visit): Promise<Caller | undefined> {
-    // Deaf at the beginning, we may have missed a change that what we read does not show.
+    // If notifications were down at the start of the read, a change may have been missed.
     const mayRememberIt = mayRemember();
     const changesBefore = changes;
     const { rows } = await db.query<KeyRow>(
@@ -111,7 +110,7 @@ export function createKeyRing({ db, secrets, mayRemember, clock, idleMs, uses }:
     if (keys?.size === 0) keysOf.delete(accountId);
   }
 
-  /** Who it belongs to, if it is remembered and still good. */
+  /** Returns the caller if the key is cached and still valid. */
   function recall(apiKey: string, { address }: Visit): Caller | undefined {
     const known = remembered.get(apiKey);
     if (known === undefined) return undefined;

@@ -1,18 +1,17 @@
 import type { Database } from '../../kernel/db/database.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 
-/** When a key was used, in milliseconds, and where from. */
 export interface KeyUse {
   readonly at: number;
   readonly address: string;
 }
 
-/** The last use of each key: noted in memory, and written down once a minute. What a crash loses is a minute at most. */
+/** The last use of each key: kept in memory and written once a minute. A crash loses at most a minute. */
 export interface KeyUses {
-  /** The first use of a key is written down at once: from then on a rotation that made the key cannot be undone. */
+  /** The first use is written at once: from then on the rotation that created the key cannot be undone. */
   note(keyId: string, use: KeyUse, how?: { readonly isFirst: boolean }): Promise<void> | void;
   writeDown(): Promise<void>;
-  /** Writes down what is left. */
+  /** Writes the rest. */
   stop(): Promise<void>;
 }
 
@@ -23,8 +22,8 @@ export function createKeyUses({ db, logger }: { readonly db: Database; readonly 
   const noted = new Map<string, KeyUse>();
 
   /**
-   * Keys that somebody else holds at this moment are left for the next time: so this waits for nobody. A key that has ended and has
-   * no name is one of a closed account: where it was used from stays erased.
+   * Skips locked rows until the next run, so it never waits. A revoked key without a name belongs to a closed account:
+   * its last address stays erased.
    */
   async function write(uses: readonly (readonly [string, KeyUse])[]): Promise<void> {
     const { rows } = await db.query<{ id: string }>(
@@ -48,7 +47,7 @@ export function createKeyUses({ db, logger }: { readonly db: Database; readonly 
   }
 
   const timer = setInterval(() => {
-    writeDown().catch((err: unknown) => logger.warn({ err }, 'could not write down when keys were last used'));
+    writeDown().catch((err: unknown) => logger.warn({ err }, 'could not store when keys were last used'));
   }, writeEveryMs).unref();
 
   return {
@@ -56,13 +55,13 @@ export function createKeyUses({ db, logger }: { readonly db: Database; readonly 
       noted.set(keyId, use);
       if (how?.isFirst === true)
         await write([[keyId, use]]).catch((err: unknown) =>
-          logger.warn({ err }, 'could not write down the first use of a key'),
+          logger.warn({ err }, 'could not store the first use of a key'),
         );
     },
     writeDown,
     async stop() {
       clearInterval(timer);
-      await writeDown().catch((err: unknown) => logger.warn({ err }, 'could not write down when keys were last used'));
+      await writeDown().catch((err: unknown) => logger.warn({ err }, 'could not store when keys were last used'));
     },
   };
 }

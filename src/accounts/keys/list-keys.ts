@@ -3,7 +3,6 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import type { Scope } from '../../kernel/http/define-route.ts';
 import type { KeyIdleness, KeyTimes } from './key-lifetime.ts';
 
-/** A key as its owner sees it. */
 export interface ListedKey extends KeyTimes {
   readonly id: string;
   readonly name: string;
@@ -22,7 +21,7 @@ export interface KeyQuery extends KeyIdleness {
   readonly cursor?: string | undefined;
 }
 
-/** Those that can still be used, newest first, and one more than the page holds. */
+/** Working keys, newest first, and one more than the page holds. */
 export async function listLiveKeys(
   db: Queryable,
   { accountId, clock, idleMs, limit, cursor }: KeyQuery,

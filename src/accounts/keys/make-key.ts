@@ -13,12 +13,11 @@ import { type IssuedKey, issueKey } from './issue-key.ts';
 
 export interface KeyWish {
   readonly caller: Caller;
-  /** Where the request came from. */
   readonly ip: string;
   readonly name: string;
-  /** Those of the key that makes it, when left out. */
+  /** Defaults to the scopes of the calling key. */
   readonly scopes: readonly Scope[] | undefined;
-  /** Likewise. */
+  /** Defaults to the expiry of the calling key. */
   readonly expiresAt: Date | undefined;
 }
 
@@ -27,7 +26,7 @@ export interface MakeKeyParts {
   readonly clock: Clock;
 }
 
-/** Makes a key that may do no more than the one that makes it, for no longer. */
+/** Creates a key with no more scopes and no later expiry than the calling key. */
 export async function makeKey(tx: Transaction, { secrets, clock }: MakeKeyParts, wish: KeyWish): Promise<IssuedKey> {
   const { caller, ip, name } = wish;
   const { accountId, keyId } = caller;
@@ -60,12 +59,12 @@ async function readMaker(tx: Transaction, keyId: string): Promise<Maker> {
 function expiryWithin(most: Date | null, wished: Date | undefined, clock: Clock): Date | null {
   if (wished === undefined) return most;
   if (wished.getTime() <= clock.now() || wished.getUTCFullYear() > 9_999) {
-    const message = 'must be a time to come, before the year 10000';
+    const message = 'must be in the future, before the year 10000';
     throw httpErrors.invalid_request(`expiresAt ${message}.`, { errors: [{ path: 'expiresAt', message }] });
   }
   if (most !== null && wished > most) {
     throw accountErrors.key_outlives_maker(
-      `This key ends at ${most.toISOString()}, and so must every key that it makes.`,
+      `This key expires at ${most.toISOString()}. A key that it creates must not expire later.`,
     );
   }
   return wished;
@@ -73,7 +72,7 @@ function expiryWithin(most: Date | null, wished: Date | undefined, clock: Clock)
 
 function newKeyNotice({ name, last4 }: IssuedKey, ip: string) {
   return {
-    subject: 'A new API key may withdraw from your account',
-    text: `A request from ${ip} has made the API key "${name}", which ends in ${last4}. It may send money to addresses outside.`,
+    subject: 'A new API key can withdraw from your account',
+    text: `A request from ${ip} created the API key "${name}", which ends in ${last4}. The key can withdraw money.`,
   };
 }

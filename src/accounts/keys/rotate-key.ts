@@ -16,11 +16,9 @@ import type { OnKeyRotated, OnKeysEnded } from './on-keys-ended.ts';
 
 export interface KeyRotation {
   readonly caller: Caller;
-  /** Where the request came from. */
   readonly ip: string;
-  /** The id of the key to rotate. */
   readonly key: string;
-  /** How long the old key goes on working. */
+  /** How long the old key keeps working. */
   readonly overlapSeconds: number;
 }
 
@@ -33,14 +31,13 @@ export interface RotateKeyParts extends KeyIdleness {
 
 export interface RotatedKey {
   readonly key: IssuedKey;
-  /** When the old key stops working. */
   readonly oldEndsAt: Date;
 }
 
 /**
- * Replaces a key by a new one with the same name, scopes and expiry. The old key works until the overlap is over. The caller may
- * rotate what it could have made: keys with no more scopes and no longer life than its own. The account's row is locked first, so
- * of two rotations at once the second one finds the key rotated.
+ * Replaces a key by one with the same name, scopes and expiry. The old key works until the overlap ends. The caller
+ * may rotate any key that it could have created: no more scopes and no later expiry than its own. The account's row is
+ * locked first, so the second of two concurrent rotations finds the key already rotated.
  */
 export async function rotateKey(tx: Transaction, parts: RotateKeyParts, rotation: KeyRotation): Promise<RotatedKey> {
   const { secrets, clock, onKeysEnded, onKeyRotated } = parts;
@@ -79,7 +76,7 @@ interface OldKey extends KeyTimes {
   readonly scopes: readonly Scope[];
   readonly revoked: boolean;
   readonly rotatedTo: string | null;
-  /** The key that replaces it was revoked before anyone used it: its secret may never have arrived. */
+  /** The successor was revoked unused: its secret may never have reached the owner. */
   readonly successorGivenUp: boolean;
   readonly successorExpiresAt: Date | null;
 }
@@ -106,8 +103,8 @@ function refuseEnded(old: OldKey, { clock, idleMs }: RotateKeyParts): void {
 }
 
 /**
- * The expiry of the new key: that of the rotated one before any rotation shortened it. Throws when the caller is another key, and
- * may do less or ends earlier.
+ * The expiry of the new key: that of the old one before any rotation shortened it. Throws when another key calls and
+ * has fewer scopes or ends earlier.
  */
 async function lifeWithin(tx: Transaction, { keyId }: Caller, old: OldKey): Promise<Date | null> {
   const life = old.rotatedTo === null ? old.expiresAt : old.successorExpiresAt;
@@ -122,13 +119,13 @@ async function lifeWithin(tx: Transaction, { keyId }: Caller, old: OldKey): Prom
   if (missing !== undefined) throw scopeRequired(missing);
   if (caller.expiresAt !== null && (life === null || life > caller.expiresAt)) {
     throw accountErrors.key_outlives_maker(
-      `This key ends at ${caller.expiresAt.toISOString()}, and rotates only keys that end no later.`,
+      `This key expires at ${caller.expiresAt.toISOString()}. It can rotate only keys that expire no later.`,
     );
   }
   return life;
 }
 
-/** A key that ends earlier anyway is given no longer life. */
+/** Never extends a key that ends earlier anyway. */
 async function endAfterOverlap(tx: Transaction, id: string, rotatedTo: string, overlapEnd: Date): Promise<Date> {
   const { endsAt } = onlyRow(
     await tx.query<{ endsAt: Date }>(
@@ -142,7 +139,7 @@ async function endAfterOverlap(tx: Transaction, id: string, rotatedTo: string, o
 
 function rotatedNotice({ name, last4 }: IssuedKey, old: OldKey, ip: string) {
   return {
-    subject: 'An API key that may withdraw from your account was replaced',
-    text: `A request from ${ip} has replaced the API key "${name}", which ended in ${old.last4}, by a new one, which ends in ${last4}. It may send money to addresses outside.`,
+    subject: 'An API key that can withdraw from your account was replaced',
+    text: `A request from ${ip} replaced the API key "${name}", which ended in ${old.last4}, by a new one that ends in ${last4}. The key can withdraw money.`,
   };
 }

@@ -9,7 +9,7 @@ import { describeKey, exampleListed, key } from './shown-key.ts';
 
 const longestOverlapSeconds = 24 * 60 * 60;
 
-/** Long enough to find out that an answer was lost, and to rotate again with the old key. */
+/** Long enough to notice a lost response and to rotate again with the old key. */
 const usualOverlapSeconds = 60 * 60;
 
 const overlapSeconds = z
@@ -19,10 +19,10 @@ const overlapSeconds = z
   .default(usualOverlapSeconds)
   .meta({
     description:
-      'How many seconds the old key goes on working. 0 ends it at once: right for a key that may have leaked, but if a key rotates itself and the answer is lost, it is locked out and its owner has to sign in.',
+      'How many seconds the old key keeps working. Use 0 for a key that may have leaked: it ends at once. If a key rotates itself with 0 and the response is lost, the owner has to sign in again.',
   });
 
-/** Takes no Idempotency-Key, as making a key does: its answer holds a secret and is not kept. */
+/** Takes no Idempotency-Key, because the response contains a secret and must not be stored. */
 export function rotateRoute({ changes, ...parts }: AccountParts): Route {
   return defineRoute(
     {
@@ -32,7 +32,7 @@ export function rotateRoute({ changes, ...parts }: AccountParts): Route {
       tag: 'Accounts',
       summary: 'Replace a key',
       description:
-        'Makes a new key with the same name, scopes and expiry. The old one works for another `overlapSeconds`, an hour if you do not say, and never longer than it would have. A key with the scope `manage` rotates itself, and other keys that may do no more than itself and end no later. Webhooks of the old key belong to the new one. The new key is shown this once: if the answer is lost, find its id in `rotatedTo` of the old key, revoke it and rotate the old key again before its overlap is over. Your email is told of a key that may withdraw.',
+        'Creates a new key with the same name, scopes and expiry. The old key works for another `overlapSeconds`, by default an hour, and never beyond its own expiry. A key with the scope `manage` can rotate itself, and other keys with no more scopes and no later expiry. Webhooks of the old key move to the new one. The new key is shown only once: if the response is lost, find its id in `rotatedTo` of the old key, revoke it, and rotate the old key again before the overlap ends. You get an email about a new key that can withdraw.',
       auth: 'key',
       scope: 'manage',
       params: z.strictObject({ id: z.string().max(64) }),
@@ -45,7 +45,7 @@ export function rotateRoute({ changes, ...parts }: AccountParts): Route {
             apiKey: shownKey,
             rotatedFrom: z.object({
               id: z.string(),
-              endsAt: z.iso.datetime().meta({ description: 'Until then the old key works.' }),
+              endsAt: z.iso.datetime().meta({ description: 'The old key works until then.' }),
             }),
           }),
           example: {

@@ -1,11 +1,11 @@
 import { takeToday } from '../../kernel/daily-caps/take-today.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
-import { busyNetworks, networksOf } from '../../kernel/http/client-address.ts';
+import { limitsPerNetwork } from '../../kernel/http/client-address.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 
-/** How many messages of a kind go out on a day (UTC); 0 is without a limit. */
+/** Messages of a kind per day (UTC); 0 is unlimited. */
 export interface DailyLimits {
-  /** Asked for from one address network. */
+  /** Requested from one network. */
   readonly perNetwork: number;
   /** To one number or mailbox. */
   readonly perTarget: number;
@@ -17,16 +17,17 @@ export interface DailyLimits {
 export interface Posted {
   /** What is counted together, such as `sms`. */
   readonly kind: string;
-  /** The address that asked for it; undefined when no stranger can have. */
+  /** The address that requested it; undefined when no stranger can have. */
   readonly ip: string | undefined;
-  /** A keyed hash or an id will do: it is only ever recognised again. Several are as many messages, of which all go or none. */
+  /** An id or a keyed hash is enough. Several targets are as many messages: all are sent or none. */
   readonly target: string | readonly string[];
   readonly country?: string | undefined;
 }
 
 /**
- * Counts a message in the caller's commit, over all instances. Undefined when it may go; otherwise the first limit that it is over,
- * and then it is counted nowhere. Call it late in a transaction: whoever sends to the same country waits for the commit.
+ * Counts a message in the caller's transaction, across all instances. Returns undefined when it may be sent, otherwise
+ * the first exceeded limit, and then counts nothing. Call it late: other messages to the same country wait for the
+ * commit.
  */
 export async function countMessage(
   tx: Transaction,
@@ -34,13 +35,13 @@ export async function countMessage(
   limits: DailyLimits,
   { kind, ip, target, country }: Posted,
 ): Promise<'network' | 'target' | 'country' | 'all' | undefined> {
-  const { nearest, wider } = ip === undefined ? { nearest: undefined, wider: undefined } : networksOf(ip);
   const targets = [target].flat().toSorted();
   const places = targets.length;
-  // Always in this order, so that nobody waits for who waits for him.
+  // Always in this order, to avoid deadlocks.
   const counted = [
-    { what: 'network', of: nearest, limit: limits.perNetwork, places },
-    { what: 'network', of: wider, limit: busyNetworks * limits.perNetwork, places },
+    ...(ip === undefined ? [] : limitsPerNetwork(ip, limits.perNetwork)).map(
+      ({ network, limit }) => ({ what: 'network', of: network, limit, places }) as const,
+    ),
     ...targets.map((of) => ({ what: 'target', of, limit: limits.perTarget, places: 1 }) as const),
     { what: 'country', of: country, limit: limits.perCountry, places },
     { what: 'all', of: '', limit: limits.inAll, places },
@@ -63,5 +64,5 @@ export async function countMessage(
 
 function lastOne(what: 'country' | 'all'): string {
   const where = what === 'all' ? '' : ' to this country';
-  return `this was the last message of its kind${where} for today: raise the limit, or see who asks for so many`;
+  return `the daily limit of these messages${where} is reached: check who requests so many, or raise the limit`;
 }

@@ -7,7 +7,7 @@ import { type OutboxParts, sendMessageHandler } from './outbox.ts';
 export const messages: Feature<{ working: Omit<OutboxParts, 'keepText'> & { readonly mode: Mode } }> = {
   name: 'messages',
   hooks: [
-    // Those that wait are not sent, and of the others the address goes.
+    // Unsent messages are not sent, and the recipient's address is erased.
     accountClosing.on(async (tx, accountId) => {
       await tx.query('DELETE FROM messages WHERE account_id = $1', [accountId]);
     }),

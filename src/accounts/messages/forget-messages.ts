@@ -6,12 +6,12 @@ import type { Schedule } from '../../kernel/jobs/worker.ts';
 
 const job = defineJob({ name: 'forget-messages', payload: z.unknown(), maxAttempts: 1 });
 
-/** Once a day, because it reads the whole table when there is nothing to forget. */
+/** Once a day, because it scans the whole table. */
 export function forgetMessagesSchedule(db: Queryable): Schedule {
   return { at: '43 3 * * *', handler: handleJob(job, () => forgetMessages(db)) };
 }
 
-/** One that could not be sent in this time is not sent any more: its job has given up long before. */
+/** An unsent message is deleted too: its job gave up long before. */
 export async function forgetMessages(db: Queryable): Promise<void> {
   await deleteInChunks(db, { table: 'messages', where: "created_at < now() - interval '30 days'" });
 }

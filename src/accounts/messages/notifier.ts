@@ -1,4 +1,3 @@
-/** A short text to a person. */
 export interface Message {
   readonly channel: 'email' | 'sms';
   readonly to: string;
@@ -6,7 +5,7 @@ export interface Message {
   readonly text: string;
 }
 
-/** Carries a message to the outside world. Throws when it could not; it is then tried again. */
+/** Delivers a message. Throws when it could not, and is then retried. */
 export interface Notifier {
   send(message: Message): Promise<void>;
 }

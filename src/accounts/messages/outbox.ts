@@ -5,14 +5,14 @@ import { defineJob, enqueue, handleJob, type JobHandler } from '../../kernel/job
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { Message, Notifier } from './notifier.ts';
 
-/** Names the message only; the text, which may hold a code, stays sealed in its row. */
+/** The payload names only the message; the text may contain a code and stays sealed in its row. */
 const sendMessage = defineJob({
   name: 'send-message',
   payload: z.object({ messageId: z.string() }),
   maxAttempts: 8,
 });
 
-/** Writes a message in the caller's commit; a job carries it out afterwards. One that concerns no account yet has no `accountId`. */
+/** Writes a message in the caller's transaction; a job sends it afterwards. `accountId` is null when it belongs to no account. */
 export async function postMessage(
   tx: Transaction,
   secrets: Secrets,
@@ -33,7 +33,7 @@ interface MessageRow {
   readonly sealed: Buffer | null;
 }
 
-/** A crash between sending and marking sends the message twice: for a code that is harmless, and better than never. */
+/** A crash between sending and marking sends the message twice, which is harmless for a code and better than never. */
 export interface OutboxParts {
   readonly db: Database;
   readonly secrets: Secrets;

@@ -1,4 +1,3 @@
-import type { Database } from '../../kernel/db/database.ts';
 import { networksOf } from '../../kernel/http/client-address.ts';
 import type { RateLimitDecision, RateLimiter } from '../../kernel/rate-limit/limiter.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
@@ -10,11 +9,9 @@ import { accountErrors } from '../errors.ts';
 import { endMostKeys } from '../keys/end-most-keys.ts';
 import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
 import { isTooCommon } from './common-passwords.ts';
-import type { NoteFailure } from './note-failure.ts';
 import type { Passwords } from './passwords.ts';
-import { requirePassword, requireSamePassword } from './require-password.ts';
+import { type PasswordGuard, requirePassword, requireSamePassword } from './require-password.ts';
 import { type PasswordSet, setPassword } from './set-password.ts';
-import type { SignInThrottle } from './sign-in-throttle.ts';
 
 export interface PasswordChange {
   readonly accountId: bigint;
@@ -26,39 +23,36 @@ export interface PasswordChange {
 }
 
 /**
- * A change ends the token that was mailed. A thief who knows the password could end each one before its owner has read the mail, if
- * they could go on changing it. Setting it with a token is not counted.
+ * A change voids the mailed reset token. Without this limit, a thief who knows the password could keep changing it and
+ * void each token before the owner uses it. Setting a password with a token is not counted.
  */
 const changesPerDay = { limit: 3, windowMs: 24 * 60 * 60_000 };
 
-export interface ChangePasswordParts {
-  readonly db: Database;
+export interface ChangePasswordParts extends PasswordGuard {
   readonly limiter: RateLimiter;
   readonly secrets: Secrets;
   readonly passwords: Passwords;
-  readonly throttle: SignInThrottle;
   readonly changes: AccountChanges;
-  readonly noteFailure: NoteFailure;
   readonly onKeysEnded: OnKeysEnded;
 }
 
-/** For somebody who knows the present password: a key alone, which may be stolen, does not change it. */
+/** Requires the current password, because a key alone may be stolen. */
 export async function changePassword(
-  { db, limiter, secrets, passwords, throttle, changes, noteFailure, onKeysEnded }: ChangePasswordParts,
+  parts: ChangePasswordParts,
   { accountId, currentPassword, newPassword, revokeKeys, endWebhooks, by }: PasswordChange,
 ): Promise<PasswordSet> {
-  const account = await requirePassword({ db, throttle, noteFailure }, { accountId, password: currentPassword, by });
+  const { db, limiter, passwords, changes } = parts;
+  const account = await requirePassword(parts, { accountId, password: currentPassword, by });
   if (isTooCommon(newPassword, account)) throw accountErrors.password_too_common();
   const turn = await limiter.take(`password-changes:${accountId}`, changesPerDay);
   if (!turn.allowed) throw changedTooOften(turn);
   const passwordHash = await passwords.hash(newPassword, networksOf(by.address).nearest);
   const endedBefore = revokeKeys ? await endMostKeys(db, { accountId, by, except: by.keyId }) : 0;
   const set = await changes.everywhere(accountId, async (tx) => {
-    // First, as whoever freezes an account does.
+    // Locked first, in the same order as a freeze.
     if (revokeKeys) await lockOwner(tx, accountId);
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
     await requireSamePassword(tx, accountId, account.hash);
-    const parts = { secrets, onKeysEnded };
     return setPassword(tx, parts, { accountId, passwordHash, action: 'password.changed', by, revokeKeys, endWebhooks });
   });
   return { ...set, revokedKeys: endedBefore + set.revokedKeys };
@@ -67,7 +61,7 @@ export async function changePassword(
 function changedTooOften({ resetMs }: RateLimitDecision) {
   const { limit } = changesPerDay;
   return accountErrors.too_many_attempts(
-    `The password was changed ${limit} times within a day. Until the day is over it can be set with a token from a mail alone.`,
+    `The password was changed ${limit} times within 24 hours. Wait, or set it with a token from a reset mail.`,
     { headers: { 'Retry-After': String(Math.max(1, Math.ceil(resetMs / 1000))) } },
   );
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 const file = new URL('./common-passwords.txt', import.meta.url);
 
-/** What an account is known by, none of which is a password for it. */
+/** Words that identify the account and are therefore bad passwords. */
 export interface KnownWords {
   readonly email?: string | null | undefined;
   readonly handle?: string | undefined;
@@ -11,13 +11,13 @@ export interface KnownWords {
 
 let list: Buffer | undefined;
 
-/** Whether others would try this password early on: it is known from breaches, or is what the account is called. */
+/** Whether the password is known from breaches or is a word that identifies the account. */
 export function isTooCommon(password: string, known: KnownWords = {}): boolean {
   const folded = password.toLowerCase();
   return isListed(folded) || isOwnWord(folded, known);
 }
 
-/** With a number or a sign before or behind it, a name is still the name. */
+/** A name with digits or symbols before or after it is still the name. */
 function isOwnWord(password: string, { email, handle, name }: KnownWords): boolean {
   const bare = bareWord(password);
   const words = ['paywright', email, email?.split('@')[0], handle, name];
@@ -31,7 +31,7 @@ function bareWord(text: string): string {
   return text.replaceAll(/[^\p{L}\p{N}]/gu, '').replaceAll(/^\d+|\d+$/g, '');
 }
 
-/** The file is sorted by its bytes, a password a line: it is searched as it is, and takes no more memory than on the disk. */
+/** The file is sorted by bytes, one password per line, so it is searched in place and needs no extra memory. */
 function isListed(folded: string): boolean {
   list ??= readFileSync(file);
   const wanted = Buffer.from(folded);
@@ -48,7 +48,7 @@ function isListed(folded: string): boolean {
   return false;
 }
 
-/** All of them, in lower case. */
+/** All common passwords, in lower case. */
 export function commonPasswords(): readonly string[] {
   list ??= readFileSync(file);
   return list.toString('utf8').trimEnd().split('\n');

@@ -1,20 +1,17 @@
 import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
 import type { NewWallet } from '../../custody/wallets/provider.ts';
-import { type Database, onlyRow, type Transaction, violates } from '../../kernel/db/database.ts';
+import { onlyRow, type Transaction, violates } from '../../kernel/db/database.ts';
 import { OutcomeUnknown } from '../../kernel/db/outcome-unknown.ts';
 import { networksOf } from '../../kernel/http/client-address.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { lockOwner } from '../../ledger/lock-owner.ts';
-import type { AccountChanges } from '../account-changes.ts';
 import { recordAudit } from '../audit/record.ts';
 import { yieldEmail } from '../emails/move-email.ts';
 import { accountErrors } from '../errors.ts';
 import { insertAccount } from '../insert-account.ts';
 import { endMostKeys } from '../keys/end-most-keys.ts';
-import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
 import type { WalletSource } from '../register.ts';
+import type { ChangePasswordParts } from './change-password.ts';
 import { isTooCommon } from './common-passwords.ts';
-import type { Passwords } from './passwords.ts';
 import { findResetToken, type ResetToken, useResetToken } from './reset-token.ts';
 import { type PasswordSet, setPassword } from './set-password.ts';
 
@@ -23,7 +20,7 @@ export interface ResetConfirmation {
   readonly newPassword: string;
   readonly revokeKeys: boolean;
   readonly endWebhooks: boolean;
-  /** Of a new account, if there is to be one. */
+  /** The name of the new account, if one is created. */
   readonly name: string | undefined;
   readonly ip: string;
 }
@@ -33,13 +30,9 @@ export interface ResetConfirmed extends PasswordSet {
   readonly isNewAccount: boolean;
 }
 
-export interface ConfirmResetParts {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly passwords: Passwords;
-  readonly changes: AccountChanges;
+export interface ConfirmResetParts
+  extends Pick<ChangePasswordParts, 'db' | 'secrets' | 'passwords' | 'changes' | 'onKeysEnded'> {
   readonly wallets: WalletSource;
-  readonly onKeysEnded: OnKeysEnded;
 }
 
 interface Holder {
@@ -48,13 +41,13 @@ interface Holder {
   readonly email: string | null;
 }
 
-/** Sets a new password for whoever has had the mail. The token is looked at again when it is used: until then nothing is decided. */
+/** Sets a new password with a mailed token. The token is checked again in the transaction that uses it. */
 export async function confirmReset(parts: ConfirmResetParts, confirmation: ResetConfirmation): Promise<ResetConfirmed> {
   const { db, secrets, passwords } = parts;
   const reset = await findResetToken(db, secrets, confirmation.token);
   if (reset === undefined) throw accountErrors.reset_token_invalid();
   const holder = await readHolder(db, reset.accountId);
-  // Of an account that loses its email nothing is told to whoever gets it, not even that a password is its name.
+  // A claim reveals nothing about the account that loses its email, not even that the password equals its name.
   const own = reset.kind === 'reset' ? holder : { email: holder.email, name: confirmation.name };
   if (isTooCommon(confirmation.newPassword, own)) throw accountErrors.password_too_common();
   const passwordHash = await passwords.hash(confirmation.newPassword, networksOf(confirmation.ip).nearest);
@@ -76,7 +69,7 @@ async function setAnew(
   const by = { address: ip };
   const endedBefore = revokeKeys ? await endMostKeys(db, { accountId, by }) : 0;
   return changes.everywhere(accountId, async (tx) => {
-    // First, as whoever freezes an account does.
+    // Locked first, in the same order as a freeze.
     if (revokeKeys) await lockOwner(tx, accountId);
     await lockAccount(tx, accountId);
     if (!(await useResetToken(tx, secrets, { accountId, ...reset }))) throw accountErrors.reset_token_invalid();
@@ -95,18 +88,18 @@ async function claimWithWallet(parts: ConfirmResetParts, claim: Confirmed): Prom
   const attempt = () => db.transaction((tx) => claimEmail(tx, parts, { ...claim, wallet }));
   try {
     return await attempt().catch((error: unknown) => {
-      // One in 36^8 handles: the next draw will be free.
+      // One in 36^8 handles is taken: the next one will be free.
       if (violates(error, 'accounts_handle_key')) return attempt();
       throw error;
     });
   } catch (error) {
-    // Perhaps the account is there and has it: then the wallet is not to be given to anybody else.
+    // With an unknown outcome the account may exist and own the wallet, so the wallet must not be reused.
     if (!(error instanceof OutcomeUnknown)) await wallets.giveBack?.(wallet);
     throw error;
   }
 }
 
-/** The email leaves the account that never proved it and becomes a new account's, in one commit. Everything else stays where it is. */
+/** Moves an unverified email to a new account in one commit. The old account keeps everything else. */
 async function claimEmail(
   tx: Transaction,
   { secrets, wallets }: ConfirmResetParts,
@@ -115,10 +108,10 @@ async function claimEmail(
   const { accountId: before, wallet, passwordHash, ip } = claim;
   const by = { address: ip };
   await lockAccount(tx, before);
-  // Whoever has verified the email in the meantime has ended this token.
+  // Verifying the email meanwhile has voided this token.
   if (!(await useResetToken(tx, secrets, claim))) throw accountErrors.reset_token_invalid();
   const { email } = await readHolder(tx, before);
-  // What was verified stays where it is, also if a token was left.
+  // A verified email never moves, even if a token is left.
   if (!(await yieldEmail(tx, before, `to somebody at ${ip}`)) || email === null)
     throw accountErrors.reset_token_invalid();
   const name = claim.name ?? email.slice(0, email.indexOf('@'));

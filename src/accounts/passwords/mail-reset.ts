@@ -9,7 +9,7 @@ import { postMessage } from '../messages/outbox.ts';
 import type { ResetLimits } from './reset-limits.ts';
 import { issueResetToken, type ResetToken, tokenMinutes } from './reset-token.ts';
 
-/** Asked for by a stranger at an address, or by the operator, whom nothing limits. */
+/** Requested by a stranger from an address, or by the operator, who is not limited. */
 export const mailReset = defineJob({
   name: 'mail-password-reset',
   payload: z.object({ email: z.string(), address: z.string().optional(), operator: z.string().optional() }),
@@ -26,7 +26,7 @@ export interface MailResetParts {
 
 type Asked = z.output<typeof mailReset.payload>;
 
-/** Run again it mails another token, which ends the one before: no worse than having asked twice. */
+/** A retry mails another token, which voids the previous one: no worse than a second request. */
 export function mailResetHandler(parts: MailResetParts): JobHandler {
   return handleJob(mailReset, (asked) => parts.db.transaction((tx) => mail(tx, parts, asked)));
 }
@@ -43,7 +43,7 @@ async function mail(tx: Transaction, parts: MailResetParts, asked: Asked): Promi
   const reset: ResetToken = { accountId: account.id, kind: account.verified ? 'reset' : 'claim' };
   const token = await issueResetToken(tx, secrets, reset);
   await postMessage(tx, secrets, {
-    // Whoever registered an address that is not theirs must not find its mail among their own.
+    // Mail to an unverified address must not be visible to the account that registered it.
     accountId: account.verified ? account.id : null,
     channel: 'email',
     to: asked.email,
@@ -54,8 +54,8 @@ async function mail(tx: Transaction, parts: MailResetParts, asked: Asked): Promi
 }
 
 /**
- * A mailbox is not flooded, and its owner not kept out by who tries to: when nothing is mailed, a token that is good for another
- * quarter of an hour was.
+ * Limits mails per mailbox without locking the owner out: whenever nothing is mailed, a token that is valid for at
+ * least another 15 minutes was mailed before.
  */
 async function mayMail(
   tx: Transaction,
@@ -75,7 +75,7 @@ async function mayMail(
   return over === undefined;
 }
 
-/** Where a stranger who proves a mailbox is, is not for whoever had registered it. */
+/** The address of a stranger who claims a mailbox is not disclosed to the account that registered it. */
 function entryOf({ accountId, kind }: ResetToken, { address, operator }: Asked): AuditEntry {
   const action = 'password.reset_asked';
   if (operator !== undefined) return { accountId, action, by: { operator } };
@@ -86,15 +86,15 @@ function entryOf({ accountId, kind }: ResetToken, { address, operator }: Asked):
 function textOf({ kind }: ResetToken, token: string, link: string): string {
   const what =
     kind === 'reset'
-      ? 'Somebody, probably you, has asked for a new password for your Paywright account. Set it here:'
-      : 'Somebody, probably you, has asked for a password for this email address at Paywright. An account was registered with the address, and nobody has ever proved that the address is theirs. If you set a password here, the address becomes yours, with a new account; the other one keeps its handle, its keys and its money, and loses the address. If the other one is yours too and you have a key for it, verify its email instead (POST /account/email/code), and then ask again.';
+      ? 'Somebody, probably you, requested a new password for your Paywright account. Set it here:'
+      : 'Somebody, probably you, requested a password for this email address at Paywright. An account was registered with this address, but the address was never verified. If you set a password here, you get a new account with this address; the other account keeps its handle, keys and money, and loses the address. If the other account is also yours and you have a key for it, verify its email instead (POST /account/email/code) and then request a password again.';
   return `${what}
 
 ${link}
 
-Whoever writes programs sends this token to POST /account/password/reset/confirm instead:
+Programs can send this token to POST /account/password/reset/confirm instead:
 
 ${token}
 
-It is good for ${tokenMinutes} minutes and can be used once. Nobody will ever ask you for it. If it was not you who asked, there is nothing to do: without this mail nobody can set anything.`;
+It is valid for ${tokenMinutes} minutes and can be used once. We will never ask you for it. If this was not you, ignore this mail: without the token nobody can set a password.`;
 }

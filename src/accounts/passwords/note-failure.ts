@@ -7,22 +7,21 @@ import { type AuditActor, recordAudit } from '../audit/record.ts';
 
 const written = { limit: 20, windowMs: 3_600_000 };
 
-/** Writes down that a wrong password was given. */
 export type NoteFailure = (failure: {
   readonly accountId: bigint;
   readonly by: AuditActor & { readonly address: string };
 }) => Promise<void>;
 
 /**
- * So many of one network in an hour, and of all on a day: strangers neither bury in their failures what an owner should see nor fill
- * the disk.
+ * Limited per network and hour, and per account and day, so that strangers can neither flood the owner's audit log nor
+ * fill the disk.
  */
 export function createNoteFailure({ db, limiter }: { db: Database; limiter: RateLimiter }): NoteFailure {
   return async ({ accountId, by }) => {
     const { nearest, wider = nearest } = networksOf(by.address);
     const { allowed, remaining } = await limiter.take(`failures-noted:${accountId}:${wider}`, written);
     if (!allowed) return;
-    const details = remaining === 0 ? { more: 'Further ones from there are not written down for an hour.' } : {};
+    const details = remaining === 0 ? { more: 'Further failures from this network are not recorded for an hour.' } : {};
     await db.transaction(async (tx) => {
       const scope = `failedSignIns:account:${accountId}`;
       if ((await takeToday(tx, { scope, limit: dailyCaps.failedSignIns.most })) === undefined) return;

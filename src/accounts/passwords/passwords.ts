@@ -2,26 +2,26 @@ import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
 import { httpErrors } from '../../kernel/http/errors.ts';
 
-/** argon2id in the library's numbering, whose enum cannot be imported under isolated modules. */
+/** The number of argon2id, because the library's enum cannot be imported under isolated modules. */
 const argon2id = 2;
 
-/** What one hash costs: its memory in KiB, and how often it goes over it. */
+/** Memory in KiB, and the number of passes. */
 export interface PasswordCost {
   readonly memoryCost: number;
   readonly timeCost: number;
 }
 
-/** OWASP's parameters. A hash takes tens of milliseconds of one core and 19 MiB, by design. */
+/** OWASP's parameters: tens of milliseconds of one core and 19 MiB per hash. */
 export const usualPasswordCost: PasswordCost = { memoryCost: 19 * 1024, timeCost: 2 };
 
-/** One core is always left to everybody else: a flood of registrations waits in its own queue. */
+/** Leaves one core to other work: a flood of registrations waits in its own queue. */
 const atOnce = Math.min(4, Math.max(1, availableParallelism() - 1));
 const mostWaiting = 200;
 
-/** Slow by design, so whoever needs one waits for a turn. `network` is where the request came from: networks take turns. */
+/** Hashing is slow by design, so callers queue. `network` is the client's: networks take turns. */
 export interface Passwords {
   hash(password: string, network: string): Promise<string>;
-  /** `work` starts when it is its turn; what it does there, such as counting attempts, few do at the same moment. */
+  /** Runs `work` when its turn comes, so that few attempts are counted at the same time. */
   inTurn<T>(
     network: string,
     work: (matches: (hash: string, password: string) => Promise<boolean>) => Promise<T>,
@@ -43,11 +43,12 @@ interface Waiting {
 }
 
 /**
- * Lets a few through at a time: networks in turn, and of one network in order. When all places to wait are taken, whoever has most
- * of them gives one up, so that nobody fills the queue for all; who would have to is turned away with 503.
+ * Limits concurrency: networks take turns, and one network is served in order. When the queue is full, the network
+ * with most entries loses its last one, so that no network can fill the queue alone; a network that is itself the
+ * largest gets 503.
  */
 export function createGate(width: number, queue: number): <T>(network: string, work: () => Promise<T>) => Promise<T> {
-  /** In the order in which networks have their next turn. */
+  /** Ordered by whose turn is next. */
   const lines = new Map<string, Waiting[]>();
   let inside = 0;
   let waiting = 0;
@@ -84,7 +85,7 @@ export function createGate(width: number, queue: number): <T>(network: string, w
   return async (network, work) => {
     if (inside >= width) {
       makeRoom(network);
-      // Whoever leaves hands over the place, so `inside` does not change.
+      // A finishing call hands its place over, so `inside` does not change.
       await wait(network);
     } else {
       inside++;
@@ -100,7 +101,7 @@ export function createGate(width: number, queue: number): <T>(network: string, w
 }
 
 function tooMany() {
-  return httpErrors.unavailable('Too many people are signing in at this moment. Try again in a few seconds.', {
+  return httpErrors.unavailable('Too many sign-ins are in progress. Try again in a few seconds.', {
     headers: { 'Retry-After': '5' },
   });
 }

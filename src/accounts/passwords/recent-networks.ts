@@ -3,14 +3,14 @@ import type { Clock } from '../../kernel/clock.ts';
 const rememberedMs = 30 * 24 * 3_600_000;
 const mostRemembered = 50_000;
 
-/** From which networks the right password of an account came lately. Forgotten, it costs its owner a short delay at most. */
+/** Networks from which an account recently signed in successfully. A forgotten one costs its owner a short delay at most. */
 export interface RecentNetworks {
   remember(accountId: bigint, network: string): void;
   has(accountId: bigint, network: string): boolean;
 }
 
 export function createRecentNetworks(clock: Clock): RecentNetworks {
-  /** The oldest first. */
+  /** Oldest first. */
   const seen = new Map<string, number>();
   return {
     remember(accountId, network) {

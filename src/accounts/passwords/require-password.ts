@@ -15,11 +15,14 @@ export interface ProvedAccount {
   readonly emailVerified: boolean;
   readonly handle: string;
   readonly name: string;
-  /** Look at it again in the commit (`requireSamePassword`): the password may change in between. */
+  /** Compare it again in the transaction (`requireSamePassword`), because the password may change in between. */
   readonly hash: string;
 }
 
-/** For what a stolen key alone must not do. Wrong passwords count as at sign-in: they slow down their network, and are written down. */
+/**
+ * For actions that a stolen key alone must not perform. Wrong passwords count as at sign-in: they slow their network
+ * down and are recorded.
+ */
 export async function requirePassword(
   { db, throttle, noteFailure }: PasswordGuard,
   {
@@ -37,14 +40,14 @@ export async function requirePassword(
   );
   if (await throttle.matches({ accountId, ip: by.address, hash: account.hash, password })) return account;
   await noteFailure({ accountId, by });
-  throw accountErrors.wrong_password('This is not the present password of the account.');
+  throw accountErrors.wrong_password('This is not the current password of the account.');
 }
 
-/** Of two who use the password at once, the one that comes after a change no longer knows it. Locks the account's row. */
+/** Refuses a request whose password was changed concurrently. Locks the account's row. */
 export async function requireSamePassword(tx: Transaction, accountId: bigint, hash: string): Promise<void> {
   const { rowCount } = await tx.query('SELECT FROM accounts WHERE id = $1 AND password_hash = $2 FOR NO KEY UPDATE', [
     accountId,
     hash,
   ]);
-  if (rowCount !== 1) throw accountErrors.wrong_password('The password was changed by another request at this moment.');
+  if (rowCount !== 1) throw accountErrors.wrong_password('Another request has just changed the password.');
 }

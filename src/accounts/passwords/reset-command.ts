@@ -2,24 +2,17 @@ import type { Command } from 'commander';
 import type { Database } from '../../kernel/db/database.ts';
 import { enqueue } from '../../kernel/jobs/define-job.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { recordAudit } from '../audit/record.ts';
+import type { AccountTools } from '../commands.ts';
 import { findId } from '../find-account.ts';
 import { mailReset } from './mail-reset.ts';
 import { issueResetToken, tokenMinutes } from './reset-token.ts';
 
-interface Tools {
-  withDatabase(work: (db: Database) => Promise<void>): Promise<void>;
-  withSecrets(work: (parts: { readonly db: Database; readonly secrets: Secrets }) => Promise<void>): Promise<void>;
-  say(line: string): void;
-  readonly operator: string;
-}
-
-/** `paywright account reset-password`: for somebody whose mails do not come, or, with --show, who has lost the mailbox. */
-export function addResetCommand(account: Command, { withDatabase, withSecrets, say, operator }: Tools): void {
+/** `paywright account reset-password`: for an owner whose mails do not arrive or, with --show, who has lost the mailbox. */
+export function addResetCommand(account: Command, { withDatabase, withSecrets, say, operator }: AccountTools): void {
   account
     .command('reset-password <who>')
-    .description('mail a token with which a new password can be set')
+    .description('mail a password reset token')
     .option('--show', 'show the token here instead, for an owner who has lost the mailbox')
     .action((who: string, { show }: { show?: true }) =>
       show === true
@@ -36,12 +29,12 @@ export function addResetCommand(account: Command, { withDatabase, withSecrets, s
               return issueResetToken(tx, secrets, { accountId: id, kind: 'reset' });
             });
             say(token);
-            say(`Good for ${tokenMinutes} minutes, once, with POST /account/password/reset/confirm.`);
+            say(`Valid for ${tokenMinutes} minutes, once, with POST /account/password/reset/confirm.`);
           })
         : withDatabase(async (db) => {
             const { email } = await findWithEmail(db, who);
             await enqueue(db, mailReset, { email, operator });
-            say('A mail with a token is on its way.');
+            say('A mail with a reset token is on its way.');
           }),
     );
 }
@@ -51,6 +44,6 @@ async function findWithEmail(db: Database, who: string): Promise<{ readonly id: 
   const { rows } = await db.query<{ email: string | null }>('SELECT email FROM accounts WHERE id = $1', [id]);
   const email = rows[0]?.email ?? undefined;
   if (email === undefined)
-    throw new Refusal(`${who} has no email any more, and so no use for a password: see paywright account give-key.`);
+    throw new Refusal(`${who} has no email, so a password is of no use: use paywright account give-key.`);
   return { id, email };
 }

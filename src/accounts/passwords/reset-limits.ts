@@ -1,9 +1,9 @@
-/** How many tokens for new passwords are mailed. Beside `perMailbox`, 0 is without a limit. */
+/** Limits on mailed reset tokens. 0 is unlimited, except for `perMailbox`. */
 export interface ResetLimits {
-  /** Asked for from one address network on a day (UTC), whether there was anybody to mail them to or not. */
+  /** Requests per day (UTC) from one network, whether the email has an account or not. */
   readonly perNetwork: number;
-  /** Within an hour to one mailbox; further ones only every quarter of an hour. */
+  /** Per hour to one mailbox; beyond that, one every 15 minutes. */
   readonly perMailbox: number;
-  /** On a day, to all mailboxes. */
+  /** Per day, to all mailboxes. */
   readonly inAll: number;
 }

@@ -4,17 +4,17 @@ import type { Secrets } from '../../kernel/secrets/secrets.ts';
 
 export const tokenMinutes = 30;
 
-/** `pwr_` and 256 bits of chance. */
+/** `pwr_` and 256 random bits. */
 const prefix = 'pwr_';
 const randomLength = 43;
 
 export interface ResetToken {
   readonly accountId: bigint;
-  /** To set the password of the account, or to take its unproved email to a new one. */
+  /** Resets the account's password, or claims its unverified email for a new account. */
   readonly kind: 'reset' | 'claim';
 }
 
-/** A token for this account, which ends whatever token it had. The caller has locked the account. Only a keyed hash stays here. */
+/** Issues a token and voids the previous one. The caller has locked the account. Only a keyed hash is stored. */
 export async function issueResetToken(
   tx: Transaction,
   secrets: Secrets,
@@ -33,7 +33,7 @@ export async function issueResetToken(
   return token;
 }
 
-/** What a token is good for now; undefined when it is good for nothing. */
+/** Undefined when the token is unknown or expired. */
 export async function findResetToken(
   db: Pick<Transaction, 'query'>,
   secrets: Secrets,
@@ -46,7 +46,7 @@ export async function findResetToken(
   return rows[0];
 }
 
-/** Whether it was this token, and it is used up with the caller's commit: of two who use one at once, one does. */
+/** Uses the token up in the caller's transaction. Of two concurrent uses only one returns true. */
 export async function useResetToken(
   tx: Transaction,
   secrets: Secrets,

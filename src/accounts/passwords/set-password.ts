@@ -9,24 +9,24 @@ import { tellOwner } from '../tell-owner.ts';
 export interface NewPassword {
   readonly accountId: bigint;
   readonly passwordHash: string;
-  /** What happened: it was changed by somebody who knew the old one, or set with a token. */
+  /** Changed with the old password, or set with a token. */
   readonly action: 'password.changed' | 'password.reset';
   readonly by: AuditActor;
   readonly revokeKeys: boolean;
-  /** What becomes of the webhooks that were made with them. */
+  /** Whether the webhooks of these keys end too. */
   readonly endWebhooks: boolean;
 }
 
 export interface PasswordSet {
   readonly revokedKeys: number;
   readonly keysLeft: number;
-  /** Those that were made with the keys that were ended. */
+  /** The webhooks of the revoked keys. */
   readonly webhooks: WebhookOfKey[];
 }
 
 /**
- * Writes a new password, in the caller's commit. Whatever token was out to set another one is worth nothing any more. One that takes
- * the email away stays good: otherwise whoever registered a mailbox that is not theirs would keep it by changing the password.
+ * Sets a new password in the caller's transaction and voids any reset token. A claim token stays valid: otherwise an
+ * account with somebody else's mailbox could keep it by changing the password.
  */
 export async function setPassword(
   tx: Transaction,
@@ -35,7 +35,7 @@ export async function setPassword(
 ): Promise<PasswordSet> {
   await tx.query('UPDATE accounts SET password_hash = $2 WHERE id = $1', [accountId, passwordHash]);
   await tx.query("DELETE FROM password_resets WHERE account_id = $1 AND kind = 'reset'", [accountId]);
-  // Whoever asked for another email knew the password before.
+  // A pending email change was requested with the old password.
   await tx.query('DELETE FROM email_changes WHERE account_id = $1', [accountId]);
   const webhooksOfKeys = endWebhooks ? ('end' as const) : ('keep' as const);
   const { ended: revokedKeys, webhooks } = revokeKeys
@@ -55,7 +55,7 @@ export async function setPassword(
     text:
       action === 'password.changed'
         ? 'The password of your Paywright account was changed.'
-        : 'A new password was set for your Paywright account, with a token that was asked for.',
+        : 'A new password was set for your Paywright account, with a reset token.',
   });
   return { revokedKeys, keysLeft: left, webhooks };
 }

@@ -11,21 +11,21 @@ import { createWaitingRoom, type WaitingRoomBounds } from './waiting-room.ts';
 
 const windowMs = 15 * 60_000;
 
-/** How many failures within the window cost nothing, how long the next one waits, and to what the delay doubles. */
+/** Failures within the window that cost nothing, the delay of the next one, and the limit to which the delay doubles. */
 interface Slowing {
   readonly free: number;
   readonly firstMs: number;
   readonly longestMs: number;
 }
 
-/** Totals over many accounts or many networks are mostly other people's failures: they cost little, however many there are. */
+/** Totals over many accounts or networks are mostly other people's failures, so they cause only short delays. */
 const totals = {
   address: { free: 30, firstMs: 250, longestMs: 4_000 },
   network: { free: 120, firstMs: 250, longestMs: 4_000 },
   account: { free: 50, firstMs: 250, longestMs: 2_000 },
 } as const satisfies Record<string, Slowing>;
 
-/** Of one network as many may wait, for different accounts, as the door lets in of it within a minute. */
+/** As many attempts of one network may wait, for different accounts, as its rate limit admits in a minute. */
 const usualBounds: WaitingRoomBounds = { perLine: 2, perNetwork: 64, inAll: 1_000 };
 
 interface PasswordAttempt {
@@ -36,13 +36,14 @@ interface PasswordAttempt {
 }
 
 /**
- * Slows down who guesses passwords. What is counted are failures by account and network: from elsewhere the right password is
- * never refused, and from a network where it was right lately it is not even slowed by what others do.
+ * Slows down password guessing. Failures are counted by account and network. From another network the correct password
+ * is never refused, and from a network with a recent successful sign-in it is not even delayed by other people's
+ * failures.
  */
 export interface SignInThrottle {
-  /** Whether the password is right, in its turn. Throws 429 only when too many attempts of this network wait already. */
+  /** Whether the password is correct, checked in turn. Throws 429 only when too many attempts of this network already wait. */
   matches(attempt: PasswordAttempt): Promise<boolean>;
-  /** A key lifts its caller out of the address's count; what creates accounts is counted by address all the same. */
+  /** A request with a key is not counted against its address, but creating accounts must be. */
   admitRegistration(ip: string): Promise<void>;
 }
 
@@ -62,7 +63,7 @@ export function createSignInThrottle(parts: SignInThrottleParts): SignInThrottle
   const room = createWaitingRoom(bounds, async (ms) => void (await sleep(ms)));
   const pair: Slowing = { free: 5, firstMs: 500, longestMs: longestDelayMs };
 
-  /** Counted in turn and before the password is looked at, so that many at once gain nothing; given back when it is right. */
+  /** Counted in turn and before the password is checked, so that parallel attempts gain nothing. Given back when it is correct. */
   async function count({ accountId, ip }: PasswordAttempt) {
     const { nearest, wider } = networksOf(ip);
     const taken: RateLimitDecision[] = [];
@@ -80,7 +81,7 @@ export function createSignInThrottle(parts: SignInThrottleParts): SignInThrottle
     const spray = isKnown ? 0 : Math.max(ofAddress, ofNetwork);
     return {
       network: nearest,
-      // By account, too: who waits for others' failures waits a little, and is not refused for them.
+      // Queued by account as well: other accounts' failures cause a short delay, never a refusal.
       line: `${accountId} ${nearest}`,
       delayMs: Math.max(own, spray, isKnown ? 0 : ofAccount),
       async giveBack() {
@@ -129,7 +130,7 @@ function delayAfter(failures: number, { free, firstMs, longestMs }: Slowing): nu
 function tooMany(delayMs: number) {
   const seconds = Math.max(1, Math.ceil(delayMs / 1000));
   return accountErrors.too_many_attempts(
-    `Too many wrong passwords came from your network. Try again in ${seconds} seconds.`,
+    `Too many wrong passwords from your network. Try again in ${seconds} seconds.`,
     { headers: { 'Retry-After': String(seconds) } },
   );
 }

@@ -1,4 +1,4 @@
-/** Where slowed attempts wait, and by how much their numbers are bounded. */
+/** How many delayed attempts may wait. */
 export interface WaitingRoomBounds {
   readonly perLine: number;
   readonly perNetwork: number;
@@ -7,19 +7,18 @@ export interface WaitingRoomBounds {
 
 interface Wait {
   readonly network: string;
-  /** Those in one line wait for each other, so that many at once gain nothing. */
+  /** Attempts in one line run one after the other, so that parallel attempts gain nothing. */
   readonly line: string;
   readonly delayMs: number;
 }
 
 export interface WaitingRoom {
-  /** Runs the work after the delay, and after those who stand before it in its line. Undefined when there is no place left for its network. */
+  /** Runs the work after the delay and after earlier attempts in its line. Returns undefined when its network has no place left. */
   wait<T>(wait: Wait, work: () => Promise<T>): Promise<T> | undefined;
-  /** How many wait now. */
   readonly size: number;
 }
 
-/** A place is a timer and a promise: neither a turn at the passwords nor a connection to the database. */
+/** Waiting costs a timer and a promise, but neither a hashing slot nor a database connection. */
 export function createWaitingRoom(bounds: WaitingRoomBounds, sleep: (ms: number) => Promise<void>): WaitingRoom {
   const lines = new Map<string, { length: number; last: Promise<unknown> }>();
   const perNetwork = new Map<string, number>();
@@ -51,7 +50,7 @@ export function createWaitingRoom(bounds: WaitingRoomBounds, sleep: (ms: number)
     },
     wait(wait, work) {
       const here = perNetwork.get(wait.network) ?? 0;
-      // So many networks at once that there is no place left: who has none of them is not made to pay for the others.
+      // When many networks fill the room, a network that holds no place runs at once instead of paying for the others.
       if (size >= bounds.inAll && here === 0) return work();
       const length = lines.get(wait.line)?.length ?? 0;
       if (size >= bounds.inAll || here >= bounds.perNetwork || length >= bounds.perLine) return undefined;

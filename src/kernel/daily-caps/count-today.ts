@@ -8,8 +8,9 @@ import { secondsLeftToday, takenToday, takeToday } from './take-today.ts';
 type Writer = Pick<Caller, 'accountId' | 'tier'>;
 
 /**
- * Counts what an account writes without paying for it, in the commit that writes it, and throws the refusal beyond the cap of the
- * day. What is rolled back is not counted, nor is the replay of an Idempotency-Key. The operator answers for enterprise accounts.
+ * Counts what an account creates without paying, in the transaction that creates it, and throws once the daily cap is
+ * reached. A rollback undoes the count, and an idempotent replay is not counted. Enterprise accounts are exempt: the
+ * operator knows them.
  */
 export async function countToday(tx: Transaction, writer: Writer, kind: CappedKind, places = 1): Promise<void> {
   if (writer.tier === 'enterprise' || places === 0) return;
@@ -17,7 +18,7 @@ export async function countToday(tx: Transaction, writer: Writer, kind: CappedKi
   if (taken === undefined) throw await capReached(tx, kind);
 }
 
-/** Before something slow is begun whose end would only be refused. The commit has the last word. */
+/** Checks the cap before slow work begins. Only `countToday`, in the transaction, is binding. */
 export async function refuseBeyondCap(db: Queryable, writer: Writer, kind: CappedKind): Promise<void> {
   if (writer.tier === 'enterprise') return;
   if ((await takenToday(db, scopeOf(writer, kind))) >= dailyCaps[kind].most) throw await capReached(db, kind);
@@ -27,7 +28,7 @@ export async function capReached(db: Queryable, kind: CappedKind): Promise<Probl
   const { most, named } = dailyCaps[kind];
   const seconds = await secondsLeftToday(db);
   return dailyCapErrors.daily_cap_reached(
-    `There is a cap of ${most} ${named} a day for each account, and today (UTC) it is reached. Try again in ${seconds} seconds, or ask the operator for an enterprise account.`,
+    `This account has reached its daily cap of ${most} ${named} (UTC). Try again in ${seconds} seconds, or ask the operator for an enterprise account.`,
     { headers: { 'Retry-After': String(seconds) } },
   );
 }

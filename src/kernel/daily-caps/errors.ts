@@ -5,6 +5,6 @@ export const dailyCapErrors = defineErrors({
     status: 429,
     title: 'Daily cap reached',
     detail:
-      'The account has made as many of these today (UTC) as it may. Retry-After says how many seconds to wait. An enterprise account has no such cap.',
+      'The account has reached its cap for today (UTC). Wait for the number of seconds in Retry-After. Enterprise accounts have no such cap.',
   },
 });

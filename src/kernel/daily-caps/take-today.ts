@@ -4,18 +4,16 @@ import { deleteInChunks } from '../db/delete-in-chunks.ts';
 const today = "(now() AT TIME ZONE 'UTC')::date";
 
 interface Taking {
-  /** What is counted together. */
   readonly scope: string;
   readonly limit: number;
-  /** One, when left out. */
+  /** Defaults to 1. */
   readonly places?: number;
 }
 
 /**
- * Takes places of today's limit, in the caller's commit and over all instances, and answers how many are taken now. Undefined when so
- * many are not left, and then none is taken. A second transaction on the same scope waits for the commit.
- *
- * The table has its name from what was counted first.
+ * Adds `places` to today's count of a scope, across all instances, and returns the new count. Returns undefined, and
+ * adds nothing, when that would exceed the limit. A second transaction on the same scope waits for the commit.
+ * The table is called message_counts because messages were the first to be counted.
  */
 export async function takeToday(tx: Transaction, { scope, limit, places = 1 }: Taking): Promise<number | undefined> {
   const { rows } = await tx.query<{ count: number }>(
@@ -27,7 +25,6 @@ export async function takeToday(tx: Transaction, { scope, limit, places = 1 }: T
   return rows[0]?.count;
 }
 
-/** How many are taken, as far as others have committed. */
 export async function takenToday(db: Queryable, scope: string): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `SELECT count FROM message_counts WHERE day = ${today} AND scope = $1`,
@@ -36,7 +33,7 @@ export async function takenToday(db: Queryable, scope: string): Promise<number> 
   return rows[0]?.count ?? 0;
 }
 
-/** Until the day is over, by the clock of the database, which is the one that counts. */
+/** Uses the database's clock, because the database decides which day it is. */
 export async function secondsLeftToday(db: Queryable): Promise<number> {
   const { seconds } = onlyRow(
     await db.query<{ seconds: number }>(
@@ -46,7 +43,7 @@ export async function secondsLeftToday(db: Queryable): Promise<number> {
   return Math.max(1, seconds);
 }
 
-/** Yesterday stays: a transaction that began before midnight may still look at it. */
+/** Yesterday's counts stay: a transaction that began before midnight may still read them. */
 export async function forgetOldDays(db: Queryable): Promise<void> {
   await deleteInChunks(db, { table: 'message_counts', where: `day < ${today} - 1` });
 }

@@ -1,15 +1,15 @@
 import type pg from 'pg';
 import { Refusal } from '../refusal.ts';
 import { holdMigrationLock, usualPatience } from './migration-lock.ts';
-import { withClient } from './with-client.ts';
+import { tableExists, withClient } from './with-client.ts';
 
 const applicationName = 'paywright-claim';
 
 type Mode = 'sandbox' | 'live';
 
 /**
- * A database serves a sandbox or the real thing, and never first one and then the other: in a sandbox anybody's email
- * counts as verified. Whoever starts on an empty one decides, before anything else is written.
+ * A database belongs to either a sandbox or a live service for good, because a sandbox treats every email as verified.
+ * The first start on an empty database decides, before anything else is written.
  */
 export async function claimDatabase(url: string, mode: Mode): Promise<void> {
   const claimed = await withClient({ url, applicationName }, async (client) => {
@@ -22,10 +22,12 @@ export async function claimDatabase(url: string, mode: Mode): Promise<void> {
     return meanwhile ?? mode;
   });
   if (claimed === mode) return;
-  throw new Refusal(`This database belongs to a ${claimed} deployment and PAYWRIGHT_MODE is ${mode}: use another one.`);
+  throw new Refusal(
+    `This database belongs to a ${claimed} deployment and PAYWRIGHT_MODE is ${mode}: use another database.`,
+  );
 }
 
-/** For somebody else to claim it, who may not create a table. */
+/** Creates the table for a service role that may not create tables itself. */
 export async function prepareClaim(url: string): Promise<void> {
   await withClient({ url, applicationName }, async (client) => {
     await holdMigrationLock(client, usualPatience);
@@ -34,16 +36,11 @@ export async function prepareClaim(url: string): Promise<void> {
 }
 
 async function createTable(client: pg.Client): Promise<void> {
-  if (!(await isThere(client))) await client.query('CREATE TABLE deployment (mode text NOT NULL)');
+  if (!(await tableExists(client, 'deployment'))) await client.query('CREATE TABLE deployment (mode text NOT NULL)');
 }
 
 async function readClaim(client: pg.Client): Promise<string | undefined> {
-  if (!(await isThere(client))) return undefined;
+  if (!(await tableExists(client, 'deployment'))) return undefined;
   const { rows } = await client.query<{ mode: string }>('SELECT mode FROM deployment');
   return rows[0]?.mode;
-}
-
-async function isThere(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query<{ exists: boolean }>("SELECT to_regclass('deployment') IS NOT NULL AS exists");
-  return rows[0]?.exists === true;
 }

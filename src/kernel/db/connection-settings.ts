@@ -1,30 +1,28 @@
 import type pg from 'pg';
 
-/** How long the database lets a session of ours do something before it ends it. */
+/** When PostgreSQL ends a session's work. */
 export interface Limits {
-  /** One statement, with whatever it waits for. What was ended has done nothing. */
+  /** Per statement, lock waits included. A cancelled statement has changed nothing. */
   readonly statementMs: number;
-  /** Waiting for one lock that somebody else holds. */
   readonly lockMs: number;
-  /** Between two statements of a transaction: whoever stays silent for longer loses it, and all its locks. */
+  /** Between two statements of a transaction. After that the session ends and releases its locks. */
   readonly idleInTransactionMs: number;
 }
 
 /**
- * Waiting for a lock ends before silence does. So when a whole process falls silent, those of its transactions that wait
- * for one lock do not get it one after the other and keep it for the full time each.
+ * lockMs is below idleInTransactionMs: when a whole process hangs, its transactions that queue for one lock give up,
+ * instead of each getting the lock in turn and holding it for the full idle time.
  */
 const defaultLimits: Limits = { statementMs: 15_000, lockMs: 4_000, idleInTransactionMs: 5_000 };
 
-/** The database ends a statement and says so; when even that does not arrive, the connection is taken for lost. */
+/** If PostgreSQL's own timeout error does not arrive within this extra time, the connection counts as lost. */
 export const answerGraceMs = 5_000;
 
-/** A database that does not answer by then is not there. */
 const connectTimeoutMs = 10_000;
 
 /**
- * The other side may be gone without a word. The database finds out by asking (keepalives), by what nobody acknowledges
- * (tcp_user_timeout), and by looking while it works on a statement: within ten seconds or so it gives up the session.
+ * Makes PostgreSQL notice within about ten seconds that a client is gone: by keepalives, by unacknowledged packets
+ * (tcp_user_timeout) and by checking the connection during a statement.
  */
 const deadPeer = [
   'client_connection_check_interval=1000',
@@ -36,12 +34,12 @@ const deadPeer = [
 
 export interface ConnectionOptions {
   readonly url: string;
-  /** Shows up in pg_stat_activity, so that an operator sees whose connection it is. */
+  /** Shown in pg_stat_activity. */
   readonly applicationName: string;
   readonly limits?: Partial<Limits>;
 }
 
-/** How every connection of ours is opened. What an operator sets in DATABASE_URL himself counts more. */
+/** Options that the operator puts in DATABASE_URL take precedence. */
 export function connectionSettings({ url, applicationName, limits: given }: ConnectionOptions): pg.ClientConfig {
   const limits = { ...defaultLimits, ...given };
   const { bareUrl, options } = takeOptions(url);
@@ -59,7 +57,9 @@ export function connectionSettings({ url, applicationName, limits: given }: Conn
   };
 }
 
-/** The driver would let the options of a URL replace ours altogether: they come after ours instead, and so win. */
+/**
+ * The driver would let the options in the URL replace ours. Appending them to ours keeps both, and the last one wins.
+ */
 function takeOptions(url: string): { readonly bareUrl: string; readonly options: readonly string[] } {
   const parsed = new URL(url);
   const options = parsed.searchParams.getAll('options');

@@ -2,15 +2,15 @@ import type { Queryable } from './database.ts';
 
 interface Deletion {
   readonly table: string;
-  /** SQL that is true of the rows to delete. It names no value of a request. */
+  /** A SQL condition. It must not contain values from a request. */
   readonly where: string;
-  /** How many rows one statement deletes. 5,000 if not given. */
+  /** Rows per statement. Defaults to 5,000. */
   readonly atOnce?: number;
 }
 
 /**
- * Deletes all rows that match, in statements that each stay far below the time limit of a statement and hold few locks. One large
- * statement could exceed the limit on a full table, and would then fail every time: the table would never be cleaned again.
+ * Deletes matching rows in short statements that hold few locks. One large DELETE on a full table could hit the
+ * statement timeout every time, and the table would never be cleaned.
  */
 export async function deleteInChunks(db: Queryable, { table, where, atOnce = 5_000 }: Deletion): Promise<void> {
   for (;;) {

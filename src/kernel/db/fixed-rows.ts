@@ -1,10 +1,11 @@
 import type pg from 'pg';
 import { Refusal } from '../refusal.ts';
+import { inTransaction } from './with-client.ts';
 
-/** Rows of a table that come from the code and never change their meaning. A newer release may have more of them. */
+/** Rows that the code defines and whose meaning never changes. A newer release may add more. */
 export interface FixedRows {
   readonly table: string;
-  /** The first is the key. */
+  /** The first column is the key. */
   readonly columns: readonly string[];
   readonly rows: readonly (readonly (string | number)[])[];
 }
@@ -12,23 +13,18 @@ export interface FixedRows {
 type Session = Pick<pg.ClientBase, 'query'>;
 type Row = readonly string[];
 
-/** Adds the rows that are missing. Throws when the database has another meaning for one of them, and has then added none. */
+/** Adds missing rows in one transaction. Throws if the database gives one of them another meaning. */
 export async function addFixedRows(session: Session, tables: readonly FixedRows[]): Promise<void> {
-  await session.query('BEGIN');
-  try {
+  await inTransaction(session, async () => {
     for (const given of tables) await addTo(session, given);
-    await session.query('COMMIT');
-  } catch (error) {
-    await session.query('ROLLBACK');
-    throw error;
-  }
+  });
 }
 
 async function addTo(session: Session, given: FixedRows): Promise<void> {
   const missing = await findMissing(session, given);
   if (missing.length === 0) return;
   const values = missing.map((_, row) => `(${given.columns.map((_, at) => placeholder(given, row, at)).join(', ')})`);
-  // Another instance may be adding the same rows.
+  // Another instance may add the same rows at the same time.
   await session.query(
     `INSERT INTO ${given.table} (${given.columns.join(', ')}) VALUES ${values.join(', ')} ON CONFLICT DO NOTHING`,
     missing.flat(),
@@ -40,7 +36,7 @@ function placeholder({ columns }: FixedRows, row: number, at: number): string {
   return `$${row * columns.length + at + 1}`;
 }
 
-/** For a role that may only read them. */
+/** For a role that may only read the tables. */
 export async function requireFixedRows(session: Session, tables: readonly FixedRows[]): Promise<void> {
   for (const given of tables) {
     const [missing] = await findMissing(session, given);
@@ -61,13 +57,13 @@ async function findMissing(session: Session, given: FixedRows): Promise<readonly
   return given.rows.map((row): Row => row.map(String)).filter((row) => !isKnown(given, known, row));
 }
 
-/** A key and a name stand for one thing: whichever of them the database has, it must have the whole row. */
+/** If the database has the key or the name of a row, the whole row must match. */
 function isKnown(given: FixedRows, known: readonly Row[], row: Row): boolean {
   const other = known.find((each) => each[0] === row[0] || each[1] === row[1]);
   if (other === undefined) return false;
   if (other.every((value, at) => value === row[at])) return true;
   throw new Refusal(
-    `${given.table} has ${describe(given, other)} in this database, and this release has ${describe(given, row)}: such a row never changes. Use the release that the database was made with, or give what is new a ${given.columns[0]} of its own.`,
+    `${given.table} has ${describe(given, other)} in this database, but this release has ${describe(given, row)}. Such rows never change: use the release that created the database, or give the new entry its own ${given.columns[0]}.`,
   );
 }
 

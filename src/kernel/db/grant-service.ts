@@ -4,24 +4,24 @@ import type { ConnectionOptions } from './connection-settings.ts';
 import { letOthersPast } from './let-others-past.ts';
 import { type MigrationPatience, usualPatience } from './migration-lock.ts';
 import { privilegesOn } from './privileges.ts';
-import { withClient } from './with-client.ts';
+import { inTransaction, withClient } from './with-client.ts';
 
 const schemas = ['public', 'ledger', 'graphile_worker', 'sandbox'];
 
 export interface ServiceOptions {
-  /** Of the role that owns the tables. */
+  /** Connects as the role that owns the tables. */
   readonly ownerUrl: string;
-  /** Of the role that the service has. */
+  /** Connects as the role that the service uses. */
   readonly serviceUrl: string;
 }
 
-/** The role that the service has. Refuses one that could do everything anyway, and would only look as if it could not. */
+/** Refuses a service role that is as powerful as the owner, because separate roles would then protect nothing. */
 export async function findServiceRole({ ownerUrl, serviceUrl }: ServiceOptions): Promise<string> {
   const service = await withClient(granting(serviceUrl), readRole);
   return withClient(granting(ownerUrl), async (client) => {
     const owner = await readRole(client);
     if (owner.database !== service.database) {
-      throw new Refusal('MIGRATION_DATABASE_URL and DATABASE_URL name two different databases.');
+      throw new Refusal('MIGRATION_DATABASE_URL and DATABASE_URL name different databases.');
     }
     await refuseOwner(client, service.role);
     return service.role;
@@ -29,11 +29,11 @@ export async function findServiceRole({ ownerUrl, serviceUrl }: ServiceOptions):
 }
 
 /**
- * Gives the role of the service what it needs of the tables that another role owns, and takes from it whatever more it had. It owns
- * none of them: so it can neither switch off a trigger that guards the ledger nor take a privilege that it was not given.
+ * Grants the service role exactly the privileges it needs and revokes all others. It owns no table, so it cannot
+ * disable a trigger that guards the ledger or grant itself a privilege.
  */
 export async function grantService(ownerUrl: string, role: string, patience: MigrationPatience): Promise<void> {
-  const grants = { what: 'What the role of the service may do', whom: () => 'somebody who uses the tables' };
+  const grants = { what: 'Granting privileges to the service role', whom: () => 'a session that uses the tables' };
   await withClient(granting(ownerUrl, patience), (client) =>
     letOthersPast(patience, grants, () => grantAll(client, role)),
   );
@@ -52,7 +52,7 @@ async function readRole(client: pg.Client): Promise<Role> {
 async function refuseOwner(client: pg.Client, role: string): Promise<void> {
   const { rows } = await client.query<{ owner: boolean }>(
     `SELECT service.rolsuper OR service.rolbypassrls OR pg_has_role(service.oid, owner.oid, 'MEMBER')
-            -- Whoever owns the database or a schema can drop what is in it, and make more.
+            -- The owner of the database or of a schema can drop and create everything in it.
             OR pg_has_role(service.oid, (SELECT datdba FROM pg_database WHERE datname = current_database()), 'MEMBER')
             OR EXISTS (SELECT FROM pg_namespace WHERE nspname = ANY ($2) AND pg_has_role(service.oid, nspowner, 'MEMBER'))
             AS owner
@@ -61,21 +61,20 @@ async function refuseOwner(client: pg.Client, role: string): Promise<void> {
   );
   if (rows[0]?.owner !== false) {
     throw new Refusal(
-      `The role ${role} in DATABASE_URL can do whatever the one in MIGRATION_DATABASE_URL can: give the service a role of its own, which is no superuser, no member of the other, and owns neither the database nor a schema in it.`,
+      `The role ${role} in DATABASE_URL is as powerful as the role in MIGRATION_DATABASE_URL: give the service its own role that is not a superuser, not a member of the other role, and owns neither the database nor a schema in it.`,
     );
   }
 }
 
 async function grantAll(client: pg.Client, role: string): Promise<void> {
   const to = client.escapeIdentifier(role);
-  await client.query('BEGIN');
-  try {
+  await inTransaction(client, async () => {
     for (const { schema, table, kind, isPartition, guarded } of await listOwned(client)) {
       const name = `${client.escapeIdentifier(schema)}.${client.escapeIdentifier(table)}`;
       const type = kind === 'S' ? 'SEQUENCE' : 'TABLE';
       const privileges = kind === 'S' ? ['USAGE'] : privilegesOn(schema, table);
       await client.query(`REVOKE ALL ON ${type} ${name} FROM ${to}`);
-      // The service reaches a partition through its table, and needs no privilege on the partition for that.
+      // The service reaches a partition through its table and needs no privilege on the partition itself.
       if (isPartition) continue;
       await client.query(`GRANT ${privileges.join(', ')} ON ${type} ${name} TO ${to}`);
       if (guarded) await letSeeRows(client, name, role);
@@ -84,11 +83,7 @@ async function grantAll(client: pg.Client, role: string): Promise<void> {
       await client.query(`REVOKE ALL ON SCHEMA ${schema} FROM ${to}`);
       await client.query(`GRANT USAGE ON SCHEMA ${schema} TO ${to}`);
     }
-    await client.query('COMMIT');
-  } catch (error) {
-    await client.query('ROLLBACK');
-    throw error;
-  }
+  });
 }
 
 interface Owned {
@@ -96,7 +91,7 @@ interface Owned {
   readonly table: string;
   readonly kind: string;
   readonly isPartition: boolean;
-  /** Whether nobody but its owner sees a row of it unless a policy says so, as with the tables of the jobs. */
+  /** Whether row-level security hides its rows from all roles but the owner, as on the job tables. */
   readonly guarded: boolean;
 }
 
@@ -120,7 +115,7 @@ async function listSchemas(client: pg.Client): Promise<readonly string[]> {
   return rows.map(({ name }) => client.escapeIdentifier(name));
 }
 
-/** The policy has the name of the role. It is made once only, because nobody can use the table meanwhile. */
+/** The policy is named after the role. It is created only once, because CREATE POLICY locks the table. */
 async function letSeeRows(client: pg.Client, table: string, role: string): Promise<void> {
   const { rows } = await client.query('SELECT FROM pg_policy WHERE polrelid = $1::regclass AND polname = $2', [
     table,

@@ -3,22 +3,22 @@ import pg from 'pg';
 import { Refusal } from '../refusal.ts';
 import type { MigrationPatience } from './migration-lock.ts';
 
-/** A lock that did not come in time, and a circle of such waits. */
+/** lock_not_available and deadlock_detected. */
 const lockTrouble = new Set(['55P03', '40P01']);
 
 const firstPauseMs = 500;
 const longestPauseMs = 15_000;
 
 export interface Waiting {
-  /** What is tried, as the beginning of a sentence. */
+  /** The subject of the sentences shown to the operator. */
   readonly what: string;
-  /** Whom it waits for. */
+  /** Who holds the lock. */
   readonly whom: () => string;
 }
 
 /**
- * Whoever waits for a lock on a table makes everybody wait who comes later, readers too. So nothing waits for long: it gives up, lets
- * past who has gathered behind it, and tries again, until its patience ends.
+ * A session that waits for a table lock blocks all later sessions, even readers. So each attempt waits only briefly,
+ * then releases the queue behind it and retries with backoff until the patience ends.
  */
 export async function letOthersPast<Result>(
   { patienceMs, say }: MigrationPatience,
@@ -32,11 +32,9 @@ export async function letOthersPast<Result>(
     } catch (error) {
       if (!(error instanceof pg.DatabaseError && lockTrouble.has(error.code ?? ''))) throw error;
       if (performance.now() + pauseMs > deadline) {
-        throw new Refusal(
-          `${what} was not applied: it waited in vain for ${whom()}. Nothing of it has happened; try again.`,
-        );
+        throw new Refusal(`${what} failed: it timed out waiting for ${whom()}. Nothing was changed; try again.`);
       }
-      say(`${what} waits for ${whom()}; it lets others past and tries again in ${pauseMs / 1_000} s.`);
+      say(`${what} waits for ${whom()}. It lets other sessions go first and retries in ${pauseMs / 1_000} s.`);
       await sleep(pauseMs);
     }
   }

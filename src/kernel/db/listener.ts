@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { Logger } from '../log/logger.ts';
 import { connectionSettings } from './connection-settings.ts';
 
-/** How a listening connection is recognised in pg_stat_activity. */
+/** The application_name of listening connections in pg_stat_activity. */
 export const listenerName = 'paywright-listener';
 
 const checkEveryMs = 5_000;
@@ -11,7 +11,7 @@ const checkTimeoutMs = 5_000;
 const retryMs = 500;
 
 export interface Listener {
-  /** Whether notifications reach us at this moment. While they do not, nothing may be taken as unchanged. */
+  /** Whether notifications arrive now. While false, cached data may be stale. */
   readonly connected: boolean;
   stop(): Promise<void>;
 }
@@ -24,7 +24,7 @@ export interface ListenerOptions {
   readonly onDisconnect: () => void;
 }
 
-/** A connection of its own for LISTEN, which notices when it has died and connects again. */
+/** Holds a dedicated connection for LISTEN, detects when it is dead, and reconnects. */
 export async function startListener(options: ListenerOptions): Promise<Listener> {
   let client: pg.Client | undefined;
   let stopped = false;
@@ -51,13 +51,13 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   }
 
   async function reconnect(): Promise<void> {
-    options.logger.warn('the connection for notifications was lost; connecting again');
+    options.logger.warn('lost the notification connection; reconnecting');
     while (!stopped && client === undefined) {
       await connect().catch(() => sleep(retryMs));
     }
   }
 
-  // A network that swallows packets closes no connection: only asking shows that nobody is there.
+  // A network that drops packets closes no connection; only a query reveals that the peer is gone.
   const heartbeat = setInterval(() => {
     const asked = client;
     asked?.query('SELECT').catch(() => drop(asked));

@@ -1,66 +1,62 @@
 import type pg from 'pg';
 import type { Queryable, Transaction } from './database.ts';
 
-/**
- * Every advisory lock of the service: no other file asks PostgreSQL for one, so that no two parts can ever wait for each other over
- * a number that both have made up. What is locked as a whole has a number here.
- */
+/** All advisory locks of the service. No other file takes one, so two features can never collide on a number. */
 export const lockNumbers = {
   migrations: 4_028_402,
   sandboxSecret: 4_028_403,
   sandboxChainTables: 4_028_404,
-  /** Whoever holds it runs the chains of this sandbox. */
+  /** Its holder runs the chains of this sandbox. */
   sandboxChains: 4_028_405,
   reserveSnapshots: 4_028_406,
   walletPool: 4_028_407,
-  /** What leaves the service within an hour. */
+  /** Outgoing payments within an hour. */
   hourlyLimit: 4_028_412,
 } as const;
 
-/** Of these there is a lock for each thing that somebody names. The words keep those of one kind apart from all others. */
+/** Locks that exist once per named thing. The prefix keeps the kinds apart. */
 export const lockKinds = {
-  /** An account's Idempotency-Key. */
   idempotencyKey: 'idempotency',
-  /** What the sandbox mints on a chain. */
+  /** Mints of the sandbox on one chain. */
   mint: 'mint',
-  /** What is free of a float. */
+  /** The available amount of one float. */
   float: 'float',
   keyTransaction: 'key transaction',
-  /** Of an account, at shops. */
+  /** An account's purchases at shops. */
   purchases: 'purchases',
-  /** A chain and an asset. */
+  /** One chain and asset. */
   liquidity: 'liquidity',
   unsweptWallets: 'unswept wallets',
-  /** What was credited on a chain by the word of one node. */
+  /** Amounts credited on a chain that only one node has confirmed. */
   oneNode: 'one node',
-  /** A chain other than the home chain. */
+  /** One chain other than the home chain. */
   crossChainWallets: 'cross-chain wallets',
-  /** What an account sends to addresses outside, and where it may. */
+  /** An account's payments to outside addresses, and its allow-list. */
   sentOutside: 'sent outside',
-  /** The operator's secret that a process seals with, by its fingerprint. */
+  /** The fingerprint of the secret that a process seals with. */
   secretInUse: 'secret in use',
 } as const;
 
 export type Lock = keyof typeof lockNumbers | { readonly kind: keyof typeof lockKinds; readonly of: string };
 
-/** Waits until it is free. Whoever has it lets go with the end of the transaction. */
+/** Waits for the lock and holds it until the transaction ends. */
 export async function lockUntilCommit(tx: Transaction, lock: Lock): Promise<void> {
   await tx.query(`SELECT pg_advisory_xact_lock(${expression(lock)})`, [value(lock)]);
 }
 
-/** Together with others who share it, and with nobody who wants it alone. */
+/** Shares the lock with other shared holders; excludes exclusive ones. */
 export async function shareUntilCommit(tx: Transaction, lock: Lock): Promise<void> {
   await tx.query(`SELECT pg_advisory_xact_lock_shared(${expression(lock)})`, [value(lock)]);
 }
 
-/** False when somebody else has it. */
+/** Returns false when another transaction holds the lock. */
 export async function tryLockUntilCommit(tx: Transaction, lock: Lock): Promise<boolean> {
   return isTaken(
     await tx.query<Taken>(`SELECT pg_try_advisory_xact_lock(${expression(lock)}) AS taken`, [value(lock)]),
   );
 }
 
-/** Until the session ends, however it does. */
+/** Holds the lock until the session ends. */
 export async function tryHoldLock(session: Session, lock: Lock): Promise<boolean> {
   return isTaken(
     await session.query<Taken>(`SELECT pg_try_advisory_lock(${expression(lock)}) AS taken`, [value(lock)]),
@@ -72,7 +68,7 @@ export async function tryShareLock(session: Session, lock: Lock): Promise<boolea
   return isTaken(await session.query<Taken>(sql, [value(lock)]));
 }
 
-/** The process numbers of the sessions that have it, alone or together. */
+/** The backend pids that hold the lock, exclusively or shared. */
 export async function holdersOf(db: Queryable, lock: Lock): Promise<readonly number[]> {
   const { rows } = await db.query<{ pid: number }>(
     `SELECT pid FROM pg_locks
@@ -84,7 +80,7 @@ export async function holdersOf(db: Queryable, lock: Lock): Promise<readonly num
   return rows.map(({ pid }) => pid);
 }
 
-/** A connection that is nobody else's. */
+/** A dedicated connection. */
 type Session = Pick<pg.ClientBase, 'query'>;
 
 interface Taken extends pg.QueryResultRow {

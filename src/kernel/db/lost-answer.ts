@@ -1,14 +1,14 @@
 import pg from 'pg';
 
-/** Told to a transaction that was silent for too long or ran for too long: it is gone, whatever was sent since. */
+/** Idle or transaction timeout: PostgreSQL has rolled the transaction back. */
 const endedTransaction = new Set(['25P03', '25P04']);
 
-/** It is shutting down, has crashed or has ended the session, perhaps after it had done what it was asked. */
+/** A shutdown, a crash or a terminated session, possibly after the statement took effect. */
 const endedSession = /^(57P0|08)/;
 
 /**
- * Whether the database itself said no, so that what it was asked has certainly not happened. How severe it calls a thing is
- * told in its own language, so the code counts too.
+ * Whether PostgreSQL itself rejected the statement, so that it certainly had no effect. The severity is localized, so
+ * the code is checked as well.
  */
 export function isUndone(error: unknown): error is pg.DatabaseError {
   if (!(error instanceof pg.DatabaseError)) return false;
@@ -17,7 +17,7 @@ export function isUndone(error: unknown): error is pg.DatabaseError {
   return !endedSession.test(code) && severity !== 'FATAL' && severity !== 'PANIC';
 }
 
-/** No answer came at all: the connection is of no use any more, not even to roll back. */
+/** No response arrived: the connection is unusable, even for a rollback. */
 export function isSilence(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }

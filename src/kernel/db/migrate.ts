@@ -7,24 +7,24 @@ import { holdMigrationLock, type MigrationPatience, usualPatience } from './migr
 import { type Migration, readMigrations } from './read-migrations.ts';
 import { readSchema } from './schema-version.ts';
 import { watchBlockers } from './watch-blockers.ts';
-import { withClient } from './with-client.ts';
+import { inTransaction, withClient } from './with-client.ts';
 
 export interface MigrateOptions extends Partial<MigrationPatience> {
-  /** Those of this release, unless a test brings its own. */
+  /** Tests pass their own; otherwise the release's migrations apply. */
   readonly migrations?: readonly Migration[];
-  /** Rows that the code and the database have to agree on. They are added after the migrations. */
+  /** Rows that the code and the database must agree on. They are added after the migrations. */
   readonly fixedRows?: readonly FixedRows[];
 }
 
 export interface Migrated {
   readonly applied: readonly string[];
-  /** Whether the schema is that of a newer release, which this one can serve with. */
+  /** Whether the schema comes from a newer release that this one is compatible with. */
   readonly isNewer: boolean;
 }
 
 /**
- * Brings the database to the schema of this release. Migrations are numbered and forward-only; each runs in its own
- * transaction; instances that start together wait for one another.
+ * Brings the database to this release's schema. Migrations are numbered and forward-only. Each runs in its own
+ * transaction, and instances that start together wait for one another.
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<Migrated> {
   const patience = { ...usualPatience, ...options };
@@ -32,20 +32,22 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     const known = options.migrations ?? (await readMigrations());
     const { pending, isNewer } = await readSchema(client, known);
     const applied = pending.length === 0 ? [] : await applyPending(client, { url, patience, known });
-    const fixed = { what: 'The check of the fixed rows', whom: () => 'a session that has locked it' };
+    const fixed = { what: 'The check of the fixed rows', whom: () => 'a session that has locked the table' };
     await letOthersPast(patience, fixed, () => addFixedRows(client, options.fixedRows ?? []));
-    const jobs = { what: 'The schema of the jobs', whom: () => 'somebody who uses it' };
+    const jobs = { what: 'The update of the job schema', whom: () => 'a session that uses it' };
     await letOthersPast(patience, jobs, () => migrateJobs(url, patience));
     return { applied, isNewer };
   });
 }
 
-/** A statement of a migration takes as long as it takes; but whoever stops in the middle does not hold up everybody. */
+/**
+ * Statements of a migration have no timeout, but an idle transaction still does, so a stalled migration blocks nobody.
+ */
 function migrating(url: string, { lockMs }: MigrationPatience): ConnectionOptions {
   return { url, applicationName: 'paywright-migrate', limits: { statementMs: 0, lockMs } };
 }
 
-/** graphile-worker's own tables. Its own pool would let go of its connections before they are closed. */
+/** Creates graphile-worker's tables. Its own pool would release connections before they are closed. */
 async function migrateJobs(url: string, patience: MigrationPatience): Promise<void> {
   const pool = new pg.Pool({ ...connectionSettings(migrating(url, patience)), max: 2 });
   pool.on('error', () => {});
@@ -70,7 +72,7 @@ async function applyPending(client: pg.Client, { url, patience, known }: Applyin
   const blockers = await watchBlockers(url, rows[0]?.pid ?? 0);
   const whom = () => blockers.last();
   try {
-    await letOthersPast(patience, { what: 'The list of migrations', whom }, () => prepareList(client));
+    await letOthersPast(patience, { what: 'The creation of the migration list', whom }, () => prepareList(client));
     for (const migration of pending) {
       await letOthersPast(patience, { what: `Migration ${migration.name}`, whom }, () => apply(client, migration));
     }
@@ -86,15 +88,14 @@ async function prepareList(client: pg.Client): Promise<void> {
       version     integer PRIMARY KEY,
       name        text NOT NULL,
       checksum    text NOT NULL,
-      -- The newest migration that a release has to know to serve with this one too.
+      -- The newest migration that a release must know to run on this schema.
       serves_from integer NOT NULL,
       applied_at  timestamptz NOT NULL DEFAULT now()
     )`);
 }
 
 async function apply(client: pg.Client, { version, name, sql, checksum, servesFrom }: Migration): Promise<void> {
-  await client.query('BEGIN');
-  try {
+  await inTransaction(client, async () => {
     await client.query(sql);
     await client.query('INSERT INTO schema_migrations (version, name, checksum, serves_from) VALUES ($1, $2, $3, $4)', [
       version,
@@ -102,9 +103,5 @@ async function apply(client: pg.Client, { version, name, sql, checksum, servesFr
       checksum,
       servesFrom,
     ]);
-    await client.query('COMMIT');
-  } catch (error) {
-    await client.query('ROLLBACK');
-    throw error;
-  }
+  });
 }

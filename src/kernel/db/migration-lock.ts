@@ -3,11 +3,10 @@ import type pg from 'pg';
 import { Refusal } from '../refusal.ts';
 import { tryHoldLock } from './locks.ts';
 
-/** How migrations wait, and whom they tell. */
 export interface MigrationPatience {
-  /** How long one statement waits for one lock: for so long everybody who comes later waits behind it. */
+  /** How long one statement waits for a lock. Later sessions queue behind it for as long. */
   readonly lockMs: number;
-  /** How long it goes on letting everybody past and trying again. */
+  /** How long the retries go on. */
   readonly patienceMs: number;
   readonly say: (line: string) => void;
 }
@@ -16,7 +15,7 @@ export const usualPatience: MigrationPatience = { lockMs: 2_000, patienceMs: 600
 
 const askEveryMs = 100;
 
-/** One process changes the schema at a time. Until the session ends it is this one. */
+/** Lets one process at a time change the schema. The lock lasts until the session ends. */
 export async function holdMigrationLock(
   session: pg.Client,
   { patienceMs, say }: Pick<MigrationPatience, 'patienceMs' | 'say'>,
@@ -24,8 +23,10 @@ export async function holdMigrationLock(
   const deadline = performance.now() + patienceMs;
   for (let told = false; !(await tryHoldLock(session, 'migrations')); told = true) {
     if (performance.now() > deadline)
-      throw new Refusal('Another process is at the schema of the database, and does not end.');
-    if (!told) say('Another process is at the schema of the database: waiting for it …');
+      throw new Refusal(
+        'Another process has been changing the database schema for too long. Stop it, or wait for it and try again.',
+      );
+    if (!told) say('Another process is changing the database schema. Waiting for it …');
     await sleep(askEveryMs);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The connection was lost while a commit was under way, so it is committed or it is not, and nobody here can say.
- * The same request with the same Idempotency-Key tells: it is answered with the first result or done now.
+ * The connection was lost during COMMIT, so the transaction may or may not be committed. A retry with the same
+ * Idempotency-Key returns the first result or runs the request now.
  */
 export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown';

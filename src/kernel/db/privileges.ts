@@ -1,13 +1,13 @@
 const everything = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 
-/** What the service's own role may do with each table, when another role owns them. Nothing beside it. */
+/** The only privileges of the service role when another role owns the tables. */
 export function privilegesOn(schema: string, table: string): readonly string[] {
-  // A table of the ledger that this list does not know may be an operator's: the whole of one that was partitioned since.
+  // An unlisted table in the ledger schema may be the operator's own, such as the old table after partitioning.
   return exceptions[`${schema}.${table}`] ?? (schema === 'ledger' ? ['SELECT'] : everything);
 }
 
 const exceptions: Readonly<Record<string, readonly string[]>> = {
-  // What was posted stays as it is; there is no way to say otherwise.
+  // Postings are append-only.
   'ledger.postings': ['SELECT', 'INSERT'],
   'ledger.posting_references': ['SELECT', 'INSERT'],
   'ledger.entries': ['SELECT', 'INSERT'],
@@ -20,6 +20,6 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   'ledger.events': everything,
   'public.audit_log': ['SELECT', 'INSERT'],
   'public.schema_migrations': ['SELECT'],
-  // It may claim an empty database, and never change its mind.
+  // The service may claim an empty database, but never change the claim.
   'public.deployment': ['SELECT', 'INSERT'],
 };

@@ -8,11 +8,10 @@ export interface Migration {
   readonly name: string;
   readonly sql: string;
   readonly checksum: string;
-  /** The newest migration that a release has to know to serve with this one too. Its own, unless it says otherwise. */
+  /** The newest migration that a release must know to run on this schema. Defaults to its own version. */
   readonly servesFrom: number;
 }
 
-/** All that this release knows, in order. */
 export async function readMigrations(): Promise<readonly Migration[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
   return Promise.all(
@@ -25,12 +24,13 @@ export async function readMigrations(): Promise<readonly Migration[]> {
 }
 
 /**
- * A migration that an older release can go on with, because it only adds what that one does not look at, says so in a line of its own:
- * `-- serves_from: 22`. Everything else about it is part of its checksum as well, and so never changes.
+ * A migration that older releases can run with, because it only adds what they do not read, declares it with a line
+ * such as `-- serves_from: 22`. That line is part of the checksum and never changes.
  */
 export function asMigration({ version, name, sql }: Pick<Migration, 'version' | 'name' | 'sql'>): Migration {
   const said = /^-- serves_from: (\d+)$/m.exec(sql)?.[1];
   const servesFrom = said === undefined ? version : Number(said);
-  if (servesFrom > version) throw new Error(`${name} cannot serve from ${servesFrom} on: that is later than itself`);
+  if (servesFrom > version)
+    throw new Error(`${name} declares serves_from ${servesFrom}, which is later than its own version`);
   return { version, name, sql, checksum: createHash('sha256').update(sql).digest('hex'), servesFrom };
 }

@@ -6,7 +6,7 @@ import { withClient } from './with-client.ts';
 
 const applicationName = 'paywright-schema';
 
-/** Whether the role of this address may change the schema: an empty database is anybody's who may write to it. */
+/** Whether this role may change the schema. It counts as allowed on a database without our tables. */
 export async function mayMigrate(url: string): Promise<boolean> {
   return withClient({ url, applicationName }, async (client) => {
     const { rows } = await client.query<{ owns: boolean }>(
@@ -16,7 +16,7 @@ export async function mayMigrate(url: string): Promise<boolean> {
   });
 }
 
-/** For a role that may only use the tables: somebody else has to have brought them to what this release needs. */
+/** For a role that may only use the tables. The owner must have migrated them to what this release needs. */
 export async function requireSchema(
   url: string,
   fixedRows: readonly FixedRows[],

@@ -29,15 +29,19 @@ describe('a release and the schema that it finds', () => {
     ['that serves only from a later one on', [first, adds, later], [first], 3],
   ])('refuses a newer one %s', (_, applied, known, version) => {
     expect(() => judgeSchema(applied, known)).toThrow(
-      `The database has migration ${version}, which this release does not know: it is newer.`,
+      `The database has migration ${version} of a newer release, which this release cannot run on: use the newer release.`,
     );
   });
 
   it('refuses one that was built with something else under the same number', () => {
-    expect(() => judgeSchema([{ ...first, checksum: 'x' }], [first])).toThrow('Migration 001_first.sql is not the one');
+    expect(() => judgeSchema([{ ...first, checksum: 'x' }], [first])).toThrow(
+      'Migration 001_first.sql differs from the one',
+    );
   });
 });
 
 it('no migration can serve from a later one on', () => {
-  expect(() => asMigration({ version: 1, name: 'x', sql: '-- serves_from: 2\n' })).toThrow('later than itself');
+  expect(() => asMigration({ version: 1, name: 'x', sql: '-- serves_from: 2\n' })).toThrow(
+    'later than its own version',
+  );
 });

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { Refusal } from '../refusal.ts';
 import type { Migration } from './read-migrations.ts';
+import { tableExists } from './with-client.ts';
 
 interface AppliedMigration {
   readonly version: number;
@@ -8,30 +9,26 @@ interface AppliedMigration {
   readonly servesFrom: number;
 }
 
-/** How the schema of a database stands to this release. */
 export interface Schema {
-  /** What it does not have yet. */
+  /** Migrations that are not applied yet. */
   readonly pending: readonly Migration[];
-  /** Whether a newer release has been here, and left a schema that this one can serve with. */
+  /** Whether a newer release has migrated it to a schema that this release can still run on. */
   readonly isNewer: boolean;
 }
 
-/** The database was made by migrations that this release does not have: no migration leads from there to here. */
+/** The database was created by migrations that this release does not have, so no upgrade path exists. */
 export class ForeignSchema extends Refusal {}
 
 type Session = Pick<pg.ClientBase, 'query'>;
 
-/** Throws when this release cannot serve with it, whatever is applied. */
+/** Throws when this release cannot run on the schema. */
 export async function readSchema(client: Session, known: readonly Migration[]): Promise<Schema> {
   return judgeSchema(await readApplied(client), known);
 }
 
 async function readApplied(client: Session): Promise<readonly AppliedMigration[]> {
-  const { rows } = await client.query<{ exists: boolean }>(
-    "SELECT to_regclass('schema_migrations') IS NOT NULL AS exists",
-  );
-  if (rows[0]?.exists !== true) return [];
-  // As JSON, because the list of an early checkout has no such column, and its database is to be judged, too.
+  if (!(await tableExists(client, 'schema_migrations'))) return [];
+  // Read as JSON, because a database of an early version has no serves_from column.
   const applied = await client.query<AppliedMigration>(
     `SELECT version, checksum, coalesce((to_jsonb(list) ->> 'serves_from')::integer, version) AS "servesFrom"
        FROM schema_migrations list ORDER BY version`,
@@ -45,10 +42,12 @@ export function judgeSchema(applied: readonly AppliedMigration[], known: readonl
   for (const { version, checksum, servesFrom } of applied) {
     const migration = known.find((each) => each.version === version);
     if (migration !== undefined && migration.checksum !== checksum) {
-      throw new ForeignSchema(`Migration ${migration.name} is not the one this database was built with.`);
+      throw new ForeignSchema(`Migration ${migration.name} differs from the one that this database was created with.`);
     }
     if (migration === undefined && servesFrom > newest) {
-      throw new Refusal(`The database has migration ${version}, which this release does not know: it is newer.`);
+      throw new Refusal(
+        `The database has migration ${version} of a newer release, which this release cannot run on: use the newer release.`,
+      );
     }
     isNewer ||= migration === undefined;
   }

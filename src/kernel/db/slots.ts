@@ -1,21 +1,21 @@
-/** Nobody made room in time. Nothing was begun. */
+/** No slot became free in time. The transaction did not begin. */
 export class DatabaseBusy extends Error {
   override readonly name = 'DatabaseBusy';
 
   constructor(kind: string) {
-    super(`too many transactions (${kind}) are under way already`);
+    super(`too many concurrent transactions (${kind})`);
   }
 }
 
 export interface SlotsOptions {
   readonly total: number;
-  /** How many of them one kind may have at once. */
+  /** The most slots that one kind of transaction may hold. */
   readonly perKind: number;
   readonly patienceMs: number;
 }
 
 export interface Slots {
-  /** Waits for a free slot, first come first served within a kind. Answers how to give it back. */
+  /** Waits for a free slot, in order within a kind. Returns the function that releases it. */
   take(kind: string): Promise<() => void>;
 }
 
@@ -25,8 +25,8 @@ interface Waiting {
 }
 
 /**
- * Keeps transactions from taking every connection, and one kind of them from taking every slot: when all who pay invoices
- * wait for one row, the others still find room.
+ * Keeps transactions from using every connection, and one kind of transaction from using every slot. When all invoice
+ * payments wait for one row, other requests still find a slot.
  */
 export function createSlots({ total, perKind, patienceMs }: SlotsOptions): Slots {
   const taken = new Map<string, number>();

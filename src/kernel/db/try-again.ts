@@ -1,4 +1,4 @@
-/** Something that is needed is busy or cannot be reached. Nothing was written: the same may succeed after a moment. */
+/** A dependency is busy or unreachable. Nothing was written, so the caller may retry after a moment. */
 export class TryAgain extends Error {
   readonly retryAfterSeconds = 1;
 }

@@ -2,19 +2,19 @@ import pg from 'pg';
 import { connectionSettings } from './connection-settings.ts';
 
 export interface BlockerWatch {
-  /** Whom the session has waited for last, and over what, in words. */
+  /** Describes the last lock that the session waited for, and its holder. */
   last(): string;
   stop(): Promise<void>;
 }
 
 const lookEveryMs = 100;
 
-/** Looks from another connection over the shoulder of a session that may have to wait for locks. */
+/** Watches from a second connection which locks a session waits for. */
 export async function watchBlockers(url: string, pid: number): Promise<BlockerWatch> {
   const client = new pg.Client(connectionSettings({ url, applicationName: 'paywright-migrate-watch' }));
   client.on('error', () => {});
   await client.connect();
-  let last = 'somebody who holds a lock';
+  let last = 'a session that holds a lock';
   let looking: Promise<void> | undefined;
 
   async function look(): Promise<void> {

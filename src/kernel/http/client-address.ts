@@ -3,14 +3,14 @@ import ipaddr from 'ipaddr.js';
 
 const mappedPrefix = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
 
-/** An IPv4 address that arrived on an IPv6 socket is the IPv4 address. */
+/** Turns an IPv4-mapped IPv6 address into plain IPv4. */
 export function plainAddress(address: string): string {
   return address.replace(mappedPrefix, '');
 }
 
 /**
- * The address a request came from. Some proxies append the port, and what is no address at all was made up: then only
- * the connection itself can be believed.
+ * The client's address. Some proxies append the port. A value that is not an address is forged, so the connection's
+ * own address counts instead.
  */
 export function clientAddress(named: string, connection: string | undefined): string {
   const bare = plainAddress(named.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1'));
@@ -26,18 +26,17 @@ export function isTrusted(proxies: BlockList, address: string): boolean {
   return proxies.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
 }
 
-/** Who an address belongs to: itself, and in IPv6 the network that its owner was given. */
 export interface AddressNetworks {
   /**
-   * What single addresses are counted as. A household or a server is given a whole /64 of IPv6 addresses, so counting single
-   * ones would be no limit at all.
+   * The address itself, or its /64 in IPv6: providers assign a whole /64 to one customer, so a limit per address would
+   * limit nothing.
    */
   readonly nearest: string;
-  /** The /48 that an office or a customer of a hosting company is given, with 65,536 of the former. IPv4 has none. */
+  /** The /48 in IPv6, which providers assign to offices and hosting customers; it holds 65,536 /64 networks. IPv4 has none. */
   readonly wider: string | undefined;
 }
 
-/** How many of its /64 a /48 may be as busy as, in limits that have no figure of their own for it. */
+/** How many times the limit of a /64 a /48 gets, where no separate limit is set for it. */
 export const busyNetworks = 4;
 
 export function networksOf(address: string): AddressNetworks {
@@ -47,4 +46,11 @@ export function networksOf(address: string): AddressNetworks {
   if (parsed.isIPv4MappedAddress()) return { nearest: parsed.toIPv4Address().toString(), wider: undefined };
   const groups = parsed.parts.map((group) => group.toString(16));
   return { nearest: `${groups.slice(0, 4).join(':')}::/64`, wider: `${groups.slice(0, 3).join(':')}::/48` };
+}
+
+/** A limit per address or /64 and, because a single customer may hold a /48, four times as much per /48. */
+export function limitsPerNetwork(ip: string, limit: number): readonly { network: string; limit: number }[] {
+  const { nearest, wider } = networksOf(ip);
+  const own = { network: nearest, limit };
+  return wider === undefined ? [own] : [own, { network: wider, limit: 4 * limit }];
 }

@@ -11,7 +11,7 @@ const statusOf: Readonly<Record<string, readonly [number, string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive completely within 30 seconds.'],
 };
 
-/** Bytes that are not HTTP never become a request; they are answered in the same form all the same. */
+/** Answers malformed HTTP, which never becomes a request, with the same problem format as everything else. */
 export function answerClientError(error: ParserError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

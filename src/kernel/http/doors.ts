@@ -8,7 +8,6 @@ import { createInventedKeys } from './invented-keys.ts';
 import {
   applyDecision,
   applyRefusal,
-  type Counted,
   countRequest,
   type Limited,
   limitsOfAddress,
@@ -19,16 +18,15 @@ import {
   refuseWithoutRoom,
 } from './rate-limits.ts';
 
-/** Whoever comes with a bearer token. */
+/** A request with a bearer token, as `Authenticate` sees it. */
 export interface Visit {
   mayAsk(): void | Promise<void>;
-  /** Where from. */
   address(): string;
 }
 
 /**
- * Finds out who a bearer token belongs to: at once when it is known already or cannot be a key, otherwise by asking the
- * database when `mayAsk` comes back, unless it throws.
+ * Finds the caller of a bearer token. A cached key or a malformed token is answered at once. Otherwise it looks the
+ * key up in the database after `mayAsk` returns; if `mayAsk` throws, there is no lookup.
  */
 export type Authenticate = (token: string, visit: Visit) => Caller | undefined | Promise<Caller | undefined>;
 
@@ -40,7 +38,7 @@ interface DoorOptions {
 
 type Next = (error?: Error) => void;
 
-/** Everything of the API comes through here: who calls, and whether there is room for one more request of theirs. */
+/** The onRequest hook of the API: finds the caller and counts the request against its rate limit. */
 export function createApiDoor({ config, authenticate, limiter }: DoorOptions): onRequestHookHandler {
   const { rateLimits } = config;
   const invented = createInventedKeys(monotonicClock);
@@ -65,7 +63,7 @@ export function createApiDoor({ config, authenticate, limiter }: DoorOptions): o
       asking = undefined;
       next(error);
     };
-    // Callbacks and not promises: for a known key without Redis the whole hook runs in one go.
+    // Callbacks instead of promises: with a cached key and no Redis, the whole hook runs synchronously.
     whenSettled(
       () => (token === undefined ? undefined : authenticate(token, { mayAsk, address: () => addressOf(request) })),
       done,
@@ -86,7 +84,8 @@ export function createApiDoor({ config, authenticate, limiter }: DoorOptions): o
             if (counted !== undefined && caller === undefined && token !== undefined) {
               invented.note(counted);
             }
-            letIn(reply, counted, done);
+            if (counted !== undefined) applyDecision(reply, counted);
+            done();
           },
         );
       },
@@ -94,17 +93,17 @@ export function createApiDoor({ config, authenticate, limiter }: DoorOptions): o
   };
 }
 
-/** What others tell us of their own accord, such as a wallet provider: only what turns out to be bad counts, for its address. */
+/** For incoming notifications, such as a wallet provider's: only invalid ones count, against the sender's address. */
 export const countsFailures = { config: { countsFailures: true } } as const;
 
-/** Everything else does, except what the API counts and what a load balancer asks all the time. */
+/** The onRequest hook for everything outside the API, except the health check of load balancers. */
 export function createPageDoor({ config, limiter }: DoorOptions): onRequestHookHandler {
   return (request, _reply, done) => {
     if (isCountedByFailures(request)) {
       whenSettled(
         () => refuseWithoutRoom(limiter, limitsOfNotices(config.rateLimits, addressOf(request))),
         (error) => {
-          // What is refused here was not looked at, and so is no failure to be counted.
+          // The request is refused unread, so it is not a failure to count.
           request.isCounted = true;
           done(error);
         },
@@ -128,7 +127,7 @@ export function createPageDoor({ config, limiter }: DoorOptions): onRequestHookH
   };
 }
 
-/** For a request that was not counted at the door; any other has been counted already. */
+/** Counts a request that its route counts itself. Does nothing if the request was already counted. */
 export function countLate(
   { config, limiter }: DoorOptions,
   request: FastifyRequest,
@@ -144,7 +143,7 @@ export function countLate(
   return {
     trial: async () => {
       const counted = await count(limitsOfTrials(config.rateLimits, addressOf(request)));
-      // It passed, and is still to be counted for whoever it turns out to be of.
+      // The trial passed; the request still has to be counted against its actual sender.
       request.isCounted = false;
       return async () => counted?.decision.giveBack();
     },
@@ -159,8 +158,8 @@ export function countLate(
 }
 
 /**
- * A request that failed before its route could count it, such as one with a body that cannot be read, counts for its address. Answers
- * the refusal if there is no room for it any more.
+ * Counts a request against its address when it failed before its route could count it, such as one with a malformed
+ * body. Returns the 429 if the limit is exceeded.
  */
 export async function countFailed(
   options: DoorOptions,
@@ -177,8 +176,8 @@ export async function countFailed(
 }
 
 /**
- * Whether a route counts this request by itself: nobody shows a key, and somebody says that they pay, or who they are. Who shows a key
- * that is nobody's is counted at the door: by then it has been looked for.
+ * Whether the route counts this request itself: it carries a payment or a signature, and no key. A request with an
+ * unknown key is counted in the hook, because looking up the key already cost a query.
  */
 function countsItself(request: FastifyRequest): boolean {
   if (isCountedByFailures(request)) return true;
@@ -192,7 +191,10 @@ function isCountedByFailures({ routeOptions: { config } }: FastifyRequest): bool
   return (config as { readonly countsFailures?: true } | undefined)?.countsFailures === true;
 }
 
-/** Most requests count for the account. What ends all keys counts for the key that calls, so that another one cannot keep it out. */
+/**
+ * Requests count against the account. A route that revokes all keys counts against the calling key, so that a stolen
+ * key cannot use up the owner's limit.
+ */
 function countedAs(request: FastifyRequest, caller: Caller): Caller {
   const { countsKeys } = request.routeOptions.config as { readonly countsKeys?: true };
   return countsKeys === true ? { ...caller, bucket: `key:${caller.keyId}` } : caller;
@@ -206,12 +208,7 @@ export function addressOf({ ip, socket }: FastifyRequest): string {
   return clientAddress(ip, socket.remoteAddress);
 }
 
-function letIn(reply: FastifyReply, counted: Counted | undefined, done: Next): void {
-  if (counted !== undefined) applyDecision(reply, counted);
-  done();
-}
-
-/** Goes on at once with a value, and later with a promise; whatever is thrown on the way goes to `fail`. */
+/** Continues synchronously with a value and later with a promise. Errors go to `fail`. */
 function whenSettled<T>(value: () => T | Promise<T>, fail: Next, next: (value: T) => void): void {
   try {
     const found = value();

@@ -9,30 +9,33 @@ import { httpErrors } from './errors.ts';
 import { holderOf } from './holder.ts';
 import { describeProblem, toProblem } from './send-problem.ts';
 
-/** The answers that go on: Server-Sent Events, each to whoever has asked for it. */
+/** Server-Sent Events. */
 export interface EventStreams {
-  /** Throws `NoPlace` when too many are open. `link` is the page that the stream belongs to, if others may have it open too. */
+  /** Throws `NoPlace` when too many streams are open. `link` identifies a page that several visitors may have open. */
   send(route: Route, answer: StreamAnswer, request: FastifyRequest, reply: FastifyReply, link?: string): FastifyReply;
-  /** Ends them all, and tells those who listen. */
+  /** Ends all streams with an `error` event. */
   close(): void;
 }
 
 export interface EventStreamsOptions {
   readonly logger: Logger;
   readonly publicUrl: () => string;
-  /** How often a comment shows proxies and the client that the connection lives. */
+  /** The interval of comments that keep proxies from closing an idle connection. */
   readonly heartbeatMs?: number;
-  /** How long a client may leave unread what was sent. */
+  /** How long a client may leave sent data unread. */
   readonly patienceMs?: number;
 }
 
-/** An open stream costs a connection and a heartbeat. People behind one address share it, so its share is wider than one person needs. */
+/**
+ * An open stream costs a connection and a heartbeat. People behind one address share its limit, so it exceeds what one
+ * person needs.
+ */
 const limits = { what: 'event streams', inAll: 1_024, shares: { link: 8, caller: 32, address: 32, network: 128 } };
 
 const stopping = 'stopping';
 const heartbeat = ':\n\n';
 
-/** An event on the wire. JSON has no line breaks of its own, so one line of data is enough. */
+/** JSON contains no raw line breaks, so one data line is enough. */
 export function eventText({ event, data }: { readonly event: string; readonly data: unknown }): string {
   return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
@@ -50,16 +53,16 @@ export function createEventStreams({
     const over = new AbortController();
     open.add(over);
     lines.on('error', () => {});
-    // The framework destroys what it sends when the client has left.
+    // Fastify destroys the stream when the client disconnects.
     lines.on('close', () => over.abort());
     const beat = setInterval(() => void (lines.writableNeedDrain || lines.write(heartbeat)), heartbeatMs);
     try {
-      // Something at once, so that nobody between us and the client waits for more before it passes on the headers.
+      // Written at once, because some proxies hold back the headers until the first bytes of the body.
       lines.write(heartbeat);
       for await (const event of untilAborted(stream(over.signal), over.signal)) {
         await write(lines, eventText(checked(route, event)), patienceMs);
       }
-      if (over.signal.reason === stopping) throw httpErrors.unavailable('The service is stopping. Ask again.');
+      if (over.signal.reason === stopping) throw httpErrors.unavailable('The service is stopping. Reconnect.');
     } catch (error) {
       const problem = toProblem(error);
       if (problem.status >= 500 && problem !== error) logger.error({ err: error, requestId }, 'a stream failed');
@@ -74,16 +77,16 @@ export function createEventStreams({
   return {
     send(route, answer, request, reply, link) {
       const place = places.enter({ ...holderOf({ caller: request.caller, ip: addressOf(request) }), link });
-      // The connection holds the place, until the last byte is sent or the client has left.
+      // The connection holds the place until the last byte is sent or the client disconnects.
       if (reply.raw.destroyed) place.leave();
       reply.raw.once('close', () => place.leave());
-      // Proxies that gather answers would keep back what is worth most while it is new.
+      // A buffering proxy would delay events.
       reply
         .headers({ 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' })
         .type('text/event-stream; charset=utf-8');
       if (request.method === 'HEAD') return reply.send('');
       const lines = new PassThrough();
-      // The framework destroys what it sends when the client leaves, but not what the client did not wait for.
+      // Fastify destroys the stream when the client disconnects, but not if that happened before `send`.
       if (reply.raw.destroyed) lines.destroy();
       void tell(route, answer, request.id, lines);
       return reply.send(lines);
@@ -95,14 +98,13 @@ export function createEventStreams({
   };
 }
 
-/** What leaves is what was declared. */
 function checked({ spec }: Route, { event, data }: { event: string; data: unknown }): { event: string; data: unknown } {
   const declared = spec.events?.[event];
-  if (declared === undefined) throw new Error(`${spec.id} told of ${event}, which it does not declare`);
+  if (declared === undefined) throw new Error(`${spec.id} sent the event ${event}, which it does not declare`);
   return { event, data: declared.schema.parse(data) };
 }
 
-/** Writes no faster than the client reads, and no longer than it is patient with one that does not read at all. */
+/** Waits while the client reads slowly, and disconnects one that does not read at all. */
 async function write(lines: PassThrough, text: string, patienceMs: number): Promise<void> {
   if (lines.destroyed || lines.write(text)) return;
   const giveUp = setTimeout(() => lines.destroy(), patienceMs);
@@ -115,7 +117,7 @@ async function write(lines: PassThrough, text: string, patienceMs: number): Prom
     });
 }
 
-/** Ends with the signal, also when whoever tells the events does not look at it. */
+/** Ends on abort even if the generator ignores the signal. */
 async function* untilAborted<Event>(events: AsyncIterable<Event>, signal: AbortSignal): AsyncGenerator<Event> {
   const iterator = events[Symbol.asyncIterator]();
   try {

@@ -1,6 +1,6 @@
 /**
- * What speaks against a request, to be thrown later: a request that was accepted before gets its answer again, whatever speaks
- * against it now. Wrapped, because anything may be thrown.
+ * Returns the error that `ask` throws, to be thrown later: an idempotent replay must get its stored response even if
+ * the request would be refused now. The error is wrapped because any value can be thrown.
  */
 export async function findRefusal(ask: () => Promise<void>): Promise<{ readonly error: unknown } | undefined> {
   try {

@@ -1,6 +1,6 @@
 /**
- * Headers of every answer, put together once. Names are in lower case, as the framework keeps them. Pages relax the
- * content policy for their own styles, nothing else.
+ * Headers of every response. Names are lower case, as Fastify stores them. Pages relax only the content security
+ * policy, for their own styles.
  */
 const always = {
   'x-content-type-options': 'nosniff',
@@ -11,7 +11,7 @@ const always = {
 };
 const overHttps = { 'strict-transport-security': 'max-age=31536000; includeSubDomains' };
 
-/** Any web page may call the API: what counts is the key in the Authorization header, and there are no cookies. */
+/** Any web page may call the API: authorization needs the key in the Authorization header, and there are no cookies. */
 const cors = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers':
@@ -32,7 +32,8 @@ export function preflightHeaders(allow: string): Readonly<Record<string, string>
   return {
     allow,
     'access-control-allow-methods': allow,
-    // A client of x402's first version sends a header that only answers have a use for; it must be let through all the same.
+    // Clients of x402 version 1 send Access-Control-Expose-Headers, which only makes sense in responses; the preflight
+    // must allow it.
     'access-control-allow-headers':
       'Authorization, Content-Type, Idempotency-Key, PAYMENT-SIGNATURE, X-PAYMENT, Access-Control-Expose-Headers',
     'access-control-max-age': '86400',

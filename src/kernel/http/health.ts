@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { type Clock, monotonicClock } from '../clock.ts';
+import { within } from '../within.ts';
 
 /**
- * What the service needs in order to answer. Each check resolves when it can; what it resolves to is away meanwhile, which is
- * named and no reason to send requests elsewhere.
+ * What the service needs in order to answer. A check rejects when it fails. It resolves to the names of parts that are
+ * unavailable but do not stop the service from answering.
  */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<readonly string[]>>>;
 
@@ -13,12 +14,11 @@ interface CheckResult {
   readonly away: readonly string[];
 }
 
-/** Each check, and whether it has passed just now. */
 export type Readiness = () => Promise<readonly CheckResult[]>;
 
 const checkTimeoutMs = 3_000;
 
-/** However many ask at once, the checks are made once a second at most. */
+/** However many clients ask, the checks run at most once a second. */
 const rememberedMs = 1_000;
 
 export function createReadiness(checks: ReadinessChecks, clock: Clock = monotonicClock): Readiness {
@@ -34,7 +34,7 @@ export function createReadiness(checks: ReadinessChecks, clock: Clock = monotoni
   };
 }
 
-/** For load balancers: /health says that the process lives, /ready that it can do its work. */
+/** For load balancers: /health says that the process is alive, /ready that it can serve requests. */
 export function addHealth(app: FastifyInstance, readiness: Readiness): void {
   app.get('/health', async () => ({ status: 'ok' }));
   app.get('/ready', async (_request, reply) => {
@@ -54,15 +54,11 @@ function wordFor({ passed, away }: CheckResult): string {
   return away.length === 0 ? 'ok' : 'impaired';
 }
 
-async function look(check: ReadinessChecks[string]): Promise<Omit<CheckResult, 'name'>> {
-  let timer: NodeJS.Timeout | undefined;
+function look(check: ReadinessChecks[string]): Promise<Omit<CheckResult, 'name'>> {
   const failed = { passed: false, away: [] };
-  const tooLate = new Promise<typeof failed>((resolve) => {
-    timer = setTimeout(resolve, checkTimeoutMs, failed);
-  });
   const looking = check().then(
     (away) => ({ passed: true, away }),
     () => failed,
   );
-  return Promise.race([looking, tooLate]).finally(() => clearTimeout(timer));
+  return within(checkTimeoutMs, looking, () => failed);
 }

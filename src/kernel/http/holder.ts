@@ -1,13 +1,13 @@
 import { networksOf } from './client-address.ts';
 import type { Caller } from './define-route.ts';
 
-/** Who a request takes a place for (`src/kernel/places`). */
+/** The owners whose places a request takes (`src/kernel/places`). */
 export interface RequestHolder {
-  /** The account or, without a key, the address. */
+  /** The account, or the address if there is no key. */
   readonly caller: string;
-  /** In IPv6 the /64. */
+  /** A /64 in IPv6. */
   readonly address: string;
-  /** In IPv6 the /48. */
+  /** The /48 in IPv6. */
   readonly network: string | undefined;
 }
 

@@ -4,17 +4,17 @@ import { type Counted, type Limited, tooManyRequests } from './rate-limits.ts';
 const mostRemembered = 10_000;
 
 /**
- * Addresses, and the networks around them, that sent a key which nobody has while they were over their limit already. Until
- * they have room again, no key from there that we do not remember is looked up, so that inventing keys costs us no queries.
+ * Remembers addresses and networks that sent an unknown key while already over their rate limit. Until their limit
+ * resets, uncached keys from there are not looked up, so guessing keys costs no queries.
  */
 export interface InventedKeys {
   /**
-   * Throws the 429 for somebody who has no room under one of these. As many are looked up at once as may pass in a minute, the
-   * others wait: otherwise all that come before the first of them is refused would be looked up.
+   * Throws the 429 while one of these buckets is closed. At most one minute's limit of lookups runs at once and the
+   * rest wait; otherwise all keys that arrive before the first refusal would be looked up.
    */
   admit(limited: readonly Limited[]): void | Promise<void>;
   note(counted: Counted): void;
-  /** Once for each that was admitted, when it is known what became of it. */
+  /** Call it once per admitted request, when its lookup is done. */
   leave(limited: readonly Limited[]): void;
 }
 
@@ -59,7 +59,7 @@ export function createInventedKeys(clock: Clock): InventedKeys {
   return {
     admit(limited) {
       refuseClosed(limited);
-      // The widest: whoever has many addresses does not get so much more.
+      // The widest network, so that many addresses in it do not multiply the limit.
       const { bucket, limit } = limited.at(-1) ?? { bucket: '', limit: 0 };
       if (limit === 0) return undefined;
       const found = lookups.get(bucket) ?? { underWay: 0, waiting: [] };

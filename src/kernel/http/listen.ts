@@ -5,11 +5,11 @@ import { Refusal } from '../refusal.ts';
 interface Address {
   readonly host: string;
   readonly port: number;
-  /** The settings that say so, where they are not the usual ones. */
+  /** The settings to name in an error, if not HOST and PORT. */
   readonly names?: { readonly host: string; readonly port: string };
 }
 
-/** Finds out early, before minutes of preparation, that the port cannot be had. */
+/** Fails early when the port is unavailable, before minutes of preparation. */
 export async function refuseTakenPort(address: Address): Promise<void> {
   const socket = createSocket();
   await new Promise<void>((resolve, reject) => {
@@ -18,7 +18,7 @@ export async function refuseTakenPort(address: Address): Promise<void> {
   });
 }
 
-/** Starts to listen; answers the port, which is the system's choice when 0 was asked for. */
+/** Returns the port, which the system chooses for port 0. */
 export async function listen(app: FastifyInstance, address: Address): Promise<number> {
   try {
     await app.listen({ host: address.host, port: address.port, backlog: 1024 });
@@ -31,13 +31,14 @@ export async function listen(app: FastifyInstance, address: Address): Promise<nu
 
 const usualNames = { host: 'HOST', port: 'PORT' };
 
-/** Why nobody can listen there, for the operator. */
 export function explainListening(error: Error, { host, port, names = usualNames }: Address): Error {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'EADDRINUSE':
-      return new Refusal(`Port ${port} on ${host} is taken: stop what uses it, or set ${names.port} to another one.`);
+      return new Refusal(
+        `Port ${port} on ${host} is in use: stop the process that uses it, or set ${names.port} to another port.`,
+      );
     case 'EACCES':
-      return new Refusal(`Port ${port} may not be used by this user: set ${names.port} to one above 1023.`);
+      return new Refusal(`This user may not listen on port ${port}: set ${names.port} to a port above 1023.`);
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return new Refusal(`${names.host} is ${host}, which is not an address of this machine.`);
@@ -49,8 +50,8 @@ export function explainListening(error: Error, { host, port, names = usualNames 
 const closeTimeoutMs = 10_000;
 
 /**
- * Stops listening and lets open requests finish. A connection whose last request has just been answered counts as
- * idle only then, so idle ones are closed again and again until none is left.
+ * Stops listening and lets open requests finish. A connection becomes idle only after its last response, so idle ones
+ * are closed repeatedly until none is left.
  */
 export async function closeServer(app: FastifyInstance): Promise<void> {
   const closeIdle = setInterval(() => app.server.closeIdleConnections(), 25);

@@ -3,13 +3,12 @@ import { parse } from 'secure-json-parse';
 import { isTooDeep, mostLevels } from '../text/json-depth.ts';
 import { httpErrors } from './errors.ts';
 
-/** Only such a text is worth a second look: the names that must not appear, or an escape that could spell them. */
+/** Only such text needs the slower parser: it may contain a forbidden name, or an escape that could spell one. */
 const mayNameAPrototype = /proto|\\u/;
 
-/** Escapes that may spell what PostgreSQL cannot store: NUL, and halves of a surrogate pair. */
+/** Escapes of characters that PostgreSQL cannot store: NUL and unpaired surrogates. */
 const suspiciousEscape = /\\u(?:0000|[dD][89a-fA-F])/;
 
-/** Reads a JSON body from its raw bytes and refuses what no field could ever mean. An empty body is no body. */
 export function parseJsonBody(bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
   const text = decode(bytes);
@@ -19,12 +18,12 @@ export function parseJsonBody(bytes: Buffer): unknown {
   return value;
 }
 
-/** What curl -d says when it is told nothing else. */
+/** The default of curl -d. */
 const formType = /^application\/x-www-form-urlencoded(?:\s*;|$)/i;
 
 /**
- * A body that is not said to be JSON. A JSON object that came without a Content-Type, or with the one of curl -d, can only be meant as one.
- * docs/decisions/0050-an-open-door.md says why that is harmless, and why text/plain and multipart stay refused.
+ * Reads a body that is not declared as JSON. A JSON object without a Content-Type, or with curl -d's default, is
+ * accepted. docs/decisions/0050-an-open-door.md says why that is safe and why text/plain and multipart stay refused.
  */
 export function parseUnnamedBody(bytes: Buffer, type: string | undefined): unknown {
   const mayBeJson = type === undefined || type === '' || formType.test(type);
@@ -63,7 +62,6 @@ function refuseUnstorable(root: unknown): void {
   }
 }
 
-/** Text that cannot be stored as it is, so it must not be accepted as if it could. */
 export function refuseUnstorableText(text: string): void {
   if (text.includes('\0') || !text.isWellFormed()) {
     throw httpErrors.invalid_request('Text must not contain NUL characters or unpaired surrogates.');

@@ -1,13 +1,13 @@
 import type { FastifyReply } from 'fastify';
 import type { RateLimitDecision, RateLimiter } from '../rate-limit/limiter.ts';
 import type { RateLimitConfig } from '../rate-limit/rate-limit-config.ts';
-import { busyNetworks, networksOf } from './client-address.ts';
+import { limitsPerNetwork, networksOf } from './client-address.ts';
 import type { Caller } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 
 const limitWindowMs = 60_000;
 
-/** Requests a minute for this tier; 0 is unlimited. */
+/** Requests per minute; 0 is unlimited. */
 export function limitOfTier(limits: RateLimitConfig, tier: Caller['tier']): number {
   switch (tier) {
     case 'free':
@@ -19,33 +19,35 @@ export function limitOfTier(limits: RateLimitConfig, tier: Caller['tier']): numb
   }
 }
 
-/** Something that is counted, and how much of it passes in a minute; 0 is unlimited. */
+/** A bucket and its limit per minute; 0 is unlimited. */
 export interface Limited {
   readonly bucket: string;
   readonly limit: number;
 }
 
-/** How a request was counted: by which limit, and with which result. */
 export interface Counted extends Limited {
   readonly decision: RateLimitDecision;
 }
 
-/** What requests without a key are counted under: their address and, in IPv6, the network around it. */
+/** Limits for requests without a key: per address and, in IPv6, per surrounding network. */
 export function limitsOfAddress(limits: RateLimitConfig, ip: string): readonly Limited[] {
   const { nearest, wider } = networksOf(ip);
   const own = { bucket: `ip:${nearest}`, limit: limits.anonymous };
   return wider === undefined ? [own] : [own, { bucket: `ip:${wider}`, limit: limits.network }];
 }
 
-/** What notices of others that turn out to be bad are counted under. Anonymous calls of the same address leave them their room. */
+/**
+ * Limits for invalid incoming notifications. They have buckets of their own, so anonymous calls from the same address
+ * do not use them up.
+ */
 export function limitsOfNotices(limits: RateLimitConfig, ip: string): readonly Limited[] {
   return limitsOfAddress(limits, ip).map(({ bucket, limit }) => ({ bucket: `notices:${bucket}`, limit }));
 }
 
-/** How many signatures are verified for an address, for each request that it has without a key. */
+/** How many signatures are verified per address for each anonymous request that it may send. */
 const trialsPerRequest = 20;
 
-/** What signatures that turn out to be wrong are counted under. Good ones are taken out again, whatever else the address has used up. */
+/** Limits for invalid signatures. A valid one is given back, so it passes whatever else the address has used up. */
 export function limitsOfTrials(limits: RateLimitConfig, ip: string): readonly Limited[] {
   return limitsOfAddress(limits, ip).map(({ bucket, limit }) => ({
     bucket: `trials:${bucket}`,
@@ -53,14 +55,11 @@ export function limitsOfTrials(limits: RateLimitConfig, ip: string): readonly Li
   }));
 }
 
-/** What requests for pages are counted under, likewise. */
 export function limitsOfPages({ pages }: RateLimitConfig, ip: string): readonly Limited[] {
-  const { nearest, wider } = networksOf(ip);
-  const own = { bucket: `pages:${nearest}`, limit: pages };
-  return wider === undefined ? [own] : [own, { bucket: `pages:${wider}`, limit: busyNetworks * pages }];
+  return limitsPerNetwork(ip, pages).map(({ network, limit }) => ({ bucket: `pages:${network}`, limit }));
 }
 
-/** Many accounts of one address count together, up to a ceiling that is far above what one of them may. */
+/** All accounts behind one address also share a limit, far above the limit of a single account. */
 export function limitsOfCaller(
   limits: RateLimitConfig,
   { bucket, tier }: Caller,
@@ -68,16 +67,13 @@ export function limitsOfCaller(
 ): readonly Limited[] {
   const own = { bucket, limit: limitOfTier(limits, tier) };
   if (limits.address === 0 || tier === 'enterprise') return [own];
-  const { nearest, wider } = networksOf(address());
-  const near = { bucket: `keyed:${nearest}`, limit: limits.address };
-  return wider === undefined
-    ? [own, near]
-    : [own, near, { bucket: `keyed:${wider}`, limit: busyNetworks * limits.address }];
+  const shared = limitsPerNetwork(address(), limits.address);
+  return [own, ...shared.map(({ network, limit }) => ({ bucket: `keyed:${network}`, limit }))];
 }
 
 /**
- * Counts a request under everything that limits it: it passes all of them, or is counted under none. Answers the limit that
- * leaves least room; undefined when nothing limits it. Where there is no Redis, the answer comes at once.
+ * Counts a request against all of its limits, or against none if one is exceeded. Returns the tightest limit, or
+ * undefined when none applies. Synchronous without Redis.
  */
 export function countRequest(
   limiter: RateLimiter,
@@ -112,7 +108,7 @@ function takeAll(
   return counted instanceof Promise ? counted.then(goOn) : goOn(counted);
 }
 
-/** Throws the 429 when one of the limits is used up. It counts nothing. */
+/** Throws the 429 when a limit is exhausted, without counting. */
 export async function refuseWithoutRoom(limiter: RateLimiter, limited: readonly Limited[]): Promise<void> {
   for (const { bucket, limit } of limited.filter((each) => each.limit > 0)) {
     const room = await limiter.peek(bucket, { limit, windowMs: limitWindowMs });
@@ -129,7 +125,7 @@ function tightestOf(taken: readonly Counted[]): Counted | undefined {
   return { ...tightest, decision: { ...tightest.decision, giveBack } };
 }
 
-/** Writes the RateLimit headers, and refuses what does not pass. */
+/** Sets the RateLimit headers and throws the 429 when the limit is exceeded. */
 export function applyDecision(reply: FastifyReply, counted: Counted): void {
   const { limit, decision } = counted;
   const seconds = Math.max(1, Math.ceil(decision.resetMs / 1000));
@@ -138,7 +134,6 @@ export function applyDecision(reply: FastifyReply, counted: Counted): void {
   applyRefusal(counted);
 }
 
-/** Throws the 429 when the request does not pass. */
 export function applyRefusal({ limit, decision }: Counted): void {
   if (!decision.allowed) throw tooManyRequests(limit, decision.resetMs);
 }
@@ -146,7 +141,7 @@ export function applyRefusal({ limit, decision }: Counted): void {
 export function tooManyRequests(limit: number, resetMs: number) {
   const seconds = Math.max(1, Math.ceil(resetMs / 1000));
   return httpErrors.rate_limited(
-    `${limit} requests a minute are allowed here. Wait ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and try again.`,
+    `The limit of ${limit} requests per minute is reached. Wait ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and try again.`,
     { headers: { 'Retry-After': String(seconds) } },
   );
 }

@@ -1,12 +1,12 @@
 const dayMs = 86_400_000;
 
-/** Four digits of a year, then month and day, week and weekday, or the day of the year; with dashes or without. */
+/** A year, then month and day, week and weekday, or day of the year; hyphens are optional. */
 const dateForm = /^(\d{4})(?:-(\d\d)-(\d\d)|(\d\d)(\d\d)|-?W(\d\d)-?([1-7])|-?(\d{3}))$/i;
 const timeForm = /^(\d\d)(?::?(\d\d)(?::?(\d\d))?)?(?:[.,](\d{1,30}))?(Z|[+\u2212-]\d\d(?::?\d\d)?)?$/i;
 
 /**
- * The moment that a text of ISO 8601 names, in any of its forms. A day alone is all of that day, so it is its last millisecond. Without a
- * time zone it is UTC. Undefined when there is no such moment, as on 30 February, or when the text names more than a day.
+ * Reads any ISO 8601 form. A date alone means the last millisecond of that day. The default time zone is UTC. Returns
+ * undefined for a moment that does not exist, such as 30 February, or for text that names more than a day.
  */
 export function readMoment(text: string): Date | undefined {
   const [date = '', time, ...more] = text.trim().split(/[T ]/i);
@@ -19,7 +19,7 @@ export function readMoment(text: string): Date | undefined {
   return year >= 0 && year <= 9999 ? moment : undefined;
 }
 
-/** Midnight, UTC. */
+/** Midnight UTC. */
 function readDay(text: string): number | undefined {
   const [, year, month, day, basicMonth, basicDay, week, weekday, ordinal] = dateForm.exec(text) ?? [];
   if (year === undefined) return undefined;
@@ -43,22 +43,22 @@ function dayOfWeek(year: number, week: number, weekday: number): number | undefi
   return week >= 1 && monday < firstMonday(year + 1) ? monday + (weekday - 1) * dayMs : undefined;
 }
 
-/** The week with 4 January in it is the first one. */
+/** Week 1 is the week that contains 4 January. */
 function firstMonday(year: number): number {
   const fourth = midnight(year, 1, 4);
   return fourth - ((new Date(fourth).getUTCDay() + 6) % 7) * dayMs;
 }
 
-/** Date.UTC reads the years 0 to 99 as those of the last century. */
+/** Date.UTC would read the years 0 to 99 as 1900 to 1999. */
 function midnight(year: number, month: number, day: number): number {
   return new Date(0).setUTCFullYear(year, month - 1, day);
 }
 
-/** Milliseconds since midnight, less the offset. */
+/** Milliseconds since midnight, minus the offset. */
 function readTime(text: string): number | undefined {
   const [, hours, minutes, seconds, fraction = '', zone] = timeForm.exec(text) ?? [];
   if (hours === undefined) return undefined;
-  // A fraction is one of the smallest unit that is given.
+  // The fraction applies to the smallest unit given.
   const unitMs = seconds !== undefined ? 1_000 : minutes !== undefined ? 60_000 : 3_600_000;
   const partMs = Math.floor((Number(fraction.slice(0, 9).padEnd(9, '0')) * unitMs) / 1e9);
   const ms = (Number(hours) * 3_600 + Number(minutes ?? 0) * 60 + Number(seconds ?? 0)) * 1_000 + partMs;

@@ -1,7 +1,7 @@
 import type { Caller, Route, Scope } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 
-/** Refuses a key that may not do what the route is about. Every route comes through here, and nothing else looks at scopes. */
+/** Refuses a key without the route's scope. Every route passes here; no other code checks scopes. */
 export function refuseNarrowKey({ scope, scopeOfKey }: Route['spec'], caller: Caller | undefined): void {
   const needed = scope ?? scopeOfKey;
   if (caller === undefined || needed === undefined || needed === 'any' || caller.scopes.includes(needed)) return;
@@ -9,7 +9,7 @@ export function refuseNarrowKey({ scope, scopeOfKey }: Route['spec'], caller: Ca
 }
 
 export function scopeRequired(missing: Scope) {
-  return httpErrors.scope_required(`This key may not ${missing}: it was made without the scope \`${missing}\`.`, {
+  return httpErrors.scope_required(`This key lacks the scope \`${missing}\`. Use a key that has it.`, {
     members: { scope: missing },
     headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${missing}"` },
   });

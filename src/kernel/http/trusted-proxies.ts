@@ -1,13 +1,12 @@
 import { BlockList } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** One address or range of them. */
 interface AddressRange {
   readonly address: ipaddr.IPv4 | ipaddr.IPv6;
   readonly prefix: number;
 }
 
-/** Addresses and CIDR ranges, separated by commas; undefined when one of them is neither. */
+/** Reads comma-separated addresses and CIDR ranges. Returns undefined when one is invalid. */
 export function parseRanges(text: string): readonly AddressRange[] | undefined {
   const parts = text
     .split(',')
@@ -19,7 +18,7 @@ export function parseRanges(text: string): readonly AddressRange[] | undefined {
 
 function parseRange(text: string): AddressRange | undefined {
   const [written = '', prefix, ...rest] = text.split('/');
-  // Only what everybody reads the same way: "10.1" and "0x0a000001" are addresses, too.
+  // Accepts only unambiguous notation: "10.1" and "0x0a000001" are also IPv4 addresses.
   if (rest.length > 0 || !(ipaddr.IPv4.isValidFourPartDecimal(written) || ipaddr.IPv6.isValid(written)))
     return undefined;
   const address = ipaddr.parse(written);
@@ -34,13 +33,13 @@ export function toBlockList(ranges: readonly AddressRange[]): BlockList {
   return list;
 }
 
-/** Networks of one's own, in which nobody stands who did not get there by the operator's doing. */
+/** Networks that only the operator's own machines can be in. */
 const ownNetworks = ['private', 'uniqueLocal', 'loopback', 'linkLocal', 'carrierGradeNat'];
 
-/** The largest part of all addresses that may be trusted: more than the proxies of any provider. In IPv4 a /8. */
+/** The largest share of public addresses that may be trusted, a /8 in IPv4. No provider's proxies need more. */
 const largestShare = { ipv4: 2 ** -8, ipv6: 2 ** -16 };
 
-/** Whether these ranges hold so much of the public Internet that whoever asks can say who they are. */
+/** Whether the ranges cover so much of the public Internet that clients could forge their address. */
 export function trustsEverybody(ranges: readonly AddressRange[]): boolean {
   const share = { ipv4: 0, ipv6: 0 };
   for (const range of ranges) if (!isOwn(range)) share[range.address.kind()] += 2 ** -range.prefix;
@@ -62,7 +61,7 @@ export function isOwnNetwork(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
 
 const mapped = ipaddr.IPv6.parse('::ffff:0:0');
 
-/** All of IPv4, or a part of it, in the clothes of IPv6: also as a part of something wider. */
+/** Whether a range covers IPv4-mapped addresses, in whole or in part. */
 function isMapped({ address, prefix }: AddressRange): boolean {
   if (address.kind() === 'ipv4') return false;
   return prefix < 128 && mapped.match(address as ipaddr.IPv6, Math.min(prefix, 96));

@@ -6,8 +6,8 @@ import { isTrusted, plainAddress } from './client-address.ts';
 import { isOwnNetwork } from './trusted-proxies.ts';
 
 /**
- * Behind a proxy that TRUSTED_PROXIES does not name, everybody comes from the proxy's address and shares one limit. It shows
- * by a header that only proxies write, on a connection from a network of the operator's own. Said once.
+ * Warns once when requests come through a proxy that TRUSTED_PROXIES does not name, because all clients then share the
+ * proxy's limit. The sign is a forwarding header on a connection from a private network.
  */
 export function createProxyNotice({ trustedProxies }: { readonly trustedProxies: BlockList }, logger: Logger) {
   let said = false;
@@ -18,7 +18,7 @@ export function createProxyNotice({ trustedProxies }: { readonly trustedProxies:
     said = true;
     logger.warn(
       { proxy: address },
-      'requests come through a proxy that TRUSTED_PROXIES does not name: all of them are counted as one address',
+      'requests come through a proxy that TRUSTED_PROXIES does not name: all clients share one rate limit',
     );
   };
 }

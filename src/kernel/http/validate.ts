@@ -8,7 +8,6 @@ type Part = 'body' | 'query' | 'params';
 const mostErrors = 20;
 const longestText = 200;
 
-/** Checks one part of a request against its schema; what comes back has the schema's output type and nothing more. */
 export function validate(part: Part, schema: z.ZodType | undefined, value: unknown): unknown {
   if (schema === undefined) return part === 'body' ? refuseUnasked(value) : undefined;
   const result = schema.safeParse(value, { error: plainIssue });
@@ -16,7 +15,7 @@ export function validate(part: Part, schema: z.ZodType | undefined, value: unkno
   throw invalid(part, value, result.error.issues);
 }
 
-/** An operation without a body takes none, or the empty object that some clients always send. */
+/** Some clients always send an empty object. */
 function refuseUnasked(body: unknown): undefined {
   const empty = typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0;
   if (body === undefined || empty) return undefined;
@@ -48,7 +47,7 @@ function toFieldErrors(value: unknown, issue: z.core.$ZodIssue): FieldError[] {
   return [{ path: at(issue.path), message: short(issue.message) }];
 }
 
-/** An object that fits one option except for a field inside is told about that field, and not that it is no text. */
+/** If an object matches one option of a union except for an inner field, the error names that field. */
 function meantOption({ errors }: z.core.$ZodIssueInvalidUnion): readonly z.core.$ZodIssue[] | undefined {
   const near = errors.filter((issues) =>
     issues.every((issue) => issue.code !== 'invalid_type' || issue.path.length > 0),

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
 /**
- * The value without its fields that are null: many clients write every field that they know and null for what they leave out, and nothing
- * else can be meant by it. A null that the schema takes has a meaning and stays, and so does all that a schema leaves open, such as
- * what is passed on to somebody else. Not for PATCH, where null clears a field.
+ * Drops null fields, because many clients send null for a field that they leave out. A null that the schema accepts
+ * stays, and so does everything that the schema leaves open, such as data passed on to a third party. Not for PATCH,
+ * where null clears a field.
  */
 export function withoutNulls(schema: z.core.$ZodType | undefined, value: unknown): unknown {
   return value === null && !takesNull(schema) ? undefined : clean(schema, value);
@@ -29,7 +29,7 @@ function clean(schema: z.core.$ZodType | undefined, value: unknown): unknown {
   return Object.fromEntries(kept);
 }
 
-/** The object or the list that a schema is about. One of several objects is a guess, so it is left alone. */
+/** The object or array schema inside wrappers. A union of several objects is ambiguous, so its value stays as it is. */
 function shapeOf(schema: z.core.$ZodType | undefined): z.core.$ZodType | undefined {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable) {
     return shapeOf(schema.unwrap());

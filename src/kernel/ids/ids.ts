@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { newUuid, toTypeId } from './typeid.ts';
 
-/** Ids are prefixed and sort by the time they were made (TypeID). */
+/** Prefixed ids that sort by creation time (TypeID). */
 export type IdPrefix =
   | 'req'
   | 'aud'
@@ -33,7 +33,7 @@ export function newId<Prefix extends IdPrefix>(prefix: Prefix): `${Prefix}_${str
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** Uniform base-62 text: bytes above the last full multiple of 62 are thrown away, never folded. */
+/** Uniform base-62 text: bytes above the last full multiple of 62 are discarded, not wrapped around. */
 export function randomBase62(length: number): string {
   let text = '';
   while (text.length < length) {

@@ -1,8 +1,8 @@
 import { randomFillSync } from 'node:crypto';
 
 /**
- * TypeIDs: a prefix and a UUIDv7 in base 32, so they sort by the time they were made. Every request gets one and so does
- * every posting, so this is written for speed; a test holds it to the reference implementation.
+ * TypeIDs: a prefix and a UUIDv7 in base 32, which sort by creation time. Every request and every posting gets one, so
+ * the code is written for speed; a test compares it with the reference implementation.
  */
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
@@ -11,14 +11,14 @@ for (let value = 0; value < 32; value++) base32Value[alphabet.charCodeAt(value)]
 const hexValue = new Uint8Array(128);
 for (let value = 0; value < 16; value++) hexValue[value.toString(16).charCodeAt(0)] = value;
 
-// Random bytes are drawn in bulk: one call to the system's generator costs more than everything else here.
+// Random bytes are drawn in bulk, because each call to the system's generator is expensive.
 const pool = Buffer.alloc(16 * 256);
 let used = pool.length;
 
 let lastMs = 0;
 let sequence = 0;
 
-/** A new UUIDv7, as 32 hex digits. Those of one process sort in the order in which they were made, also within a millisecond. */
+/** A new UUIDv7 as 32 hex digits. Within one process they sort in creation order, even within a millisecond. */
 export function newUuid(nowMs: number): string {
   if (used === pool.length) {
     randomFillSync(pool);
@@ -27,7 +27,7 @@ export function newUuid(nowMs: number): string {
   const bytes = pool.subarray(used, used + 16);
   used += 16;
   bytes.writeUIntBE(nowMs, 0, 6);
-  // Twelve bits count within a millisecond (RFC 9562, 6.2), from somewhere in their lower half on.
+  // Twelve bits count within a millisecond (RFC 9562, 6.2), starting at a random value in the lower half.
   sequence = nowMs === lastMs ? (sequence + 1) & 0xfff : bytes.readUInt16BE(6) & 0x7ff;
   lastMs = nowMs;
   bytes.writeUInt16BE(0x7000 | sequence, 6);
@@ -35,10 +35,10 @@ export function newUuid(nowMs: number): string {
   return bytes.toString('hex');
 }
 
-/** From a UUID with or without its hyphens. */
+/** Accepts a UUID with or without hyphens. */
 export function toTypeId<Prefix extends string>(prefix: Prefix, uuid: string): `${Prefix}_${string}` {
   const hex = uuid.length === 32 ? uuid : uuid.replaceAll('-', '');
-  // 128 bits are 26 characters of five bits, of which the first holds only three.
+  // 128 bits are 26 characters of five bits each; the first holds only three.
   let text = '';
   let bits = 0;
   let held = 2;
@@ -54,7 +54,7 @@ export function toTypeId<Prefix extends string>(prefix: Prefix, uuid: string): `
   return `${prefix}_${text}`;
 }
 
-/** The UUID as 32 hex digits; undefined when the text is not an id with this prefix. */
+/** Returns the UUID as 32 hex digits, or undefined when the text is not an id with this prefix. */
 export function fromTypeId(prefix: string, id: string): string | undefined {
   const start = prefix.length + 1;
   if (id.length !== start + 26 || !id.startsWith(`${prefix}_`)) return undefined;

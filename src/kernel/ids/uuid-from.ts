@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** The same UUID for the same text, every time and everywhere. In the form of version 4, which is all that some ask for. */
+/** Derives a UUID from text. It is formatted as version 4, because some APIs accept only that version. */
 export function uuidFrom(text: string): string {
   const bytes = createHash('sha256').update(text).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;

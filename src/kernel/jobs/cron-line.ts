@@ -1,6 +1,6 @@
 import type { Job } from './define-job.ts';
 
-/** Unless the line says so, a job that the clock puts in is tried 25 times, whatever it says itself. */
+/** Without `?max`, graphile-worker would try a scheduled job 25 times, whatever its own maxAttempts says. */
 export function cronLine(at: string, { name, maxAttempts }: Job): string {
   return `${at} ${name} ?max=${maxAttempts}`;
 }

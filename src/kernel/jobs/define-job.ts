@@ -1,14 +1,15 @@
 import type { z } from 'zod';
 import type { Queryable } from '../db/database.ts';
+import { within } from '../within.ts';
 
-/** A piece of work that runs outside a request, as often as it takes. Whatever it does, it must bear being run again. */
+/** Work that runs outside a request and is retried until it succeeds. It must be idempotent. */
 export interface Job<Payload extends z.ZodType = z.ZodType> {
   readonly name: string;
   readonly payload: Payload;
   readonly maxAttempts: number;
   /**
-   * Jobs of one lane share slots that no other lane can take, so whatever one waits for, it keeps up its own lane alone.
-   * Without a lane of its own a job is in the general one, and what runs by the clock in that of the schedules.
+   * Each lane has slots of its own, so a job that waits holds up only its own lane. The default lane is `general`, and
+   * `schedules` for scheduled jobs.
    */
   readonly lane?: string;
 }
@@ -17,7 +18,7 @@ export function defineJob<Payload extends z.ZodType>(job: Job<Payload>): Job<Pay
   return job;
 }
 
-/** A job and the code that runs it; the composition root pairs them, because the code needs what a job cannot carry. */
+/** A job and the code that runs it. The composition root pairs them, because the code needs parts that a job cannot carry. */
 export interface JobHandler {
   readonly job: Job;
   run(payload: unknown): Promise<void>;
@@ -27,21 +28,16 @@ export function handleJob<Payload extends z.ZodType>(
   job: Job<Payload>,
   run: (payload: z.output<Payload>) => Promise<void>,
 ): JobHandler {
-  return { job, run: (payload) => withinTime(job, run(job.payload.parse(payload))) };
+  const late = () => {
+    throw new Error(`${job.name} took longer than ${jobTimeoutMs} ms`);
+  };
+  return { job, run: async (payload) => within(jobTimeoutMs, run(job.payload.parse(payload)), late) };
 }
 
-/** A job does one step. What takes longer has failed, and is tried again. */
+/** A job does one step. A run that takes longer has failed and is retried. */
 export const jobTimeoutMs = 30_000;
 
-async function withinTime(job: Job, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`${job.name} took longer than ${jobTimeoutMs} ms`)), jobTimeoutMs);
-  });
-  await Promise.race([work, tooLate]).finally(() => clearTimeout(timer));
-}
-
-/** Enqueues inside the caller's transaction: the job exists exactly when the commit does. */
+/** Enqueues in the caller's transaction, so the job exists exactly if the transaction commits. */
 export async function enqueue<Payload extends z.ZodType>(
   tx: Queryable,
   job: Job<Payload>,
@@ -65,16 +61,16 @@ export async function enqueue<Payload extends z.ZodType>(
 
 export interface EnqueueOptions {
   readonly delayMs?: number;
-  /** Of several waiting jobs with one key only the newest remains. */
+  /** A new job replaces a waiting one with the same key. */
   readonly key?: string;
   /**
-   * Of one that waits already and this one the sooner time counts: whoever looks again later must not put off who was just
-   * woken, and whoever looks again soon must not wait for somebody who looked in vain before.
+   * Keeps the earlier of the two run times when a job with this key already waits. A later retry must not delay a
+   * wake-up, and a wake-up must not wait for a retry.
    */
   readonly unlessSooner?: boolean;
 }
 
-/** Never later: so it does not matter who else changes it at the same time. */
+/** Only moves run_at forward in time, so concurrent changes do no harm. */
 async function bringForward(tx: Queryable, key: string, delayMs: number): Promise<void> {
   await tx.query(
     `UPDATE graphile_worker._private_jobs SET run_at = now() + make_interval(secs => $2)
@@ -83,7 +79,7 @@ async function bringForward(tx: Queryable, key: string, delayMs: number): Promis
   );
 }
 
-/** The same job for many payloads at once, each with a key of its own. */
+/** Enqueues one job per payload, each with its own key. */
 export async function enqueueAll<Payload extends z.ZodType>(
   tx: Queryable,
   job: Job<Payload>,

@@ -1,16 +1,16 @@
 import type { Queryable } from '../db/database.ts';
 import { defineMetrics, type MetricSource, mostCounted } from '../metrics/metric.ts';
 
-/** The queues of jobs. A job that advances sagas has its lane in its name: `saga_MATIC`. */
+/** Counts waiting, running and failed jobs. A saga job has its lane in its name: `saga_MATIC`. */
 export function jobMetrics(db: Queryable): MetricSource {
   return defineMetrics({
     name: 'jobs',
     metrics: {
-      paywright_jobs_ready: { type: 'gauge', help: 'Jobs that could run now and wait for a slot.' },
-      paywright_jobs_oldest_ready_seconds: { type: 'gauge', help: 'How long the oldest of them has waited.' },
-      paywright_jobs_running: { type: 'gauge', help: 'Jobs that some process is at.' },
-      paywright_jobs_failing: { type: 'gauge', help: 'Jobs that have failed and will be tried again.' },
-      paywright_jobs_given_up: { type: 'gauge', help: 'Jobs that have failed for the last time and are still kept.' },
+      paywright_jobs_ready: { type: 'gauge', help: 'Jobs that are due and wait for a slot.' },
+      paywright_jobs_oldest_ready_seconds: { type: 'gauge', help: 'How long the oldest due job has waited.' },
+      paywright_jobs_running: { type: 'gauge', help: 'Jobs that a process is running.' },
+      paywright_jobs_failing: { type: 'gauge', help: 'Jobs that have failed and will be retried.' },
+      paywright_jobs_given_up: { type: 'gauge', help: 'Jobs that have used up their attempts and are still stored.' },
     },
     maxAgeMs: 10_000,
     async read() {

@@ -1,28 +1,29 @@
 import type { Logger } from '../log/logger.ts';
+import { within } from '../within.ts';
 import { backOffMs, createTrouble } from './trouble.ts';
 
 export interface LoopOptions {
   readonly logger: Logger;
   readonly fields: Readonly<Record<string, unknown>>;
-  /** What it means when a run fails. */
+  /** The log message when a run fails. */
   readonly trouble: string;
-  /** One run; answers how many milliseconds to wait before the next. */
+  /** Runs once and returns how many milliseconds to wait before the next run. */
   run(): Promise<number>;
 }
 
 export interface Loop {
-  /** What the last run failed with. */
+  /** The error of the last run. */
   readonly trouble: string | undefined;
-  /** There is something to do: the next run begins at once, after the one under way. */
+  /** Starts the next run at once, or right after the current one. */
   wake(): void;
-  /** Waits for the run that is under way, but not for ever. */
+  /** Waits for the current run, up to a limit. */
   stop(): Promise<void>;
 }
 
 const longestBackOffMs = 15_000;
 const longestStopMs = 3_000;
 
-/** Runs again and again and never gives up: after a failure it waits, longer each time, and goes on. */
+/** Runs repeatedly and never gives up: after a failure it retries with backoff. */
 export function startLoop({ logger, fields, trouble: what, run }: LoopOptions): Loop {
   const trouble = createTrouble(logger, fields, what);
   let stopped = false;
@@ -47,7 +48,7 @@ export function startLoop({ logger, fields, trouble: what, run }: LoopOptions): 
     while (!stopped) {
       awake = false;
       const pauseMs = await runOnce();
-      // Whoever failed waits, however much there is to do.
+      // After a failure the backoff applies even if there is work to do.
       if (!stopped && pauseMs > 0 && !(awake && failures === 0)) await pause(pauseMs);
     }
   }
@@ -74,11 +75,7 @@ export function startLoop({ logger, fields, trouble: what, run }: LoopOptions): 
     async stop() {
       stopped = true;
       endPause();
-      let timer: NodeJS.Timeout | undefined;
-      const tooLate = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, longestStopMs);
-      });
-      await Promise.race([ended, tooLate]).finally(() => clearTimeout(timer));
+      await within(longestStopMs, ended, () => {});
     },
   };
 }

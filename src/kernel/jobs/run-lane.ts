@@ -6,34 +6,33 @@ import type { JobHandler } from './define-job.ts';
 export interface Lane {
   readonly name: string;
   readonly handlers: readonly JobHandler[];
-  /** One line for each of its jobs that run by the clock. */
+  /** One line per scheduled job. */
   readonly crontab: readonly string[];
-  /** How many of its jobs run at once. */
   readonly slots: number;
 }
 
 export interface RunningLane {
-  /** False while it begins again, after it could not write down what became of a job. */
+  /** False while the lane restarts, after it could not record a job's result. */
   readonly running: boolean;
   stop(): Promise<void>;
 }
 
-/** How late a job may be at most that was to run later, or whose announcement was missed. */
+/** The longest delay of a job with a future run_at, or of one whose notification was lost. */
 const pollMs = 500;
 
 /**
- * Every lane hears of every new job, also of those that are not for it. One that has just looked in vain is deaf for about
- * this long, else a busy lane would make all the others ask the database as often as itself.
+ * Every lane is notified of every new job, even of another lane's. After a fetch that found nothing, a lane ignores
+ * notifications for about this long; otherwise one busy lane would make all lanes query equally often.
  */
 const deafMs = 20;
 
-/** As many jobs as there are slots are taken ahead; what has found no slot by then is given back for others to take. */
+/** A lane fetches up to `slots` jobs ahead. A job that finds no free slot within this time is returned to the queue. */
 const takenAheadMs = 5_000;
 
 const restartMs = 1_000;
 const sayAgainMs = 60_000;
 
-/** A runner that knows no other lane's jobs, and so never takes one. Should it end by itself, another takes its place. */
+/** Runs the jobs of one lane. If graphile-worker's runner ends on its own, a new one is started. */
 export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane): Promise<RunningLane> {
   const log = sayRarely(logger, lane.name);
   const start = () => startRunner(pool, log, lane);
@@ -45,9 +44,9 @@ export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane): Promis
       await runner?.promise.catch(() => {});
       runner = undefined;
       if (stopped) return;
-      logger.error({ lane: lane.name }, 'a lane of the job worker ended and begins again');
+      logger.error({ lane: lane.name }, 'a lane of the job worker ended; restarting it');
       await new Promise((resolve) => setTimeout(resolve, restartMs));
-      runner = await start().catch((error: unknown) => void log(`it cannot begin again: ${String(error)}`));
+      runner = await start().catch((error: unknown) => void log(`restart failed: ${String(error)}`));
     }
     await runner?.stop();
   }
@@ -80,14 +79,14 @@ function startRunner(pool: pg.Pool, log: (message: string) => void, { handlers, 
     crontab: crontab.join('\n'),
     preset: {
       worker: {
-        // The lane looks for jobs, not each of its slots: an idle lane costs the same however many it has.
+        // The lane fetches jobs, not each slot, so an idle lane costs the same however many slots it has.
         localQueue: {
           size: slots,
           ttl: takenAheadMs,
           refetchDelay: { durationMs: deafMs, threshold: 0, maxAbortThreshold: Number.POSITIVE_INFINITY },
         },
-        // Only in batches, however small, is it waited for that the end of a job is written down. Otherwise nobody would
-        // notice that it was not, except the process: an unhandled rejection would end it.
+        // graphile-worker awaits the write of a job's result only in batch mode. Otherwise a failed write would be an
+        // unhandled rejection, which ends the process.
         completeJobBatchDelay: 0,
         failJobBatchDelay: 0,
       },
@@ -95,7 +94,7 @@ function startRunner(pool: pg.Pool, log: (message: string) => void, { handlers, 
   });
 }
 
-/** While the database is away every look for jobs fails alike; once a minute is enough to say so. */
+/** While the database is unreachable every fetch fails the same way; one log line per minute is enough. */
 function sayRarely(logger: Logger, lane: string): (message: string) => void {
   let last = { message: '', at: Number.NEGATIVE_INFINITY };
   return (message) => {

@@ -1,7 +1,7 @@
 import { BaseError, HttpRequestError, type RpcRequestError, TimeoutError } from 'viem';
 import type { Logger } from '../log/logger.ts';
 
-/** Tells of trouble once, not on every try, and again only when it has changed or is over. */
+/** Logs an error once instead of on every retry, and again only when it changes or is resolved. */
 export interface Trouble {
   readonly last: string | undefined;
   report(error: unknown): void;
@@ -21,15 +21,15 @@ export function createTrouble(logger: Logger, fields: Readonly<Record<string, un
       logger.error({ ...fields, trouble }, what);
     },
     over() {
-      if (last !== undefined) logger.info({ ...fields, was: last }, `${what}: it is over`);
+      if (last !== undefined) logger.info({ ...fields, was: last }, `${what}: resolved`);
       last = undefined;
     },
   };
 }
 
 /**
- * In few words, always the same for the same trouble. The whole message of a failed request would hold the node's address.
- * Secrets of that address which the node repeats were taken out where the error arose (`chains/discreet-transport.ts`).
+ * A short description, equal for equal errors. The full message of a failed request would contain the node's URL.
+ * chains/discreet-transport.ts removes secrets that a node echoes.
  */
 export function describeTrouble(error: unknown): string {
   if (error instanceof BaseError) {
@@ -44,7 +44,7 @@ function withoutUrls(text: string): string {
   return text.replace(/\w+:\/\/\S+/g, '[url]').slice(0, 300);
 }
 
-/** Whether a node has answered with an error, such as that a range is too wide, rather than not answered at all. */
+/** Whether a node responded with an error, such as a block range that is too wide, instead of not responding. */
 export function wasRefused(error: unknown): boolean {
   if (!(error instanceof BaseError)) return false;
   const http = error.walk((inner) => inner instanceof HttpRequestError) as HttpRequestError | null;
@@ -52,7 +52,7 @@ export function wasRefused(error: unknown): boolean {
   return error.walk((inner) => isRpcRequestError(inner)) !== null;
 }
 
-/** Too slow an answer may be one to too wide a question. */
+/** A timeout may also mean that the block range was too wide. */
 export function wasTooSlow(error: unknown): boolean {
   return error instanceof BaseError && error.walk((inner) => inner instanceof TimeoutError) !== null;
 }
@@ -61,7 +61,7 @@ function isRpcRequestError(error: unknown): error is RpcRequestError {
   return error instanceof BaseError && error.name === 'RpcRequestError';
 }
 
-/** Longer after every failure, and never at the same moment as others. */
+/** Exponential backoff with jitter. */
 export function backOffMs(failures: number, { from, most }: { readonly from: number; readonly most: number }): number {
   const full = Math.min(most, from * 2 ** Math.min(failures - 1, 16));
   return full / 2 + Math.random() * (full / 2);

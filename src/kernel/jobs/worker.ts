@@ -16,11 +16,11 @@ export interface Schedule {
 }
 
 export interface Worker {
-  /** Whether every lane is. */
+  /** Whether all lanes are running. */
   readonly running: boolean;
-  /** The connections that jobs are looked for on. */
+  /** The connections on which the lanes fetch jobs. */
   readonly pool: pg.Pool;
-  /** Waits for the jobs under way, none of which takes longer than the time-out. */
+  /** Waits for running jobs. None takes longer than the job timeout. */
   stop(): Promise<void>;
 }
 
@@ -30,14 +30,11 @@ export interface WorkerOptions {
   readonly logger: Logger;
   readonly handlers: readonly JobHandler[];
   readonly schedules: readonly Schedule[];
-  /** How many jobs of a lane run at once, where it is not as many as usual. */
+  /** Concurrent jobs per lane, where the default does not fit. */
   readonly slots?: Readonly<Record<string, number>>;
 }
 
-/**
- * Runs jobs from PostgreSQL, each lane for itself. Any number of workers may share one database: each job is taken by one
- * of them.
- */
+/** Runs jobs from PostgreSQL, each lane by itself. Any number of workers may share one database; each job runs in one of them. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { db, logger } = options;
   const lanes = sortIntoLanes(options);
@@ -70,7 +67,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   };
 }
 
-/** What runs by the clock may take long, and has a lane of its own for that: nobody waits for it. */
+/** Scheduled jobs may take long, so they get a lane of their own and delay no other job. */
 function sortIntoLanes({ handlers, schedules, slots = {} }: WorkerOptions): readonly Lane[] {
   const lanes = new Map<string, { handlers: JobHandler[]; crontab: string[] }>();
   const laneOf = (name: string) => {
@@ -88,8 +85,8 @@ function sortIntoLanes({ handlers, schedules, slots = {} }: WorkerOptions): read
 }
 
 /**
- * Each lane listens on a connection, and there are more for the rest than any lane can ask for at once; a job itself uses
- * none of them. They are not our usual ones: graphile-worker cannot bear that ours read a bigint as a bigint.
+ * One connection per lane for LISTEN, plus as many as any lane can use at once; the jobs themselves use none of them.
+ * This pool is separate because graphile-worker cannot handle our bigint parsing.
  */
 function openPool({ url, logger }: WorkerOptions, lanes: readonly Lane[]): pg.Pool {
   const mostSlots = Math.max(0, ...lanes.map(({ slots }) => slots));
@@ -105,8 +102,8 @@ function openPool({ url, logger }: WorkerOptions, lanes: readonly Lane[]): pg.Po
 }
 
 /**
- * A process that was killed leaves the jobs it was at locked. No job runs for longer than the time-out, so a lock that is
- * older belongs to nobody, and the job is somebody's again.
+ * A killed process leaves its jobs locked. No job runs longer than the timeout, so an older lock is abandoned and the
+ * job may run again.
  */
 async function unlockAbandoned(db: Database): Promise<void> {
   await db.query(

@@ -3,7 +3,7 @@ import { redactText } from './redact.ts';
 
 export type { Logger } from 'pino';
 
-/** Names of fields that may never be written out, wherever in a log line they stand (three levels deep). */
+/** Fields that are never logged, up to three levels deep. */
 const secretFields = [
   'authorization',
   'password',
@@ -31,7 +31,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
       redact: { paths: redactPaths, censor: '[redacted]' },
       serializers: { err: describeError },
       formatters: { level: (label) => ({ level: label }) },
-      // A message may quote what somebody else wrote, such as a mail server that names the recipient it refuses.
+      // A message may quote a third party, such as a mail server that names the recipient it refuses.
       hooks: {
         logMethod(args, method) {
           method.apply(this, args.map((arg) => (typeof arg === 'string' ? redactText(arg) : arg)) as typeof args);
@@ -42,7 +42,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   );
 }
 
-/** An error's text may quote what a user sent, and a database error's `detail` always does: it is left out. */
+/** An error's message may quote user input. A database error's `detail` always does, so it is omitted. */
 function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { message: redactText(String(error)) };
   const { code } = error as { code?: unknown };

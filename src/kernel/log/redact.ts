@@ -1,4 +1,4 @@
-/** What must not be repeated in a log, whatever sentence it stands in. */
+/** Secrets and personal data that are recognisable by their form in any log text. */
 const secretShapes: readonly (readonly [RegExp, string])[] = [
   [/pa_live_[0-9A-Za-z]+/g, 'pa_live_[redacted]'],
   [/\bBearer\s+[^\s"']+/gi, 'Bearer [redacted]'],

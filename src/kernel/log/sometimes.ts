@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/** For what strangers can make happen: told at once, and then once a minute with how often it happened since. */
+/** For events that strangers can cause: reports the first at once, then at most one per minute with the count since. */
 export function createSometimes(clock: Clock, everyMs = 60_000): (tell: (times: number) => void) => void {
   let times = 0;
   let toldAt = Number.NEGATIVE_INFINITY;

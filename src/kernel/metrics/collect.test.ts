@@ -64,7 +64,7 @@ test('everything is told in the form of Prometheus', async () => {
       'sizes_bucket{route="/a",le="+Inf"} 3',
       'sizes_sum{route="/a"} 10',
       'sizes_count{route="/a"} 3',
-      '# HELP paywright_metrics_source_up Whether the metrics of this source could be read; 0: they are missing from this answer.',
+      '# HELP paywright_metrics_source_up Whether the metrics of this source could be read; 0 means that they are missing here.',
       '# TYPE paywright_metrics_source_up gauge',
       'paywright_metrics_source_up{source="test"} 1',
       '',

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import { describeTrouble } from '../jobs/trouble.ts';
 import type { Logger } from '../log/logger.ts';
 import { refuseTwice } from '../refuse-twice.ts';
+import { within } from '../within.ts';
 import type { MetricSource, Readings, Sample } from './metric.ts';
 import { renderMetrics } from './render.ts';
 
@@ -10,25 +10,25 @@ export interface CollectorOptions {
   readonly sources: readonly MetricSource[];
   readonly clock: Clock;
   readonly logger: Logger;
-  /** How long whoever asks waits for a source. */
+  /** How long a scrape waits for one source. */
   readonly patienceMs?: number;
 }
 
 export interface Collector {
-  /** Everything in the text form of Prometheus. Never fails: what cannot be read is missing, and is named as down. */
+  /** Returns all metrics in Prometheus's text format. Never fails: an unreadable source is left out and reported as down. */
   scrape(): Promise<string>;
   stop(): void;
 }
 
 const usualMaxAgeMs = 5_000;
 
-/** What is read by itself may be late by this many times before it is taken for missing. */
+/** A periodic reading may be this many intervals old before it counts as missing. */
 const mayMiss = 3;
 
 const up = {
   paywright_metrics_source_up: {
     type: 'gauge',
-    help: 'Whether the metrics of this source could be read; 0: they are missing from this answer.',
+    help: 'Whether the metrics of this source could be read; 0 means that they are missing here.',
   },
 } as const;
 
@@ -39,7 +39,7 @@ export function createCollector({ sources, clock, logger, patienceMs = 2_000 }: 
   );
   let stopped = false;
   const say = (source: string, trouble: string) => {
-    // Whoever is asked while everything ends may well not answer.
+    // During shutdown sources are expected to fail.
     if (!stopped) logger.warn({ source, trouble }, 'metrics cannot be read');
   };
   const read = sources.map((source) => ({ source, reader: createReader(source, { clock, say }) }));
@@ -68,7 +68,7 @@ export function createCollector({ sources, clock, logger, patienceMs = 2_000 }: 
   };
 }
 
-/** Reads a source once at a time, however many ask, and remembers for a while what it said or that it failed. */
+/** Reads a source once at a time, however many scrapes ask, and caches the readings or the failure. */
 function createReader(
   { name, maxAgeMs = usualMaxAgeMs, everyMs, read }: MetricSource,
   { clock, say }: { readonly clock: Clock; readonly say: (source: string, trouble: string) => void },
@@ -99,17 +99,15 @@ function createReader(
 
   return {
     begin,
-    /** Undefined when it failed, or takes too long. */
+    /** Undefined when the read failed or takes too long. */
     async current(patienceMs: number): Promise<Readings | undefined> {
       if (last !== undefined && clock.now() - last.at < usableMs) return last.readings;
       if (everyMs !== undefined) return undefined;
-      return (await isDoneWithin(patienceMs, begin())) ? last?.readings : undefined;
+      return within(
+        patienceMs,
+        begin().then(() => last?.readings),
+        () => undefined,
+      );
     },
   };
-}
-
-async function isDoneWithin(ms: number, work: Promise<void>): Promise<boolean> {
-  const enough = new AbortController();
-  const tooLate = sleep(ms, false, { signal: enough.signal }).catch(() => false);
-  return Promise.race([work.then(() => true), tooLate]).finally(() => enough.abort());
 }

@@ -4,7 +4,7 @@ import { isLoopback } from '../loopback.ts';
 import { defineSettings } from '../settings.ts';
 import type { OperatorAddress } from './operator-server.ts';
 
-/** Undefined: nothing is told. */
+/** Undefined when metrics are off. */
 type MetricsSettings = OperatorAddress | undefined;
 
 const portNumber = 'must be a whole number from 0 to 65535';
@@ -32,7 +32,7 @@ export const metrics: Feature<{ settings: MetricsSettings }> = {
       OPERATOR_PORT === undefined || isLoopback(OPERATOR_HOST) || OPERATOR_OPEN === 'yes'
         ? []
         : [
-            'OPERATOR_HOST is unsafe: others reach it and it asks nobody who they are; set OPERATOR_OPEN=yes if your network keeps strangers out',
+            'OPERATOR_HOST is unsafe: other machines can reach /metrics without authentication; set OPERATOR_OPEN=yes if your network keeps strangers out',
           ],
   }),
 };

@@ -5,9 +5,9 @@ export interface Histogram {
   samples(labels?: Readonly<Record<string, string>>): Sample[];
 }
 
-/** Counts how many numbers are how large. `buckets` are the upper ends, rising; observing costs a few comparisons. */
+/** `buckets` are ascending upper bounds. */
 export function createHistogram({ buckets }: { readonly buckets: readonly number[] }): Histogram {
-  /** How many fell into each bucket, and at the end those above all of them. */
+  /** One count per bucket, and one for values above all of them. */
   const counts = new Float64Array(buckets.length + 1);
   let sum = 0;
 

@@ -1,33 +1,31 @@
-/** What is told under one name. */
 export interface MetricKind {
   readonly type: 'gauge' | 'counter' | 'histogram';
-  /** One sentence: what the number is. */
+  /** One sentence that says what the number means. */
   readonly help: string;
 }
 
-/** One number. Labels have few values, which the code or the operator's settings name: never anybody's id, address or key. */
+/** Labels have few values, which the code or the operator's settings define: never an id, an address or a key. */
 export interface Sample {
   readonly value: number;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Only of a histogram. */
+  /** Only for histograms. */
   readonly suffix?: '_bucket' | '_sum' | '_count';
 }
 
-/** What was read, by the name of the metric: a number, or one for each set of labels. */
+/** Readings by metric name: a number, or one sample per set of labels. */
 export type Readings = Readonly<Record<string, number | readonly Sample[]>>;
 
-/** Where some metrics are read together, such as a table. When it fails, only they are missing. */
+/** Metrics that are read together, such as from one table. If reading fails, only these are missing. */
 export interface MetricSource {
   readonly name: string;
   readonly metrics: Readonly<Record<string, MetricKind>>;
-  /** How old what was read may be: however often somebody asks, it is not read more often. */
+  /** How long a reading is cached. */
   readonly maxAgeMs?: number;
-  /** It takes long: it is read by itself, so often, and whoever asks is told what was read last. */
+  /** For slow sources: read at this interval in the background, and scrapes return the last reading. */
   readonly everyMs?: number;
   read(): Readings | Promise<Readings>;
 }
 
-/** Declares a source; what it reads are the metrics that it declares. */
 export function defineMetrics<const Names extends Readonly<Record<string, MetricKind>>>(
   source: Omit<MetricSource, 'metrics' | 'read'> & {
     readonly metrics: Names;
@@ -39,5 +37,5 @@ export function defineMetrics<const Names extends Readonly<Record<string, Metric
 
 type MetricReadings<Names> = { readonly [Name in keyof Names & string]: number | readonly Sample[] };
 
-/** Counting stops here: a queue this long is an alarm however much longer it is, and counting it must stay cheap. */
+/** Counting stops here: any longer queue is an alarm anyway, and counting must stay cheap. */
 export const mostCounted = 100_000;

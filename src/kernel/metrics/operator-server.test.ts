@@ -51,6 +51,6 @@ test('a page that reaches it under a name of its own is refused', async () => {
 test('a port that is taken is named by its setting', async () => {
   const port = await start();
   await expect(startOperatorServer({ host: '127.0.0.1', port }, async () => '')).rejects.toThrow(
-    `Port ${port} on 127.0.0.1 is taken: stop what uses it, or set OPERATOR_PORT to another one.`,
+    `Port ${port} on 127.0.0.1 is in use: stop the process that uses it, or set OPERATOR_PORT to another port.`,
   );
 });

@@ -15,7 +15,7 @@ export interface OperatorAddress {
   readonly port: number;
 }
 
-/** For the operator's own machines, and nobody else: it asks nobody who they are, so it is on a port of its own. */
+/** Serves /metrics without authentication, so it listens on a port of its own for the operator's machines only. */
 export async function startOperatorServer(
   { host, port }: OperatorAddress,
   scrape: () => Promise<string>,
@@ -47,12 +47,12 @@ async function answer(
 ): Promise<void> {
   const refuse = (status: number, text: string, headers = {}) =>
     void response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', ...headers }).end(`${text}\n`);
-  // Against DNS rebinding: a web page can point its own name at this machine, but then sends that name as Host.
+  // Blocks DNS rebinding: a web page in a browser on this machine can reach the port only under its own host name.
   if (isLoopback(host) && !isLoopback((request.headers.host ?? '').replace(/:\d+$/, '')))
-    return refuse(403, 'Ask for localhost.');
-  if ((request.url ?? '').split('?')[0] !== '/metrics') return refuse(404, 'There is /metrics here, and nothing else.');
+    return refuse(403, 'Use localhost as the host name.');
+  if ((request.url ?? '').split('?')[0] !== '/metrics') return refuse(404, 'Not found. The metrics are at /metrics.');
   if (request.method !== 'GET' && request.method !== 'HEAD') {
-    return refuse(405, 'Ask with GET.', { Allow: 'GET, HEAD' });
+    return refuse(405, 'Use GET.', { Allow: 'GET, HEAD' });
   }
   response.writeHead(200, { 'Content-Type': metricsContentType, 'Cache-Control': 'no-store' }).end(await scrape());
 }

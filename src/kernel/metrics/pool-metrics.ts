@@ -1,6 +1,5 @@
 import { defineMetrics, type MetricSource, type Sample } from './metric.ts';
 
-/** What a pool of connections says of itself. */
 export interface CountedPool {
   readonly totalCount: number;
   readonly idleCount: number;
@@ -8,7 +7,7 @@ export interface CountedPool {
   readonly options: { readonly max?: number };
 }
 
-/** The connections to PostgreSQL, pool by pool. More pools may be added to the map later. */
+/** Metrics of all connection pools. Pools may be added to the map later. */
 export function poolMetrics(pools: ReadonlyMap<string, CountedPool>): MetricSource {
   const each = (count: (pool: CountedPool) => number): Sample[] =>
     Array.from(pools, ([pool, counted]) => ({ labels: { pool }, value: count(counted) }));
@@ -16,9 +15,9 @@ export function poolMetrics(pools: ReadonlyMap<string, CountedPool>): MetricSour
     name: 'pools',
     metrics: {
       paywright_db_connections: { type: 'gauge', help: 'Connections to PostgreSQL that are open, by pool.' },
-      paywright_db_connections_idle: { type: 'gauge', help: 'Those of them that nobody uses.' },
-      paywright_db_connections_most: { type: 'gauge', help: 'How many connections the pool may have.' },
-      paywright_db_connections_awaited: { type: 'gauge', help: 'How many wait for a connection of the pool.' },
+      paywright_db_connections_idle: { type: 'gauge', help: 'Open connections that are idle, by pool.' },
+      paywright_db_connections_most: { type: 'gauge', help: 'The maximum size of the pool.' },
+      paywright_db_connections_awaited: { type: 'gauge', help: 'Callers that wait for a connection, by pool.' },
     },
     maxAgeMs: 0,
     read: () => ({

@@ -3,33 +3,32 @@ import { defineMetrics, type MetricSource } from './metric.ts';
 
 const resolutionMs = 10;
 
-/** What every process has: time, memory, and whether its event loop keeps up. */
 export function processMetrics(): MetricSource & { stop(): void } {
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   delay.enable();
   const startedAt = Date.now() / 1000 - process.uptime();
   let before = performance.eventLoopUtilization();
-  /** It measures how far apart its own looks are, so of each the time that it meant to wait is taken off. */
+  /** Each measurement includes the timer's own interval, which is subtracted. */
   const lag = (ns: number) => Math.max(0, ns / 1e9 - resolutionMs / 1000);
 
   const source = defineMetrics({
     name: 'process',
     metrics: {
-      process_cpu_seconds_total: { type: 'counter', help: 'Processor time that this process has used.' },
-      process_resident_memory_bytes: { type: 'gauge', help: 'Memory that this process has from the system.' },
-      process_start_time_seconds: { type: 'gauge', help: 'When this process began, in seconds since 1970.' },
-      nodejs_heap_used_bytes: { type: 'gauge', help: 'What of the JavaScript heap is in use.' },
+      process_cpu_seconds_total: { type: 'counter', help: 'CPU time that this process has used.' },
+      process_resident_memory_bytes: { type: 'gauge', help: 'Resident memory of this process.' },
+      process_start_time_seconds: { type: 'gauge', help: 'Start time of this process, in seconds since the epoch.' },
+      nodejs_heap_used_bytes: { type: 'gauge', help: 'JavaScript heap in use.' },
       nodejs_eventloop_lag_p99_seconds: {
         type: 'gauge',
-        help: 'How late the event loop was in 99 of 100 cases at most, since the last reading.',
+        help: '99th percentile of event loop delay since the last reading.',
       },
       nodejs_eventloop_lag_max_seconds: {
         type: 'gauge',
-        help: 'How late the event loop was at most, since the last reading.',
+        help: 'Longest event loop delay since the last reading.',
       },
       nodejs_eventloop_utilization: {
         type: 'gauge',
-        help: 'The share of time in which the event loop was busy, since the last reading.',
+        help: 'Share of time in which the event loop was busy since the last reading.',
       },
     },
     read() {

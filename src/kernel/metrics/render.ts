@@ -2,7 +2,7 @@ import type { MetricKind, Readings, Sample } from './metric.ts';
 
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Metrics in the text form of Prometheus. A metric without a number has no lines. */
+/** Prometheus's text format. A metric without samples has no lines. */
 export function renderMetrics(metrics: Readonly<Record<string, MetricKind>>, readings: Readings): string {
   return Object.entries(metrics)
     .map(([name, kind]) => {

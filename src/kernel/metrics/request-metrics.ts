@@ -11,18 +11,18 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 const classes = ['1xx', '2xx', '3xx', '4xx', '5xx'];
 
-/** More than there are routes and methods; whatever comes beyond is told as `other`. */
+/** More than there are routes and methods; further ones are counted as `other`. */
 const mostRoutes = 1_000;
 
 interface Counted {
   readonly route: string;
   readonly method: string;
   readonly durations: Histogram;
-  /** How many answers of each class. */
+  /** Number of responses per status class. */
   readonly answers: number[];
 }
 
-/** Every request passes here, so a request costs one look into a map. */
+/** Runs for every request, so it costs one map lookup. */
 export function createRequestMeter(): RequestMeter {
   const all = new Map<string, Counted>();
 
@@ -48,11 +48,11 @@ export function createRequestMeter(): RequestMeter {
       metrics: {
         paywright_http_requests_total: {
           type: 'counter',
-          help: 'Requests that were answered, by pattern of the route, method and class of the status.',
+          help: 'Requests answered, by route pattern, method and status class.',
         },
         paywright_http_request_seconds: {
           type: 'histogram',
-          help: 'How long requests took until the last byte was sent, by pattern of the route and method.',
+          help: 'Request duration until the last byte was sent, by route pattern and method.',
         },
       },
       maxAgeMs: 0,

@@ -6,10 +6,11 @@ export type CheckedUrl = { readonly refusal: string } | { readonly refusal?: nev
 
 const longest = 2_048;
 
-/** Reads a URL and refuses by its form alone what may never be dialled. What a name resolves to is checked when it is. */
+/** Refuses a URL by its form alone. The addresses that the name resolves to are checked when the connection is opened. */
 export function checkUrl(text: string, rules: DestinationRules): CheckedUrl {
   if (text.length > longest) return { refusal: `The URL must not be longer than ${longest} characters.` };
-  // The parser would silently drop or replace these, and what was checked would not be what was written; or nobody would see them.
+  // The URL parser would silently drop or replace these, so the checked URL would differ from the written one; or they
+  // are invisible.
   if (/[\p{Cc}\p{Cs}\p{Cf}\p{Co}\p{Z}]|(?!\ufe0f)\p{Default_Ignorable_Code_Point}/u.test(text)) {
     return { refusal: 'The URL must not contain spaces, line breaks or control characters.' };
   }

@@ -3,33 +3,31 @@ import type { HostAndPort } from './private-hosts.ts';
 import { isPublicAddress } from './public-address.ts';
 
 export interface DestinationRules {
-  /** Let through as they are, http and private addresses too. */
+  /** Allowed even with http and private addresses. */
   readonly allowPrivateHosts: readonly HostAndPort[];
-  /** Hosts that are found here and nowhere else, whatever DNS says. */
+  /** Hosts with a fixed destination that overrides DNS. */
   readonly names: ReadonlyMap<string, HostAndPort>;
-  /** Never dialled, whoever allows it. */
+  /** Never reachable, even if allowed otherwise. */
   readonly forbiddenPorts: () => readonly number[];
 }
 
-/** Where a request goes, or why it does not. */
 export type Destination =
   | { readonly refusal: string }
   | {
       readonly refusal?: never;
       readonly host: string;
       readonly port: number;
-      /** Whether every address of the host must be a public one. */
       readonly publicOnly: boolean;
     };
 
 const publicPorts: ReadonlySet<number> = new Set([80, 443, 8443]);
 
-/** Names that mean this machine or the network it stands in. */
+/** Names for this machine or its private network. */
 const innerSuffixes = ['localhost', 'local', 'localdomain', 'internal', 'intranet', 'lan', 'corp', 'home', 'private'];
 const innerName = new RegExp(`(?:^|\\.)(?:${innerSuffixes.join('|')}|home\\.arpa|in-addr\\.arpa|ip6\\.arpa|onion)$`);
 const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
-/** Asked twice for each request, by its URL and again when a connection is opened, so there is one rule and no way around. */
+/** Checked twice per request, for the URL and again when the connection is opened, so that one rule covers both. */
 export function findDestination(
   { protocol, hostname, port }: { protocol: string; hostname: string; port: number },
   { allowPrivateHosts, names, forbiddenPorts }: DestinationRules,
@@ -38,7 +36,8 @@ export function findDestination(
   const target = named ?? { host: hostname, port };
   const isAllowed =
     named !== undefined || allowPrivateHosts.some((place) => place.host === hostname && place.port === port);
-  // Any other port is refused below like every other port: nobody learns from it which ones our own parts listen on.
+  // Other ports are refused below with the same message, so the refusal does not reveal which ports our own services
+  // use.
   if ((isAllowed || publicPorts.has(port)) && forbiddenPorts().includes(target.port)) {
     return { refusal: `Port ${port} is not open to requests.` };
   }

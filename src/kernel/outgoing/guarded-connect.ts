@@ -8,11 +8,11 @@ import { isPublicAddress } from './public-address.ts';
 export interface GuardedConnectOptions {
   readonly rules: DestinationRules;
   readonly lookup: Lookup;
-  /** Ends what is still being opened. */
+  /** Aborts connections that are being opened. */
   readonly signal: AbortSignal;
   /** Certificates to trust instead of the well-known ones. */
   readonly ca?: string;
-  /** Opens the connection to an address that was checked; a test sees here what would be dialled. */
+  /** Opens the connection to a checked address. A test can replace it. */
   readonly dial?: Dial;
 }
 
@@ -21,8 +21,8 @@ export type Dial = buildConnector.connector;
 const mostAddresses = 4;
 
 /**
- * Opens every connection of the guard. The name is resolved once, all its addresses are checked, and one of exactly these
- * is dialled as a number: there is no second resolution that could answer differently.
+ * Opens all outgoing connections. It resolves the name once, checks all addresses, and connects to one of exactly
+ * these, so a second DNS response (rebinding) cannot redirect it.
  */
 export function createGuardedConnect({
   rules,
@@ -36,7 +36,7 @@ export function createGuardedConnect({
     buildConnector({
       timeout,
       allowH2: false,
-      // A resumed TLS session is not compared with the host's name again, so none is kept.
+      // A resumed TLS session skips the check of the host name, so no session is cached.
       maxCachedSessions: 0,
       ...(ca !== undefined && { ca }),
     });
@@ -79,15 +79,15 @@ async function findAddresses(
   const literal = host.startsWith('[') ? host.slice(1, -1) : host;
   const ask = publicOnly ? lookup : lookUpLikeTheSystem;
   const addresses = isIP(literal) === 0 ? await ask(host, signal).catch(() => []) : [literal];
-  // One that is not public spoils all: an honest host has no reason for such a mixture.
+  // A single non-public address rejects the host: an honest host has no such mixture.
   if (publicOnly && !addresses.every(isPublicAddress)) throw nobodyThere();
-  // IPv4 first: where a machine has only one of the two, it is usually this.
+  // IPv4 first: a machine with only one of the two usually has IPv4.
   return [...new Set(addresses)].sort((a, b) => isIP(a) - isIP(b)).slice(0, mostAddresses);
 }
 
 function openSocket(connect: Dial, options: buildConnector.Options, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    // It returns the socket before there is a connection, though its type does not say so.
+    // undici returns the socket before it is connected, although its type does not say so.
     const opening: unknown = connect(options, (error, socket) => {
       signal.removeEventListener('abort', giveUp);
       if (error === null) resolve(socket);

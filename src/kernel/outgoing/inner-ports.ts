@@ -7,11 +7,11 @@ const defaultPorts: Readonly<Record<string, number>> = {
   'https:': 443,
 };
 
-/** The ports of our own parts, which no request of a user may reach. */
+/** The ports of our own services, which no user's URL may reach. */
 export function portsOf(urls: readonly string[]): readonly number[] {
   const ports = urls.flatMap((text) => {
     const url = new URL(text);
-    // PostgreSQL's own URLs may name the port in the query.
+    // A PostgreSQL URL may name the port in its query.
     const named = [url.port, url.searchParams.get('port') ?? ''].filter((port) => /^\d+$/.test(port)).map(Number);
     return named.length > 0 ? named : [defaultPorts[url.protocol] ?? 0];
   });

@@ -1,15 +1,14 @@
 import { lookup, Resolver } from 'node:dns/promises';
 
-/** All addresses of a host name. Gives up when the signal comes. */
 export type Lookup = (hostname: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /**
- * Asks DNS and nothing else: not the hosts file, no search domains. It also keeps off the thread pool that the system's
- * resolver would use, where four names that nobody answers for could hold up every sign-in.
+ * Uses DNS only: neither the hosts file nor search domains. It also avoids libuv's thread pool, where four unanswered
+ * lookups could block every sign-in.
  */
 export function createDnsLookup({ servers }: { servers?: readonly string[] } = {}): Lookup {
   return async (hostname, signal) => {
-    // A new one each time, because each reads the machine's settings only once.
+    // A new resolver each time, because each reads the system's DNS settings only once.
     const resolver = new Resolver({ timeout: 1_500, tries: 2 });
     if (servers !== undefined) resolver.setServers(servers);
     const cancel = () => resolver.cancel();
@@ -20,6 +19,6 @@ export function createDnsLookup({ servers }: { servers?: readonly string[] } = {
   };
 }
 
-/** As every program on this machine finds a host: for those that the operator has named. */
+/** Resolves as the operating system does, for hosts that the operator has named. */
 export const lookUpLikeTheSystem: Lookup = async (hostname) =>
   (await lookup(hostname, { all: true })).map(({ address }) => address);

@@ -11,13 +11,13 @@ import { readBody } from './read-body.ts';
 
 export { OutgoingError } from './outgoing-error.ts';
 
-/** The one door for requests to a URL that somebody else has chosen. */
+/** The only way to send a request to a URL that a third party chose. */
 export interface Outgoing {
-  /** For when a URL is registered: one clear sentence if it could never be dialled, undefined when its form is fine. */
+  /** Says why the form of this URL can never be allowed, for when it is registered. Undefined when it is fine. */
   explainRefusal(url: string): string | undefined;
-  /** Answers with whatever status came, a redirect as well; throws an OutgoingError when no whole answer came. */
+  /** Resolves with any status, redirects included. Throws an OutgoingError when no complete response arrived. */
   request(request: OutgoingRequest): Promise<OutgoingAnswer>;
-  /** Waits for what is under way. */
+  /** Waits for open requests. */
   close(): Promise<void>;
 }
 
@@ -26,21 +26,21 @@ interface OutgoingRequest {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** For everything together: DNS, connecting, TLS, headers and body. 10 seconds unless it is set. */
+  /** Covers DNS, connecting, TLS, headers and body. Defaults to 10 seconds. */
   readonly timeoutMs?: number;
-  /** One MiB unless it is set. */
+  /** Defaults to 1 MiB. */
   readonly maxBodyBytes?: number;
-  /** A body that is too large is cut off instead of being an error. */
+  /** Truncates a body that is too large instead of failing. */
   readonly truncateBody?: boolean;
-  /** Ends it wherever it is, for when nobody waits for the answer any more. */
+  /** Cancels the request when its response is no longer needed. */
   readonly signal?: AbortSignal;
 }
 
 export interface OutgoingAnswer {
   readonly status: number;
-  /** Names in lower case. */
+  /** Names are lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** As it came: nothing is decompressed. */
+  /** Not decompressed. */
   readonly body: Buffer;
   readonly durationMs: number;
 }
@@ -48,18 +48,17 @@ export interface OutgoingAnswer {
 export interface OutgoingOptions {
   /** Only in the sandbox. */
   readonly allowPrivateHosts: readonly HostAndPort[];
-  /** Host names that lead to a place of our own, such as a demo shop, whatever DNS says. */
+  /** Hosts with a fixed destination that overrides DNS, such as a demo shop. */
   readonly names?: ReadonlyMap<string, HostAndPort>;
-  /** Ports that nothing may reach, such as those of the database and the local chains. */
+  /** Ports that no request may reach, such as those of the database and the local chains. */
   readonly forbiddenPorts?: () => readonly number[];
   readonly lookup?: Lookup;
   /** Certificates to trust instead of the well-known ones. */
   readonly ca?: string;
-  /** Opens a connection to an address that was checked. */
   readonly dial?: Dial;
 }
 
-/** What the guard decides; a caller that sets them could make the connection mean something else. */
+/** Headers that a caller must not set, because they could change what the connection means. */
 const ownHeaders = new Set([
   'host',
   'connection',
@@ -83,7 +82,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
   } = options;
   const rules: DestinationRules = { allowPrivateHosts, names, forbiddenPorts };
   const stopping = new AbortController();
-  // Every connection that is being opened listens to it.
+  // Every connection that is being opened listens to this signal.
   setMaxListeners(0, stopping.signal);
   const agent = new Agent({
     connect: createGuardedConnect({
@@ -95,10 +94,10 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
     }),
     connections: 128,
     maxHeaderSize: 16_384,
-    // A connection stays with the address that was checked, so it must not outlive the answer of DNS for long.
+    // A connection stays with the checked address, so it must not outlive the DNS response for long.
     keepAliveTimeout: 4_000,
     keepAliveMaxTimeout: 30_000,
-    // One clock covers the whole request instead.
+    // One timeout covers the whole request instead.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -111,7 +110,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
     if (checked.refusal !== undefined) throw new OutgoingError('refused', checked.refusal);
     const headers: Record<string, string> = { 'user-agent': 'Paywright', ...lowerCase(request.headers ?? {}) };
     for (const name of Object.keys(headers)) {
-      if (ownHeaders.has(name)) throw new OutgoingError('refused', `The header ${name} is not the caller's to set.`);
+      if (ownHeaders.has(name)) throw new OutgoingError('refused', `The header ${name} must not be set by the caller.`);
     }
 
     const startedAt = monotonicClock.now();
@@ -136,7 +135,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
       request.signal?.throwIfAborted();
       return await within({ timeoutMs, signal: request.signal }, exchange(checked));
     } catch (error) {
-      // Nothing is sent any more, even if a connection that was too slow is opened after all.
+      // Cancels the request, so that a slow connection that opens later sends nothing.
       over.abort();
       throw request.signal?.aborted === true ? givenUp() : toOutgoingError(error);
     }
@@ -161,7 +160,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
   };
 }
 
-/** The signal alone would not do: the client looks at it only once it has a connection. */
+/** A signal is not enough, because undici checks it only once it has a connection. */
 async function within<Result>(
   { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal | undefined },
   work: Promise<Result>,
@@ -181,7 +180,7 @@ async function within<Result>(
 }
 
 function givenUp(): OutgoingError {
-  return new OutgoingError('given_up', 'The request was given up, because nobody waits for it any more.');
+  return new OutgoingError('given_up', 'The request was cancelled, because its response is no longer needed.');
 }
 
 function lowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -2,12 +2,12 @@ import { isIPv6 } from 'node:net';
 import { parseUrl } from '../text/parse-url.ts';
 
 export interface HostAndPort {
-  /** As a URL spells it: lower case, an IPv6 address in brackets. */
+  /** As in a URL: lower case, IPv6 in brackets. */
   readonly host: string;
   readonly port: number;
 }
 
-/** Reads the list of ALLOW_PRIVATE_HOSTS: `host:port, …`. Undefined when one of its parts names no exact place. */
+/** Reads ALLOW_PRIVATE_HOSTS: `host:port, …`. Returns undefined when an entry is not an exact host and port. */
 export function parsePrivateHosts(text: string): readonly HostAndPort[] | undefined {
   const places: HostAndPort[] = [];
   for (const part of text
@@ -27,7 +27,7 @@ function parsePlace(text: string): HostAndPort | undefined {
   if (host === '' || port > 65_535 || host.endsWith('.')) return undefined;
   if (parseUrl(`http://${host}:${port}/`) === undefined) return undefined;
   const { hostname } = new URL(`http://${host}:${port}/`);
-  // An address has one spelling here, so that nobody has to guess what 127.1 or 0177.0.0.1 lets through.
+  // Only the canonical spelling is accepted, so that 127.1 or 0177.0.0.1 cannot be misread.
   if (hostname !== host.toLowerCase() && !isIPv6(host.slice(1, -1))) return undefined;
   return { host: hostname, port };
 }

@@ -3,12 +3,12 @@ import ipaddr from 'ipaddr.js';
 
 const globalUnicast = ipaddr.parseCIDR('2000::/3');
 
-/** Answers for every cloud machine as its own platform, though it looks like anybody's address. */
+/** Azure's platform endpoint inside every virtual machine, although the address looks public. */
 const platforms = new Set(['168.63.129.16']);
 
 /**
- * Whether an address belongs to the public internet. Everything with a special meaning is not: addresses of this machine,
- * of private networks, of carriers, for documentation, and those that carry an IPv4 address inside.
+ * Whether an address is on the public internet. Special ranges are not: loopback, private networks, carrier-grade NAT,
+ * documentation, and addresses that embed an IPv4 address.
  */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 0 || address.includes('%')) return false;

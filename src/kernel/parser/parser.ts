@@ -5,20 +5,20 @@ import type { Question, Reply } from './serve-tasks.ts';
 import type { Task } from './task.ts';
 import { createUsage } from './usage.ts';
 
-/** Reads what strangers send, in processes of their own: whatever it is made of, this one goes on meanwhile. */
+/** Parses third-party content in child processes, so that hostile input cannot block or crash the service. */
 export interface Parser {
-  /** Throws a ParserError when nothing comes of it. */
+  /** Throws a ParserError when there is no result. */
   run<Input, Output>(task: Task<Input, Output>, input: Input, limits?: RunLimits): Promise<Output>;
-  /** What is under way fails. */
+  /** Running tasks fail. */
   close(): Promise<void>;
 }
 
 interface RunLimits {
-  /** What all tasks for one purpose may take together. It is counted down. */
+  /** A time budget that several tasks share. Each run is deducted. */
   readonly allowance?: Allowance;
-  /** For when the output is of no use any more. */
+  /** Aborts when the output is no longer needed. */
   readonly signal?: AbortSignal;
-  /** Whom it is done for. What is done for nobody in particular, such as an order, comes first. */
+  /** The account or address that the task is for. Tasks without a holder, such as an order's, come first. */
   readonly holder?: string | undefined;
 }
 
@@ -29,11 +29,11 @@ export interface Allowance {
 export type ParserTrouble = 'too_slow' | 'too_large' | 'busy' | 'given_up' | 'failed';
 
 const sentences: Readonly<Record<ParserTrouble, string>> = {
-  too_slow: 'It takes too long to read.',
-  too_large: 'It takes too much memory to read.',
-  busy: 'Too much is being read at the moment.',
-  given_up: 'The output is not waited for any more.',
-  failed: 'It could not be read.',
+  too_slow: 'Parsing took too long.',
+  too_large: 'Parsing needed too much memory.',
+  busy: 'Too much content is being parsed.',
+  given_up: 'The result is no longer needed.',
+  failed: 'Parsing failed.',
 };
 
 export class ParserError extends Error {
@@ -56,11 +56,11 @@ export interface ParserOptions {
 }
 
 const usual = { processes: 2, mostMs: 2_000, mostMegabytes: 128 } as const;
-/** Starting Node and loading a few files: on a busy machine that takes a while. */
+/** Starting Node and loading the file can take long on a busy machine. */
 const readyWithinMs = 30_000;
 const mostWaiting = 1_000;
 const mostWaitingBytes = 64_000_000;
-/** A holder that has used more than this lately shares one process with all others like it. */
+/** Holders that have recently used more than this share one process. */
 const muchMs = 300;
 
 interface Job {
@@ -68,7 +68,7 @@ interface Job {
   readonly allowance: Allowance | undefined;
   readonly holder: string | undefined;
   readonly bytes: number;
-  /** Whether it was begun by a process that ended through no fault of the input, as far as we know. */
+  /** Whether a process already died on it, as far as we know through no fault of the input. */
   wasTried: boolean;
   settle(result: { readonly output: unknown } | { readonly trouble: ParserTrouble }): void;
   isOver: boolean;
@@ -83,8 +83,8 @@ interface Reader {
 }
 
 /**
- * Processes start when they are first needed. One that reaches a limit is killed, and with it only what it was reading. They are no
- * threads, because a thread that runs out of memory takes the whole process with it.
+ * Processes start when they are first needed. A process that exceeds a limit is killed, which fails only its current
+ * task. Threads would not do, because a thread that runs out of memory ends the whole process.
  */
 export function createParser({ program, logger, ...given }: ParserOptions): Parser {
   const { processes, mostMs, mostMegabytes } = { ...usual, ...given };
@@ -95,7 +95,7 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
 
   function start(job: Job): void {
     const child = fork(program, {
-      // Nothing of ours is in there: neither settings nor secrets.
+      // The child gets neither settings nor secrets.
       env: {},
       execArgv: [`--max-old-space-size=${mostMegabytes}`, '--max-semi-space-size=8'],
       serialization: 'advanced',
@@ -106,20 +106,20 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
     reader.timer = setTimeout(() => end(reader, 'failed'), readyWithinMs);
     child.on('message', (reply: Reply) => hear(reader, reply));
     child.on('error', (err) => {
-      logger.error({ err, task: reader.job?.question.name }, 'a process of the parser failed');
+      logger.error({ err, task: reader.job?.question.name }, 'a parser process failed');
       end(reader, 'failed');
     });
     child.on('exit', (code, signal) => {
       if (!readers.has(reader)) return;
-      // Out of memory, it aborts.
+      // Node aborts when it runs out of memory.
       if (signal === 'SIGABRT') return end(reader, 'too_large');
-      logger.error({ code, signal, task: reader.job?.question.name }, 'a process of the parser ended by itself');
+      logger.error({ code, signal, task: reader.job?.question.name }, 'a parser process ended unexpectedly');
       tryAgain(reader);
       end(reader, 'failed');
     });
   }
 
-  /** Once, by another process: this one may have been killed for lack of memory that others use. */
+  /** Retries once in another process: this one may have been killed because the machine ran out of memory. */
   function tryAgain(reader: Reader): void {
     const { job } = reader;
     if (job === undefined || job.wasTried || job.isOver) return;
@@ -138,7 +138,7 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
     }
     const job = release(reader);
     if ('failure' in reply) {
-      logger.error({ task: job?.question.name, failure: reply.failure }, 'a task of the parser failed');
+      logger.error({ task: job?.question.name, failure: reply.failure }, 'a parser task failed');
       job?.settle({ trouble: 'failed' });
     } else job?.settle(reply);
     letGo(reader);
@@ -162,7 +162,7 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
     child.send(job.question);
   }
 
-  /** Its job is over, and what it took is taken from its allowance. */
+  /** Ends the current job and deducts its time from the allowance. */
   function release(reader: Reader): Job | undefined {
     const { job } = reader;
     clearTimeout(reader.timer);
@@ -197,7 +197,7 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
     }
   }
 
-  /** The holder that has used least lately comes first, one task at a time; those that have used much share one process. */
+  /** Picks the holder with the least recent usage, one task at a time. Heavy users share one process. */
   function takeNext(): Job | undefined {
     const busy = [...readers].flatMap(({ job }) => job?.holder ?? []);
     const isCrowded = processes > 1 && busy.some((holder) => usage.of(holder) > muchMs);
@@ -255,13 +255,13 @@ export function createParser({ program, logger, ...given }: ParserOptions): Pars
   };
 }
 
-/** What an answer that waits to be read keeps in memory. */
+/** The memory that a waiting input holds. */
 function sizeOf(input: unknown): number {
   const { bytes } = (input ?? {}) as { readonly bytes?: unknown };
   return bytes instanceof Uint8Array ? bytes.length : 0;
 }
 
-/** While it works, the service waits for it. */
+/** Keeps the service alive while the child works. */
 function hold({ child }: Reader): void {
   child.ref();
   child.channel?.ref();

@@ -1,10 +1,7 @@
-/**
- * Something that the parser's process reads: its name there, and what goes in and comes out. Only the type of the function is known
- * here. What it is made of is never loaded by the service itself.
- */
+/** The name and the types of a parser task. Only the type of its function is imported here, so the service never loads the code. */
 export interface Task<Input, Output> {
   readonly name: string;
-  /** Never there: it carries the types. */
+  /** Never set; it carries the types. */
   readonly reads?: (input: Input) => Output;
 }
 
@@ -14,9 +11,9 @@ export function taskOf<Read extends (input: never) => unknown>(
   return { name };
 }
 
-/** What a stranger has answered, as a task gets it. */
+/** A third party's response, as a task receives it. */
 export interface AnswerBytes {
   readonly bytes: Uint8Array;
-  /** Its content type, as claimed. */
+  /** The content type that the response claims. */
   readonly type: string;
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/** How much each holder has used lately: what was used ten seconds ago counts half. */
+/** Recent usage per holder, with a half-life of ten seconds. */
 export interface Usage {
   of(holder: string): number;
   add(holder: string, ms: number): void;
@@ -21,7 +21,7 @@ export function createUsage(clock: Clock): Usage {
       const now = of(holder) + ms;
       used.delete(holder);
       used.set(holder, { ms: now, at: clock.now() });
-      // The one that has used nothing for longest.
+      // Drops the holder that has been idle for longest.
       for (const [oldest] of used) {
         if (used.size <= mostRemembered) break;
         used.delete(oldest);

@@ -1,4 +1,4 @@
-/** There is no room for more of this at the moment. Over HTTP it is 429 when the owner's share is used up, and 503 otherwise. */
+/** Too many are in progress. Over HTTP this is 429 when the owner's own limit is reached, and 503 otherwise. */
 export class NoPlace extends Error {
   override readonly name = 'NoPlace';
   readonly isOwnShare: boolean;
@@ -11,12 +11,12 @@ export class NoPlace extends Error {
 
   static ofOwner({ what, kind, share }: { readonly what: string; readonly kind: string; readonly share: number }) {
     return new NoPlace(
-      `At most ${share} ${what} are under way at once for one ${kind}, and yours has that many. Try again when one has ended.`,
+      `The limit of ${share} concurrent ${what} per ${kind} is reached. Try again when one has ended.`,
       true,
     );
   }
 
   static inAll(what: string) {
-    return new NoPlace(`Too many ${what} are under way. Try again in a moment.`, false);
+    return new NoPlace(`Too many ${what} are in progress. Try again in a moment.`, false);
   }
 }

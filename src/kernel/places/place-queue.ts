@@ -2,12 +2,12 @@ import { NoPlace } from './no-place.ts';
 import { createPlaces, type Holder, type Place, type PlaceLimits } from './places.ts';
 
 export interface PlaceQueueLimits<Kind extends string> extends PlaceLimits<Kind> {
-  /** How many may wait for a place, and for how long. */
+  /** How many may wait, and for how long. */
   readonly waiting: Omit<PlaceLimits<Kind>, 'what'> & { readonly patienceMs: number };
 }
 
 export interface PlaceQueue<Kind extends string> {
-  /** Waits for room if there is none. Rejects with `NoPlace` after a while, or at once when too many of an owner wait already. */
+  /** Waits for a place. Rejects with `NoPlace` after a timeout, or at once when too many of the owner's requests already wait. */
   enter(holder: Holder<Kind>): Promise<Place>;
 }
 
@@ -16,7 +16,7 @@ interface Waiting<Kind extends string> {
   comeIn(place: Place): void;
 }
 
-/** Places for work that is better late than refused. A place that is left goes to the first in the line whose owner has room. */
+/** For work that should rather wait than be refused. A free place goes to the first in the queue whose owner is below its limit. */
 export function createPlaceQueue<Kind extends string>(limits: PlaceQueueLimits<Kind>): PlaceQueue<Kind> {
   const places = createPlaces(limits);
   const chairs = createPlaces({ ...limits.waiting, what: limits.what });

@@ -1,13 +1,13 @@
 import { NoPlace } from './no-place.ts';
 
-/** Who takes a place, by each kind of owner that has a share: a caller, an address, a link. A missing kind is not counted. */
+/** The owners of a place, one per kind: a caller, an address, a link. A missing kind is not limited. */
 export type Holder<Kind extends string> = { readonly [One in Kind]?: string | undefined };
 
 export interface PlaceLimits<Kind extends string> {
-  /** What takes the places, in the plural, as a refusal names it: `searches`. */
+  /** The plural for error messages, such as `searches`. */
   readonly what: string;
   readonly inAll: number;
-  /** The most that one owner of each kind holds while there is plenty of room. */
+  /** The most that one owner of each kind may hold. */
   readonly shares: Readonly<Record<Kind, number>>;
 }
 
@@ -16,18 +16,17 @@ export interface Place {
   leave(): void;
 }
 
-/** A place that counts for its owners, but not yet in all. */
+/** Counts against its owners, but not yet against the total. */
 interface BegunPlace extends Place {
-  /** The work turns out to be long. Throws `NoPlace` when there is no room in all. */
+  /** The work turns out to be long, so it counts against the total. Throws `NoPlace` when the total is reached. */
   stay(): void;
 }
 
 export interface Places<Kind extends string> {
-  /** Throws `NoPlace` when an owner has no room, or when there is none in all. */
+  /** Throws `NoPlace` when an owner's limit or the total is reached. */
   enter(holder: Holder<Kind>): Place;
-  /** For work that is mostly short: short work takes room from its own owners only. */
+  /** For mostly short work: while short, it counts against its owners only. */
   begin(holder: Holder<Kind>): BegunPlace;
-  /** Whether `enter` would let this holder in now. */
   hasRoom(holder: Holder<Kind>): boolean;
   readonly isFull: boolean;
 }
@@ -35,8 +34,8 @@ export interface Places<Kind extends string> {
 type Obstacle = 'all' | { readonly kind: string; readonly share: number };
 
 /**
- * How much of something is under way at once: in all, and for each owner. An owner's share shrinks with the room that others leave,
- * so that several greedy owners together never fill all places: the last ones go to owners that hold none or few.
+ * Limits concurrent work in total and per owner. An owner's limit shrinks as others use more, so greedy owners
+ * together cannot take everything: the last places go to owners with few or none.
  */
 export function createPlaces<Kind extends string>({ what, inAll, shares }: PlaceLimits<Kind>): Places<Kind> {
   const kinds = Object.entries<number>(shares).map(([kind, share]) => ({
@@ -46,13 +45,12 @@ export function createPlaces<Kind extends string>({ what, inAll, shares }: Place
   }));
   let underWay = 0;
 
-  /** With n greedy owners and a share of 1/8, each gets 1/(7 + n) of all places. Every owner may hold one. */
+  /** With n greedy owners and a limit of 1/8, each gets 1/(7 + n) of all places. Every owner may hold one. */
   function shareNow(share: number, own: number): number {
     const leftByOthers = inAll - Math.max(0, underWay - own);
     return Math.max(1, Math.ceil((share * leftByOthers) / inAll));
   }
 
-  /** What is in this holder's way: an owner's own share, or all places together. */
   function findObstacle(holder: Holder<Kind>): Obstacle | undefined {
     for (const { kind, share, taken } of kinds) {
       const owner = holder[kind];

@@ -1,4 +1,4 @@
-/** At most `limit` within any `windowMs`. A limit of 0 means that everything passes. */
+/** At most `limit` within any `windowMs`; 0 is unlimited. */
 export interface RateLimitPolicy {
   readonly limit: number;
   readonly windowMs: number;
@@ -7,24 +7,24 @@ export interface RateLimitPolicy {
 export interface RateLimitOutlook {
   readonly allowed: boolean;
   readonly remaining: number;
-  /** Until the oldest counted request leaves the window: the earliest moment at which there is more room. */
+  /** Time until the oldest counted request leaves the window, which is the earliest moment with more capacity. */
   readonly resetMs: number;
 }
 
 export interface RateLimitDecision extends RateLimitOutlook {
-  /** Takes this request out of the count again, as if it had not been made. */
+  /** Removes this request from the count. */
   giveBack(): void | Promise<void>;
 }
 
 /**
- * A sliding window: whatever 60 seconds one looks at, at most N requests passed in them, and of a burst of more than N
- * exactly N pass. Only what passes is counted. In process the answer comes at once; from Redis it is a promise.
+ * A sliding window: any window of this length contains at most `limit` requests, and a larger burst passes exactly
+ * `limit`. Refused requests are not counted. Synchronous in memory; a promise with Redis.
  */
 export interface RateLimiter {
   take(bucket: string, policy: RateLimitPolicy): RateLimitDecision | Promise<RateLimitDecision>;
-  /** Tells whether there is a place, and takes none. */
+  /** Checks without counting. */
   peek(bucket: string, policy: RateLimitPolicy): RateLimitOutlook | Promise<RateLimitOutlook>;
-  /** Whether the count that is shared with other processes is out of reach, and this one counts by itself. */
+  /** Whether Redis is unreachable and this process counts on its own. */
   readonly isAlone?: boolean;
   close(): Promise<void>;
 }

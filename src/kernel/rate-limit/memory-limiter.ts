@@ -3,7 +3,7 @@ import type { RateLimitDecision, RateLimiter, RateLimitOutlook, RateLimitPolicy 
 
 const sweepEveryMs = 60_000;
 
-/** The moments of the requests that passed, oldest first, in a ring that grows up to the limit. */
+/** Times of passed requests, oldest first, in a ring buffer that grows up to the limit. */
 class PassLog {
   #times = new Float64Array(8);
   #head = 0;
@@ -27,7 +27,7 @@ class PassLog {
     this.size++;
   }
 
-  /** Taking out the newest is enough: the moments are what is counted, not who they belong to. */
+  /** Removing the newest is enough, because only the number and the oldest time matter. */
   dropNewest(): void {
     if (this.size > 0) this.size--;
   }
@@ -63,7 +63,7 @@ export function createMemoryLimiter(clock: Clock): RateLimiter {
   function outlookOf(log: PassLog, { limit, windowMs }: RateLimitPolicy, now: number) {
     return {
       remaining: Math.max(0, limit - log.size),
-      // Never more than a window: the clock has fractions, and adding and taking away may leave a grain over.
+      // At most one window: floating-point rounding may leave a little more.
       resetMs: log.size === 0 ? 0 : Math.min(windowMs, log.oldest + windowMs - now),
     };
   }
@@ -86,7 +86,7 @@ export function createMemoryLimiter(clock: Clock): RateLimiter {
     },
     peek(bucket: string, policy: RateLimitPolicy): RateLimitOutlook {
       const now = clock.now();
-      // A bucket that is only looked at is not remembered.
+      // A bucket that is only peeked at is not stored.
       const log = logs.get(bucket) ?? new PassLog();
       log.dropUntil(now - policy.windowMs);
       return { allowed: log.size < policy.limit, ...outlookOf(log, policy, now) };

@@ -6,9 +6,9 @@ import type { RateLimitDecision, RateLimiter, RateLimitOutlook, RateLimitPolicy 
 import { createMemoryLimiter } from './memory-limiter.ts';
 
 /**
- * One sorted set per bucket, scored by the time of Redis itself in microseconds, so that instances with clocks of their
- * own agree. Checking and counting are one script, so no two requests can take the same last place.
- * Without a name for the place it only looks.
+ * One sorted set per bucket, scored by Redis's own time in microseconds, so that instances with different clocks
+ * agree. Checking and counting are one script, so two requests cannot take the same last place. An empty member only
+ * checks.
  */
 const takeScript = `
   local time = redis.call('TIME')
@@ -30,14 +30,14 @@ const takeScript = `
   return { allowed, size, math.ceil((oldest[2] + window - now) / 1000) }
 `;
 
-/** A Redis that hangs costs the first request its time-out, and not every one after it. */
+/** After a timeout, requests skip Redis for this long, so a hanging Redis delays only one request per pause. */
 const pauseMs = 1_000;
 
 const options = {
   lazyConnect: true,
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
-  // Longer than this process itself is ever busy with something else: limits are not loosened because we were.
+  // Longer than this process is ever blocked, so that a busy event loop does not loosen the limits.
   commandTimeout: 2_000,
   connectTimeout: 2_000,
   retryStrategy: (attempt: number) => Math.min(attempt * 200, 2_000),
@@ -47,7 +47,7 @@ interface ScriptedRedis extends Redis {
   takePlace(bucket: string, limit: number, windowMs: number, member: string): Promise<[number, number, number]>;
 }
 
-/** Shared by every instance. While Redis is away each instance limits in process, and says so once per outage. */
+/** Shared by all instances. While Redis is unreachable each instance limits on its own, and logs it once per outage. */
 export function createRedisLimiter(url: string, logger: Logger): RateLimiter {
   const redis = new Redis(url, options) as ScriptedRedis;
   redis.defineCommand('takePlace', { numberOfKeys: 1, lua: takeScript });
@@ -56,11 +56,12 @@ export function createRedisLimiter(url: string, logger: Logger): RateLimiter {
   let askAgainAt = 0;
 
   redis.on('error', (error) => noteAway(error));
-  // A first connection that fails is reported through 'error' and tried again like any other.
+  // A failed first connection is reported through 'error' and retried like any other.
   redis.connect().catch(() => {});
 
   function noteAway(error: unknown): void {
-    if (!away) logger.warn({ err: error }, 'Redis is away: each instance limits in process until it is back');
+    if (!away)
+      logger.warn({ err: error }, 'Redis is unreachable: each instance counts requests on its own until it is back');
     away = true;
     askAgainAt = performance.now() + pauseMs;
   }
@@ -72,7 +73,7 @@ export function createRedisLimiter(url: string, logger: Logger): RateLimiter {
 
   const keyOf = (bucket: string) => `paywright:limit:${bucket}`;
 
-  /** Undefined while Redis is away. */
+  /** Undefined while Redis is unreachable. */
   async function ask(bucket: string, policy: RateLimitPolicy, member: string): Promise<RateLimitOutlook | undefined> {
     if (away && performance.now() < askAgainAt) return undefined;
     try {

@@ -5,27 +5,27 @@ import { type Lock, tryShareLock } from '../db/locks.ts';
 import type { Logger } from '../log/logger.ts';
 import { Refusal } from '../refusal.ts';
 
-/** How a process that seals is recognised in pg_stat_activity. */
+/** The application_name of processes that seal, in pg_stat_activity. */
 const sealerName = 'paywright-secret';
 
 const retryMs = 500;
 
 const retiredSql = 'SELECT FROM operator_secrets WHERE fingerprint = $1 AND retired_at IS NOT NULL';
 
-/** Many who seal with it share it; who retires it has it alone. */
+/** Processes that seal share this lock. A rotation takes it exclusively. */
 export function lockOfSecret(fingerprint: Buffer): Lock {
   return { kind: 'secretInUse', of: fingerprint.toString('hex') };
 }
 
 export interface HeldSecret {
-  /** The connection was lost while somebody replaced the secret: whatever is sealed with it from here on would be lost. */
+  /** The secret was replaced while the connection was lost. Anything sealed with it from now on would be unreadable. */
   readonly retired: boolean;
   close(): Promise<void>;
 }
 
 /**
- * Says to whoever replaces secrets that this process seals with one: on a connection of its own, which goes when the process does,
- * however that happens, and comes again when only the connection was lost.
+ * Tells a rotation that this process seals with a secret, by a shared lock on a dedicated connection. The lock ends
+ * with the process and is taken again when only the connection is lost.
  */
 export async function holdSecret({
   url,
@@ -40,7 +40,7 @@ export async function holdSecret({
   let stopped = false;
   let retired = false;
 
-  /** False when somebody has it alone, who puts another one in its place. Nothing is left open that is not held. */
+  /** Returns false when a rotation holds the lock. Closes the connection unless it holds the lock. */
   async function connect(): Promise<boolean> {
     const fresh = new pg.Client(connectionSettings({ url, applicationName: sealerName }));
     fresh.on('error', () => drop(fresh));
@@ -49,7 +49,7 @@ export async function holdSecret({
       await fresh.connect();
       const isShared = await tryShareLock(fresh, lockOfSecret(fingerprint));
       if (isShared) retired = await isRetired(fresh);
-      // Meanwhile we may have been stopped.
+      // close() may have been called meanwhile.
       if (isShared && !stopped && client === undefined) client = fresh;
       return isShared;
     } finally {
@@ -75,11 +75,11 @@ export async function holdSecret({
       if (isShared === undefined) await sleep(retryMs);
       else if (!isShared) retired = true;
     }
-    if (retired) logger.error('the secret of this process was replaced: start it again with the new one');
+    if (retired) logger.error('the secret of this process was replaced: restart it with the new secret');
   }
 
   if (!(await connect())) {
-    throw new Refusal('PAYWRIGHT_SECRET is being replaced at this moment: start with the one that takes its place.');
+    throw new Refusal('PAYWRIGHT_SECRET is being replaced right now: start with the new secret.');
   }
   return {
     get retired() {

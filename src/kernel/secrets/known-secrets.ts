@@ -1,6 +1,5 @@
 import type { Queryable } from '../db/database.ts';
 
-/** What the database knows of one secret. */
 export interface KnownSecret {
   readonly fingerprint: Buffer;
   readonly retiredAt: Date | null;
@@ -8,7 +7,7 @@ export interface KnownSecret {
   readonly sealedHashKeys: Buffer | null;
 }
 
-/** Whether something may be left that only it opens. */
+/** Whether data may remain that only this secret can open. */
 export function isBeingReplaced({ retiredAt, resealedAt }: KnownSecret): boolean {
   return retiredAt !== null && resealedAt === null;
 }

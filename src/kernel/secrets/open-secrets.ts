@@ -6,12 +6,12 @@ import { isBeingReplaced, type KnownSecret, listSecrets } from './known-secrets.
 import type { Sealed } from './sealed.ts';
 import { createSecrets, fingerprintOf, type HashKeys, type Secrets } from './secrets.ts';
 
-/** The secrets that the operator has given. Everything new is sealed with the first; what the others sealed can be opened. */
+/** The operator's secrets. New data is sealed with `current`; all of them can open existing data. */
 export interface GivenSecrets {
   readonly current: string;
-  /** The one that will take its place. */
+  /** The secret that will replace `current`. */
   readonly next?: string;
-  /** The one whose place it takes. */
+  /** The secret that `current` replaces. */
   readonly old?: string;
 }
 
@@ -25,13 +25,13 @@ export interface OpenSecretsOptions {
 
 export interface OpenedSecrets {
   readonly secrets: Secrets;
-  /** From here on this process seals nothing any more. */
+  /** From here on this process seals nothing. */
   close(): Promise<void>;
 }
 
 /**
- * For a process that seals: until it is closed nobody can retire its secret. A secret that is not this database's is refused here, in
- * words, before anything is written with it.
+ * For a process that seals: until it is closed, its secret cannot be retired. Refuses a secret that does not belong to
+ * this database before anything is written.
  */
 export async function openSecrets({ db, url, logger, given, sealed }: OpenSecretsOptions): Promise<OpenedSecrets> {
   const held = await holdSecret({ url, logger, fingerprint: fingerprintOf(given.current) });
@@ -49,8 +49,7 @@ export async function openSecrets({ db, url, logger, given, sealed }: OpenSecret
       secrets: {
         ...secrets,
         seal(purpose, text) {
-          if (held.retired)
-            throw new Error('the secret of this process was replaced, and it was not started again since');
+          if (held.retired) throw new Error('the secret of this process was replaced: restart it with the new secret');
           return secrets.seal(purpose, text);
         },
       },
@@ -73,26 +72,24 @@ function refuseWrong(known: readonly KnownSecret[], given: GivenSecrets): void {
     ({ fingerprint, retiredAt }) => retiredAt !== null && fingerprintOf(given.current).equals(fingerprint),
   );
   if (retired !== undefined) {
-    throw new Refusal(
-      `PAYWRIGHT_SECRET was replaced by another one on ${retired.retiredAt?.toISOString()}: give the one that took its place.`,
-    );
+    throw new Refusal(`PAYWRIGHT_SECRET was replaced on ${retired.retiredAt?.toISOString()}: use the new secret.`);
   }
   const inUse = known.find(({ retiredAt }) => retiredAt === null);
   if (inUse !== undefined && !isGiven(inUse)) throw wrongSecret();
   if (known.some((secret) => isBeingReplaced(secret) && !isGiven(secret))) {
     throw new Refusal(
-      'Not everything is sealed with the new secret yet: give the one from before as PAYWRIGHT_SECRET_OLD, and run "paywright rotate-secret" to the end.',
+      'The rotation to the new secret is not complete: set PAYWRIGHT_SECRET_OLD to the previous secret and run "paywright rotate-secret" again.',
     );
   }
 }
 
 function wrongSecret(): Refusal {
   return new Refusal(
-    'PAYWRIGHT_SECRET is not the one that this database was sealed with. To replace that one, give it as PAYWRIGHT_SECRET_OLD.',
+    'PAYWRIGHT_SECRET is not the secret of this database. To replace the secret, set PAYWRIGHT_SECRET_OLD to the previous one.',
   );
 }
 
-/** A database of before secrets were written down tells by what it holds whether this is its secret. */
+/** A database from before secrets were recorded shows by its sealed data whether this is its secret. */
 async function recordFirst(db: Queryable, given: GivenSecrets, sealed: readonly Sealed[]): Promise<void> {
   const secrets = createSecrets(given.current, { others: othersOf(given) });
   for (const { purpose, columns } of sealed) {
@@ -109,7 +106,7 @@ async function recordFirst(db: Queryable, given: GivenSecrets, sealed: readonly 
   await db.query('INSERT INTO operator_secrets (fingerprint) VALUES ($1) ON CONFLICT DO NOTHING', [
     fingerprintOf(standing),
   ]);
-  // Another process may have been faster, with another secret.
+  // Another process may have recorded a different secret first.
   refuseWrong(await listSecrets(db), given);
 }
 

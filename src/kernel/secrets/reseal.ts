@@ -3,7 +3,7 @@ import { Refusal } from '../refusal.ts';
 import type { SealedColumn } from './sealed.ts';
 import type { SealPurpose, Secrets } from './secrets.ts';
 
-/** Rows that are read at once. Each is written by itself, so nobody waits for anybody. */
+/** Rows per read. Each row is updated on its own, so no locks pile up. */
 const pageSize = 500;
 
 export interface Resealing {
@@ -14,8 +14,8 @@ export interface Resealing {
 }
 
 /**
- * Seals again what only the old secret opens, row by row in the order of the key, and answers how many there were. What is sealed with
- * the new one already is left alone: so it may be run again from the beginning, however often it was ended in the middle.
+ * Reseals what only the old secret opens, row by row in key order, and returns how many rows changed. It skips rows
+ * that the new secret opens, so it may be interrupted and run again at any time.
  */
 export async function resealColumn(resealing: Resealing, place: SealedColumn): Promise<number> {
   let resealed = 0;
@@ -29,7 +29,7 @@ export async function resealColumn(resealing: Resealing, place: SealedColumn): P
 
 interface Row {
   readonly sealed: Buffer;
-  /** As text, whatever it is. */
+  /** As text, whatever its type. */
   readonly key: readonly string[];
 }
 
@@ -44,14 +44,14 @@ async function readPage(db: Queryable, { table, key, column }: SealedColumn, aft
   return rows;
 }
 
-/** Only if it is still what was read: its owner may have changed it in the meantime, and then has sealed it anew. */
+/** Updates only if the value is unchanged: a concurrent change has already sealed it with the new secret. */
 async function resealRow({ db, purpose, old, fresh }: Resealing, place: SealedColumn, row: Row): Promise<boolean> {
   const { table, key, column } = place;
   if (tryOpen(fresh, purpose, row.sealed) !== undefined) return false;
   const text = tryOpen(old, purpose, row.sealed);
   if (text === undefined) {
     throw new Refusal(
-      `Neither secret opens ${table}.${column} of ${row.key.join(' ')}: it was sealed with a third one.`,
+      `Neither secret opens ${table}.${column} of ${row.key.join(' ')}: it was sealed with a different secret.`,
     );
   }
   const isIt = key.map((part, index) => `${part} = $${index + 3}`).join(' AND ');

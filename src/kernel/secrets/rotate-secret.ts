@@ -18,18 +18,18 @@ export interface RotateOptions {
 }
 
 /**
- * Puts a new secret in the place of an old one, while the service runs. Every process has to seal with the new one by then, and to
- * know the old one still. It may be ended anywhere and run again: what is done stays done. Afterwards the new secret is enough.
+ * Replaces a secret while the service runs. All processes must already seal with the new secret and still know the old
+ * one. It may be interrupted and run again. Afterwards the new secret alone is enough.
  */
 export async function rotateSecret({ db, url, old, fresh, sealed, say }: RotateOptions): Promise<void> {
   if (old === fresh) throw new Refusal('PAYWRIGHT_SECRET and PAYWRIGHT_SECRET_OLD are the same secret.');
   await withClient({ url, applicationName: 'paywright-rotate' }, async (session) => {
-    // From here to the end nobody can begin to seal with it either.
+    // Until the end, no process can start sealing with the old secret.
     if (!(await tryHoldLock(session, lockOfSecret(fingerprintOf(old))))) throw await describeUsers(db, old);
     await retire(db, { old, fresh });
     const secrets = { old: createSecrets(old), fresh: createSecrets(fresh) };
     for (let resealed = 1; resealed > 0; ) {
-      // Once more after the last change: a process that was ended with the old secret may have committed at the last moment.
+      // Repeats until nothing is left: a process that ended with the old secret may have committed at the last moment.
       resealed = 0;
       for (const { purpose, columns } of sealed) {
         let rows = 0;
@@ -48,11 +48,11 @@ export async function rotateSecret({ db, url, old, fresh, sealed, say }: RotateO
 async function describeUsers(db: Database, old: string): Promise<Refusal> {
   const { length } = await holdersOf(db, lockOfSecret(fingerprintOf(old)));
   return new Refusal(
-    `${length === 1 ? 'One process seals' : `${length} processes seal`} with the old secret still, or another rotation is running. Start every process with PAYWRIGHT_SECRET (new) and PAYWRIGHT_SECRET_OLD, then run this again.`,
+    `${length === 1 ? 'One process still seals' : `${length} processes still seal`} with the old secret, or another rotation is running. Start every process with PAYWRIGHT_SECRET (new) and PAYWRIGHT_SECRET_OLD, then run this again.`,
   );
 }
 
-/** One commit: the new secret is the one in use, and the old one is good for nothing but to be recognised by. */
+/** In one commit the new secret becomes the one in use, and the old one remains only to recognise its hashes. */
 async function retire(db: Database, { old, fresh }: { readonly old: string; readonly fresh: string }): Promise<void> {
   const hashKeys = createSecrets(fresh).seal('hash-keys', JSON.stringify(hashKeysOf(old)));
   await db.transaction(async (tx) => {
@@ -60,14 +60,16 @@ async function retire(db: Database, { old, fresh }: { readonly old: string; read
     const known = await listSecrets(tx);
     const find = (secret: string) => known.find(({ fingerprint }) => fingerprintOf(secret).equals(fingerprint));
     if (find(fresh)?.retiredAt != null)
-      throw new Refusal('PAYWRIGHT_SECRET was in use before, and was replaced: make a new one.');
+      throw new Refusal(
+        'PAYWRIGHT_SECRET was used before and was replaced: generate a new one with "paywright secret".',
+      );
     if (known.some((secret) => isBeingReplaced(secret) && !fingerprintOf(old).equals(secret.fingerprint))) {
       throw new Refusal(
-        'The secret before PAYWRIGHT_SECRET_OLD is not replaced to the end yet: run this with those two first, and then again.',
+        'The previous rotation, to PAYWRIGHT_SECRET_OLD, is not complete: finish it first, then run this again.',
       );
     }
     const before = find(old);
-    // It was begun already.
+    // The rotation was already begun.
     if (before?.retiredAt != null && find(fresh) !== undefined) return;
     if (before === undefined || before.retiredAt !== null) {
       throw new Refusal('PAYWRIGHT_SECRET_OLD is not the secret that this database is sealed with.');

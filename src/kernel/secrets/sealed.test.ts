@@ -11,6 +11,6 @@ it('is declared for every purpose that something is sealed for', () => {
 
 it('is missed when a feature forgets it, and refused when two say it', () => {
   const [first, ...others] = declared;
-  expect(() => allSealed(others)).toThrow(`no feature says where it keeps what it seals: ${first?.purpose}`);
+  expect(() => allSealed(others)).toThrow(`no feature declares where it stores sealed data for: ${first?.purpose}`);
   expect(() => allSealed([...declared, ...declared])).toThrow('is declared twice');
 });

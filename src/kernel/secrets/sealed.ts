@@ -1,32 +1,33 @@
 import { refuseTwice } from '../refuse-twice.ts';
 import { type SealPurpose, sealPurposes } from './secrets.ts';
 
-/** A column that holds what was sealed, and how its rows are told apart. */
+/** A column with sealed data, and the key of its rows. */
 export interface SealedColumn {
   readonly table: string;
   readonly key: readonly [string, ...string[]];
   readonly column: string;
 }
 
-/** Everything that is sealed for one purpose. Whoever seals it declares it, or a new secret would leave it behind. */
+/** All data sealed for one purpose. The feature that seals it must declare it, or a rotation would miss it. */
 export interface Sealed {
   readonly purpose: SealPurpose;
-  /** None when what is sealed lives for minutes, and not in the database. */
+  /** Empty when the sealed data lives for minutes outside the database. */
   readonly columns: readonly SealedColumn[];
 }
 
-/** What the secrets of before have hashed with. */
+/** The hash keys of replaced secrets. */
 const hashKeys: Sealed = {
   purpose: 'hash-keys',
   columns: [{ table: 'operator_secrets', key: ['fingerprint'], column: 'sealed_hash_keys' }],
 };
 
-/** All of it. Throws when nobody has said where something is kept, or two have. */
+/** Throws when a purpose is declared by no feature, or by two. */
 export function allSealed(declared: readonly Sealed[]): readonly Sealed[] {
   const all = [hashKeys, ...declared];
   const purposes = all.map(({ purpose }) => purpose);
   refuseTwice('sealed purpose', purposes);
   const forgotten = sealPurposes.filter((purpose) => !purposes.includes(purpose));
-  if (forgotten.length > 0) throw new Error(`no feature says where it keeps what it seals: ${forgotten.join(', ')}`);
+  if (forgotten.length > 0)
+    throw new Error(`no feature declares where it stores sealed data for: ${forgotten.join(', ')}`);
   return all;
 }

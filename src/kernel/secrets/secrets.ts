@@ -10,8 +10,8 @@ import {
 } from 'node:crypto';
 
 /**
- * What the operator's one secret is used for. Each purpose gets a key of its own, so that none of them can be turned
- * against another. These are only ever recognised again.
+ * What the operator's secret hashes. Each purpose derives a key of its own, so that one cannot be used to attack
+ * another. Hashes are only compared, never opened.
  */
 export const hashPurposes = [
   'api-keys',
@@ -19,13 +19,16 @@ export const hashPurposes = [
   'funding-links',
   'payment-credentials',
   'password-resets',
-  /** Of what came with an Idempotency-Key. Every transfer needs one: it is half as long, and several times as fast. */
+  /**
+   * Fingerprints of requests with an Idempotency-Key. Every transfer needs one, so its hash is half as long and
+   * several times faster.
+   */
   'requests',
 ] as const;
 
 type HashPurpose = (typeof hashPurposes)[number];
 
-/** These are opened again. Each is declared by the feature that keeps it, or a new secret would leave it behind. */
+/** What the operator's secret seals. The feature that stores it must declare it, or a rotation would miss it. */
 export const sealPurposes = [
   'wallet-seed',
   'messages',
@@ -34,7 +37,7 @@ export const sealPurposes = [
   'agent-keys',
   'sandbox-on-ramp',
   'purchases',
-  /** What secrets before this one have hashed with. */
+  /** The hash keys of replaced secrets. */
   'hash-keys',
 ] as const;
 
@@ -42,29 +45,29 @@ export type SealPurpose = (typeof sealPurposes)[number];
 
 /** Everything that needs the operator's secret. The secret itself never leaves this object. */
 export interface Secrets {
-  /** A keyed hash: equal inputs are recognised, and nobody without the secret can test a guess. */
+  /** A keyed hash: without the secret, nobody can test a guess against it. */
   hash(purpose: HashPurpose, text: string): Buffer;
-  /** The same text as it may stand in the database: hashed with this secret (first), or with one that was there before. */
+  /** The hashes that the database may hold for this text: by the current secret first, then by earlier ones. */
   hashes(purpose: HashPurpose, text: string): readonly Buffer[];
-  /** Authenticated encryption. `open` throws when the text was sealed under a secret that is not known or altered. */
+  /** Authenticated encryption. `open` throws when the data was altered or sealed with an unknown secret. */
   seal(purpose: SealPurpose, text: string): Buffer;
   open(purpose: SealPurpose, sealed: Buffer): string;
 }
 
-/** With what a secret hashes, for each purpose. Nothing that it has sealed can be opened with them. */
+/** The derived hash keys of a secret. They cannot open sealed data. */
 export type HashKeys = Readonly<Record<HashPurpose, string>>;
 
 export interface OtherSecrets {
-  /** Secrets whose seals can be opened and whose hashes are recognised, while one takes the place of another. */
+  /** During a rotation: secrets whose sealed data can be opened and whose hashes are recognised. */
   readonly others?: readonly string[];
-  /** Of secrets that are gone. What has become a purpose only after them, none of them has hashed. */
+  /** Hash keys of replaced secrets. Purposes that are newer than such a secret are missing. */
   readonly former?: readonly Partial<HashKeys>[];
 }
 
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** Everything new is hashed and sealed with the first secret alone. */
+/** New data is hashed and sealed with the first secret only. */
 export function createSecrets(secret: string, { others = [], former = [] }: OtherSecrets = {}): Secrets {
   const sealing = [secret, ...others].map(sealKeysOf);
   const [sealWith] = sealing;
@@ -88,7 +91,7 @@ export function createSecrets(secret: string, { others = [], former = [] }: Othe
         try {
           return openWith(keys[purpose], sealed);
         } catch {
-          // Sealed with another one.
+          // It was sealed with another secret.
         }
       }
       return openWith((sealing.at(-1) ?? sealWith)[purpose], sealed);
@@ -96,13 +99,13 @@ export function createSecrets(secret: string, { others = [], former = [] }: Othe
   };
 }
 
-/** What has to stay known of a secret that another one replaces, for what was hashed with it to be recognised. */
+/** What must stay known of a replaced secret in order to recognise its hashes. */
 export function hashKeysOf(secret: string): HashKeys {
   const keys = hashPurposes.map((purpose) => [purpose, derive(secret, purpose).toString('hex')]);
   return Object.fromEntries(keys) as HashKeys;
 }
 
-/** By which a secret is known without being known. */
+/** Identifies a secret without revealing it. */
 export function fingerprintOf(secret: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, 'paywright', 'fingerprint', 16));
 }
@@ -134,8 +137,8 @@ function hmacHasher(key: Buffer): Hasher {
 }
 
 /**
- * The key, as text, is one whole block of SHA-256 before the text. Of the result one half is withheld, without which nobody can go
- * on from it to the hash of a longer text, which is what an HMAC is otherwise needed for.
+ * The key as text fills exactly one SHA-256 block ahead of the text. Half of the digest is withheld, which prevents
+ * length extension, so no HMAC is needed.
  */
 function quickHasher(key: string): Hasher {
   return (text) => Buffer.from(hash('sha256', key + text, 'hex').slice(0, 32), 'hex');

@@ -7,7 +7,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 interface Algorithm {
   readonly jwa: readonly string[];
-  /** As the parameter `alg` of a signature spells it (RFC 9421, 6.2). */
+  /** The `alg` parameter of a signature (RFC 9421, 6.2). */
   readonly name: string;
   readonly hash: string | undefined;
   readonly signatureBytes: number;
@@ -19,7 +19,7 @@ const algorithms: Readonly<Record<string, Algorithm>> = {
   'OKP Ed25519': { jwa: ['EdDSA', 'Ed25519'], name: 'ed25519', hash: undefined, signatureBytes: 64 },
 };
 
-/** The algorithm that a key is for. It follows from the key alone: what a signature says of itself decides nothing. */
+/** The algorithm follows from the key alone; the signature's own claim decides nothing. */
 export function algorithmOf(jwk: Fields): Algorithm | undefined {
   const algorithm = algorithms[`${String(jwk['kty'])} ${String(jwk['crv'])}`];
   const { alg } = jwk;
@@ -28,8 +28,8 @@ export function algorithmOf(jwk: Fields): Algorithm | undefined {
 }
 
 /**
- * Whether the signature is that of the text by this key. A key that cannot be read has signed nothing. The thread pool verifies,
- * because strangers decide how often it is done, and the event loop must not wait for it.
+ * Returns false for an unreadable key. Verification runs in the thread pool, because strangers decide how often it
+ * happens and it must not block the event loop.
  */
 export async function isSignedBy(jwk: Fields, text: string, signature: Uint8Array): Promise<boolean> {
   const algorithm = algorithmOf(jwk);

@@ -5,14 +5,14 @@ export type Body = string | Uint8Array | undefined;
 
 export const hasBody = (body: Body): body is string | Uint8Array => body !== undefined && body.length > 0;
 
-/** The header that ties a body to a signature (RFC 9530). */
+/** The header that ties the body to the signature (RFC 9530). */
 export function contentDigest(body: string | Uint8Array): string {
   return `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
 }
 
 const algorithms = { 'sha-256': 'sha256', 'sha-512': 'sha512' } as const;
 
-/** Whether every digest that we know is the body's, and there is at least one. */
+/** Requires at least one known digest, and that all known digests match. */
 export function isDigestOf(header: string, body: Body): boolean {
   const digests = readDictionary(header);
   if (digests === undefined) return false;

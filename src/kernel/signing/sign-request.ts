@@ -12,10 +12,10 @@ export interface RequestToSign {
   readonly body?: Body;
 }
 
-/** What is signed of the headers, as far as they are there. */
+/** These headers are signed if present. */
 const signedHeaders = ['ucp-agent', 'idempotency-key', 'content-digest', 'content-type'];
 
-/** The headers that a request carries besides its own, so that its receiver knows who sent exactly this (RFC 9421). */
+/** Returns the additional headers of a signed request (RFC 9421). */
 export function signRequest(
   { method, url, headers, body }: RequestToSign,
   key: SigningKey,
@@ -34,7 +34,7 @@ export function signRequest(
   const listed = components.map((name) => `"${name}"`).join(' ');
   const parameters = `(${listed});created=${Math.floor(now / 1000)};keyid="${key.kid}"`;
   const base = signatureBase({ method, authority, target: pathname + search, headers: all }, components, parameters);
-  if (base === undefined) throw new Error('a header to be signed holds more than printable ASCII');
+  if (base === undefined) throw new Error('a header to be signed contains characters other than printable ASCII');
   const signature = sign('sha256', Buffer.from(base), { key: key.privateKey, dsaEncoding: 'ieee-p1363' });
   return { ...digest, 'Signature-Input': `sig1=${parameters}`, Signature: `sig1=:${signature.toString('base64')}:` };
 }

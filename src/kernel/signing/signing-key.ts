@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 
-/** What others need to check our signatures, as it stands in a profile (RFC 7517). */
+/** The public key as published in a profile (RFC 7517). */
 export interface PublicJwk {
   readonly kid: string;
   readonly kty: 'EC';
@@ -17,12 +17,12 @@ export interface SigningKey {
   readonly publicJwk: PublicJwk;
 }
 
-/** A fresh key for ES256, the one algorithm that everybody must know who checks signatures of UCP. */
+/** ES256 is the one algorithm that every verifier of UCP signatures must support. */
 export function createSigningKey(): SigningKey {
   return describeKey(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey);
 }
 
-/** The whole key as text. Whoever has it signs in our name: it is to be kept sealed. */
+/** The private key as text. It must be stored sealed. */
 export function exportSigningKey({ privateKey }: SigningKey): string {
   return JSON.stringify(privateKey.export({ format: 'jwk' }));
 }
@@ -34,7 +34,7 @@ export function importSigningKey(text: string): SigningKey {
 function describeKey(privateKey: KeyObject): SigningKey {
   const { kty, crv, x, y } = createPublicKey(privateKey).export({ format: 'jwk' });
   if (kty !== 'EC' || crv !== 'P-256' || x === undefined || y === undefined) throw new Error('not a key for ES256');
-  // The thumbprint of RFC 7638: the same key has the same name wherever it is kept.
+  // The RFC 7638 thumbprint, so that the same key always has the same id.
   const kid = createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url');
   return { kid, privateKey, publicJwk: { kid, kty, crv, x, y, use: 'sig', alg: 'ES256' } };
 }

@@ -1,11 +1,11 @@
-/** What a structured field can hold (RFC 8941), as far as signatures and profiles need it. */
+/** The subset of structured field values (RFC 8941) that signatures and profiles need. */
 type FieldItem = string | number | boolean | Uint8Array | { readonly token: string };
 type FieldParameters = ReadonlyMap<string, FieldItem>;
 
 export interface FieldMember {
   readonly value: FieldItem | readonly ListedItem[];
   readonly parameters: FieldParameters;
-  /** As it stood in the header, which is the only way in which it may be written. */
+  /** As written in the header; no other spelling is accepted. */
   readonly text: string;
 }
 
@@ -15,8 +15,8 @@ interface ListedItem {
 }
 
 /**
- * Reads a dictionary. Stricter than the standard, because it is read for signatures: a name may stand once, and space only where
- * it is written when nobody plays with it. So what was signed is what was read. Undefined for everything else.
+ * Reads a dictionary, more strictly than the standard because it is read for signatures: each name once, and no
+ * optional whitespace. So exactly what was signed is read. Returns undefined otherwise.
  */
 export function readDictionary(text: string): ReadonlyMap<string, FieldMember> | undefined {
   try {
@@ -29,7 +29,6 @@ export function readDictionary(text: string): ReadonlyMap<string, FieldMember> |
 
 class NotAField extends Error {}
 
-/** Goes through a text from left to right, one expression after the other. */
 class Reader {
   readonly #text: string;
   at = 0;
@@ -42,7 +41,7 @@ class Reader {
     return this.at === this.#text.length;
   }
 
-  /** The first group of the expression, or the whole of it; undefined when it does not stand here. */
+  /** Returns the first group or the whole match; undefined when the expression does not match here. */
   take(expression: RegExp): string | undefined {
     expression.lastIndex = this.at;
     const found = expression.exec(this.#text);
@@ -114,7 +113,7 @@ function item(reader: Reader): FieldItem {
   return { token: reader.need(tokenItem) };
 }
 
-/** The last letter has bits that mean nothing; they must be as everybody writes them. */
+/** Unused bits of the last character must be zero, so that each value has one spelling. */
 function fromBase64(text: string): Uint8Array {
   const bytes = Buffer.from(text, 'base64');
   if (bytes.toString('base64') !== text) throw new NotAField();

@@ -3,24 +3,23 @@ import { type Body, hasBody, isDigestOf } from './content-digest.ts';
 import { type Headers, headerOf, queryOf, signatureBase } from './signature-base.ts';
 import { type FieldMember, readDictionary } from './structured-fields.ts';
 
-/** A request as it came, before anything was made of its bytes. */
+/** A request as received, before any parsing. */
 export interface ReceivedRequest {
   readonly method: string;
-  /** Path and query as they stood in the first line. */
+  /** Path and query as in the request line. */
   readonly target: string;
   readonly headers: Headers;
   readonly body: Body;
 }
 
 export interface VerifyOptions {
-  /** Public keys as the sender's profile lists them (JWK). Whatever else stands there is passed over. */
+  /** Public keys (JWK) from the sender's profile. Invalid entries are ignored. */
   readonly keys: readonly unknown[];
-  /** By which hosts (with the port, unless it is the usual one) we are called. A signature for another is not meant for us. */
+  /** Our own hosts, with the port unless it is the default one. A signature for another host is not meant for us. */
   readonly authorities: readonly string[];
-  /** Milliseconds since the epoch. */
   readonly now: number;
   readonly maxAgeMs: number;
-  /** What must be signed besides method, authority, path, query and body, such as `idempotency-key`. */
+  /** Components that must be signed besides method, authority, path, query and body, such as `idempotency-key`. */
   readonly requires: readonly string[];
 }
 
@@ -40,34 +39,34 @@ const mostSignatures = 4;
 const mostComponents = 32;
 const mostKeys = 64;
 
-/** How far a sender's clock may be ahead of ours. */
+/** How far a sender's clock may be ahead. */
 const clockSkewMs = 30_000;
 
-/** Whether one of the keys has signed this very request, just now and for us. Whatever it is given, it answers. */
+/** Whether one of the keys signed this request, recently and for our host. Never throws. */
 export async function verifyRequest(request: ReceivedRequest, options: VerifyOptions): Promise<Verified> {
   const input = headerOf(request.headers, 'signature-input');
   const given = headerOf(request.headers, 'signature');
   if (input === undefined || given === undefined) return refuse('signature_missing', 'the request is not signed');
   if (input.length > mostHeaderCharacters || given.length > mostHeaderCharacters) {
-    return refuse('signature_invalid', 'the headers of the signature are too long');
+    return refuse('signature_invalid', 'the signature headers are too long');
   }
   const inputs = readDictionary(input);
   const signatures = readDictionary(given);
   if (inputs === undefined || signatures === undefined) {
-    return refuse('signature_invalid', 'the headers of the signature cannot be read, or name something twice');
+    return refuse('signature_invalid', 'the signature headers are malformed or contain a duplicate name');
   }
   if (inputs.size !== signatures.size || inputs.size > mostSignatures) {
-    return refuse('signature_invalid', `there must be a description for each signature, and ${mostSignatures} at most`);
+    return refuse('signature_invalid', `Signature-Input must describe each signature, at most ${mostSignatures}`);
   }
 
   const outcomes: Verified[] = [];
   for (const [label, described] of inputs) {
     const outcome = await verifyOne(request, options, described, signatures.get(label));
-    // Verifying is what costs time. Whoever signs wrongly with one known key is not given another try with the next.
+    // Verification is expensive, so a wrong signature by a known key ends the check.
     if (outcome.ok || outcome.wasVerified === true) return outcome;
     outcomes.push(outcome);
   }
-  // Somebody else's signature says nothing about ours: what is wrong with a key that we know is worth more to the sender.
+  // Prefer the error about a known key: signatures by other parties' keys say nothing about the sender.
   const told = outcomes.find((outcome) => !outcome.ok && outcome.code !== 'key_not_found') ?? outcomes[0];
   return told ?? refuse('signature_missing', 'the request is not signed');
 }
@@ -80,9 +79,11 @@ async function verifyOne(
 ): Promise<Verified> {
   const { parameters } = described;
   const components = namesOf(described);
-  if (components === undefined) return refuse('signature_invalid', 'it must list plain components, each once');
+  if (components === undefined)
+    return refuse('signature_invalid', 'the signature must list plain components, each once');
   const signature = signed?.parameters.size === 0 ? signed.value : undefined;
-  if (!(signature instanceof Uint8Array)) return refuse('signature_invalid', 'what was described has no signature');
+  if (!(signature instanceof Uint8Array))
+    return refuse('signature_invalid', 'Signature-Input describes a signature that is missing');
 
   const keyid = parameters.get('keyid');
   if (typeof keyid !== 'string') return refuse('signature_invalid', 'keyid is missing');
@@ -91,7 +92,7 @@ async function verifyOne(
     .filter(isFields)
     .filter((jwk) => jwk['kid'] === keyid);
   if (named.length === 0) return refuse('key_not_found', 'no key of the profile has this keyid');
-  // One for each signature: whoever lists many keys under one name would have us try them all.
+  // One key per signature: otherwise a sender that lists many keys under one id would make us try them all.
   const jwk = named.find((one) => isUsable(one, parameters.get('alg')));
   if (jwk === undefined) return refuse('algorithm_unsupported', 'use ES256, ES384 or Ed25519');
 
@@ -100,7 +101,7 @@ async function verifyOne(
   if (components.includes('content-digest')) {
     const digest = headerOf(request.headers, 'content-digest') ?? '';
     const matches = digest.length <= mostHeaderCharacters && isDigestOf(digest, request.body);
-    if (!matches) return refuse('digest_mismatch', 'content-digest is not that of the body');
+    if (!matches) return refuse('digest_mismatch', 'content-digest does not match the body');
   }
   for (const authority of authorities) {
     const base = signatureBase({ ...request, authority }, components, described.text);
@@ -109,7 +110,7 @@ async function verifyOne(
   return {
     ok: false,
     code: 'signature_invalid',
-    detail: 'the signature is not that of this request',
+    detail: 'the signature does not match this request',
     wasVerified: true,
   };
 }
@@ -122,7 +123,7 @@ function isUsable(jwk: Readonly<Record<string, unknown>>, alg: unknown): boolean
   );
 }
 
-/** Parameters of a component change what it means; nobody who signs for us needs them. */
+/** Component parameters change the meaning of a component, and no legitimate sender needs them. */
 function namesOf({ value }: FieldMember): readonly string[] | undefined {
   if (!Array.isArray(value) || value.length > mostComponents) return undefined;
   const items = value as readonly { readonly value: unknown; readonly parameters: ReadonlyMap<string, unknown> }[];

@@ -1,11 +1,11 @@
-/** Deeper than anybody means anything. What goes through it calls itself once for each level, and has only so much room. */
+/** Deeper than any legitimate value. Code that walks the value recurses once per level, so the depth must be limited. */
 export const mostLevels = 100;
 
 const [quote, backslash] = [0x22, 0x5c];
 const opening: ReadonlySet<number> = new Set([0x5b, 0x7b]);
 const closing: ReadonlySet<number> = new Set([0x5d, 0x7d]);
 
-/** Whether JSON is nested deeper than `mostLevels`. It is asked before the text is parsed, so the text need not be JSON. */
+/** Runs before parsing, so the text need not be valid JSON. */
 export function isTooDeep(text: string): boolean {
   if (text.length <= mostLevels) return false;
   let levels = 0;

@@ -1,6 +1,6 @@
 /**
- * Reads an address; undefined when it is none. `URL.canParse` must not be asked instead: once a Node of the 20 line has compiled
- * a busy caller of it, it refuses every address with a letter such as ü in it.
+ * Returns undefined for an invalid URL. Do not use `URL.canParse`: in Node 20, once the JIT has compiled a hot caller,
+ * it rejects every URL with a non-ASCII letter such as ü.
  */
 export function parseUrl(text: string, base?: string | URL): URL | undefined {
   try {

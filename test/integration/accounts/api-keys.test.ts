@@ -346,9 +346,7 @@ describe('ending keys', () => {
     const changed = await service.client.post('/account/password', change, apiKey);
     expect(changed.body).toMatchObject({ revokedKeys: 6_001, keysLeft: 0 });
     await makeMany('c');
-    expect(await paywright('account', 'revoke-keys', handle)).toEqual([
-      `${handle} has no key any more; 6000 ended now.`,
-    ]);
+    expect(await paywright('account', 'revoke-keys', handle)).toEqual([`Revoked all 6000 keys of ${handle}.`]);
     await db().query('DROP TRIGGER refuse_many ON api_keys');
   });
 
@@ -490,13 +488,10 @@ describe('the operator', () => {
     expect(lines.join()).not.toContain(made.apiKey);
 
     const said = await paywright('account', 'revoke-keys', email, '--end-webhooks');
-    expect(said).toEqual([
-      `${email} has no key any more; 2 ended now.`,
-      `Its webhook ${hook.id} to ${hook.url} has ended.`,
-    ]);
+    expect(said).toEqual([`Revoked all 2 keys of ${email}.`, `Its webhook ${hook.id} to ${hook.url} has ended.`]);
     await expect.poll(() => works(key)).toBe(false);
     expect(await works(made.apiKey)).toBe(false);
-    expect(await paywright('account', 'keys', handle)).toEqual([`${handle} has no key that can be used.`]);
+    expect(await paywright('account', 'keys', handle)).toEqual([`${handle} has no working key.`]);
     const { rows } = await db().query(
       "SELECT l.operator, l.details FROM audit_log l JOIN accounts a ON a.id = l.account_id WHERE a.handle = $1 AND action = 'keys.revoked'",
       [handle],

@@ -120,7 +120,7 @@ describe('paywright audit', () => {
   });
 
   test('says when there is nothing, when there is more, and what it does not understand', async () => {
-    expect(await paywright('audit', '--since', '2999-01-01')).toEqual(['Nothing was written down.']);
+    expect(await paywright('audit', '--since', '2999-01-01')).toEqual(['There are no entries.']);
     await service.client.post('/account/tier', { tier: 'pro' }, (await service.client.register()).key);
     await paywright('account', 'freeze', (await service.client.register()).handle);
     expect((await paywright('audit', '--limit', '1')).at(-1)).toBe('There are more: see --limit.');

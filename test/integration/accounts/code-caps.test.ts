@@ -51,7 +51,7 @@ async function text({ verification }: Process, phone: string, ip = `203.0.113.${
     .transaction((tx) => verification.begin(tx, { accountId, kind: 'phone', target: phone, by: { address: ip } }))
     .then(
       () => 'sent',
-      (error) => `${error.status} ${/were sent (.*)\. Try/.exec(error.message)?.[1] ?? error.message}`,
+      (error) => `${error.status} ${/codes sent (.*) is reached/.exec(error.message)?.[1] ?? error.message}`,
     );
 }
 

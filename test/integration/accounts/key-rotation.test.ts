@@ -111,7 +111,7 @@ describe('rotating a key', () => {
     const { key } = await service.client.register();
     await rotate(key, await idOf(key));
     const { body } = await service.client.get('/sandbox/messages', key);
-    expect(body.messages[0].subject).toBe('An API key that may withdraw from your account was replaced');
+    expect(body.messages[0].subject).toBe('An API key that can withdraw from your account was replaced');
   });
 });
 

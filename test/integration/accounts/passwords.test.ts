@@ -438,15 +438,14 @@ test('an owner is mailed when somebody signs in from a network that nobody came 
       body: { email: owner.email, password },
       headers: { 'x-forwarded-for': ip },
     });
-  const told = async () =>
-    (await subjectsOf(owner)).filter((subject) => subject.startsWith('Somebody signed in')).length;
+  const told = async () => (await subjectsOf(owner)).filter((subject) => subject.startsWith('New sign-in')).length;
   expect((await signIn(owner.email, owner.password)).status).toBe(200);
   expect(await told()).toBe(0);
   expect((await signInAt('198.51.100.7', 'wrong horse')).status).toBe(401);
   const { body } = await signInAt('198.51.100.7');
   expect(await told()).toBe(1);
   const [mail] = (await service.client.get('/sandbox/messages', owner.key)).body.messages;
-  expect(mail.text).toContain(`at 198.51.100.7 has signed in`);
+  expect(mail.text).toContain(`from 198.51.100.7`);
   expect(mail.text).toContain(body.apiKey.slice(-4));
   await signInAt('198.51.100.7');
   for (const ip of ['2001:db8:1:1::1', '2001:db8:1:1::2']) await signInAt(ip);

@@ -9,14 +9,16 @@ test('a live database stays live and is not touched by a sandbox', async () => {
   await claimDatabase(url, 'live');
   await claimDatabase(url, 'live');
   await expect(claimDatabase(url, 'sandbox')).rejects.toThrow(
-    'This database belongs to a live deployment and PAYWRIGHT_MODE is sandbox: use another one.',
+    'This database belongs to a live deployment and PAYWRIGHT_MODE is sandbox: use another database.',
   );
   await claimDatabase(url, 'live');
 });
 
 test('a database of another release is refused', async () => {
   await db.query("UPDATE schema_migrations SET checksum = 'x' WHERE version = 1");
-  await expect(migrate(url)).rejects.toThrow('Migration 001_kernel.sql is not the one this database was built with.');
+  await expect(migrate(url)).rejects.toThrow(
+    'Migration 001_kernel.sql differs from the one that this database was created with.',
+  );
   await db.query("INSERT INTO schema_migrations (version, name, checksum, serves_from) VALUES (999, 'later', '', 999)");
   await db.query(
     'UPDATE schema_migrations SET checksum = (SELECT checksum FROM schema_migrations WHERE version = 1) WHERE version = 1',

@@ -83,7 +83,7 @@ test('a service goes on with the new secret alone, and whatever was given out un
 
   await rotate();
 
-  await expect(start({ PAYWRIGHT_SECRET: old })).rejects.toThrow('PAYWRIGHT_SECRET was replaced by another one');
+  await expect(start({ PAYWRIGHT_SECRET: old })).rejects.toThrow('PAYWRIGHT_SECRET was replaced on ');
   const { url: page, client } = await start({ PAYWRIGHT_SECRET: fresh });
   expect((await client.get('/circle/deposit-address', ada.key)).body).toEqual(address);
   const again = await pay(client);

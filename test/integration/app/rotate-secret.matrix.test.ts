@@ -179,7 +179,9 @@ describe('a new secret', () => {
     await sealSome(first);
     await (await start({ current: first })).close();
     await expect(rotate(first, second, endingAt(12))).rejects.toThrow('ended here');
-    await expect(rotate(second, third)).rejects.toThrow('is not replaced to the end yet');
+    await expect(rotate(second, third)).rejects.toThrow(
+      'The previous rotation, to PAYWRIGHT_SECRET_OLD, is not complete',
+    );
     await rotate(first, second);
     await rotate(second, third);
     expect(await openable(third)).toEqual(kept);
@@ -212,10 +214,10 @@ describe('with several processes', () => {
     await sealSome(first);
     const plain = await start({ current: first });
     const prepared = await start({ current: first, next: second });
-    await expect(rotate(first, second)).rejects.toThrow(/^2 processes seal with the old secret still/);
+    await expect(rotate(first, second)).rejects.toThrow(/^2 processes still seal with the old secret/);
     await plain.close();
     const moved = await start({ current: second, old: first });
-    await expect(rotate(first, second)).rejects.toThrow(/^One process seals with the old secret still/);
+    await expect(rotate(first, second)).rejects.toThrow(/^One process still seals with the old secret/);
     // Those in between understand one another.
     expect(prepared.secrets.open('messages', moved.secrets.seal('messages', 'hello'))).toBe('hello');
     expect(moved.secrets.open('messages', prepared.secrets.seal('messages', 'hello'))).toBe('hello');
@@ -275,26 +277,26 @@ describe('a secret that is not the one', () => {
   test('the old one alone is refused afterwards', async () => {
     await (await start({ current: first })).close();
     await rotate(first, second);
-    await expect(start({ current: first })).rejects.toThrow(/^PAYWRIGHT_SECRET was replaced by another one on /);
+    await expect(start({ current: first })).rejects.toThrow(/^PAYWRIGHT_SECRET was replaced on /);
     await expect(start({ current: first, next: second })).rejects.toThrow(/^PAYWRIGHT_SECRET was replaced/);
-    await expect(rotate(second, first)).rejects.toThrow('was in use before, and was replaced');
+    await expect(rotate(second, first)).rejects.toThrow('was used before and was replaced');
   });
 
   test('the new one alone is refused until everything is sealed with it', async () => {
     await sealSome(first);
     await (await start({ current: first })).close();
     await expect(start({ current: second })).rejects.toThrow(
-      'PAYWRIGHT_SECRET is not the one that this database was sealed with. To replace that one, give it as PAYWRIGHT_SECRET_OLD.',
+      'PAYWRIGHT_SECRET is not the secret of this database. To replace the secret, set PAYWRIGHT_SECRET_OLD to the previous one.',
     );
     await expect(rotate(first, second, endingAt(8))).rejects.toThrow('ended here');
-    await expect(start({ current: second })).rejects.toThrow('Not everything is sealed with the new secret yet');
+    await expect(start({ current: second })).rejects.toThrow('The rotation to the new secret is not complete');
     await rotate(first, second);
     await start({ current: second });
   });
 
   test('a wrong one is named on a database of before secrets were written down', async () => {
     await sealSome(first);
-    await expect(start({ current: second })).rejects.toThrow('PAYWRIGHT_SECRET is not the one');
+    await expect(start({ current: second })).rejects.toThrow('PAYWRIGHT_SECRET is not the secret of this database');
     const { rows } = await db.query('SELECT FROM operator_secrets');
     expect(rows).toEqual([]);
     await start({ current: first });

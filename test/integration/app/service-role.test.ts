@@ -79,7 +79,7 @@ describe('a service whose role owns nothing', () => {
 
   test('is not given to a role that could do everything anyway', async () => {
     await expect(migrateAs(urlOf(owner), { MIGRATION_DATABASE_URL: `${urlOf(owner)}?x=1` })).rejects.toThrow(
-      'give the service a role of its own',
+      'give the service its own role',
     );
   });
 
@@ -100,7 +100,7 @@ describe('a service whose role owns nothing', () => {
   test('runs, takes money in and moves it', async () => {
     const said: string[] = [];
     await migrateAs(urlOf(service), { MIGRATION_DATABASE_URL: urlOf(owner) }, said);
-    expect(said).toEqual(['The database is up to date.', `${service} may use the tables, and owns none of them.`]);
+    expect(said).toEqual(['The database is up to date.', `Granted ${service} its privileges; it owns no table.`]);
     // Again, as with every release.
     await migrateAs(urlOf(service), { MIGRATION_DATABASE_URL: urlOf(owner) });
 

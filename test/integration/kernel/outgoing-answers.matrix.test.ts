@@ -104,7 +104,7 @@ describe('too much', () => {
     });
     await expect(outgoing.request({ method: 'GET', url })).rejects.toMatchObject({
       code: 'too_large',
-      message: 'The answer is larger than 1048576 bytes.',
+      message: 'The response is larger than 1048576 bytes.',
     });
     const cut = await outgoing.request({ method: 'GET', url, maxBodyBytes: 1_000, truncateBody: true });
     expect(cut).toMatchObject({ status: 200 });
@@ -152,7 +152,7 @@ describe('too much', () => {
     });
     await expect(outgoing.request({ method: 'GET', url })).rejects.toMatchObject({
       code: 'too_large',
-      message: 'The answer has too many headers.',
+      message: 'The headers of the response are too large.',
     });
   });
 });
@@ -222,9 +222,9 @@ describe('no answer at all', () => {
   });
 
   test.each([
-    [{ Host: 'other.example.com' }, "The header host is not the caller's to set."],
-    [{ 'transfer-encoding': 'chunked' }, "The header transfer-encoding is not the caller's to set."],
-    [{ 'Accept-Encoding': 'gzip' }, "The header accept-encoding is not the caller's to set."],
+    [{ Host: 'other.example.com' }, 'The header host must not be set by the caller.'],
+    [{ 'transfer-encoding': 'chunked' }, 'The header transfer-encoding must not be set by the caller.'],
+    [{ 'Accept-Encoding': 'gzip' }, 'The header accept-encoding must not be set by the caller.'],
     [{ 'x-a': 'b\r\nx-injected: 1' }, 'The request cannot be sent: a header is not valid.'],
     [{ 'x a': 'b' }, 'The request cannot be sent: a header is not valid.'],
   ])('the headers %j are refused', async (headers, message) => {

@@ -45,7 +45,7 @@ describe('TLS', () => {
     for (let attempt = 0; attempt < 3; attempt++) {
       await expect(outgoing.request({ method: 'GET', url: 'https://other.example.com/' })).rejects.toMatchObject({
         code: 'unreachable',
-        message: 'The certificate of the host is for another name.',
+        message: "The host's certificate is for another name.",
       });
     }
     expect(seen).toHaveLength(1);
@@ -53,7 +53,7 @@ describe('TLS', () => {
 
   test('a certificate that nobody vouches for is refused, for the places of the operator too', async () => {
     const { outgoing, seen, place } = await openShop(['shop.example.com']);
-    const self = { code: 'unreachable', message: 'The certificate of the host is signed by itself.' };
+    const self = { code: 'unreachable', message: "The host's certificate is self-signed." };
     await expect(outgoing.request({ method: 'GET', url: 'https://shop.example.com/' })).rejects.toMatchObject(self);
     const allowed = open({ allowPrivateHosts: [place] });
     await expect(allowed.request({ method: 'GET', url: `https://127.0.0.1:${place.port}/` })).rejects.toMatchObject(

@@ -207,7 +207,7 @@ describe('in Redis', { tags: ['redis'] }, () => {
     const [service] = services as [Service, Service];
     const key = await registerFrom(service);
     await redis.stop();
-    await expect.poll(() => lines.filter((line) => line.includes('Redis is away')).length).toBe(1);
+    await expect.poll(() => lines.filter((line) => line.includes('Redis is unreachable')).length).toBe(1);
     expect(passed(await atOnce(100, () => service.client.get('/account', key)))).toBe(60);
     await redis.restart();
     await expect
@@ -220,6 +220,6 @@ describe('in Redis', { tags: ['redis'] }, () => {
       )
       .toBe(true);
     expect(passed(await atOnce(100, () => service.client.get('/account', key)))).toBe(60);
-    expect(lines.filter((line) => line.includes('Redis is away'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('Redis is unreachable'))).toHaveLength(1);
   });
 });

@@ -62,7 +62,7 @@ test.each([
   ['a code', [2, 'tea', 6], 'code 1, name tea, size 6'],
 ])('%s that has changed is refused, and nothing is added', async (_, row, before) => {
   await expect(fill([[5, 'cocoa', 2], row])).rejects.toThrow(
-    `shelf has ${before} in this database, and this release has code ${row[0]}, name ${row[1]}, size ${row[2]}: such a row never changes.`,
+    `shelf has ${before} in this database, but this release has code ${row[0]}, name ${row[1]}, size ${row[2]}. Such rows never change:`,
   );
   expect(await onShelf()).toEqual(['1 tea 6']);
 });
@@ -104,6 +104,6 @@ test('a table that is locked is waited for', async () => {
   };
   await migrate(url, { fixedRows: shelf([[2, 'cups', 4]]), lockMs: 20, say });
   await other.end();
-  expect(said[0]).toContain('The check of the fixed rows waits for a session that has locked it');
+  expect(said[0]).toContain('The check of the fixed rows waits for a session that has locked the table');
   expect(await onShelf()).toEqual(['1 tea 6', '2 cups 4']);
 });

@@ -267,7 +267,7 @@ describe('what is no sandbox', () => {
       'PAYWRIGHT_MODE is live, and only a sandbox can be reset. Nothing was deleted.',
     );
     await expect(reset(dataDir, { env: { DATABASE_URL: 'postgres://db/mine' } })).rejects.toThrow(
-      'The sandbox is in the database that DATABASE_URL names, which is yours and is not deleted here.',
+      'The sandbox is in your database (DATABASE_URL), which this command does not delete.',
     );
     expect(existsSync(join(dataDir, 'postgres/PG_VERSION'))).toBe(true);
   });
@@ -293,7 +293,7 @@ test('a sandbox of another version says how to start over, and after a reset it 
     }
   };
   await expect(start()).rejects.toThrow(
-    `The sandbox in ${dataDir} was made by another version of Paywright, and this one cannot go on with its database. Its money is play money: delete it with "DATA_DIR=${dataDir} npx paywright reset", then start again.`,
+    `The sandbox in ${dataDir} was created by another version of Paywright, and this version cannot use its database. Its money is not real: delete it with "DATA_DIR=${dataDir} npx paywright reset", then start again.`,
   );
   await reset(dataDir);
   await start();

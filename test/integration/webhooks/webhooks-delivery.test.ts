@@ -82,7 +82,7 @@ describe('a receiver that fails', () => {
     expect(await trial((_arrived, response) => void response.destroy())).toMatchObject({
       status: 'failed',
       response_code: null,
-      error: 'The host ended the connection before it had answered.',
+      error: 'The host closed the connection before it answered.',
     });
     await patient.stop();
     world.deliver([receiver], { timeoutMs: 500, retrySeconds: [] });

@@ -380,7 +380,7 @@ describe('a site that shows something else', () => {
     answer(200, plain, `${content}\n${'x'.repeat(20_000)}`);
     await refuse('larger than 16384 bytes');
     shop.answers[path] = (_asked, response) => response.socket?.destroy();
-    await refuse('ended the connection');
+    await refuse('closed the connection');
   });
 
   test('may not lead us to another site, another file, or round in circles', async () => {

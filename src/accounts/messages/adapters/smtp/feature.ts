@@ -25,7 +25,7 @@ export const smtp: Feature<{ settings: SmtpOptions | undefined }> = {
   }),
 };
 
-/** Without requireTLS the mailer goes on in the clear where a server, or somebody on the way to it, offers nothing else. */
+/** Without requireTLS the mailer falls back to plain text when the server, or an attacker in between, offers no TLS. */
 function isInTheClear(text: string | undefined): boolean {
   const mail = parseUrl(text ?? '');
   if (mail === undefined || isLoopback(mail.hostname)) return false;

@@ -8,7 +8,7 @@ export interface SmtpOptions {
   readonly from: string;
 }
 
-/** Mail through any SMTP server (smtp://user:password@host:587, or smtps:// for TLS from the first byte). */
+/** Works with any SMTP server: smtp://user:password@host:587, or smtps:// for implicit TLS. */
 export function createSmtpMailer({ smtpUrl, from }: SmtpOptions): Notifier {
   const transport = createTransport(withTimeouts(smtpUrl), { from });
   return {
@@ -18,7 +18,7 @@ export function createSmtpMailer({ smtpUrl, from }: SmtpOptions): Notifier {
   };
 }
 
-/** A mail server that hangs must not hold a job for minutes. What the operator's URL says goes first. */
+/** A hanging mail server must not block a job for minutes. Timeouts in the operator's URL take precedence. */
 function withTimeouts(smtpUrl: string): string {
   const url = new URL(smtpUrl);
   for (const name of ['connectionTimeout', 'greetingTimeout', 'socketTimeout']) {

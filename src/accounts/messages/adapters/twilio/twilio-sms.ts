@@ -4,13 +4,12 @@ export interface TwilioOptions {
   readonly accountSid: string;
   readonly authToken: string;
   readonly from: string;
-  /** Twilio's own address unless a test stands in for it. */
+  /** Tests set it; otherwise Twilio's own API. */
   readonly baseUrl?: string;
 }
 
 const timeoutMs = 10_000;
 
-/** SMS through Twilio's Messages resource. */
 export function createTwilioSms({
   accountSid,
   authToken,
