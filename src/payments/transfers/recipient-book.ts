@@ -3,14 +3,13 @@ import type { Queryable } from '../../kernel/db/database.ts';
 
 const mostRemembered = 100_000;
 
-/** Finds out which account an identifier stands for. */
 export interface RecipientBook {
   find(by: AccountIdentifier): bigint | undefined | Promise<bigint | undefined>;
 }
 
 /**
- * A handle belongs to one account for ever, so it is remembered. An email or a phone number may move to another account
- * and is asked for every time.
+ * Resolves recipients to accounts. Handles are cached because they never move to another account; emails and phone
+ * numbers can, so each request looks them up.
  */
 export function createRecipientBook(db: Queryable): RecipientBook {
   const ownerOf = new Map<string, bigint>();

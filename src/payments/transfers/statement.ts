@@ -15,11 +15,11 @@ const line = z.object({
   type: z.string(),
   counterparty: z.object({ handle: z.string(), name: untrusted }).nullable(),
   description: untrusted.nullable(),
-  change: z.string().meta({ description: 'Below zero when it went out.' }),
-  balance: z.string().meta({ description: 'The balance after it.' }),
+  change: z.string().meta({ description: 'Negative for money sent.' }),
+  balance: z.string().meta({ description: 'The balance after this line.' }),
 });
 
-/** Amounts are text, so that adding them up by hand gives the same to the last digit. */
+/** Amounts are decimal strings, so they add up exactly. */
 export const statement = z.object({
   month: z.string(),
   currency: holding,
@@ -30,10 +30,10 @@ export const statement = z.object({
 
 type Line = z.input<typeof line>;
 
-/** A statement whose lines are read bit by bit. */
+/** A statement whose lines are streamed in batches. */
 export interface OpenStatement {
   readonly head: Omit<z.input<typeof statement>, 'lines'>;
-  /** Oldest first, some at a time. */
+  /** Oldest first, in batches. */
   lines(): AsyncIterable<Line[]>;
 }
 
@@ -96,7 +96,10 @@ function toRow(cells: readonly string[]): string {
   return `${cells.map(toCell).join(',')}\r\n`;
 }
 
-/** Spreadsheets take text that begins with =, @ or the like for a formula, and others choose these texts: disarm it. */
+/**
+ * Other people choose these texts, and spreadsheets run text that begins with =, @ or the like as a formula. A leading
+ * apostrophe prevents that.
+ */
 function toCell(text: string): string {
   const isFormula = /^[=@+\-\t\r]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text);
   const harmless = isFormula ? `'${text}` : text;
