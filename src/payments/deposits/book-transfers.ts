@@ -11,7 +11,7 @@ export interface BookParts extends CreditParts {
   readonly book: AddressBook;
 }
 
-/** Puts transfers into the books, each once, however often it is read. Answers whether any of them is for the house. */
+/** Books each transfer once, however often it is read. */
 export async function bookTransfers(
   parts: BookParts,
   chain: ChainId,
@@ -24,8 +24,8 @@ export async function bookTransfers(
 }
 
 /**
- * For blocks that were read before: books the transfers that are missing, logs each of them, and answers which they were. Only these
- * cost a receipt.
+ * For blocks that were read before: books and logs the missing transfers, and returns them. Only these cost a receipt
+ * request.
  */
 export async function bookMissed(
   parts: BookParts,
@@ -45,12 +45,15 @@ export async function bookMissed(
       asset,
       atomic: String(atomic),
     };
-    parts.logger.warn(fields, 'a transfer was missing when its block was first read: it is booked now');
+    parts.logger.warn(fields, 'booked a transfer that the node did not show when its block was first read');
   }
   return missed;
 }
 
-/** To a user from any sender. To the house only from outside: a transfer between our own wallets earns nothing. */
+/**
+ * A transfer to a user counts from any sender. A transfer to the house counts only from outside, because moves between
+ * our own wallets earn nothing.
+ */
 function isOurs(book: AddressBook) {
   return ({ recipient, sender }: Pick<TransferLog, 'recipient' | 'sender'>): boolean => {
     const owner = book.find(recipient);
@@ -73,8 +76,8 @@ function sortArrivals(
 }
 
 /**
- * Leaves out what the database knows in that block as a deposit, as undecided, or as held. A transaction may pay the same amount to
- * the same wallet several times: unless all of these are known, all of them stay.
+ * Leaves out transfers already in the database as deposits, undecided or held. A transaction may pay the same amount to
+ * the same wallet several times. Unless the database has all of these, none is left out.
  */
 async function dropWrittenDown<Transfer extends TransferLog>(
   db: Queryable,

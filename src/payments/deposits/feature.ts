@@ -29,11 +29,10 @@ import { depositRoutes } from './routes.ts';
 import { startWatchers } from './watch-chains.ts';
 
 interface DepositSettings {
-  /** How much one node is believed; without it, everything. */
+  /** Undefined means that one node is enough for any amount. */
   readonly oneNodeLimit: OneNodeLimit | undefined;
 }
 
-/** What deposits are watched for, credited and swept with. */
 interface DepositWork extends SweepParts {
   readonly mode: Mode;
   readonly checkpoint: Checkpoint;
@@ -42,7 +41,7 @@ interface DepositWork extends SweepParts {
   readonly gatherHook: GatherHook;
 }
 
-/** In live mode: whoever sets more means that one node is believed whatever it says. */
+/** Live mode refuses more, because a higher limit would make the check meaningless. */
 const mostOnOneNode = 100_000;
 
 const stable = holdings.filter((asset) => assets[asset].worthAtMost === 1n);
@@ -100,9 +99,9 @@ export const deposits: Feature<{
     const onDeposits = gatherHook(depositsCredited);
     for (const { id: chain, nodes } of networks.values()) {
       if (limit !== undefined && hostsOf(nodes).size < 2)
-        logger.warn({ chain }, 'only one host is named for this chain: what is large waits for the operator');
+        logger.warn({ chain }, 'only one RPC host is configured for this chain: large deposits wait for the operator');
     }
-    // A process that was killed leaves its lease behind; in the sandbox the next one should not wait for it.
+    // A killed process leaves its lease behind. The short sandbox lease saves the next process a wait.
     const book = createAddressBook(db);
     const watchers = startWatchers({
       ...parts,
@@ -119,7 +118,7 @@ export const deposits: Feature<{
       ...parts,
       provider,
       mayAct: (chain) => watchers.holds(chain),
-      // Gas is free in the sandbox, and nobody wants to wait there.
+      // Gas is free in the sandbox, so sweeps need not wait to be worth it.
       ...(mode === 'sandbox' && { threshold: 1n, gatherMs: 0, pollMs: 1_000 }),
       ...(mode === 'live' && { worth: { market, gasCosts, timesGas: 10n } }),
     });
