@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { namesOf } from '../../accounts/find-account.ts';
 import type { Networks } from '../../chains/network.ts';
+import { amountOrRefuse, chainOrRefuse, inWords } from '../../custody/treasury/given-amount.ts';
 import type { OnDeposits } from '../../custody/watch/on-deposits.ts';
 import { createLogger } from '../../kernel/log/logger.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
+import { amountOf } from '../../money/amount.ts';
 import { type Asset, chainIds, homeChain } from '../../money/catalogue.ts';
-import { amountFromText } from '../../money/parse-amount.ts';
 import { type BookedDeposit, findBooked, listLost } from './booked-deposit.ts';
 import type { CreditParts } from './credit-deposits.ts';
 import { rejectHeld, releaseHeld } from './decide-held.ts';
@@ -107,14 +107,14 @@ function describeHeld(
   const state = rejectedAt !== null ? 'rejected' : releasedAt !== null ? 'released' : 'held';
   const reason = state === 'held' ? `   ${because}` : '';
   const place = `${txHash}, log ${position}`;
-  return `${id}   ${state.padEnd(9)} ${text(amountOf(asset, atomic))} on ${chain} for ${owner} since ${seenAt.toISOString()} (${place})${reason}`;
+  return `${id}   ${state.padEnd(9)} ${inWords(amountOf(asset, atomic))} on ${chain} for ${owner} since ${seenAt.toISOString()} (${place})${reason}`;
 }
 
 function describeLost({ id, chain, amount, reversedAt, owed, txHash }: BookedDeposit, owner: string): string {
-  const debt = owed.atomic > 0n ? `   ${owner} owes ${text(owed)}` : '';
+  const debt = owed.atomic > 0n ? `   ${owner} owes ${inWords(owed)}` : '';
   const state = reversedAt === null ? 'lost' : 'reversed';
   const rest = reversedAt === null ? '   no longer on the chain' : debt;
-  return `${id}   ${state.padEnd(9)} ${text(amount)} on ${chain} of ${owner} (${txHash})${rest}`;
+  return `${id}   ${state.padEnd(9)} ${inWords(amount)} on ${chain} of ${owner} (${txHash})${rest}`;
 }
 
 async function release({ db, ledger }: DepositParts, id: string, say: Say): Promise<void> {
@@ -147,7 +147,7 @@ async function reverse(
     return;
   }
   const { taken, owed } = await reverseBooked({ db, ledger }, id);
-  say(`${id} is reversed: ${text(taken)} was taken from the balance, ${text(owed)} is owed.`);
+  say(`${id} is reversed: ${inWords(taken)} was taken from the balance, ${inWords(owed)} is owed.`);
 }
 
 async function settle({ db, ledger }: DepositParts, id: string, options: SettleOptions, say: Say): Promise<void> {
@@ -155,26 +155,20 @@ async function settle({ db, ledger }: DepositParts, id: string, options: SettleO
   const deposit = await findBooked(db, id);
   if (deposit === undefined) throw new Refusal(`There is no deposit ${id}.`);
   if (collect === writeOff) {
-    throw new Refusal(`${text(deposit.owed)} is owed for ${id}. Choose either --collect or --write-off.`);
+    throw new Refusal(`${inWords(deposit.owed)} is owed for ${id}. Choose either --collect or --write-off.`);
   }
-  const chain = chainIds.find((one) => one === options.chain.toUpperCase());
-  if (chain === undefined) throw new Refusal(`The chain must be one of ${chainIds.join(', ')}.`);
+  const chain = chainOrRefuse(options.chain);
   const atomic = options.amount === undefined ? undefined : atomicOrRefuse(deposit.amount.asset, options.amount);
   const kind = collect ? 'collected' : 'written_off';
   const { settled, stillOwed } = await settleReversal({ db, ledger }, id, { kind, chain, atomic });
   const what = collect
     ? `collected from the owner's balance on ${chain}`
     : 'written off against the equity of the house';
-  say(`${text(settled)} of the debt for ${id} is ${what}. ${text(stillOwed)} is still owed.`);
+  say(`${inWords(settled)} of the debt for ${id} is ${what}. ${inWords(stillOwed)} is still owed.`);
 }
 
 function atomicOrRefuse(asset: Asset, given: string): bigint {
-  const parsed = amountFromText(asset, given);
-  if (!parsed.ok) throw new Refusal(`--amount ${parsed.message}.`);
-  if (parsed.amount.atomic === 0n) throw new Refusal('--amount must be more than 0.');
-  return parsed.amount.atomic;
-}
-
-function text(amount: Amount): string {
-  return `${toDecimalText(amount)} ${amount.asset}`;
+  const { atomic } = amountOrRefuse(asset, given);
+  if (atomic === 0n) throw new Refusal('--amount must be more than 0.');
+  return atomic;
 }

@@ -1,10 +1,10 @@
 import type { Network, Networks } from '../../chains/network.ts';
+import { chainOrRefuse } from '../../custody/treasury/given-amount.ts';
 import { createAddressBook } from '../../custody/watch/address-book.ts';
 import { findCursor } from '../../custody/watch/chain-cursor.ts';
 import { readInPieces } from '../../custody/watch/read-in-pieces.ts';
 import type { BlockRange } from '../../custody/watch/read-transfers.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { chainIds } from '../../money/catalogue.ts';
 import { type BookParts, bookMissed } from './book-transfers.ts';
 
 /** The command's options, unparsed. */
@@ -51,8 +51,7 @@ export async function readAgain(
 }
 
 function findNetwork(networks: Networks, chain: string): Network {
-  const id = chainIds.find((one) => one === chain.toUpperCase());
-  if (id === undefined) throw new Refusal(`There is no chain ${chain}. Choose one of ${chainIds.join(', ')}.`);
+  const id = chainOrRefuse(chain);
   const network = networks.get(id);
   if (network === undefined) throw new Refusal(`${id} is not configured. Set RPC_URLS_${id} to read it.`);
   return network;

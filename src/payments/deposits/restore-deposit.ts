@@ -31,7 +31,7 @@ export function restoreBooked({ db, ledger }: ReverseParts, id: string): Promise
         reference: `${reversalOf(deposit)}:restored`,
         entries: entries.map(({ account, atomic }) => ({ account, atomic: -atomic })),
         ...(accountId !== null && { recipientId: accountId }),
-        description: 'A deposit that was taken back is on the chain after all.',
+        description: 'A reversed deposit is on the chain after all.',
         details: { depositId: id, chain, txHash },
       },
     ]);

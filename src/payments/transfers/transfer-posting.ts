@@ -43,6 +43,7 @@ export interface CompletedTransfer {
   readonly replayed: boolean;
 }
 
+/** What the ledger made of it, or the refusal that its sender is told. */
 export function completeOrRefuse(result: Outcome): CompletedTransfer {
   switch (result.outcome) {
     case 'posted':
@@ -58,7 +59,7 @@ export function completeOrRefuse(result: Outcome): CompletedTransfer {
     case 'mismatch':
       throw httpErrors.idempotency_mismatch();
     case 'unknown_account':
-      // The recipient's handle was cached, but the account has been closed since.
+      // Its handle was known, and the account was closed since.
       throw transferErrors.recipient_not_found();
   }
 }

@@ -30,7 +30,10 @@ export const withdrawals: Feature<{
   ],
   settings: brakeSettings,
   chapters: [
-    { name: 'Withdrawals', description: 'Send money to an address outside, follow it, and say how much may go where.' },
+    {
+      name: 'Withdrawals',
+      description: 'Send money to an external address, track it, and set limits and an allow-list.',
+    },
   ],
   events: withdrawalEvents,
   commands(program, tools) {
@@ -40,7 +43,7 @@ export const withdrawals: Feature<{
   routes: (parts, brakes) => withdrawalRoutes({ ...parts, brakes }),
   metrics: ({ db }, brakes) => [brakeMetrics(db, brakes)],
   async onStart({ mode, logger }, { perDay }) {
-    // The operator may have agreed on it, and should know that it is so.
+    // Allowed, but the operator should know.
     if (mode === 'live' && perDay.enterprise === undefined)
       logger.warn('accounts of the enterprise tier have no daily limit: WITHDRAWAL_DAILY_LIMIT_ENTERPRISE is 0');
   },

@@ -179,7 +179,7 @@ describe('a deposit that the chain has lost', () => {
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect([await world.balance(user), await owedOn(homeChain)]).toEqual([200n, before]);
     expect((await findBooked(db, id))?.reversedAt).toBeNull();
-    await expect(reverse(id)).rejects.toThrow('not a second time');
+    await expect(reverse(id)).rejects.toThrow('cannot be reversed again');
     await fits();
   });
 
@@ -188,7 +188,7 @@ describe('a deposit that the chain has lost', () => {
     await send(raw);
     await read();
     expect((await listLost(db)).map((lost) => lost.id)).not.toContain(id);
-    await expect(refuseIfShown(chains.network(homeChain), await isAsserted(id))).rejects.toThrow('It is on the chain');
+    await expect(refuseIfShown(chains.network(homeChain), await isAsserted(id))).rejects.toThrow('is on the chain');
     await fits();
   });
 });
