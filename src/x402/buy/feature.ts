@@ -47,8 +47,7 @@ export const purchases: Feature<{
   chapters: [
     {
       name: 'Paying for calls',
-      description:
-        'Other people’s paid endpoints (x402), from your balance: no wallet, no signature, no gas of your own.',
+      description: 'Call paid endpoints (x402) and pay from your balance. You need no wallet, signature or gas.',
       states: purchasePicture,
     },
   ],

@@ -16,8 +16,8 @@ export function authorizationOf(
 }
 
 /**
- * Held: the wallet signs what was written down. However often that is done, it is the same authorization, and the token accepts it
- * once. The signature leaves nobody's hands before it is written down too.
+ * Signs the recorded authorization. Signing again gives the same authorization, which the token accepts once. The
+ * signature is stored before it is sent anywhere.
  */
 export async function signPayment(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, networks, provider, checkpoint = noCheckpoint } = parts;
