@@ -21,7 +21,6 @@ import { addDiscoveryPage } from './well-known.ts';
 
 type SameAsSelling = 'db' | 'ledger' | 'once' | 'screening' | 'clock' | 'checkpoint' | 'publicUrl';
 
-/** What calls are sold with, before it is opened. */
 interface NanoServing extends Pick<SellingParts, SameAsSelling>, Pick<TillParts, 'networks'> {
   readonly outgoing: Outgoing;
   readonly shops: Pick<Shopping, 'merchants'>;
@@ -83,7 +82,9 @@ export const nano: Feature<{
         : []),
     ],
   }),
-  chapters: [{ name: 'Nano', description: 'Calls that anybody can pay for, one by one, with x402 or from a balance.' }],
+  chapters: [
+    { name: 'Nano', description: 'Paid calls, charged one by one with x402 or from a balance. No account is needed.' },
+  ],
   sagas: [{ saga: settlementSaga, handler: (parts) => settlementHandler(parts) }],
   commands: (program, { withDatabase, say }) => addNanoCommands(program, withDatabase, say),
   routes: (parts, settings) => nanoRoutes(openSelling(parts, settings)),
@@ -94,7 +95,7 @@ export const nano: Feature<{
   ],
 };
 
-/** A payment must outlast two attempts to settle it, and the time that the second one takes. */
+/** A payment must stay valid for two settlement rounds, plus the time that the second one takes. */
 const settlingSeconds = 30;
 
 function openSelling(parts: NanoServing, settings: NanoSettings): SellingParts {

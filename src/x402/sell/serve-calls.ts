@@ -7,7 +7,6 @@ import type { Amount } from '../../money/amount.ts';
 import { createGatherer } from './gather.ts';
 import { homeOfPayments } from './terms.ts';
 
-/** What a claim was answered with. */
 export interface ServedCall {
   readonly id: string;
   readonly holder: string;
@@ -16,8 +15,8 @@ export interface ServedCall {
 }
 
 /**
- * Writes down what a call is answered with, and that its payer owes it: many calls in one commit. False when somebody else
- * has taken it over meanwhile; then their answer counts.
+ * Records the answer and the receivable of many calls in one commit. False when another process has taken the claim
+ * over; then its answer counts.
  */
 export function createServer({
   db,
@@ -52,7 +51,7 @@ export function createServer({
   });
 }
 
-/** It is owed to us from now on, and earned when it has arrived. */
+/** A receivable; income once the payment has arrived. */
 function receivable({ id, amount }: ServedCall): Posting {
   const { asset, atomic } = amount;
   return {

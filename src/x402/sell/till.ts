@@ -10,7 +10,7 @@ import { createFunds, type Funds } from './funds.ts';
 import { createRecoverPayer, type RecoverPayer } from './recover-payer.ts';
 import { homeOfPayments, type Price } from './terms.ts';
 
-/** Where payments are taken: the token, the address that is paid, and what the chain says of those who pay. */
+/** How payments are received: the token, the receiving address, and the payers' funds. */
 export interface Till {
   readonly token: Hex;
   priceOf(amount: Amount): Promise<Price>;
@@ -18,7 +18,10 @@ export interface Till {
   readonly funds: Funds;
 }
 
-/** A new treasury is paid from then on; what was signed for the one before is settled all the same. */
+/**
+ * After a rotation new payments go to the new treasury within this time. Payments signed for the old one are still
+ * settled.
+ */
 const treasuryKeptMs = 5_000;
 
 export interface TillParts {
@@ -34,7 +37,7 @@ export function openTill({ db, networks, clock }: TillParts): Till {
   let recover: Promise<RecoverPayer> | undefined;
   let treasury: { readonly address: Promise<Hex>; readonly until: number } | undefined;
 
-  /** Only the token can say it, and it always says the same; until it has answered nothing can be sold. */
+  /** Only the token contract knows its domain, which never changes. Until it has answered, nothing can be sold. */
   function readDomain(): Promise<TypedDataDomain> {
     domain ??= readTokenDomain(network, token).catch((error: unknown) => {
       domain = undefined;
@@ -74,7 +77,7 @@ export function openTill({ db, networks, clock }: TillParts): Till {
 /** Live mode does not start without Polygon. */
 export function requireHome(networks: Networks): Network {
   const network = networks.get(homeOfPayments);
-  if (network === undefined) throw new Error(`payments are taken on ${homeOfPayments}, which is off`);
+  if (network === undefined) throw new Error(`payments are taken on ${homeOfPayments}, which is not configured`);
   return network;
 }
 
