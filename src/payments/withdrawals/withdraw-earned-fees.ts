@@ -20,12 +20,12 @@ interface FeeOptions {
   readonly amount?: string;
 }
 
-interface Tools {
+interface FeeTools {
   readonly withMoney: (work: (parts: FeeParts) => Promise<void>) => Promise<void>;
   readonly say: (line: string) => void;
 }
 
-export function addFeeCommand(program: Command, { withMoney, say }: Tools): void {
+export function addFeeCommand(program: Command, { withMoney, say }: FeeTools): void {
   commandGroup(program, 'treasury')
     .command('withdraw-fees')
     .description('pay out earned fees like any other withdrawal')
@@ -36,7 +36,7 @@ export function addFeeCommand(program: Command, { withMoney, say }: Tools): void
     .action((options: FeeOptions) => withMoney((parts) => withdrawFees(parts, options, say)));
 }
 
-async function withdrawFees({ db, ledger, networks }: FeeParts, options: FeeOptions, say: Tools['say']): Promise<void> {
+async function withdrawFees({ db, ledger, networks }: FeeParts, options: FeeOptions, say: FeeTools['say']): Promise<void> {
   const chain = chainOrRefuse(options.chain);
   const asset = assetOrRefuse(options.currency);
   if (!isAddress(options.to, { strict: /[a-f]/.test(options.to) && /[A-F]/.test(options.to.slice(2)) })) {
