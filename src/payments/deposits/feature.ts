@@ -29,7 +29,7 @@ import { depositRoutes } from './routes.ts';
 import { startWatchers } from './watch-chains.ts';
 
 interface DepositSettings {
-  /** Undefined means that one node is enough for any amount. */
+  /** How much one node is believed; without it, everything. */
   readonly oneNodeLimit: OneNodeLimit | undefined;
 }
 
@@ -41,7 +41,7 @@ interface DepositWork extends SweepParts {
   readonly gatherHook: GatherHook;
 }
 
-/** Live mode refuses more, because a higher limit would make the check meaningless. */
+/** In live mode: whoever sets more means that one node is believed whatever it says. */
 const mostOnOneNode = 100_000;
 
 const stable = holdings.filter((asset) => assets[asset].worthAtMost === 1n);

@@ -15,8 +15,8 @@ const line = z.object({
   type: z.string(),
   counterparty: z.object({ handle: z.string(), name: untrusted }).nullable(),
   description: untrusted.nullable(),
-  change: z.string().meta({ description: 'Negative for money sent.' }),
-  balance: z.string().meta({ description: 'The balance after this line.' }),
+  change: z.string().meta({ description: 'Below zero when it went out.' }),
+  balance: z.string().meta({ description: 'The balance after it.' }),
 });
 
 /** Amounts are decimal strings, so they add up exactly. */
