@@ -17,7 +17,7 @@ import type { Feature } from '../../kernel/feature.ts';
 import type { GatherHook } from '../../kernel/hook.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import { defineSettings, type Mode, notGiven, wholeNumber } from '../../kernel/settings.ts';
-import { assets, holdings } from '../../money/catalogue.ts';
+import { assets, type ChainId, holdings } from '../../money/catalogue.ts';
 import { listed } from '../../money/in-words.ts';
 import type { Market } from '../../money/market.ts';
 import { startCheckingWallets } from './check-wallets.ts';
@@ -77,16 +77,8 @@ export const deposits: Feature<{
     addDepositCommands(program, { ...tools, onDeposits: tools.gatherHook(depositsCredited) }),
   events: [{ name: 'deposit.received' }],
   sagas: [
-    {
-      saga: sweepSaga,
-      handler: ({ db, ledger, networks, provider, logger, checkpoint }) =>
-        sweepHandler({ db, ledger, networks, provider, logger, checkpoint }),
-    },
-    {
-      saga: coinSweepSaga,
-      handler: ({ db, ledger, networks, provider, logger, checkpoint }) =>
-        coinSweepHandler({ db, ledger, networks, provider, logger, checkpoint }),
-    },
+    { saga: sweepSaga, handler: (parts) => sweepHandler(parts) },
+    { saga: coinSweepSaga, handler: (parts) => coinSweepHandler(parts) },
   ],
   routes: ({ db }) => depositRoutes(db),
   metrics: ({ db, networks }) => [chainMetrics(db, networks)],
@@ -101,23 +93,16 @@ export const deposits: Feature<{
       if (limit !== undefined && hostsOf(nodes).size < 2)
         logger.warn({ chain }, 'only one RPC host is configured for this chain: large deposits wait for the operator');
     }
+    const watching = { ...parts, book: createAddressBook(db), onDeposits, oneNodeLimit: limit };
     // A killed process leaves its lease behind. The short sandbox lease saves the next process a wait.
-    const book = createAddressBook(db);
-    const watchers = startWatchers({
-      ...parts,
-      book,
-      onDeposits,
-      oneNodeLimit: limit,
-      ...(mode === 'sandbox' && { leaseMs: 3_000 }),
-    });
-    const looks = startLookingAtHeld({ ...parts, onDeposits }, networks, (chain) => watchers.holds(chain));
-    const checks = startCheckingWallets({ ...parts, book, onDeposits, oneNodeLimit: limit }, networks, (chain) =>
-      watchers.holds(chain),
-    );
+    const watchers = startWatchers({ ...watching, ...(mode === 'sandbox' && { leaseMs: 3_000 }) });
+    const mayAct = (chain: ChainId) => watchers.holds(chain);
+    const looks = startLookingAtHeld({ ...parts, onDeposits }, networks, mayAct);
+    const checks = startCheckingWallets(watching, networks, mayAct);
     const sweeps = startSweeps({
       ...parts,
       provider,
-      mayAct: (chain) => watchers.holds(chain),
+      mayAct,
       // Gas is free in the sandbox, so sweeps need not wait to be worth it.
       ...(mode === 'sandbox' && { threshold: 1n, gatherMs: 0, pollMs: 1_000 }),
       ...(mode === 'live' && { worth: { market, gasCosts, timesGas: 10n } }),

@@ -53,9 +53,8 @@ export const funding: Feature<{
       return rows.map(({ id }) => ({ kind: 'funding', id }));
     }),
   ],
-  routes: ({ db, once, secrets, networks, provider, onRamps, publicUrl }, { maximum }) =>
-    fundingRoutes({ db, once, secrets, networks, provider, onRamps, publicUrl, maximum }),
+  routes: (parts, { maximum }) => fundingRoutes({ ...parts, maximum }),
   schedules: ({ db }) => [forgetLinksSchedule(db)],
-  pages: (app, { db, onRamps, logger }) => addCardNotices(app, { db, onRamps, logger }),
-  loops: ({ db, networks, logger }) => startLooking({ db, networks }, logger),
+  pages: addCardNotices,
+  loops: (parts) => startLooking(parts, parts.logger),
 };

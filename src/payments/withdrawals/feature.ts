@@ -47,11 +47,5 @@ export const withdrawals: Feature<{
     if (mode === 'live' && perDay.enterprise === undefined)
       logger.warn('accounts of the enterprise tier have no daily limit: WITHDRAWAL_DAILY_LIMIT_ENTERPRISE is 0');
   },
-  sagas: [
-    {
-      saga: withdrawalSaga,
-      handler: ({ db, ledger, networks, provider, screening, logger, checkpoint }, { perHour }) =>
-        withdrawalHandler({ db, ledger, networks, provider, screening, logger, checkpoint, perHour }),
-    },
-  ],
+  sagas: [{ saga: withdrawalSaga, handler: (parts, { perHour }) => withdrawalHandler({ ...parts, perHour }) }],
 };

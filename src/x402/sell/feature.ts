@@ -99,18 +99,11 @@ export const nano: Feature<{
 const settlingSeconds = 30;
 
 function openSelling(parts: NanoServing, settings: NanoSettings): SellingParts {
-  const { db, ledger, once, outgoing, shops, screening, clock, checkpoint, publicUrl } = parts;
+  const { db, outgoing, clock } = parts;
   const { settleSeconds, mostCredit, payerPerMinute, facilitatorUrl } = settings;
   return {
-    db,
-    ledger,
-    once,
-    outgoing,
-    merchants: shops.merchants,
-    screening,
-    clock,
-    checkpoint,
-    publicUrl,
+    ...parts,
+    merchants: parts.shops.merchants,
     till: openTill(parts),
     claim: createClaimer(db),
     isOverdue: watchOverdue({ db, clock, afterSeconds: settleSeconds + settlingSeconds }),
