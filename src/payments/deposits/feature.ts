@@ -17,7 +17,7 @@ import type { Feature } from '../../kernel/feature.ts';
 import type { GatherHook } from '../../kernel/hook.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import { defineSettings, type Mode, notGiven, wholeNumber } from '../../kernel/settings.ts';
-import { assets, type ChainId, holdings } from '../../money/catalogue.ts';
+import { assets, holdings } from '../../money/catalogue.ts';
 import { listed } from '../../money/in-words.ts';
 import type { Market } from '../../money/market.ts';
 import { startCheckingWallets } from './check-wallets.ts';
@@ -96,7 +96,7 @@ export const deposits: Feature<{
     const watching = { ...parts, book: createAddressBook(db), onDeposits, oneNodeLimit: limit };
     // A killed process leaves its lease behind. The short sandbox lease saves the next process a wait.
     const watchers = startWatchers({ ...watching, ...(mode === 'sandbox' && { leaseMs: 3_000 }) });
-    const mayAct = (chain: ChainId) => watchers.holds(chain);
+    const mayAct = watchers.holds;
     const looks = startLookingAtHeld({ ...parts, onDeposits }, networks, mayAct);
     const checks = startCheckingWallets(watching, networks, mayAct);
     const sweeps = startSweeps({

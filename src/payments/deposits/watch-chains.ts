@@ -21,7 +21,7 @@ export interface WatcherOptions extends CreditParts {
 
 export interface Watchers {
   /** Whether this process holds the chain's lease now. */
-  holds(chain: ChainId): boolean;
+  readonly holds: (chain: ChainId) => boolean;
   /** The error that keeps the chain from being read, if any. */
   troubleOn(chain: ChainId): string | undefined;
   stop(): Promise<void>;

@@ -53,7 +53,8 @@ export const funding: Feature<{
       return rows.map(({ id }) => ({ kind: 'funding', id }));
     }),
   ],
-  routes: (parts, { maximum }) => fundingRoutes({ ...parts, maximum }),
+  routes: ({ db, once, secrets, networks, provider, onRamps, publicUrl }, { maximum }) =>
+    fundingRoutes({ db, once, secrets, networks, provider, onRamps, publicUrl, maximum }),
   schedules: ({ db }) => [forgetLinksSchedule(db)],
   pages: addCardNotices,
   loops: (parts) => startLooking(parts, parts.logger),
