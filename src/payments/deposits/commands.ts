@@ -124,7 +124,7 @@ async function release({ db, ledger }: DepositParts, id: string, say: Say): Prom
     return;
   }
   await releaseHeld(db, id);
-  say(`${id} is released. The running service credits it within seconds.`);
+  say(`${id} is released. The running service credits it on its next check.`);
 }
 
 async function reverse(

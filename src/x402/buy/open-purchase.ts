@@ -84,7 +84,7 @@ async function openWithin(tx: Transaction, parts: OpeningParts, opening: Opening
   if (free - offer.price.atomic < parts.float.atomic / 2n) await askForFloat(tx);
   await wakeSaga(tx, { saga: purchaseSaga.name, id, lane: laneOf('held'), delayMs: leftAloneMs });
   await hold(tx, parts, { ...opening, ...charged }, id);
-  // The key comes last, as in ledger.post, to keep the lock order.
+  // The key comes last, as in ledger.post.
   if (scope !== undefined && !(await claimKey(tx, scope))) throw httpErrors.idempotency_mismatch();
   return id;
 }

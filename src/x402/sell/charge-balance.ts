@@ -37,7 +37,7 @@ export async function chargeBalance(ledger: Ledger, charge: Charge): Promise<boo
   return isCharged(await ledger.post(chargePosting(charge)));
 }
 
-/** For a commit that also keeps the answer. It must be the last statement, because it locks the balance. */
+/** Charges inside a commit that also keeps the answer. */
 export async function chargeWithin(tx: Transaction, ledger: Ledger, charge: Charge): Promise<boolean> {
   const [outcome] = await ledger.postWithin(tx, [chargePosting(charge)]);
   if (outcome === undefined) throw new Error('a charge has no outcome');

@@ -1,6 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { homeOfPayments } from './terms.ts';
+import { remember } from './till.ts';
 
 export interface OverdueOptions {
   readonly db: Queryable;
@@ -20,8 +21,6 @@ const arrivesWithinSeconds = 600;
  * of the payer do not count; otherwise a stranger could stop all credit.
  */
 export function watchOverdue({ db, clock, afterSeconds }: OverdueOptions): () => Promise<boolean> {
-  let known: { readonly isOverdue: Promise<boolean>; readonly until: number } | undefined;
-
   async function look(): Promise<boolean> {
     const { rows } = await db.query(
       `SELECT FROM payment_claims c LEFT JOIN chain_steps s ON s.saga_id = c.settlement_id AND s.step = 'submit'
@@ -35,14 +34,5 @@ export function watchOverdue({ db, clock, afterSeconds }: OverdueOptions): () =>
     return rows.length > 0;
   }
 
-  return () => {
-    if (known === undefined || known.until <= clock.now()) {
-      const isOverdue = look();
-      known = { isOverdue, until: clock.now() + keepMs };
-      isOverdue.catch(() => {
-        known = undefined;
-      });
-    }
-    return known.isOverdue;
-  };
+  return remember(look, { clock, keepMs });
 }
