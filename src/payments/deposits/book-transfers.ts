@@ -23,10 +23,7 @@ export async function bookTransfers(
   return { forHouse: house.length > 0 };
 }
 
-/**
- * For blocks that were read before: books and logs the missing transfers, and returns them. Only these cost a receipt
- * request.
- */
+/** For blocks that were read before: books, logs and returns what is missing. Only these need a receipt. */
 export async function bookMissed(
   parts: BookParts,
   network: Network,
@@ -50,10 +47,7 @@ export async function bookMissed(
   return missed;
 }
 
-/**
- * A transfer to a user counts from any sender. A transfer to the house counts only from outside, because moves between
- * our own wallets earn nothing.
- */
+/** Transfers to users count from any sender; to the house only from outside, because our own moves earn nothing. */
 function isOurs(book: AddressBook) {
   return ({ recipient, sender }: Pick<TransferLog, 'recipient' | 'sender'>): boolean => {
     const owner = book.find(recipient);

@@ -58,10 +58,7 @@ export function createWalletCheck(parts: BookParts, network: Network): WalletChe
   let checkedAt: bigint | undefined;
   /** The last block at which the house wallets matched the ledger. */
   let houseRightAt: bigint | undefined;
-  /**
-   * The blocks at which this round over all user wallets and the previous one began. A process's first round is
-   * partial.
-   */
+  /** Where this and the previous round over all user wallets began. A process's first round is partial. */
   let round: { readonly began: bigint | undefined; readonly before: bigint | undefined } = {
     began: undefined,
     before: undefined,

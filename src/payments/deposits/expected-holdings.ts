@@ -6,15 +6,11 @@ import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 
-/**
- * What wallets should hold on a chain, according to the ledger, at the last block read. Addresses are in lower case.
- */
+/** What wallets should hold at the last block read, according to the ledger. Addresses are in lower case. */
 export interface ExpectedHoldings {
   readonly blockNumber: bigint;
   readonly houseAddresses: readonly Hex[];
-  /**
-   * All house wallets together with user wallets that a sweep is emptying, before deducting what open steps have taken.
-   */
+  /** House wallets plus user wallets that a sweep is emptying, before deducting what open steps took. */
   readonly house: ReadonlyMap<Asset, bigint>;
   /** A sweep may or may not have emptied these user wallets yet, so they count with the house. */
   readonly sweeping: ReadonlyMap<Asset, readonly Hex[]>;

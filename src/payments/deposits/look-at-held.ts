@@ -18,10 +18,7 @@ export interface HeldParts extends CreditParts {
 
 export const heldCheckpoints = ['deposits.proven', 'deposits.believed'] as const;
 
-/**
- * Checks held deposits on every chain in the background. This loop is separate from the watcher, so that a slow second
- * node delays no other deposits.
- */
+/** A loop apart from the watcher, so that a slow second node delays no other deposits. */
 export function startLookingAtHeld(
   parts: HeldParts,
   networks: Networks,

@@ -131,10 +131,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     lookAtUndecidedFrom = undecided > 0 ? 0 : now + noneUndecidedMs;
   }
 
-  /**
-   * Re-reads one due range whenever there is nothing new to read. The caller logs failures, and the next step retries,
-   * so that re-reading never delays new deposits.
-   */
+  /** Re-reads one due range when nothing is new. A failure is logged and retried, and delays no new deposit. */
   async function lookAgain(): Promise<void> {
     const range = looks.next(span);
     if (range === undefined) return;

@@ -223,10 +223,7 @@ function toArrival(row: UndecidedRow): UndecidedTransfer {
   };
 }
 
-/**
- * A lagging node has no receipt either, so a missing receipt proves nothing. Only the block's transactions do; without
- * the block this throws.
- */
+/** A lagging node has no receipt either, so only the block's transactions prove it; without the block this throws. */
 async function isStillThere({ client }: Network, { tx_hash: hash, block_number }: UndecidedRow): Promise<boolean> {
   const { transactions } = await client.getBlock({ blockNumber: block_number });
   if (!transactions.includes(hash)) return false;

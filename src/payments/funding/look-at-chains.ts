@@ -20,10 +20,7 @@ const mostBlocks = 1_000n;
 /** Polling interval while no link is open. */
 const idleMs = 1_000;
 
-/**
- * Shows open pages what the chain has before it is final, because the watcher reads final blocks only. One process at a
- * time looks, and only while a link is open.
- */
+/** The watcher reads final blocks only, so this loop shows earlier ones, and only while a link is open. */
 export function startLooking(parts: LookParts, logger: Logger): Loop[] {
   return [...parts.networks.values()].map((network) =>
     startLoop({
@@ -113,10 +110,7 @@ async function readHeld(
   }));
 }
 
-/**
- * The cursor moves after the credit. Without this check a payment that completed one link would also be shown at the
- * next.
- */
+/** The cursor moves after the credit, so a payment that completed one link could still be shown at the next. */
 async function creditedAmong(db: Queryable, chain: ChainId, hashes: readonly Hex[]): Promise<ReadonlySet<Hex>> {
   if (hashes.length === 0) return new Set();
   const { rows } = await db.query<{ tx_hash: Hex }>(

@@ -12,10 +12,7 @@ export type Noted =
 
 type StrangeNotice = 'no_such_link' | 'other_amount' | 'other_currency' | 'other_address' | 'link_is_over';
 
-/**
- * Records a card company's notice for the page only; no balance depends on it. Notices may arrive twice, late or out of
- * order, so `sent` and `failed` are final.
- */
+/** For the page only. Notices may arrive twice, late or out of order, so `sent` and `failed` are final. */
 export async function noteCardUpdate(db: Database, provider: string, update: CardUpdate): Promise<Noted> {
   return db.transaction(async (tx) => {
     const found = await findForUpdate(tx, update.reference);

@@ -6,10 +6,7 @@ import { findInvoice } from './invoice.ts';
 
 const pendingOf = "SELECT id FROM invoices WHERE status = 'pending' AND (from_account_id = $1 OR to_account_id = $1)";
 
-/**
- * Paying locks the invoice before the ledger accounts. Closing takes the locks in the same order, so the two cannot
- * deadlock.
- */
+/** Before the ledger accounts, as when paying, so that the two cannot deadlock. */
 export const lockInvoicesOf: OnAccountClosing = async (tx, accountId) => {
   await tx.query(`${pendingOf} ORDER BY id FOR UPDATE`, [accountId]);
 };
@@ -42,10 +39,7 @@ export const cancelInvoicesOf: OnAccountClosing = async (tx, accountId, parts) =
   }
 };
 
-/**
- * Anyone can send an account any number of invoices, so closing records events only for invoices with a webhook
- * subscription.
- */
+/** Anyone can send any number of invoices, so closing records events only where a webhook subscribes. */
 async function heardOf(tx: Transaction, cancelled: readonly { readonly id: string }[]) {
   const { rows } = await tx.query<{ id: string }>(
     `SELECT i.id FROM invoices i WHERE i.id = ANY ($1) AND EXISTS (

@@ -68,10 +68,7 @@ async function refuseSelf(tx: Queryable, caller: Caller, to: InvoiceRecipient): 
   if (rowCount !== 0) throw invoiceErrors.self_invoice();
 }
 
-/**
- * The row lock keeps the account from closing before this commit. An email is not checked, because the answer must not
- * reveal whether it has an account.
- */
+/** The row lock keeps the account from closing. Emails are not checked, because the answer must not reveal accounts. */
 async function ownerOf(tx: Transaction, handle: string): Promise<bigint> {
   const found = await findAccount(tx, { handle });
   const open =

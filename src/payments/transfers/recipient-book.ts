@@ -7,10 +7,7 @@ export interface RecipientBook {
   find(by: AccountIdentifier): bigint | undefined | Promise<bigint | undefined>;
 }
 
-/**
- * Resolves recipients to accounts. Handles are cached because they never move to another account; emails and phone
- * numbers can, so each request looks them up.
- */
+/** Caches handles only, because emails and phone numbers can move to another account. */
 export function createRecipientBook(db: Queryable): RecipientBook {
   const ownerOf = new Map<string, bigint>();
 

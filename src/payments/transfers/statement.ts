@@ -96,10 +96,7 @@ function toRow(cells: readonly string[]): string {
   return `${cells.map(toCell).join(',')}\r\n`;
 }
 
-/**
- * Other people choose these texts, and spreadsheets run text that begins with =, @ or the like as a formula. A leading
- * apostrophe prevents that.
- */
+/** Spreadsheets run text that begins with =, @ or the like as a formula; a leading apostrophe prevents that. */
 function toCell(text: string): string {
   const isFormula = /^[=@+\-\t\r]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text);
   const harmless = isFormula ? `'${text}` : text;

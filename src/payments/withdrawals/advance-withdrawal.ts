@@ -39,9 +39,7 @@ async function screen(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promi
   return 'go_on';
 }
 
-/**
- * From here on the withdrawal is in the queue for the treasury's tokens. A native-coin payment has no token recipient.
- */
+/** Joins the queue for the treasury's tokens. A native-coin payment has no token recipient. */
 async function planFirst(tx: Transaction, withdrawal: Withdrawal): Promise<void> {
   const { chain, address, net } = withdrawal;
   const leaves = [{ amount: net, ...(!isNative(withdrawal) && { recipient: address }) }];
@@ -76,10 +74,7 @@ async function planIfWaiting(tx: Transaction, withdrawal: Withdrawal): Promise<v
   if (rows.length > 0) await planFirst(tx, withdrawal);
 }
 
-/**
- * If the recipient is a contract that rejects native coin, the withdrawal is refunded before any gas is spent on
- * unwrapping.
- */
+/** Refunds before any gas is spent on unwrapping, if the recipient is a contract that rejects native coin. */
 async function isGivenBack(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<boolean> {
   if (!isNative(withdrawal)) return false;
   const { db, networks } = parts;

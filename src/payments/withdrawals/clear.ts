@@ -32,10 +32,7 @@ interface Going {
   readonly step: string;
 }
 
-/**
- * Moves the withdrawal to the state in which the provider is asked. False when its account is frozen or the hourly
- * limit is reached: then the withdrawal is held.
- */
+/** False when the account is frozen or the hourly limit is reached: then the withdrawal is held. */
 export async function goOnUnlessStopped(
   parts: WithdrawalSagaParts,
   withdrawal: Withdrawal,

@@ -33,10 +33,7 @@ interface Held {
   readonly isFirst: boolean;
 }
 
-/**
- * Holds a withdrawal until the operator decides. False when the provider was already asked, so it may be on its way, or
- * when it was cancelled.
- */
+/** Holds until the operator decides. False when the provider was already asked, or it was cancelled. */
 export async function holdWithdrawal(db: Database, withdrawal: Withdrawal, hold: Hold): Promise<boolean> {
   return db.transaction(async (tx) => (await holdWithin(tx, withdrawal, hold)) !== undefined);
 }

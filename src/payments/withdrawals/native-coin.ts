@@ -12,10 +12,7 @@ export function tokenToPay(networks: Networks, { id, chain, net }: Omit<Payment,
   return token.address;
 }
 
-/**
- * The gas limit of a native-coin payment. A receiving contract runs at our cost; smart-contract wallets need a quarter
- * of this.
- */
+/** A receiving contract runs at our cost, up to this limit; smart-contract wallets need a quarter of it. */
 export const mostGas = 200_000n;
 
 /** A made-up balance for the simulation. */
@@ -55,10 +52,7 @@ export async function findRecipientFault(
   }
 }
 
-/**
- * A contract that passed the simulation but rejected the payment is not tried again for a day, because the owner gets a
- * full refund and the house pays the gas.
- */
+/** A contract that passed the simulation but rejected the payment cost us gas, so it is not tried again for a day. */
 async function hasRefusedLately(db: Queryable, { chain, address }: Payment): Promise<boolean> {
   const { rows } = await db.query(
     `SELECT FROM withdrawals w WHERE w.chain = $1 AND w.address = $2 AND w.status IN ('wrapping', 'failed')

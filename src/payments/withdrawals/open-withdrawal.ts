@@ -78,10 +78,7 @@ async function isUsers(db: Queryable, address: Hex): Promise<boolean> {
   return rows.length > 0;
 }
 
-/**
- * Row, posting and job are one commit, which the caller makes. The posting comes last. The caller throws if the ledger
- * refuses, which rolls everything back.
- */
+/** Row, job and, last, the posting, in the caller's commit. The caller throws if the ledger refuses. */
 export async function openWithdrawal(
   tx: Transaction,
   ledger: Ledger,

@@ -58,9 +58,7 @@ export function isNative({ chain, net }: Pick<Withdrawal, 'chain' | 'net'>): boo
   return chains[chain].native === net.asset;
 }
 
-/**
- * The house wallet of a step. Native coin that one step leaves in it is spent by the next step from the same wallet.
- */
+/** Native coin that one step leaves in this wallet is spent by the next step from the same wallet. */
 export async function stepWallet(db: Queryable, step: Pick<ChainStep, 'sagaId' | 'step'>): Promise<HouseWallet> {
   const { walletId } = (await findStep(db, step)) ?? { walletId: null };
   const wallet = walletId === null ? undefined : await findHouseWalletById(db, walletId);

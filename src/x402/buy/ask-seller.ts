@@ -34,10 +34,7 @@ const ofTheConnection = new Set([
   'upgrade',
 ]);
 
-/**
- * Sends the request through the outgoing-request guard. Redirects are not followed, because that would show the payment
- * to a server that the caller did not name.
- */
+/** Redirects are not followed: that would show the payment to a server that the caller did not name. */
 export async function askSeller(
   outgoing: Outgoing,
   { method, url, headers, body }: SellerRequest,

@@ -109,10 +109,7 @@ async function refuseUnfunded({ db }: BuyParts, { caller, maximum }: Buying): Pr
   }
 }
 
-/**
- * Keeps a shortened free answer for idempotent replays. If a concurrent request with the same key was faster, that one
- * keeps its own.
- */
+/** Keeps a shortened answer for replays. A concurrent request with the same key keeps its own. */
 async function keepFree({ db }: BuyParts, { caller, idempotency }: Buying, answer: SellerAnswer): Promise<PayAnswer> {
   if (idempotency !== undefined) {
     const { accountId } = caller;

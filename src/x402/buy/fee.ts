@@ -10,10 +10,7 @@ export const freeWithinDay = 10_000_000n;
 const keptSql = `CASE WHEN p.fee = 0 THEN 0 ELSE p.fee - coalesce(
     (SELECT sum(r.atomic) FROM purchase_fees_returned r WHERE r.purchase_id = p.id), 0) END`;
 
-/**
- * SQL: the charges of account $1 since $2. A returned purchase counts with amount 0 at its return, when the kept part
- * of its fee was decided.
- */
+/** SQL: the charges of account $1 since $2. A returned purchase counts with amount 0 at the time of its return. */
 export const chargesSince = `
   SELECT p.id, ${keptSql} AS kept,
          CASE p.status WHEN 'returned' THEN 0 ELSE p.amount END AS amount,
@@ -47,9 +44,7 @@ export async function feeOf(tx: Transaction, accountId: bigint, price: Amount): 
   return { fee: feeAfter(price, { sent: BigInt(sent), charged: BigInt(charged) }), openedAt: now };
 }
 
-/**
- * The part of the fee that was not returned. The caller holds the row lock, so that it cannot change before the commit.
- */
+/** The part of the fee that was not returned. The caller holds the row lock. */
 export async function keptFee(db: Queryable, { id, fee }: { id: string; fee: Amount }): Promise<Amount> {
   const { kept } = onlyRow(
     await db.query<{ kept: string }>(`SELECT ${keptSql} AS kept FROM purchases p WHERE p.id = $1`, [id]),

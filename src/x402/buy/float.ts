@@ -34,10 +34,7 @@ export async function freeOf(db: Queryable, { wallet, held, readAt }: Float): Pr
   return held - (await promisedSince(db, wallet.id, 'USDC', readAt));
 }
 
-/**
- * Locks the float until the commit, so that no other purchase promises the same money. Undefined when the wallet is
- * being retired.
- */
+/** Locks the float until the commit, against double promises. Undefined when the wallet is being retired. */
 export async function freeUntilCommit(tx: Transaction, float: Float): Promise<bigint | undefined> {
   await lockUntilCommit(tx, { kind: 'float', of: float.wallet.id });
   const { rows } = await tx.query('SELECT FROM house_wallets WHERE id = $1 AND retired_at IS NULL FOR SHARE', [

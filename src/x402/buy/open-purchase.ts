@@ -36,10 +36,7 @@ export interface NewPurchase extends Buying {
   readonly offer: Offer;
 }
 
-/**
- * In one commit: debit the balance, reserve the float, and record the authorization before it is signed. Undefined when
- * the same request was accepted just before.
- */
+/** Debits, reserves and records the authorization in one commit. Undefined when the request was accepted before. */
 export async function openPurchase(parts: OpeningParts, wanted: NewPurchase): Promise<string | undefined> {
   const { db, logger } = parts;
   const [float, validity, leftBefore] = await Promise.all([

@@ -15,10 +15,7 @@ export function authorizationOf(
   return { from: address, to: payTo, atomic: amount.atomic, nonce, validBefore };
 }
 
-/**
- * Signs the recorded authorization. Signing again gives the same authorization, which the token accepts once. The
- * signature is stored before it is sent anywhere.
- */
+/** Signing again gives the same authorization, which the token accepts once. It is stored before it is sent. */
 export async function signPayment(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, networks, provider, checkpoint = noCheckpoint } = parts;
   if (isTooLate(purchase)) return giveBackLate(parts, purchase);

@@ -25,10 +25,7 @@ export interface Wallet {
 /** `short`: the wallet cannot cover it. `used`: the nonce was used, so it has moved already or never will. */
 export type Choice = 'submit' | 'later' | 'short' | 'used';
 
-/**
- * Payments of a new wallet that are submitted at once. `claim_payment` serves as many on credit. The limit grows with
- * each payment that arrives.
- */
+/** Submitted at once for a new wallet, and served on credit (`claim_payment`). Grows with each arrival. */
 const mostOfStranger = 10;
 
 /**

@@ -37,10 +37,7 @@ export type Claimed =
   | { readonly is: 'known'; readonly id: string }
   | { readonly is: 'identifier_taken' | 'in_debt' | 'ours' | 'short' | 'not_owed' };
 
-/**
- * How long a claim is leased to one process. If the process crashes, the next request with the same payment waits for
- * the end of the lease and takes it over.
- */
+/** How long a claim is leased to one process. After a crash the next request with the same payment takes over. */
 export const leaseSeconds = 15;
 
 const columns = `new_id, new_protocol, new_chain, new_token, new_asset, new_payer, payer_checksummed, new_nonce, new_pay_to,

@@ -5,10 +5,7 @@ import { amountOf } from '../../money/amount.ts';
 import type { Asset } from '../../money/catalogue.ts';
 import { homeOfPayments } from './terms.ts';
 
-/**
- * Every change to a payer's payments locks the payer first, and payers in one order, so that transactions cannot
- * deadlock.
- */
+/** Every change to payments locks their payers first, in one order, so that transactions cannot deadlock. */
 export async function lockPayers(tx: Transaction, claimIds: readonly string[]): Promise<void> {
   await tx.query(
     `SELECT FROM payers p

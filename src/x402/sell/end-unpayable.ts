@@ -69,10 +69,7 @@ async function endUnpayable(parts: EndingParts, block: ReadBlock, found: readonl
   });
 }
 
-/**
- * Payments that can still arrive and are in no settlement. One that is held for a second node may have arrived, so it
- * is left out.
- */
+/** Can still arrive, and in no settlement. One that is held for a second node may have arrived already. */
 const waiting = `chain = $1 AND asset = $2 AND arrived_at IS NULL AND written_off_at IS NULL AND lapsed_at IS NULL
   AND settlement_id IS NULL AND (served_at IS NOT NULL OR prepaid)
   AND NOT EXISTS (SELECT FROM held_deposits h WHERE h.chain = payment_claims.chain AND h.rejected_at IS NULL

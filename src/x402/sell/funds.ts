@@ -9,18 +9,12 @@ import { readSettled, readUnderWay } from './payers.ts';
 
 export interface Holding {
   readonly atomic: bigint;
-  /**
-   * The total that had arrived from the wallet before its balance was read. What arrives later was still part of that
-   * balance.
-   */
+  /** The total that had arrived before the balance was read; what arrives later was part of that balance. */
   readonly settledBefore: bigint;
 }
 
 export interface Funds {
-  /**
-   * A recent balance may say that there is enough, but never that there is too little, because the wallet may have been
-   * funded since.
-   */
+  /** A cached balance may accept a payment but never refuse it: the wallet may have been funded since. */
   holds(payer: Hex, wanted: bigint): Promise<Holding>;
   /** Read now. Includes payments that have moved on the chain but are not booked yet. */
   holdsNow(payer: Hex): Promise<Holding>;

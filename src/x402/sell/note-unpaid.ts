@@ -9,10 +9,7 @@ export interface Unpaid {
   readonly because?: 'wallet_is_short' | 'transaction_did_not_move_it';
 }
 
-/**
- * Schedules another check of payments that have not moved. Until a payer of a served call has paid, the payer is served
- * nothing more.
- */
+/** Schedules another check. A payer who was served and has not paid is served nothing meanwhile. */
 export async function noteUnpaid(db: Database, claimIds: readonly string[], unpaid: Unpaid): Promise<void> {
   if (claimIds.length > 0) await db.transaction((tx) => noteUnpaidWithin(tx, claimIds, unpaid));
 }

@@ -42,10 +42,7 @@ export interface UnderWay {
 /** Payments beyond this number count as not moved. */
 const mostUnderWay = 500;
 
-/**
- * The total that has arrived, and the open payments: those in our settlements, or everything, because anyone may submit
- * a payment.
- */
+/** Anyone may submit a payment, so `everything` includes payments that are in no settlement of ours. */
 export async function readUnderWay(
   db: Queryable,
   { chain, token, payer }: PayerKey,

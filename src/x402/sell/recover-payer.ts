@@ -10,9 +10,7 @@ const typeHash = keccak256(
   ),
 ).slice(2);
 
-/**
- * Half of the curve order. The token refuses a larger s, which would be a second valid signature of the same message.
- */
+/** Half of the curve order. The token refuses a larger s, a second signature of the same message. */
 const mostS = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0';
 
 /**

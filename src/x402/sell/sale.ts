@@ -54,10 +54,7 @@ export async function refuse(
   return paymentRequired(await till.priceOf(call.price), call, url, reason);
 }
 
-/**
- * Validates the answer before it is charged, because the response check would reject an undeclared one after the
- * payment.
- */
+/** Validates the answer before the charge, so that no one pays for an answer that the response check rejects. */
 export async function runCall(parts: CallParts, request: Pick<CallRequest, 'call' | 'input' | 'caller' | 'ip'>) {
   const { call, input } = request;
   return call.answer.parse(await call.run(parts, input, holderOf(request)));

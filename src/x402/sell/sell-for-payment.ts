@@ -64,10 +64,7 @@ async function sell(parts: SellingParts, request: PaidRequest): Promise<Sale> {
   return claimAndServe(parts, request);
 }
 
-/**
- * The signature proves that the sender is the same. A payment that arrived for a failed request may pay for another
- * call of the same price.
- */
+/** The signature proves the sender. A payment for a failed request may pay for another call of the same price. */
 function isFor(earlier: Claim, { payment, call, fingerprint }: PaidRequest): boolean {
   if (earlier.authorization.signature !== payment.authorization.signature) return false;
   return earlier.fingerprint.equals(fingerprint) || (isSpare(earlier) && earlier.amount.atomic === call.price.atomic);

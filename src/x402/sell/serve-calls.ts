@@ -14,10 +14,7 @@ export interface ServedCall {
   readonly answer: unknown;
 }
 
-/**
- * Records the answer and the receivable of many calls in one commit. False when another process has taken the claim
- * over; then its answer counts.
- */
+/** One commit for many calls. False when another process has taken the claim over; then its answer counts. */
 export function createServer({
   db,
   ledger,

@@ -111,10 +111,7 @@ async function settleElsewhere(
   return pending(parts, claim);
 }
 
-/**
- * A facilitator may have submitted a payment that it reports as refused. While the chain does not answer, assume that
- * it has moved.
- */
+/** A facilitator may have submitted what it reports as refused. Without an answer of the chain, assume so. */
 async function mayHaveMoved({ till }: SellingParts, { payment }: PaidRequest): Promise<boolean> {
   const { from, nonce } = payment.authorization;
   return till.funds.isUsed(from, nonce).catch(() => true);

@@ -18,10 +18,7 @@ export interface Till {
   readonly funds: Funds;
 }
 
-/**
- * After a rotation new payments go to the new treasury within this time. Payments signed for the old one are still
- * settled.
- */
+/** How soon a new treasury is paid. Payments signed for the old one are still settled. */
 const treasuryKeptMs = 5_000;
 
 export interface TillParts {

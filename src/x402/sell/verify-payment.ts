@@ -12,10 +12,7 @@ export interface Verifying {
   readonly leastSecondsLeft: bigint;
 }
 
-/**
- * The longest validity. An unpaid payment is retried at our expense until it expires, and written off only then, so one
- * without an expiry would cost gas for ever.
- */
+/** An unpaid payment is retried at our expense until it expires, so one without an expiry would cost for ever. */
 const mostSecondsLeft = 3n * 3_600n;
 
 /** Checks that need no chain. Undefined when the payment passes. */

@@ -26,10 +26,7 @@ const states: Readonly<Record<string, CardState>> = {
   'onramp.transaction.failed': 'failed',
 };
 
-/**
- * The signature covers the time, the headers that it names, and the body. Undefined when the notice is not about a
- * payment.
- */
+/** The signature covers the time, the named headers and the body. Undefined when it is not about a payment. */
 export function readCoinbaseNotice(
   { bytes, headers }: Notice,
   { webhookSecret, clock }: { readonly webhookSecret: string; readonly clock: Clock },
