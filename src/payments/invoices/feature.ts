@@ -6,9 +6,7 @@ import { invoiceRoutes } from './routes.ts';
 
 export const invoices: Feature<{ serving: InvoiceParts }> = {
   name: 'invoices',
-  chapters: [
-    { name: 'Invoices', description: 'Request a payment from another account, and pay requests from others.' },
-  ],
+  chapters: [{ name: 'Invoices', description: 'Ask somebody to pay you, and pay what you are asked for.' }],
   events: [{ name: 'invoice.created' }, { name: 'invoice.paid' }, { name: 'invoice.cancelled' }],
   hooks: [beforeAccountClosing.on(lockInvoicesOf), accountClosing.on(cancelInvoicesOf)],
   routes: invoiceRoutes,

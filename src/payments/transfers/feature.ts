@@ -5,9 +5,7 @@ import { type TransferParts, transferRoutes } from './routes.ts';
 
 export const transfers: Feature<{ serving: Omit<TransferParts, 'recipients'> }> = {
   name: 'transfers',
-  chapters: [
-    { name: 'Transfers', description: 'Send money to another account, and see your balance, history and statements.' },
-  ],
+  chapters: [{ name: 'Transfers', description: 'Pay somebody, see what you have and where it went.' }],
   events: transferEvents,
   routes: ({ db, ledger }) => transferRoutes({ db, ledger, recipients: createRecipientBook(db) }),
 };

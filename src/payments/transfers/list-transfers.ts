@@ -8,6 +8,7 @@ import { type HistoryEntry, listHistory } from '../../ledger/history.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import type { Holding } from '../../money/catalogue.ts';
 
+/** One line of an account's history, as its owner sees it. */
 export const transferRecord = z.object({
   transferId: z.string(),
   direction: z.enum(['sent', 'received']),
@@ -79,8 +80,8 @@ function describeCalls(count: number): string {
 }
 
 /**
- * Shows the posting's amount and fee to its sender and recipient. Any other party sees only the change to its own
- * balance: the other leg of a swap, or the part of an order hold that was released.
+ * The posting's amount and fee, to whoever gave the one or got what the other left of it. Everybody else sees what happened
+ * to them: the other side of a swap, or the rest of what was held for an order that took less.
  */
 function shownAmounts({ posting: { amount, fee }, change }: HistoryEntry): { amount: Amount; fee: Amount } {
   const isParty =

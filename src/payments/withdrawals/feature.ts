@@ -32,7 +32,7 @@ export const withdrawals: Feature<{
   chapters: [
     {
       name: 'Withdrawals',
-      description: 'Send money to an external address, track it, and set limits and an allow-list.',
+      description: 'Send money to an address outside, follow it, and say how much may go where.',
     },
   ],
   events: withdrawalEvents,

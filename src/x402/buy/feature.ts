@@ -47,7 +47,8 @@ export const purchases: Feature<{
   chapters: [
     {
       name: 'Paying for calls',
-      description: 'Call paid endpoints (x402) and pay from your balance. You need no wallet, signature or gas.',
+      description:
+        'Other people’s paid endpoints (x402), from your balance: no wallet, no signature, no gas of your own.',
       states: purchasePicture,
     },
   ],
