@@ -39,21 +39,21 @@ async function screen(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promi
   return 'go_on';
 }
 
-/** Joins the queue for the treasury's tokens. A native-coin payment has no token recipient. */
+/** In line for the treasury's tokens from now on. Whoever is paid native coin is not paid in tokens. */
 async function planFirst(tx: Transaction, withdrawal: Withdrawal): Promise<void> {
   const { chain, address, net } = withdrawal;
   const leaves = [{ amount: net, ...(!isNative(withdrawal) && { recipient: address }) }];
   await planStep(tx, { saga: withdrawalSaga.name, ...firstStep(withdrawal), chain, leaves });
 }
 
-/** The withdrawal may have waited here for long, so it is screened again. */
+/** It may have waited here for long, so the screening is asked once more. */
 async function reserve(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
   const { db, checkpoint = noCheckpoint } = parts;
   const { chain, net } = withdrawal;
   const first = firstStep(withdrawal);
   if (await isHeldByScreening(parts, withdrawal)) return 'rest';
   if ((await findStep(db, first)) === undefined) {
-    // A released withdrawal goes to the end of the queue.
+    // What was held and let go again stands at the end of the line.
     await db.transaction((tx) => planIfWaiting(tx, withdrawal));
   }
   const wait = await awaitLiquidity(parts, first, { chain, asset: net.asset });
@@ -74,7 +74,7 @@ async function planIfWaiting(tx: Transaction, withdrawal: Withdrawal): Promise<v
   if (rows.length > 0) await planFirst(tx, withdrawal);
 }
 
-/** Refunds before any gas is spent on unwrapping, if the recipient is a contract that rejects native coin. */
+/** A contract that takes no native coin is not unwrapped for: everything goes back at once, and nothing was spent. */
 async function isGivenBack(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<boolean> {
   if (!isNative(withdrawal)) return false;
   const { db, networks } = parts;

@@ -30,10 +30,7 @@ export const withdrawals: Feature<{
   ],
   settings: brakeSettings,
   chapters: [
-    {
-      name: 'Withdrawals',
-      description: 'Send money to an address outside, follow it, and say how much may go where.',
-    },
+    { name: 'Withdrawals', description: 'Send money to an address outside, follow it, and say how much may go where.' },
   ],
   events: withdrawalEvents,
   commands(program, tools) {

@@ -7,16 +7,15 @@ import { meansOf, type PurchaseParts } from './parts.ts';
 import { type Purchase, payStep } from './purchase.ts';
 
 /**
- * The authorization expires too soon to be used, and our records say that the seller never saw it. After a restore from
- * a backup the records may be wrong, so the token contract is asked first. If the seller has taken the payment, the
- * amount is not returned.
+ * It is too late to show the seller a payment, and by our books nobody has. After a restore from a backup the seller may have taken
+ * it all the same: the token knows, and then the amount does not go back.
  */
 export async function giveBackLate(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, networks } = parts;
   const { id, nonce, status } = purchase;
   const { network, token } = meansOf(networks);
   const from = (await findPayer(db, purchase)).address;
-  // At the newest block, because the cursor may be as old as the backup.
+  // The newest block, because what was read may be as old as the backup.
   const head = await network.client.getBlockNumber({ cacheTime: 0 });
   const [isTaken] = await readUsed(network, token.address, [{ from, nonce }], head);
   if (isTaken !== true) {
@@ -30,6 +29,6 @@ export async function giveBackLate(parts: PurchaseParts, purchase: Purchase): Pr
     );
     if (rowCount === 1) await noteShown(tx, payStep(id));
   });
-  // The purchase continues in the chain's lane.
+  // From here on the chain is waited for, in a lane of its own.
   return { lookAgainInMs: 0, waitsFor: 'the chain to be read' };
 }

@@ -15,7 +15,10 @@ export function authorizationOf(
   return { from: address, to: payTo, atomic: amount.atomic, nonce, validBefore };
 }
 
-/** Signing again gives the same authorization, which the token accepts once. It is stored before it is sent. */
+/**
+ * Held: the wallet signs what was written down. However often that is done, it is the same authorization, and the token accepts it
+ * once. The signature leaves nobody's hands before it is written down too.
+ */
 export async function signPayment(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, networks, provider, checkpoint = noCheckpoint } = parts;
   if (isTooLate(purchase)) return giveBackLate(parts, purchase);
