@@ -9,9 +9,9 @@ import { leaveOutMoved } from './moved-deposits.ts';
 import { type OneNodeLimit, type Worth, worthAtMost } from './one-node-limit.ts';
 
 /**
- * Of what was read from one node, that which may go on: small enough, and not too much of it within the hour. The rest is
- * written down as held, in the same commit. What the operator has rejected is left out; what is in the books already goes on,
- * because it is only recognised there, and so does what nobody could decide yet, as it was believed.
+ * Returns the arrivals that may be booked on the word of one node: those below the per-transfer and hourly limits. The
+ * same transaction writes the rest down as held and drops what the operator has rejected. Arrivals that are already
+ * booked or undecided pass, because the next step only recognises them.
  */
 export async function believeOneNode(
   tx: Transaction,
@@ -20,7 +20,7 @@ export async function believeOneNode(
   { oneNodeLimit: limit, logger }: { readonly oneNodeLimit?: OneNodeLimit | undefined; readonly logger: Logger },
 ): Promise<readonly Arrival[]> {
   if (read.length === 0) return [];
-  // Before anything is looked up: what somebody else is crediting at this moment is in the books then, and not new.
+  // The lock comes before the look-up, so that a concurrent commit's credits already count as known.
   if (limit !== undefined) await lockOneNode(tx, chain);
   const arrivals = await leaveOutMoved(tx, { chain, logger }, read);
   const standing = await findStanding(tx, chain, arrivals);
@@ -34,9 +34,12 @@ export async function believeOneNode(
   for (const arrival of candidates) {
     const worth = worthAtMost(arrival);
     if (worth > limit.atOnce) {
-      doubted.push({ arrival, because: 'a second node has to show it' });
+      doubted.push({ arrival, because: 'a second node must confirm it' });
     } else if (sum + worth > limit.perHour) {
-      doubted.push({ arrival, because: 'a second node has to show it: one alone has told of too much within an hour' });
+      doubted.push({
+        arrival,
+        because: 'a second node must confirm it: the hourly limit on deposits seen by one node is reached',
+      });
     } else {
       sum += worth;
       believed.push({ ...arrival, oneNode: true });
@@ -74,8 +77,8 @@ async function findStanding(tx: Transaction, chain: ChainId, arrivals: readonly 
 }
 
 /**
- * Whoever believes something on a chain is alone with it until the commit: two who credit at once do not both find room for the last
- * of the hour, and nobody holds what another has just credited.
+ * One transaction at a time per chain counts against the limit. Otherwise two concurrent ones could both use the last
+ * of the hour, or hold what the other has just credited.
  */
 export function lockOneNode(tx: Transaction, chain: ChainId): Promise<void> {
   return lockUntilCommit(tx, { kind: 'oneNode', of: chain });

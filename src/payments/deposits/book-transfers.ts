@@ -11,7 +11,7 @@ export interface BookParts extends CreditParts {
   readonly book: AddressBook;
 }
 
-/** Puts transfers into the books, each once, however often it is read. Answers whether any of them is for the house. */
+/** Books each transfer once, however often it is read. */
 export async function bookTransfers(
   parts: BookParts,
   chain: ChainId,
@@ -23,10 +23,7 @@ export async function bookTransfers(
   return { forHouse: house.length > 0 };
 }
 
-/**
- * For blocks that were read before: books the transfers that are missing, logs each of them, and answers which they were. Only these
- * cost a receipt.
- */
+/** For blocks that were read before: books, logs and returns what is missing. Only these need a receipt. */
 export async function bookMissed(
   parts: BookParts,
   network: Network,
@@ -45,12 +42,12 @@ export async function bookMissed(
       asset,
       atomic: String(atomic),
     };
-    parts.logger.warn(fields, 'a transfer was missing when its block was first read: it is booked now');
+    parts.logger.warn(fields, 'booked a transfer that the node did not show when its block was first read');
   }
   return missed;
 }
 
-/** To a user from any sender. To the house only from outside: a transfer between our own wallets earns nothing. */
+/** Transfers to users count from any sender; to the house only from outside, because our own moves earn nothing. */
 function isOurs(book: AddressBook) {
   return ({ recipient, sender }: Pick<TransferLog, 'recipient' | 'sender'>): boolean => {
     const owner = book.find(recipient);
@@ -73,8 +70,8 @@ function sortArrivals(
 }
 
 /**
- * Leaves out what the database knows in that block as a deposit, as undecided, or as held. A transaction may pay the same amount to
- * the same wallet several times: unless all of these are known, all of them stay.
+ * Leaves out transfers already in the database as deposits, undecided or held. A transaction may pay the same amount to
+ * the same wallet several times. Unless the database has all of these, none is left out.
  */
 async function dropWrittenDown<Transfer extends TransferLog>(
   db: Queryable,

@@ -3,7 +3,7 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 
-/** A deposit that is in the books, and where its money has gone since. */
+/** A credited deposit, and where its money is now. */
 export interface BookedDeposit {
   readonly id: string;
   readonly chain: ChainId;
@@ -15,15 +15,15 @@ export interface BookedDeposit {
   readonly amount: Amount;
   readonly isHomeBound: boolean;
   readonly isKept: boolean;
-  /** What of a saga's has brought it. */
+  /** The saga whose step brought it to a house wallet. */
   readonly sagaId: string | null;
   readonly claimId: string | null;
-  /** The sweep that has it in hand, while it has. */
+  /** Set only while the sweep is in progress. */
   readonly sweep: string | null;
   readonly bridge: { readonly id: string; readonly isOpen: boolean } | null;
   readonly vanishedAt: Date | null;
   readonly reversedAt: Date | null;
-  /** What its owner had spent of it when it was taken back, without what was settled since. */
+  /** The part already spent when the deposit was reversed, less what has been settled since. */
   readonly owed: Amount;
 }
 
@@ -45,7 +45,7 @@ export async function findBooked(
   return rows[0] && toBooked(rows[0]);
 }
 
-/** What the chain has lost, and then what was taken back. Oldest first. */
+/** Lost deposits first, then reversed ones, each oldest first. */
 export async function listLost(db: Queryable): Promise<BookedDeposit[]> {
   const { rows } = await db.query<Row>(
     `${select} WHERE d.id IN (SELECT id FROM deposits WHERE vanished_at IS NOT NULL

@@ -14,15 +14,15 @@ import { type ExpectedHoldings, readExpected } from './expected-holdings.ts';
 import { findMissing, type Suspect } from './find-missing.ts';
 
 export interface WalletCheck {
-  /** Compares the house wallets and the next few wallets of users with the books. */
+  /** Compares all house wallets and the next batch of user wallets with the ledger. */
   turn(): Promise<void>;
 }
 
 const everyMs = 60_000;
 
 /**
- * Compares wallets with the books for as long as the process runs. Logs can be missing for longer than blocks are read again; what a
- * wallet holds is asked of the chain's state and tells on them.
+ * Compares wallet balances with the ledger in the background. A node can omit logs for longer than the watcher re-reads
+ * blocks; balances come from the chain's state and reveal the gap.
  */
 export function startCheckingWallets(
   parts: BookParts,
@@ -35,7 +35,7 @@ export function startCheckingWallets(
     return startLoop({
       logger: parts.logger,
       fields: { chain: network.id },
-      trouble: 'wallets cannot be compared with the books',
+      trouble: 'wallet balances cannot be compared with the ledger',
       async run() {
         if (hasStarted && mayAct(network.id)) await check.turn();
         hasStarted = true;
@@ -46,8 +46,8 @@ export function startCheckingWallets(
 }
 
 /**
- * A turn costs one request, for any number of accounts: all house wallets, and as many wallets of users as there is room for. Each
- * process begins with another one, so that the last are reached as often as the first by processes that do not live long.
+ * A turn costs one request for any number of accounts: all house wallets, plus as many user wallets as fit. Each
+ * process starts at a random user wallet, so that short-lived processes reach all of them equally often.
  */
 export function createWalletCheck(parts: BookParts, network: Network): WalletCheck {
   const { db, book } = parts;
@@ -56,9 +56,9 @@ export function createWalletCheck(parts: BookParts, network: Network): WalletChe
   const told = new Map<string, bigint>();
   let next: number | undefined;
   let checkedAt: bigint | undefined;
-  /** The last block at which the house held what it should. */
+  /** The last block at which the house wallets matched the ledger. */
   let houseRightAt: bigint | undefined;
-  /** Where this round of all users' wallets began, and the one before it. The first one of a process is not whole. */
+  /** Where this and the previous round over all user wallets began. A process's first round is partial. */
   let round: { readonly began: bigint | undefined; readonly before: bigint | undefined } = {
     began: undefined,
     before: undefined,
@@ -77,7 +77,6 @@ export function createWalletCheck(parts: BookParts, network: Network): WalletChe
 
   async function turn(): Promise<void> {
     const cursor = await findCursor(db, chain);
-    // Without a new block nothing can have come.
     if (cursor === undefined || cursor.number === checkedAt || tokens.length === 0) return;
     await book.refresh();
     const houses = book.addresses.filter((address) => book.find(address)?.accountId === null).length;
@@ -116,7 +115,7 @@ export function createWalletCheck(parts: BookParts, network: Network): WalletChe
     return [...ofHouse.flat(), ...ofUsers];
   }
 
-  /** The comparison of the reserves, without users' wallets that nothing is carried from. */
+  /** The same comparison as the reserves, but only with user wallets that a sweep is emptying. */
   async function compareHouse(
     expected: ExpectedHoldings,
     token: Token,

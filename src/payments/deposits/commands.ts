@@ -1,26 +1,22 @@
 import type { Command } from 'commander';
 import { namesOf } from '../../accounts/find-account.ts';
 import type { Networks } from '../../chains/network.ts';
+import { amountOrRefuse, chainOrRefuse, inWords } from '../../custody/treasury/given-amount.ts';
 import type { OnDeposits } from '../../custody/watch/on-deposits.ts';
-import type { Database } from '../../kernel/db/database.ts';
 import { createLogger } from '../../kernel/log/logger.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
-import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
+import { amountOf } from '../../money/amount.ts';
 import { type Asset, chainIds, homeChain } from '../../money/catalogue.ts';
-import { amountFromText } from '../../money/parse-amount.ts';
 import { type BookedDeposit, findBooked, listLost } from './booked-deposit.ts';
 import type { CreditParts } from './credit-deposits.ts';
 import { rejectHeld, releaseHeld } from './decide-held.ts';
 import { findHeld, type HeldDeposit, listHeld } from './held-deposit.ts';
 import { type ReadAgainRequest, readAgain } from './read-again.ts';
 import { restoreBooked } from './restore-deposit.ts';
-import { refuseIfShown, reverseBooked } from './reverse-deposit.ts';
+import { type ReverseParts, refuseIfShown, reverseBooked } from './reverse-deposit.ts';
 import { settleReversal } from './settle-reversal.ts';
 
-export interface DepositParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
+export interface DepositParts extends ReverseParts {
   readonly networks: Networks;
 }
 
@@ -34,58 +30,51 @@ interface DepositTools {
   readonly onDeposits: OnDeposits;
 }
 
-/** `paywright deposits …`: what one node alone has told of, what a chain has lost, and blocks that are to be read again. */
 export function addDepositCommands(program: Command, { withMoney, say, onDeposits }: DepositTools): void {
-  const deposits = program
-    .command('deposits')
-    .description('decide about deposits that are held or lost, and read blocks again');
+  const deposits = program.command('deposits').description('review held and lost deposits, and re-read blocks');
 
   deposits
     .command('list')
-    .description('what is held and why, what was rejected, what a chain has lost, and what was taken back and is owed')
-    .option('--held', 'only what waits for a second node or for you')
+    .description('list held, rejected, lost and reversed deposits, with reasons and debts')
+    .option('--held', 'only deposits that wait for a second node or for your decision')
     .action(({ held: onlyHeld = false }: { held?: boolean }) => withMoney((parts) => list(parts, say, { onlyHeld })));
 
   deposits
     .command('release <id>')
-    .description(
-      'credit a held deposit, or one that was taken back, because you have seen by yourself that it is on the chain',
-    )
+    .description('credit a held or reversed deposit that you have verified on the chain yourself')
     .action((id: string) => withMoney((parts) => release(parts, id, say)));
 
   deposits
     .command('reverse <id>')
-    .description('reject a held deposit for good, or take back a credited one that the chain has lost')
-    .option('--force', 'although the chain shows it, or nobody can be asked')
+    .description('reject a held deposit permanently, or reverse a credited one that is no longer on the chain')
+    .option('--force', 'even if the chain shows it or no node answers')
     .action((id: string, { force = false }: { force?: boolean }) =>
       withMoney((parts) => reverse(parts, id, say, { force })),
     );
 
   deposits
     .command('settle <id>')
-    .description('settle what is owed for a deposit that was taken back after it was spent')
-    .option('--collect', 'take it from the balance of its owner, as far as that goes')
-    .option('--write-off', 'the house bears it: it is taken from the equity of the house')
-    .option('--amount <amount>', 'only so much of it')
-    .option('--chain <chain>', `the balance to collect from: ${chainIds.join(', ')}`, homeChain)
+    .description('settle the debt for a deposit that was reversed after it was spent')
+    .option('--collect', "collect it from the owner's balance, as far as that covers it")
+    .option('--write-off', 'write it off against the equity of the house')
+    .option('--amount <amount>', 'settle only this amount')
+    .option('--chain <chain>', `the chain of the balance to collect from: ${chainIds.join(', ')}`, homeChain)
     .action((id: string, options: SettleOptions) => withMoney((parts) => settle(parts, id, options, say)));
 
   deposits
     .command('read')
-    .description(
-      'read blocks of a chain again, and book the deposits in them that are missing; what is booked stays as it is',
-    )
+    .description('re-read blocks and book missing deposits; booked deposits stay unchanged')
     .requiredOption('--chain <chain>', 'the chain, such as MATIC')
     .requiredOption('--from <block>', 'the first block')
-    .requiredOption('--to <block>', 'the last block, at most the last one that the service has read')
+    .requiredOption('--to <block>', 'the last block; the service must have read it before')
     .action((request: ReadAgainRequest) =>
       withMoney(async (parts, { oneNodeLimit }) => {
         const logger = createLogger('error');
         const { range, transfers, missed } = await readAgain({ ...parts, logger, onDeposits, oneNodeLimit }, request);
         say(
-          `Blocks ${range.from} to ${range.to} have ${transfers} transfers to our wallets. Missing from the books: ${missed}.`,
+          `Blocks ${range.from} to ${range.to} have ${transfers} transfers to our wallets. Missing from the ledger: ${missed}.`,
         );
-        if (missed > 0) say('They are booked now, or held: see `paywright deposits list`.');
+        if (missed > 0) say('They are now booked or held: see `paywright deposits list`.');
       }),
     );
 }
@@ -118,14 +107,14 @@ function describeHeld(
   const state = rejectedAt !== null ? 'rejected' : releasedAt !== null ? 'released' : 'held';
   const reason = state === 'held' ? `   ${because}` : '';
   const place = `${txHash}, log ${position}`;
-  return `${id}   ${state.padEnd(9)} ${text(amountOf(asset, atomic))} on ${chain} for ${owner} since ${seenAt.toISOString()} (${place})${reason}`;
+  return `${id}   ${state.padEnd(9)} ${inWords(amountOf(asset, atomic))} on ${chain} for ${owner} since ${seenAt.toISOString()} (${place})${reason}`;
 }
 
 function describeLost({ id, chain, amount, reversedAt, owed, txHash }: BookedDeposit, owner: string): string {
-  const debt = owed.atomic > 0n ? `   ${owner} owes ${text(owed)}` : '';
+  const debt = owed.atomic > 0n ? `   ${owner} owes ${inWords(owed)}` : '';
   const state = reversedAt === null ? 'lost' : 'reversed';
-  const rest = reversedAt === null ? '   the chain does not have it any more' : debt;
-  return `${id}   ${state.padEnd(9)} ${text(amount)} on ${chain} of ${owner} (${txHash})${rest}`;
+  const rest = reversedAt === null ? '   no longer on the chain' : debt;
+  return `${id}   ${state.padEnd(9)} ${inWords(amount)} on ${chain} of ${owner} (${txHash})${rest}`;
 }
 
 async function release({ db, ledger }: DepositParts, id: string, say: Say): Promise<void> {
@@ -135,7 +124,7 @@ async function release({ db, ledger }: DepositParts, id: string, say: Say): Prom
     return;
   }
   await releaseHeld(db, id);
-  say(`${id} is released: the running service credits it with its next look.`);
+  say(`${id} is released. The running service credits it on its next check.`);
 }
 
 async function reverse(
@@ -154,11 +143,11 @@ async function reverse(
   }
   if (held !== undefined) {
     await rejectHeld(db, id);
-    say(`${id} is rejected: it is never credited.`);
+    say(`${id} is rejected and will not be credited.`);
     return;
   }
   const { taken, owed } = await reverseBooked({ db, ledger }, id);
-  say(`${id} is taken back: ${text(taken)} from the balance, ${text(owed)} is owed.`);
+  say(`${id} is reversed: ${inWords(taken)} was taken from the balance, ${inWords(owed)} is owed.`);
 }
 
 async function settle({ db, ledger }: DepositParts, id: string, options: SettleOptions, say: Say): Promise<void> {
@@ -166,26 +155,20 @@ async function settle({ db, ledger }: DepositParts, id: string, options: SettleO
   const deposit = await findBooked(db, id);
   if (deposit === undefined) throw new Refusal(`There is no deposit ${id}.`);
   if (collect === writeOff) {
-    throw new Refusal(`${text(deposit.owed)} is owed for ${id}. Say either --collect or --write-off.`);
+    throw new Refusal(`${inWords(deposit.owed)} is owed for ${id}. Choose either --collect or --write-off.`);
   }
-  const chain = chainIds.find((one) => one === options.chain.toUpperCase());
-  if (chain === undefined) throw new Refusal(`The chain must be one of ${chainIds.join(', ')}.`);
+  const chain = chainOrRefuse(options.chain);
   const atomic = options.amount === undefined ? undefined : atomicOrRefuse(deposit.amount.asset, options.amount);
   const kind = collect ? 'collected' : 'written_off';
   const { settled, stillOwed } = await settleReversal({ db, ledger }, id, { kind, chain, atomic });
   const what = collect
-    ? `collected from the balance of its owner on ${chain}`
-    : 'written off, and taken from the equity of the house';
-  say(`${text(settled)} of the debt for ${id} is ${what}. ${text(stillOwed)} is still owed.`);
+    ? `collected from the owner's balance on ${chain}`
+    : 'written off against the equity of the house';
+  say(`${inWords(settled)} of the debt for ${id} is ${what}. ${inWords(stillOwed)} is still owed.`);
 }
 
 function atomicOrRefuse(asset: Asset, given: string): bigint {
-  const parsed = amountFromText(asset, given);
-  if (!parsed.ok) throw new Refusal(`--amount ${parsed.message}.`);
-  if (parsed.amount.atomic === 0n) throw new Refusal('--amount must be more than 0.');
-  return parsed.amount.atomic;
-}
-
-function text(amount: Amount): string {
-  return `${toDecimalText(amount)} ${amount.asset}`;
+  const { atomic } = amountOrRefuse(asset, given);
+  if (atomic === 0n) throw new Refusal('--amount must be more than 0.');
+  return atomic;
 }

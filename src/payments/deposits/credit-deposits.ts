@@ -18,25 +18,25 @@ export interface CreditParts {
   readonly db: Database;
   readonly ledger: Ledger;
   readonly logger: Logger;
-  /** Told of what is new and somebody's, in the commit that credits it. */
+  /** Called with new deposits of users, in the commit that credits them. */
   readonly onDeposits?: OnDeposits | undefined;
-  /** Beyond it a second node has to show what arrives. Without one, one node is believed whatever it says. */
+  /** Above this limit a second node must confirm a deposit. Without a limit, one node is enough. */
   readonly oneNodeLimit?: OneNodeLimit | undefined;
 }
 
 const depositsPerCommit = 200;
 
 /**
- * Credits every arrival that was not credited before, as far as one node is believed; the rest is held. The deposit's row and its posting are one commit, and the row is
- * unique by (chain, transaction, place within it): whoever comes second finds it there and posts nothing. Answers how many
- * were new.
+ * Credits every new arrival within the one-node limit and holds the rest. The deposit row and its posting are one
+ * commit, and the row is unique by (chain, transaction, log position), so a second reader finds the row and posts
+ * nothing. Returns how many were new.
  */
 export async function creditDeposits(
   parts: CreditParts,
   chain: ChainId,
   arrivals: readonly Arrival[],
 ): Promise<number> {
-  // In one order, so that two processes at the same deposits wait for one another and never in a circle.
+  // One order for all processes, so that two of them crediting the same deposits cannot deadlock.
   const sorted = arrivals.toSorted((a, b) => compare(a.txHash, b.txHash) || a.position - b.position);
   let credited = 0;
   for (let start = 0; start < sorted.length; start += depositsPerCommit) {
@@ -49,7 +49,7 @@ export async function creditDeposits(
   return credited;
 }
 
-/** Part of a commit that does more than that. Answers how many were new. */
+/** Runs inside the caller's transaction. Returns how many were new. */
 export async function creditWithin(
   tx: Transaction,
   { ledger, logger, onDeposits }: Pick<CreditParts, 'ledger' | 'logger' | 'onDeposits'>,
@@ -61,8 +61,8 @@ export async function creditWithin(
   const deposits = arrivals.map((arrival) => toDeposit(chain, arrival, { isKept: isKept(arrival, keepers) }));
   const { fresh, earlier } = await insertDeposits(tx, chain, deposits);
   for (const { id, changed, reversed } of earlier) {
-    if (changed) logger.error({ chain, deposit: id }, 'a deposit that was credited reads otherwise on the chain now');
-    if (reversed) logger.error({ chain, deposit: id }, 'a deposit that was taken back is on the chain');
+    if (changed) logger.error({ chain, deposit: id }, 'a credited deposit differs from what the chain shows now');
+    if (reversed) logger.error({ chain, deposit: id }, 'a reversed deposit is on the chain');
   }
   const somebodys = fresh.flatMap((deposit) => toCredited(deposit) ?? []);
   if (somebodys.length > 0) await onDeposits?.(tx, chain, somebodys);
@@ -70,7 +70,7 @@ export async function creditWithin(
   return fresh.length;
 }
 
-/** What the bridge does not carry stays where it is, whoever it is for. */
+/** The bridge carries USDC only, so other assets are credited on the chain where they arrived. */
 function isKept({ accountId, asset }: Arrival, keepers: ReadonlySet<bigint>): boolean {
   return accountId === null || asset !== 'USDC' || keepers.has(accountId);
 }
@@ -78,7 +78,7 @@ function isKept({ accountId, asset }: Arrival, keepers: ReadonlySet<bigint>): bo
 interface Deposit {
   readonly id: string;
   readonly arrival: Arrival;
-  /** It is its owner's, and can be spent when it was carried home. */
+  /** The owner can spend it only after the bridge has carried it home. */
   readonly isHomeBound: boolean;
   readonly posting: Posting & Required<Pick<Posting, 'id'>>;
 }
@@ -107,7 +107,7 @@ function toDeposit(chain: ChainId, arrival: Arrival, { isKept: kept }: { readonl
         chain,
         txHash,
         from: getAddress(sender),
-        // It is told of at once, and again by bridge.completed when it can be spent.
+        // The event is sent now; bridge.completed follows when the owner can spend it.
         ...(!kept && { carriedTo: homeChain }),
       },
     },
@@ -122,9 +122,9 @@ function toCredited({ id, arrival, posting }: Deposit): CreditedDeposit | undefi
 
 interface EarlierDeposit {
   readonly id: string;
-  /** The chain has put something else in its place: only a reorganisation does that, and a person must look. */
+  /** The chain now shows a different transfer in its place. Only a reorg does that, and the operator must look. */
   readonly changed: boolean;
-  /** The operator has taken it back, and stays the one who decides. */
+  /** The operator reversed it, so only the operator may restore it. */
   readonly reversed: boolean;
 }
 
@@ -164,7 +164,7 @@ async function insertDeposits(
   );
   const inserted = new Set(rows.map(({ id }) => id));
   if (inserted.size === deposits.length) return { fresh: deposits, earlier: [] };
-  // The block may be another one than when it was credited, and it may have been gone meanwhile.
+  // A reorg may have moved a known deposit to another block, or removed it for a while.
   const earlier = await tx.query<EarlierDeposit>(
     `UPDATE deposits d SET block_number = g.block_number, vanished_at = NULL FROM ${given}
       WHERE d.chain = $1 AND d.tx_hash = g.tx_hash AND d.position = g.position AND d.id <> g.id
@@ -183,7 +183,7 @@ async function postDeposits(tx: Transaction, ledger: Ledger, deposits: readonly 
   for (const [index, { outcome }] of outcomes.entries()) {
     if (outcome === 'posted') continue;
     const reference = deposits[index]?.posting.reference;
-    throw new Error(`the ledger answers ${outcome} to ${reference}, which has no deposit`);
+    throw new Error(`the ledger answered ${outcome} for ${reference}, although its deposit row is new`);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { UnderWayOf } from '../../accounts/closing/on-account-closing.ts';
 
-/** Deposits that wait for a second node or the operator, and debts for deposits that were taken back. */
+/** Held deposits and debts for reversed ones keep an account from closing. */
 export const depositsUnderWay: UnderWayOf = async (tx, accountId) => {
   const { rows } = await tx.query<{ kind: string; id: string }>(
     `SELECT 'deposit' AS kind, id FROM held_deposits WHERE account_id = $1 AND rejected_at IS NULL

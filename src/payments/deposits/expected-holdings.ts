@@ -6,21 +6,21 @@ import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 
-/** What the books say that wallets hold on a chain at the block up to which it was read. Addresses are in lower case. */
+/** What wallets should hold at the last block read, according to the ledger. Addresses are in lower case. */
 export interface ExpectedHoldings {
   readonly blockNumber: bigint;
   readonly houseAddresses: readonly Hex[];
-  /** All house wallets together, with those of users that a sweep is emptying, before what open steps have taken. */
+  /** House wallets plus user wallets that a sweep is emptying, before deducting what open steps took. */
   readonly house: ReadonlyMap<Asset, bigint>;
-  /** Users' wallets that an open sweep may or may not have emptied: they are counted with the house. */
+  /** A sweep may or may not have emptied these user wallets yet, so they count with the house. */
   readonly sweeping: ReadonlyMap<Asset, readonly Hex[]>;
-  /** By `address/asset`, the most that a user's wallet holds. */
+  /** By `address/asset`: an upper bound. */
   readonly users: ReadonlyMap<string, bigint>;
   readonly openSteps: readonly OpenStep[];
   readonly doubted: readonly DoubtedArrival[];
 }
 
-/** Read it at one moment. Undefined before the chain was read. */
+/** Call it in a repeatable-read transaction. Undefined before the first block is read. */
 export async function readExpected(
   tx: Transaction,
   chain: ChainId,
@@ -50,7 +50,7 @@ export async function readExpected(
   };
 }
 
-/** What we hold stands below zero in custody. */
+/** Custody balances are negative. */
 async function readCustody(tx: Queryable, chain: ChainId, assets: readonly Asset[]): Promise<Map<Asset, bigint>> {
   const accounts = new Map(assets.map((asset) => [Number(houseAccount('custody', asset, chain)), asset]));
   const { rows } = await tx.query<{ id: bigint; balance: string }>(
@@ -87,7 +87,7 @@ async function readUnswept(
   };
 }
 
-/** What was deposited and not swept, and what came and is owed to nobody. A sweep may have taken some of it. */
+/** Unswept, held and reversed deposits. An upper bound, because a sweep may have taken some of them. */
 async function readUsers(
   tx: Queryable,
   chain: ChainId,

@@ -33,7 +33,6 @@ interface DepositSettings {
   readonly oneNodeLimit: OneNodeLimit | undefined;
 }
 
-/** What deposits are watched for, credited and swept with. */
 interface DepositWork extends SweepParts {
   readonly mode: Mode;
   readonly checkpoint: Checkpoint;
@@ -78,16 +77,8 @@ export const deposits: Feature<{
     addDepositCommands(program, { ...tools, onDeposits: tools.gatherHook(depositsCredited) }),
   events: [{ name: 'deposit.received' }],
   sagas: [
-    {
-      saga: sweepSaga,
-      handler: ({ db, ledger, networks, provider, logger, checkpoint }) =>
-        sweepHandler({ db, ledger, networks, provider, logger, checkpoint }),
-    },
-    {
-      saga: coinSweepSaga,
-      handler: ({ db, ledger, networks, provider, logger, checkpoint }) =>
-        coinSweepHandler({ db, ledger, networks, provider, logger, checkpoint }),
-    },
+    { saga: sweepSaga, handler: (parts) => sweepHandler(parts) },
+    { saga: coinSweepSaga, handler: (parts) => coinSweepHandler(parts) },
   ],
   routes: ({ db }) => depositRoutes(db),
   metrics: ({ db, networks }) => [chainMetrics(db, networks)],
@@ -100,26 +91,19 @@ export const deposits: Feature<{
     const onDeposits = gatherHook(depositsCredited);
     for (const { id: chain, nodes } of networks.values()) {
       if (limit !== undefined && hostsOf(nodes).size < 2)
-        logger.warn({ chain }, 'only one host is named for this chain: what is large waits for the operator');
+        logger.warn({ chain }, 'only one RPC host is configured for this chain: large deposits wait for the operator');
     }
-    // A process that was killed leaves its lease behind; in the sandbox the next one should not wait for it.
-    const book = createAddressBook(db);
-    const watchers = startWatchers({
-      ...parts,
-      book,
-      onDeposits,
-      oneNodeLimit: limit,
-      ...(mode === 'sandbox' && { leaseMs: 3_000 }),
-    });
-    const looks = startLookingAtHeld({ ...parts, onDeposits }, networks, (chain) => watchers.holds(chain));
-    const checks = startCheckingWallets({ ...parts, book, onDeposits, oneNodeLimit: limit }, networks, (chain) =>
-      watchers.holds(chain),
-    );
+    const watching = { ...parts, book: createAddressBook(db), onDeposits, oneNodeLimit: limit };
+    // A killed process leaves its lease behind. The short sandbox lease saves the next process a wait.
+    const watchers = startWatchers({ ...watching, ...(mode === 'sandbox' && { leaseMs: 3_000 }) });
+    const mayAct = watchers.holds;
+    const looks = startLookingAtHeld({ ...parts, onDeposits }, networks, mayAct);
+    const checks = startCheckingWallets(watching, networks, mayAct);
     const sweeps = startSweeps({
       ...parts,
       provider,
-      mayAct: (chain) => watchers.holds(chain),
-      // Gas is free in the sandbox, and nobody wants to wait there.
+      mayAct,
+      // Gas is free in the sandbox, so sweeps need not wait to be worth it.
       ...(mode === 'sandbox' && { threshold: 1n, gatherMs: 0, pollMs: 1_000 }),
       ...(mode === 'live' && { worth: { market, gasCosts, timesGas: 10n } }),
     });

@@ -6,7 +6,7 @@ import { readInPieces } from '../../custody/watch/read-in-pieces.ts';
 import type { Asset } from '../../money/catalogue.ts';
 import { type BookParts, bookMissed } from './book-transfers.ts';
 
-/** Wallets that hold more of an asset than the books know of. */
+/** Wallets that hold more of an asset than the ledger expects. */
 export interface Suspect {
   readonly key: string;
   readonly asset: Asset;
@@ -16,12 +16,12 @@ export interface Suspect {
   readonly isHouse: boolean;
 }
 
-/** How far back to look for what is missing when it is not known since when it is: fifty requests. */
+/** The search depth when no earlier matching block is known: fifty requests. */
 const mostBlocksBack = 100_000n;
 
 /**
- * Looks for the transfers that suspects have got and the books do not have, from the newest block back to one at which their wallets
- * held what they should. Answers those for whom not enough was found, and logs what the operator can do.
+ * Searches for missing transfers from the newest block back to the last one at which the wallets matched, and books
+ * them. Returns and logs the suspects whose excess stays unexplained.
  */
 export async function findMissing(
   parts: BookParts,
@@ -39,7 +39,7 @@ export async function findMissing(
   const wanted = (since ?? to - mostBlocksBack) + 1n;
   const from = wanted > first ? wanted : first;
   for await (const { transfers } of readInPieces(network, { from, to }, book)) {
-    // The whole book, because it also tells who has sent them.
+    // `bookMissed` needs the whole address book to recognise our own wallets as senders.
     for (const { recipient, asset, atomic } of await bookMissed(parts, network, transfers)) {
       const suspect = suspects.find(
         (one) => one.asset === asset && one.addresses.includes(recipient.toLowerCase() as Hex),
@@ -52,7 +52,7 @@ export async function findMissing(
   for (const { addresses, asset, excess, isHouse } of unexplained) {
     parts.logger.error(
       { chain: network.id, asset, atomic: String(excess), ...(isHouse ? { house: true } : { wallet: addresses[0] }) },
-      `a wallet holds more than the books know of, and blocks ${from} to ${to} do not say why: \`paywright deposits read\` reads earlier ones`,
+      `a wallet holds more than the ledger expects, and blocks ${from} to ${to} do not explain it: re-read earlier ones with \`paywright deposits read\``,
     );
   }
   return unexplained;

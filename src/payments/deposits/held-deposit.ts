@@ -3,13 +3,13 @@ import type { Arrival } from '../../custody/watch/arrival.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 
-/** Something that was seen on a chain and is not believed yet, or never will be. */
+/** A transfer seen on a chain that is not credited yet, or that the operator has rejected. */
 export interface HeldDeposit {
   readonly id: string;
   readonly chain: ChainId;
   readonly arrival: Arrival;
   readonly because: string;
-  /** The last that the log has told of it. */
+  /** The last reason that was logged. */
   readonly told: string | null;
   readonly seenAt: Date;
   readonly releasedAt: Date | null;
@@ -19,7 +19,7 @@ export interface HeldDeposit {
 const columns = `id, chain, tx_hash, position, block_number, account_id, address, sender, asset, atomic, proofs, because, told,
   seen_at, released_at, rejected_at`;
 
-/** Those that a person has not decided about, or has released, and whose time to be looked at has come. */
+/** Released deposits, and undecided ones that are due for a check. */
 export async function listDue(db: Queryable, chain: ChainId, limit: number): Promise<HeldDeposit[]> {
   const { rows } = await db.query<HeldRow>(
     `SELECT ${columns} FROM held_deposits WHERE chain = $1 AND rejected_at IS NULL
@@ -42,7 +42,7 @@ export async function findHeld(
   return rows[0] && toHeld(rows[0]);
 }
 
-/** Oldest first, and before those that were rejected: however many those are, they hide nothing that waits. */
+/** Rejected ones come last, so that they never push waiting ones off the list. */
 export async function listHeld(db: Queryable): Promise<HeldDeposit[]> {
   const { rows } = await db.query<HeldRow>(
     `SELECT ${columns} FROM held_deposits ORDER BY rejected_at IS NOT NULL, id LIMIT 1000`,
@@ -50,7 +50,7 @@ export async function listHeld(db: Queryable): Promise<HeldDeposit[]> {
   return rows.map(toHeld);
 }
 
-/** Whether something that proves one of these was seen, and waits to be believed. */
+/** Whether a held deposit carries one of these proofs. */
 export async function isHeldFor(db: Queryable, chain: ChainId, proofs: readonly string[]): Promise<boolean> {
   const { rows } = await db.query(
     'SELECT FROM held_deposits WHERE chain = $1 AND rejected_at IS NULL AND proofs && $2 LIMIT 1',

@@ -6,14 +6,13 @@ import type { ChainId } from '../../money/catalogue.ts';
 
 interface Doubted {
   readonly arrival: Arrival;
-  /** What it waits for. */
   readonly because: string;
 }
 
 /**
- * Writes down what is seen and not believed yet. Read again it is the same one, perhaps in another block. Should the node say
- * something else of it now, that counts, unless the operator has released it as it was; and it is another one, because the operator
- * may just have looked at the first and is about to release that.
+ * Records arrivals as held. Reading the same transfer again updates its block only. If the node now shows a different
+ * transfer in its place, the new one replaces it under a new id, unless the operator has released the old one: the
+ * operator must release exactly what they looked at.
  */
 export async function holdArrivals(tx: Transaction, chain: ChainId, doubted: readonly Doubted[]): Promise<void> {
   for (const { arrival, because } of doubted) {

@@ -16,13 +16,9 @@ export interface HeldParts extends CreditParts {
   readonly checkpoint?: Checkpoint | undefined;
 }
 
-/** The checkpoints of a look. */
 export const heldCheckpoints = ['deposits.proven', 'deposits.believed'] as const;
 
-/**
- * Looks at what is held, on every chain, for as long as the process runs. Apart from the watch over the chains: a second node
- * that is slow or silent keeps nobody else's deposits waiting.
- */
+/** A loop apart from the watcher, so that a slow second node delays no other deposits. */
 export function startLookingAtHeld(
   parts: HeldParts,
   networks: Networks,
@@ -32,7 +28,7 @@ export function startLookingAtHeld(
     startLoop({
       logger: parts.logger,
       fields: { chain: network.id },
-      trouble: 'deposits that are held cannot be looked at',
+      trouble: 'held deposits cannot be checked',
       async run() {
         const looked = mayAct(network.id) ? await lookAtHeld(parts, network) : 0;
         return looked > 0 ? network.pollMs : Math.max(network.pollMs, nothingHeldMs);
@@ -41,15 +37,12 @@ export function startLookingAtHeld(
   );
 }
 
-/** Most of the time nothing is held, and to find that out more often than this is for nothing. */
+/** Usually nothing is held, so polling faster would be wasted. */
 const nothingHeldMs = 1_000;
 const mostAtOnce = 100;
 const askedAtOnce = 4;
 
-/**
- * One look at all whose time has come: what is proven or released is credited, of the rest it is noted what it waits for.
- * Answers how many those were.
- */
+/** Credits proven and released deposits, and records what the others wait for. Returns how many were due. */
 export async function lookAtHeld(parts: HeldParts, network: Network): Promise<number> {
   const { checkpoint = noCheckpoint } = parts;
   const due = await listDue(parts.db, network.id, mostAtOnce);
@@ -68,7 +61,7 @@ export async function lookAtHeld(parts: HeldParts, network: Network): Promise<nu
 
 type Proven = Pick<Arrival, 'atomic' | 'sender' | 'proofs' | 'blockNumber'>;
 
-/** What the operator has released is asked of nobody. */
+/** A deposit that the operator has released needs no node. */
 async function judge(
   network: Network,
   { arrival, releasedAt }: HeldDeposit,
@@ -78,8 +71,8 @@ async function judge(
 }
 
 /**
- * One commit: it is held no more, and in the books as it was proven. Under the lock of its row, so that it is not rejected in the
- * same moment; should it be in the books already, they only recognise it.
+ * Moves the deposit from held to booked in one commit, as it was proven. The row lock keeps the operator from rejecting
+ * it meanwhile. If it is already booked, `creditWithin` only recognises it.
  */
 async function believe(parts: HeldParts, { id, chain, arrival }: HeldDeposit, proven: Proven): Promise<void> {
   const { atomic, sender, proofs, blockNumber } = proven;
@@ -97,12 +90,12 @@ async function enter(tx: Transaction, parts: HeldParts, chain: ChainId, arrival:
   else await creditWithin(tx, parts, chain, [arrival]);
 }
 
-/** It was read again meanwhile, and is said to be somebody else's now, or something else. */
+/** A re-read may have changed the recipient or the asset of a held row. */
 function isSamePlace(one: Arrival, other: Arrival): boolean {
   return one.accountId === other.accountId && one.recipient === other.recipient && one.asset === other.asset;
 }
 
-/** Looked at again soon while it is new, and ever more rarely: what waits for the operator costs few questions. */
+/** Backoff grows with the deposit's age, so one that waits for the operator costs few requests. */
 const lookAgain = { shareOfAge: 10, mostSeconds: 600 };
 
 async function wait(
@@ -115,7 +108,7 @@ async function wait(
   if (told === because) return;
   const { txHash, asset, atomic } = arrival;
   const fields = { chain, deposit: id, txHash, asset, atomic: String(atomic), because };
-  // That a block takes its time is nothing to be alarmed about.
+  // An unfinalized block is normal and needs no warning.
   if (onlyTime) logger.info(fields, 'a deposit is held');
   else logger.warn(fields, 'a deposit is held');
 }

@@ -19,9 +19,9 @@ interface BookedRow {
 }
 
 /**
- * After a reorganisation a transaction may do something else before it pays: its transfer then has another place among its logs, and
- * is no second deposit. Leaves out each transfer that a deposit of the same transaction stands for, whose own place the receipt does
- * not show any more; that deposit is on the chain again.
+ * After a reorg a transaction may emit other logs first, so its transfer gets another log position. That is the same
+ * deposit, not a second one. This leaves out each transfer that matches a booked deposit of the same transaction whose
+ * old position the receipt no longer shows, and marks that deposit as on the chain.
  */
 export async function leaveOutMoved<Transfer extends Placed>(
   tx: Transaction,
@@ -29,7 +29,7 @@ export async function leaveOutMoved<Transfer extends Placed>(
   transfers: readonly Transfer[],
 ): Promise<readonly Transfer[]> {
   const { rows } = await tx.query<BookedRow>(
-    // Without a lock: others at the same transfers lock what is undecided first, and the deposit then.
+    // No row lock here: other transactions lock the undecided row first and the deposit second, so this could deadlock.
     'SELECT id, tx_hash, position, address, asset, atomic FROM deposits WHERE chain = $1 AND tx_hash = ANY ($2) ORDER BY id',
     [chain, [...new Set(transfers.map(({ txHash }) => txHash))]],
   );
@@ -45,7 +45,7 @@ export async function leaveOutMoved<Transfer extends Placed>(
     await tx.query('UPDATE deposits SET block_number = $2, vanished_at = NULL WHERE id = $1', [id, blockNumber]);
     logger.error(
       { chain, deposit: id, txHash, position, was },
-      'a deposit that was credited has moved within its transaction',
+      'a credited deposit has another log position in its transaction after a reorg',
     );
   }
   return transfers.filter((transfer) => !moved.has(transfer));

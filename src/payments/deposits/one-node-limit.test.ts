@@ -15,7 +15,7 @@ test.each([
   expect(worthAtMost({ asset, atomic })).toBe(worth);
 });
 
-test('twice as much in an hour as at once', () => {
+test('the hourly limit is twice the limit per transfer', () => {
   expect(oneNodeLimit(1_000)).toEqual({ atOnce: 1_000_000_000n, perHour: 2_000_000_000n });
   expect(oneNodeLimit(0)).toEqual({ atOnce: 0n, perHour: 0n });
 });

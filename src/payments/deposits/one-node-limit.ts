@@ -4,13 +4,13 @@ import { assets } from '../../money/catalogue.ts';
 /** In millionths of a USDC. */
 export type Worth = bigint;
 
-/** How much is credited on the word of one node alone: at once, and on one chain within an hour. */
+/** How much is credited when only one node shows it: per transfer, and per chain and hour. */
 export interface OneNodeLimit {
   readonly atOnce: Worth;
   readonly perHour: Worth;
 }
 
-/** Somebody who controls a node could split what he invents, so small deposits count together as well. */
+/** An attacker who controls a node could split an invented deposit, so small deposits count together. */
 const timesAnHour = 2n;
 
 export function oneNodeLimit(wholeUnits: number): OneNodeLimit {
@@ -19,8 +19,8 @@ export function oneNodeLimit(wholeUnits: number): OneNodeLimit {
 }
 
 /**
- * A coin counts as more than it was ever worth. What the market says of it now is read from the same node whose word is in
- * question, which could call a million of them worthless. Rounded up: something is never worth nothing.
+ * Values a coin above its highest price ever. A market price comes from the same node that is in question, which could
+ * claim that a million coins are worthless. Rounds up, so that no amount counts as zero.
  */
 export function worthAtMost({ asset, atomic }: Pick<Amount, 'asset'> & { readonly atomic: bigint }): Worth {
   const { decimals, worthAtMost: whole } = assets[asset];

@@ -1,13 +1,13 @@
 import type { Network, Networks } from '../../chains/network.ts';
+import { chainOrRefuse } from '../../custody/treasury/given-amount.ts';
 import { createAddressBook } from '../../custody/watch/address-book.ts';
 import { findCursor } from '../../custody/watch/chain-cursor.ts';
 import { readInPieces } from '../../custody/watch/read-in-pieces.ts';
 import type { BlockRange } from '../../custody/watch/read-transfers.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { chainIds } from '../../money/catalogue.ts';
 import { type BookParts, bookMissed } from './book-transfers.ts';
 
-/** The words of the operator's command. */
+/** The command's options, unparsed. */
 export interface ReadAgainRequest {
   readonly chain: string;
   readonly from: string;
@@ -17,13 +17,13 @@ export interface ReadAgainRequest {
 interface ReadAgainResult {
   readonly range: BlockRange;
   readonly transfers: number;
-  /** How many of them were not in the books before. */
+  /** How many of them the ledger did not have. */
   readonly missed: number;
 }
 
 /**
- * Reads blocks again at the operator's request, and books what is missing from them. Blocks that the watcher has not come to are
- * refused: they are not final, or it reads them anyway.
+ * Re-reads blocks at the operator's request and books missing transfers. Blocks beyond the cursor are refused: they are
+ * not final, or the watcher is about to read them.
  */
 export async function readAgain(
   parts: Omit<BookParts, 'book'> & { readonly networks: Networks },
@@ -36,8 +36,8 @@ export async function readAgain(
   if (cursor === undefined || range.to > cursor.number) {
     throw new Refusal(
       cursor === undefined
-        ? `${network.id} was never read: there is nothing to read again.`
-        : `${network.id} was read up to block ${cursor.number}. --to cannot be later.`,
+        ? `${network.id} has not been read yet, so there is nothing to re-read.`
+        : `${network.id} has been read up to block ${cursor.number}. --to must not be later.`,
     );
   }
   const book = createAddressBook(parts.db);
@@ -51,14 +51,13 @@ export async function readAgain(
 }
 
 function findNetwork(networks: Networks, chain: string): Network {
-  const id = chainIds.find((one) => one === chain.toUpperCase());
-  if (id === undefined) throw new Refusal(`There is no chain ${chain}. Choose one of ${chainIds.join(', ')}.`);
+  const id = chainOrRefuse(chain);
   const network = networks.get(id);
-  if (network === undefined) throw new Refusal(`${id} is off: set RPC_URLS_${id} to read it.`);
+  if (network === undefined) throw new Refusal(`${id} is not configured. Set RPC_URLS_${id} to read it.`);
   return network;
 }
 
 function blockNumber(option: string, text: string): bigint {
-  if (!/^\d{1,15}$/.test(text)) throw new Refusal(`${option} must be the number of a block, not ${text}.`);
+  if (!/^\d{1,15}$/.test(text)) throw new Refusal(`${option} must be a block number, not ${text}.`);
   return BigInt(text);
 }

@@ -1,5 +1,4 @@
 import type { Network } from '../../chains/network.ts';
-import type { AddressBook } from '../../custody/watch/address-book.ts';
 import { beginChain, checkChain, confirmedBlock } from '../../custody/watch/begin-chains.ts';
 import {
   type ChainCursor,
@@ -9,7 +8,6 @@ import {
   moveCursor,
   releaseChain,
 } from '../../custody/watch/chain-cursor.ts';
-import type { OnDeposits } from '../../custody/watch/on-deposits.ts';
 import {
   type BlockRange,
   locateTransfers,
@@ -19,50 +17,37 @@ import {
 import { doubtDepositsAfter, findForkPoint, isOnChain } from '../../custody/watch/reorganisation.ts';
 import { createSecondLooks } from '../../custody/watch/second-looks.ts';
 import { type Clock, monotonicClock } from '../../kernel/clock.ts';
-import type { Database } from '../../kernel/db/database.ts';
 import { createTrouble, wasRefused, wasTooSlow } from '../../kernel/jobs/trouble.ts';
-import type { Logger } from '../../kernel/log/logger.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
-import { bookMissed, bookTransfers } from './book-transfers.ts';
-import type { OneNodeLimit } from './one-node-limit.ts';
+import { type BookParts, bookMissed, bookTransfers } from './book-transfers.ts';
 import { decideArrivals, doubtUndecidedAfter } from './receive-at-house.ts';
 
-/** The checkpoints of a step. */
 export const readingCheckpoints = ['deposits.read', 'deposits.credited', 'deposits.cursor_moved'] as const;
 
-export interface ReaderParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-  readonly logger: Logger;
-  readonly book: AddressBook;
-  /** How other processes know that this one holds the chain. */
+export interface ReaderParts extends BookParts {
+  /** Identifies this process as the lease holder. */
   readonly holder: string;
   readonly leaseMs: number;
-  /** The most blocks in one step. */
   readonly mostBlocks: bigint;
-  /** The first block ever to read; when it is left out, the first one that is confirmed from now on. */
+  /** Without it, reading starts at the block that is confirmed now. */
   readonly startBlock?: bigint | undefined;
   readonly checkpoint?: Checkpoint | undefined;
-  readonly onDeposits?: OnDeposits | undefined;
-  readonly oneNodeLimit?: OneNodeLimit | undefined;
-  /** Tells when blocks are due to be read again. */
   readonly clock?: Clock | undefined;
 }
 
-/** How often to look whether something else has left an arrival undecided, while we know of none. */
+/** How often to query undecided arrivals while none is known. */
 const noneUndecidedMs = 1_000;
 
-/** How many blocks a process reads again when it takes a chain over: a quarter of an hour on the fastest chain, and more elsewhere. */
+/** How many blocks a process re-reads after taking a chain over: 15 minutes on the fastest chain, more on others. */
 const readByOthers = 4_000n;
 
-/** What a step found: more blocks to read at once, the last of them, none, or that another process reads this chain. */
+/** `no_block`: nothing new. `elsewhere`: another process holds the lease. */
 type ReadingProgress = 'more' | 'caught_up' | 'no_block' | 'elsewhere';
 
 export interface ChainReader {
-  /** Reads the next blocks and credits what came in them. May fail at any point and be called again. */
+  /** May fail at any point and be called again. */
   step(): Promise<ReadingProgress>;
-  /** Whether this process holds the chain at this moment. */
+  /** Whether this process holds the chain's lease now. */
   readonly holds: boolean;
   release(): Promise<void>;
 }
@@ -79,7 +64,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
   let lookAtUndecidedFrom = 0;
   let held: { readonly cursor: ChainCursor; readonly untilMs: number; readonly floor: bigint } | undefined;
 
-  /** What we hold is asked of the database only when the lease has used up a third of its time. */
+  /** Renews the lease only after a third of its time. */
   async function takeHold(): Promise<ChainCursor | undefined> {
     const now = performance.now();
     if (held !== undefined && now < held.untilMs - (leaseMs * 2) / 3) return held.cursor;
@@ -97,7 +82,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     return cursor;
   }
 
-  /** The process before us may not have read its last blocks again. Answers before which block nothing is read again. */
+  /** The previous holder may not have re-read its last blocks. Returns the block before which nothing is re-read. */
   async function takeOver(cursor: ChainCursor): Promise<bigint> {
     const floor = (await listCheckpoints(db, chain)).at(-1)?.number ?? cursor.number;
     looks.begin({ after: larger(floor, cursor.number - readByOthers), to: cursor.number });
@@ -115,7 +100,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     const fork = await findForkPoint(db, network);
     parts.logger.error(
       { chain, depth: Number(cursor.number - fork.number), readTo: Number(cursor.number), backTo: Number(fork.number) },
-      'the chain was reorganised deeper than its confirmations: it is read again from before',
+      'the chain was reorganised deeper than its confirmations: reading again from the fork',
     );
     await doubtDepositsAfter(parts, network, fork);
     await doubtUndecidedAfter(parts, network, fork.number);
@@ -124,7 +109,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     return move(cursor, fork);
   }
 
-  /** A range that the node refuses is halved at once, and grows again slowly. */
+  /** Halves a range that the node refuses, then lets it grow again slowly. */
   async function read(range: BlockRange): Promise<readonly TransferLog[] | undefined> {
     try {
       const transfers = await readTransfers(network, range, parts.book);
@@ -138,7 +123,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     }
   }
 
-  /** As long as one is undecided every step looks at it, and whatever comes to the house may be another. */
+  /** Checks undecided arrivals with every step while there are any, and once a second otherwise. */
   async function decideUndecided(): Promise<void> {
     const now = performance.now();
     if (now < lookAtUndecidedFrom) return;
@@ -146,17 +131,14 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     lookAtUndecidedFrom = undecided > 0 ? 0 : now + noneUndecidedMs;
   }
 
-  /**
-   * Reads blocks again whose time has come: one range for each step that has nothing new to read. What keeps it from that is logged
-   * and tried again with the next step, and keeps no new deposit waiting.
-   */
+  /** Re-reads one due range when nothing is new. A failure is logged and retried, and delays no new deposit. */
   async function lookAgain(): Promise<void> {
     const range = looks.next(span);
     if (range === undefined) return;
     await parts.book.refresh();
     const transfers = await read(range);
     if (transfers === undefined) return;
-    // All of a transaction, because equal transfers of one are told apart by how many there are.
+    // Passes all transfers of a transaction, because equal ones are told apart only by their number.
     const late = new Set(transfers.filter((transfer) => !handled.has(keyOf(transfer))).map(({ txHash }) => txHash));
     const missed = await bookMissed(
       parts,
@@ -182,18 +164,19 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     const confirmed = await confirmedBlock(network);
     const cursor = await takeHold();
     if (cursor === undefined) return 'elsewhere';
-    // A node that lags behind is waited for, and is not asked about blocks that it may not have.
+    // A lagging node may not have these blocks, so it is not asked.
     if (confirmed < cursor.number) return 'node_lags';
     if (confirmed > cursor.number && !(await isOnChain(client, cursor))) return readAgainFromFork(cursor);
     await decideUndecided();
     if (confirmed === cursor.number) return 'no_block';
 
     const to = smaller(cursor.number + span, confirmed);
-    // Its hash is taken before its logs are read: should the chain change in between, the next step notices.
+    // The hash is read before the logs, so that the next step notices a reorg in between.
     const { hash } = await client.getBlock({ blockNumber: to });
-    // A wallet that is not in the book now was not known to anybody when these blocks were made.
+    // A wallet that is not in the address book now did not exist when these blocks were made.
     await parts.book.refresh();
-    // The last blocks are read twice at no cost; `lookAgain` finds what a node shows later than that.
+    // Overlapping with the last blocks costs no extra request; `lookAgain` finds logs that a node shows later than
+    // that.
     const again = cursor.number - smaller(BigInt(network.confirmations), span);
     const from = larger(again, held?.floor ?? cursor.number) + 1n;
     const transfers = await read({ from, to });

@@ -12,8 +12,8 @@ import { type CreditParts, creditWithin } from './credit-deposits.ts';
 import { reclaimSurplus } from './reclaim-surplus.ts';
 
 /**
- * What came to house wallets from outside. Each is matched with the step that expects it and posted to the account that the
- * step names; what cannot be decided yet waits in a table of its own, and only the rest is surplus. Reading the same
+ * Books transfers to house wallets from outside. Each is matched with the step that expects it and posted to the
+ * account that the step names. Undecided ones wait in their own table, and only the rest is surplus. Reading the same
  * blocks again changes nothing.
  */
 export async function receiveAtHouse(
@@ -29,7 +29,7 @@ export async function receiveAtHouse(
   }
 }
 
-/** Part of a commit that does more than that. */
+/** Runs inside the caller's transaction. */
 export async function receiveWithin(
   tx: Transaction,
   parts: CreditParts,
@@ -37,7 +37,7 @@ export async function receiveWithin(
   { accountId: _, ...transfer }: Arrival,
   { seenAt }: { readonly seenAt?: Date } = {},
 ): Promise<void> {
-  // Whoever reads it again counts it no second time: that one node was believed is still true of it.
+  // A re-read keeps one_node, so that the amount counts only once against the one-node limit.
   const kept = await tx.query<{ seen_at: Date; one_node: boolean }>(
     `INSERT INTO undecided_arrivals AS known (chain, tx_hash, position, block_number, address, sender, asset, atomic, proofs,
         one_node, seen_at)
@@ -60,7 +60,7 @@ export async function receiveWithin(
       seenAt ?? null,
     ],
   );
-  // Only now: whoever reads the same at the same time was waited for, and may have decided.
+  // Checked after the upsert, which waits for a concurrent reader that may have decided.
   if (await isDecided(tx, chain, transfer)) {
     await forget(tx, chain, transfer);
     await creditWithin(tx, parts, chain, [{ ...transfer, accountId: null }]);
@@ -70,12 +70,12 @@ export async function receiveWithin(
   }
 }
 
-/** How many are looked at in one go; whoever was not comes first the next time. */
+/** Batch size. Rows not in this batch come first in the next. */
 const lookedAtOnce = 500;
 
 /**
- * Looks again at what could not be decided before, and answers how many those were. The chain is asked only about what can be
- * decided now, so that dust from strangers costs us no requests while it waits.
+ * Checks undecided arrivals again and returns their number. The chain is asked only about those that can be decided
+ * now, so that dust from strangers costs no requests.
  */
 export async function decideArrivals(parts: CreditParts, network: Network): Promise<number> {
   const { db, logger } = parts;
@@ -86,7 +86,7 @@ export async function decideArrivals(parts: CreditParts, network: Network): Prom
     const arrival = toArrival(row);
     if ((await match(db, chain, arrival, row.seen_at)).is === 'undecided') continue;
     if (!(await isStillThere(network, row))) {
-      logger.error({ chain, txHash: row.tx_hash }, 'tokens that came to a house wallet are not on the chain any more');
+      logger.error({ chain, txHash: row.tx_hash }, 'an arrival at a house wallet is no longer on the chain');
       await forget(db, chain, arrival);
       continue;
     }
@@ -101,15 +101,16 @@ export async function decideArrivals(parts: CreditParts, network: Network): Prom
   return undecided.length;
 }
 
+const undecidedColumns = 'tx_hash, position, block_number, address, sender, asset, atomic, proofs, one_node, seen_at';
+
 async function nextUndecided(db: Database, chain: ChainId): Promise<UndecidedRow[]> {
-  const columns = 'tx_hash, position, block_number, address, sender, asset, atomic, proofs, one_node, seen_at';
   const { rows } = await db.query<UndecidedRow>(
-    `SELECT ${columns} FROM undecided_arrivals u
+    `SELECT ${undecidedColumns} FROM undecided_arrivals u
       WHERE chain = $1 AND block_number <= (SELECT c.block_number FROM chain_cursors c WHERE c.chain = u.chain)
       ORDER BY looked_at, seen_at LIMIT $2`,
     [chain, lookedAtOnce],
   );
-  // As long as all are looked at every time, it does not matter which comes first.
+  // The order matters only when they do not all fit into one batch.
   if (rows.length === lookedAtOnce) {
     await db.query(
       `UPDATE undecided_arrivals SET looked_at = clock_timestamp()
@@ -120,31 +121,31 @@ async function nextUndecided(db: Database, chain: ChainId): Promise<UndecidedRow
   return rows;
 }
 
-/** Later than any block that was read: it counts only once it was read again. */
+/** Beyond the cursor, so the arrival is not decided before it is read again. */
 const unreadBlock = 2n ** 63n - 1n;
 
 /**
- * After a reorganisation the blocks behind the fork are read again. What the chain knows no more is forgotten and named; if
- * it comes back, it is seen like anything new. The rest waits until it was read again, wherever it is now.
+ * After a reorg the blocks behind the fork are read again. Arrivals that the chain no longer shows are logged and
+ * deleted; if they return, they count as new. The others wait until their new block is read.
  */
 export async function doubtUndecidedAfter(parts: CreditParts, network: Network, fork: bigint): Promise<void> {
   const { db, logger } = parts;
   const { id: chain, client } = network;
   const { rows } = await db.query<UndecidedRow>(
     `UPDATE undecided_arrivals SET block_number = $3 WHERE chain = $1 AND block_number > $2
-      RETURNING tx_hash, position, block_number, address, sender, asset, atomic, proofs, one_node, seen_at`,
+      RETURNING ${undecidedColumns}`,
     [chain, fork, unreadBlock],
   );
   for (const arrival of rows.map(toArrival)) {
     if ((await findShown(network, client, arrival))?.atomic === arrival.atomic) continue;
-    logger.error({ chain, txHash: arrival.txHash }, 'tokens that came to a house wallet are not on the chain any more');
+    logger.error({ chain, txHash: arrival.txHash }, 'an arrival at a house wallet is no longer on the chain');
     await forget(db, chain, arrival);
   }
 }
 
 type UndecidedTransfer = Omit<Arrival, 'accountId' | 'expected'>;
 
-/** One commit: the row, its posting, and that the step has got it. */
+/** The row, its posting and the step's arrival are one commit. */
 async function decide(
   tx: Transaction,
   parts: CreditParts,
@@ -162,7 +163,7 @@ async function decide(
   if (found.is === 'surplus') await keepProofs(tx, chain, transfer);
 }
 
-/** So that a step that learns of it later finds it. */
+/** A step that learns its proof later finds the surplus by it (`reclaim-surplus.ts`). */
 async function keepProofs(tx: Transaction, chain: ChainId, transfer: UndecidedTransfer): Promise<void> {
   if (transfer.proofs.length === 0) return;
   await tx.query(
@@ -222,7 +223,7 @@ function toArrival(row: UndecidedRow): UndecidedTransfer {
   };
 }
 
-/** A node that lags behind its sisters knows no receipt either. Only its block tells what is gone; without it, this throws. */
+/** A lagging node has no receipt either, so only the block's transactions prove it; without the block this throws. */
 async function isStillThere({ client }: Network, { tx_hash: hash, block_number }: UndecidedRow): Promise<boolean> {
   const { transactions } = await client.getBlock({ blockNumber: block_number });
   if (!transactions.includes(hash)) return false;

@@ -13,12 +13,13 @@ interface Found {
   readonly account_id: bigint;
 }
 
-/** Whose it became when nobody was known to have brought it: the house's, and the operator's if he has taken it as a float. */
+/** Where unmatched arrivals are booked: as surplus, or as equity once the operator has taken it as float. */
 const keepers = ['surplus', 'equity'] as const;
 
 /**
- * After a restore from a backup the chain is read before the steps are there that have brought something to a house wallet. Once a
- * step knows its transaction or its proof, what was booked as surplus for want of it goes to the account that the step names.
+ * After a restore from a backup the watcher may read arrivals before the steps that caused them are known again, and
+ * books them as surplus. Once a step knows its transaction or its proof, this moves the money to the account that the
+ * step names.
  */
 export async function reclaimSurplus(parts: CreditParts, chain: ChainId): Promise<void> {
   const { db, logger } = parts;
@@ -49,14 +50,12 @@ export async function reclaimSurplus(parts: CreditParts, chain: ChainId): Promis
   for (const found of rows) {
     const isBack = await db.transaction((tx) => reclaim(tx, parts, chain, found));
     const { deposit_id: deposit, step_id: step } = found;
-    if (isBack)
-      logger.warn({ chain, deposit, step }, 'what was booked as surplus belongs to a step, and is given to it');
-    else
-      logger.error({ chain, deposit, step }, 'what was booked as surplus belongs to a step, and is not there any more');
+    if (isBack) logger.warn({ chain, deposit, step }, 'surplus was matched with a step and moved to its account');
+    else logger.error({ chain, deposit, step }, 'surplus was matched with a step, but the house no longer has it');
   }
 }
 
-/** One commit: whose it is, in the books and in the row, and that the step has got it. False when the house has it no more. */
+/** Posting, row and the step's arrival are one commit. False when the house no longer has the money. */
 async function reclaim(
   tx: Transaction,
   { ledger }: CreditParts,
@@ -67,7 +66,6 @@ async function reclaim(
     'SELECT FROM deposits WHERE id = $1 AND account_id IS NULL AND step_id IS NULL AND claim_id IS NULL FOR UPDATE',
     [id],
   );
-  // Another process was quicker.
   if (rows.length === 0) return true;
   const atomic = BigInt(text);
   for (const keeper of keepers) {

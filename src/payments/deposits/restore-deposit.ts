@@ -7,14 +7,13 @@ import { type ReverseParts, reversalOf } from './reverse-deposit.ts';
 import { settlementOf } from './settle-reversal.ts';
 
 /**
- * A deposit that was taken back is on the chain after all: everything that was posted for that is posted the other way round, also
- * what was collected or written off since. Its owner has what was taken, and owes nothing for it. One commit, once.
+ * Restores a reversed deposit that is on the chain after all. One posting undoes the reversal and all its settlements,
+ * whether collected or written off, so the owner gets everything back and owes nothing. One commit, once.
  */
 export function restoreBooked({ db, ledger }: ReverseParts, id: string): Promise<void> {
   return db.transaction(async (tx) => {
     const deposit = await findBooked(tx, id, 'lock');
-    if (deposit === undefined || deposit.reversedAt === null)
-      throw new Refusal(`${id} is neither held nor taken back.`);
+    if (deposit === undefined || deposit.reversedAt === null) throw new Refusal(`${id} is neither held nor reversed.`);
     const entries = await entriesOf(tx, deposit);
     const waitsToBeCarried = entries.some(({ account }) => accountParts(account)?.kind === 'held');
     await tx.query('DELETE FROM reversal_settlements WHERE deposit_id = $1', [id]);
@@ -32,7 +31,7 @@ export function restoreBooked({ db, ledger }: ReverseParts, id: string): Promise
         reference: `${reversalOf(deposit)}:restored`,
         entries: entries.map(({ account, atomic }) => ({ account, atomic: -atomic })),
         ...(accountId !== null && { recipientId: accountId }),
-        description: 'A deposit that was taken back is on the chain after all.',
+        description: 'A reversed deposit is on the chain after all.',
         details: { depositId: id, chain, txHash },
       },
     ]);

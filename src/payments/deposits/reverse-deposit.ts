@@ -1,31 +1,28 @@
 import type { Network } from '../../chains/network.ts';
 import { askNodes, type Place } from '../../custody/watch/ask-nodes.ts';
 import { hostsOf } from '../../custody/watch/judge-testimony.ts';
-import type { Database, Transaction } from '../../kernel/db/database.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { type AccountId, heldAccount, houseAccount, userAccount } from '../../ledger/account-id.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { lockOwner } from '../../ledger/lock-owner.ts';
 import { postSurely } from '../../ledger/post-surely.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import { type ChainId, homeChain } from '../../money/catalogue.ts';
 import { type BookedDeposit, findBooked } from './booked-deposit.ts';
+import type { CreditParts } from './credit-deposits.ts';
 
-export interface ReverseParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-}
+export type ReverseParts = Pick<CreditParts, 'db' | 'ledger'>;
 
 export interface Reversal {
   readonly taken: Amount;
-  /** What had been spent already. */
+  /** The part that was already spent. */
   readonly owed: Amount;
 }
 
 /**
- * Takes a deposit back that was credited and that the chain does not have: what is left of it from its owner's balance, the rest
- * as something that the owner owes to the house. One commit, once; custody is less by all of it.
+ * Reverses a credited deposit that is not on the chain. The owner's balance pays what is left of it, and the owner owes
+ * the rest to the house. Custody falls by the full amount. One commit, once.
  */
 export function reverseBooked({ db, ledger }: ReverseParts, id: string): Promise<Reversal> {
   return db.transaction(async (tx) => {
@@ -37,7 +34,7 @@ export function reverseBooked({ db, ledger }: ReverseParts, id: string): Promise
     const source = sourceOf(deposit);
     const taken = smaller(await balanceOf(tx, source.account), deposit.amount.atomic);
     const owed = deposit.amount.atomic - taken;
-    // Nothing of it is in its wallet, nor on its way home: it is carried nowhere any more.
+    // Neither a sweep nor the bridge may pick it up any more.
     await tx.query(
       `UPDATE deposits SET vanished_at = NULL, swept_at = coalesce(swept_at, now()),
           kept_at = CASE WHEN home_bound AND bridge_id IS NULL THEN coalesce(kept_at, now()) END WHERE id = $1`,
@@ -48,7 +45,7 @@ export function reverseBooked({ db, ledger }: ReverseParts, id: string): Promise
       [id, deposit.accountId, deposit.amount.asset, taken, owed],
     );
     await postSurely(tx, ledger, [reversal(deposit, { ...source, taken })]);
-    // Frozen as before: nobody has seen the moment in between.
+    // Restore the freeze; no other transaction saw the account without it.
     if (frozenAt !== null)
       await tx.query('UPDATE accounts SET frozen_at = $2 WHERE id = $1', [deposit.accountId, frozenAt]);
     const { asset } = deposit.amount;
@@ -57,23 +54,25 @@ export function reverseBooked({ db, ledger }: ReverseParts, id: string): Promise
 }
 
 function refuseUnlessAtRest({ id, reversedAt, sagaId, claimId, sweep, bridge }: BookedDeposit): void {
-  if (reversedAt !== null) throw new Refusal(`${id} was taken back already, at ${reversedAt.toISOString()}.`);
-  if (sagaId !== null) throw new Refusal(`${id} is what ${sagaId} has brought, which sends it again if it is gone.`);
+  if (reversedAt !== null) throw new Refusal(`${id} was already reversed at ${reversedAt.toISOString()}.`);
+  if (sagaId !== null) throw new Refusal(`${id} belongs to ${sagaId}, which sends it again if it is lost.`);
   if (claimId !== null)
-    throw new Refusal(`${id} is the payment ${claimId} for a call: nobody else was credited with it.`);
-  if (sweep !== null) throw new Refusal(`${id} is being swept by ${sweep}: try again when that has ended.`);
-  if (bridge?.isOpen) throw new Refusal(`${id} is being carried home by ${bridge.id}: try again when that has ended.`);
+    throw new Refusal(`${id} is the payment ${claimId} for a call and was not credited to an account.`);
+  if (sweep !== null) throw new Refusal(`${id} is being swept by ${sweep}. Try again when the sweep has ended.`);
+  if (bridge?.isOpen)
+    throw new Refusal(`${id} is being carried home by ${bridge.id}. Try again when the bridge transfer has ended.`);
 }
 
-/** Also when it was credited again meanwhile: a deposit that comes and goes is for a person to book by hand. */
+/** Refuses even if it was restored in between. A deposit that comes and goes needs a manual booking. */
 async function refuseSecondTime(tx: Transaction, deposit: BookedDeposit): Promise<void> {
   const { rows } = await tx.query('SELECT FROM ledger.posting_references WHERE reference = $1', [reversalOf(deposit)]);
-  if (rows.length > 0) throw new Refusal(`${deposit.id} was taken back once and credited again: not a second time.`);
+  if (rows.length > 0)
+    throw new Refusal(`${deposit.id} was already reversed and restored once. It cannot be reversed again.`);
 }
 
 /**
- * Keeps everybody else's postings out until the commit, so that what is read of the balance still holds. Nothing is taken from
- * an account that is frozen, which is how the operator may well have found it: it is not while this commit is made.
+ * Locks the owner's balances until the commit. The ledger refuses to debit a frozen account, and the operator has often
+ * frozen this one, so the freeze is lifted within this transaction. Returns when it was frozen.
  */
 export async function holdOwner(tx: Transaction, accountId: bigint): Promise<Date | null> {
   await lockOwner(tx, accountId);
@@ -90,7 +89,7 @@ interface Source {
   readonly chain: ChainId;
 }
 
-/** Where the money of a deposit is now, as far as it was not spent: waiting to be carried home, carried there, or where it came. */
+/** The unspent money is waiting to be carried home, already carried home, or where it arrived. */
 function sourceOf({ accountId, chain, amount: { asset }, isHomeBound, isKept, bridge }: BookedDeposit): Source {
   if (accountId === null) return { chain, account: houseAccount('surplus', asset, chain) };
   if (bridge !== null) return { chain: homeChain, account: userAccount(accountId, asset, homeChain) };
@@ -104,8 +103,8 @@ export async function balanceOf(tx: Transaction, account: AccountId): Promise<bi
 }
 
 /**
- * On the chain that has lost it, custody is less by the whole of it. What is taken from its owner on another chain stands there
- * as ours against what is missing here: every chain balances by itself.
+ * Custody on the deposit's chain falls by the full amount. If the owner's money is on another chain,
+ * `reversals_in_transit` there offsets the shortfall here, so that every chain balances on its own.
  */
 function reversal(deposit: BookedDeposit, { account, chain, taken }: Source & { readonly taken: bigint }): Posting {
   const { id, accountId, amount, txHash } = deposit;
@@ -125,12 +124,12 @@ function reversal(deposit: BookedDeposit, { account, chain, taken }: Source & { 
       ...(isElsewhere ? [{ account: houseAccount('reversals_in_transit', asset, chain), atomic: taken }] : []),
     ],
     ...(accountId !== null && { senderId: accountId }),
-    description: 'A deposit that the chain does not have was taken back.',
+    description: 'A deposit that is no longer on the chain was reversed.',
     details: { depositId: id, chain: deposit.chain, txHash },
   };
 }
 
-/** How the posting is known that takes a deposit back. */
+/** The ledger reference of the reversal. */
 export function reversalOf({ chain, txHash, position }: Pick<BookedDeposit, 'chain' | 'txHash' | 'position'>): string {
   return `deposit:${chain}:${txHash}:${position}:reversed`;
 }
@@ -139,19 +138,23 @@ export function smaller(one: bigint, other: bigint): bigint {
   return one < other ? one : other;
 }
 
-/** Two looks decide: what nodes of two hosts show, or the only one there is, is not taken back by mistake. */
+/** Guards against a mistake: refuses if nodes of two hosts, or the only one, show the deposit. */
 export async function refuseIfShown(
   network: Network | undefined,
   deposit: Place & { readonly atomic: bigint },
 ): Promise<void> {
   if (network === undefined)
-    throw new Refusal('Its chain is off, so nobody can be asked. --force does it all the same.');
+    throw new Refusal(
+      'The chain is not configured, so the deposit cannot be checked. Use --force to reverse it anyway.',
+    );
   const testimony = await askNodes(network, deposit);
   if (testimony.every(({ says }) => says === 'silent')) {
-    throw new Refusal('No node answers, so nobody knows whether it is on the chain. --force does it all the same.');
+    throw new Refusal('No node answers, so the deposit cannot be checked. Use --force to reverse it anyway.');
   }
   const showing = hostsOf(testimony.filter(({ shown }) => shown?.atomic === deposit.atomic));
   if (showing.size >= Math.min(2, hostsOf(testimony).size)) {
-    throw new Refusal(`It is on the chain, says ${[...showing].join(' and ')}. --force does it all the same.`);
+    throw new Refusal(
+      `The deposit is on the chain, according to ${[...showing].join(' and ')}. Use --force to reverse it anyway.`,
+    );
   }
 }

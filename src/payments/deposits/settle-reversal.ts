@@ -8,11 +8,10 @@ import { type BookedDeposit, findBooked } from './booked-deposit.ts';
 import { balanceOf, holdOwner, type ReverseParts, reversalOf, smaller } from './reverse-deposit.ts';
 
 export interface Settling {
-  /** `collected` from the owner's balance, or `written_off`: then the house bears it. */
+  /** `written_off` debits the house's equity. */
   readonly kind: 'collected' | 'written_off';
-  /** All that is owed when left out; of a balance, as much as is there. */
+  /** Without it: everything owed, or as much as the balance covers. */
   readonly atomic?: bigint | undefined;
-  /** The chain whose balance it is collected from. */
   readonly chain?: ChainId | undefined;
 }
 
@@ -22,8 +21,8 @@ export interface Settled {
 }
 
 /**
- * Settles what is owed for a deposit that was taken back after it was spent. One commit: the posting, and how much is still owed.
- * Nothing is settled twice, because no more can be settled than is owed.
+ * Settles the debt for a deposit that was reversed after it was spent. The posting and the remaining debt are one
+ * commit. No more can be settled than is owed, so nothing is settled twice.
  */
 export function settleReversal({ db, ledger }: ReverseParts, id: string, settling: Settling): Promise<Settled> {
   return db.transaction(async (tx) => {
@@ -45,30 +44,29 @@ export function settleReversal({ db, ledger }: ReverseParts, id: string, settlin
           { account: houseAccount('reversals_in_transit', asset, chainOf(deposit, settling)), atomic },
         ],
         ...(isCollected && accountId !== null && { senderId: accountId }),
-        description: isCollected ? 'Collected for a deposit that was taken back.' : 'A debt was written off.',
+        description: isCollected ? 'Collected for a reversed deposit.' : 'A debt was written off.',
         details: { depositId: id, chain, txHash },
       },
     ]);
-    // Frozen as before: nobody has seen the moment in between.
+    // Restore the freeze; no other transaction saw the account without it.
     if (frozenAt !== null) await tx.query('UPDATE accounts SET frozen_at = $2 WHERE id = $1', [accountId, frozenAt]);
     return { settled: amountOf(asset, atomic), stillOwed: amountOf(asset, deposit.owed.atomic - atomic) };
   });
 }
 
-/** How the posting is known that settles a part of what is owed. */
 export function settlementOf(deposit: Pick<BookedDeposit, 'chain' | 'txHash' | 'position'>, number: number): string {
   return `${reversalOf(deposit)}:settled:${number}`;
 }
 
 function mostOf({ id, reversedAt, owed }: BookedDeposit, { atomic }: Settling): bigint {
-  if (reversedAt === null) throw new Refusal(`${id} was not taken back, so nothing is owed for it.`);
+  if (reversedAt === null) throw new Refusal(`${id} was not reversed, so nothing is owed for it.`);
   if (owed.atomic === 0n) throw new Refusal(`Nothing is owed for ${id} any more.`);
   if (atomic !== undefined && atomic > owed.atomic)
     throw new Refusal(`Only ${toDecimalText(owed)} ${owed.asset} is owed for ${id}.`);
   return atomic ?? owed.atomic;
 }
 
-/** What is written off is missing where the deposit was; what is collected stands on the chain of the balance. */
+/** A write-off is booked on the deposit's chain, a collection on the chain of the balance. */
 function chainOf({ chain }: BookedDeposit, settling: Settling): ChainId {
   return settling.kind === 'collected' ? (settling.chain ?? homeChain) : chain;
 }
@@ -85,7 +83,7 @@ async function sourceOf(tx: Transaction, deposit: BookedDeposit, settling: Settl
   const chain = chainOf(deposit, settling);
   if (settling.kind === 'written_off')
     return { account: houseAccount('equity', asset, chain), atomic: most, frozenAt: null };
-  if (accountId === null) throw new Refusal(`${id} was the house's own: there is nobody to collect from.`);
+  if (accountId === null) throw new Refusal(`${id} belonged to the house, so there is no owner to collect from.`);
   const frozenAt = await holdOwner(tx, accountId);
   const account = userAccount(accountId, asset, chain);
   const available = await balanceOf(tx, account);

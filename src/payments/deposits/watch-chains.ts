@@ -1,48 +1,39 @@
 import { randomUUID } from 'node:crypto';
 import type { Network, Networks } from '../../chains/network.ts';
 import { type AddressBook, createAddressBook } from '../../custody/watch/address-book.ts';
-import type { OnDeposits } from '../../custody/watch/on-deposits.ts';
-import type { Database } from '../../kernel/db/database.ts';
 import { startLoop } from '../../kernel/jobs/loop.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import type { ChainId } from '../../money/catalogue.ts';
-import type { OneNodeLimit } from './one-node-limit.ts';
+import type { CreditParts } from './credit-deposits.ts';
 import { type ChainReader, createChainReader } from './read-chain.ts';
 
-export interface WatcherOptions {
-  readonly db: Database;
-  readonly ledger: Ledger;
+export interface WatcherOptions extends CreditParts {
   readonly networks: Networks;
-  readonly logger: Logger;
-  /** After this long without a sign of life another process takes a chain over. */
+  /** Another process takes a chain over when the lease was not renewed for this long. */
   readonly leaseMs?: number;
   readonly mostBlocks?: bigint;
-  /** The first block ever to read, per chain; without one, what is confirmed from the first start on. */
+  /** Without an entry, reading starts at the block that is confirmed at the first start. */
   readonly startBlocks?: ReadonlyMap<ChainId, bigint>;
   readonly checkpoint?: Checkpoint;
-  /** One of its own, unless others use it too: it has every address of ours. */
   readonly book?: AddressBook;
-  readonly onDeposits?: OnDeposits;
-  readonly oneNodeLimit?: OneNodeLimit | undefined;
 }
 
 export interface Watchers {
-  /** Whether this process reads the chain at this moment. */
-  holds(chain: ChainId): boolean;
-  /** What keeps a chain from being read at this moment. */
+  /** Whether this process holds the chain's lease now. */
+  readonly holds: (chain: ChainId) => boolean;
+  /** The error that keeps the chain from being read, if any. */
   troubleOn(chain: ChainId): string | undefined;
   stop(): Promise<void>;
 }
 
-/** How often to ask whether a chain that another process reads has become free. */
+/** How often to try for a chain that another process holds. */
 const elsewhereMs = 1_000;
 
-/** How often to look at a chain that tells of its blocks, in case it does not. */
+/** Polling interval for a chain with a block subscription, in case the subscription fails. */
 const toldMs = 2_000;
 
-/** Watches every chain for deposits. Any number of processes may do so: each chain is read by one of them at a time. */
+/** Watches every chain for deposits. Any number of processes may run this; a lease lets one of them read each chain. */
 export function startWatchers({ networks, startBlocks, ...options }: WatcherOptions): Watchers {
   const book = options.book ?? createAddressBook(options.db);
   const holder = randomUUID();

@@ -1,12 +1,11 @@
 import type { OnRamp, Purchase } from './on-ramp.ts';
 import type { FundingPageView } from './page-view.ts';
 
-/** Those who can sell what this link asks for. */
 export function sellersFor(onRamps: readonly OnRamp[], { chain, amount }: FundingPageView): readonly OnRamp[] {
   return onRamps.filter((onRamp) => onRamp.sells(chain, amount.asset));
 }
 
-/** Where the person goes to pay by card. Begun anew at each click, because such sessions are short and for one use. */
+/** Returns the card company's URL. Each click starts a new session, because sessions are short-lived and single-use. */
 export async function beginPurchase(
   onRamp: OnRamp,
   { id, amount, chain, address }: FundingPageView,

@@ -17,23 +17,23 @@ export interface CardNoticeParts {
 
 const bodyLimitBytes = 64 * 1024;
 
-/** One answer for whatever is wrong with a signature, so that nobody can feel their way. */
+/** One error for every signature problem, so that a forger learns nothing. */
 const noticeErrors = defineErrors({
   invalid_signature: {
     status: 401,
-    title: 'Not signed by the card company',
+    title: 'Invalid signature',
     detail: 'A notice must carry a fresh signature of the card company over the exact bytes of its body.',
   },
 });
 
-/** Where a card company tells what became of a payment. It has no API key of ours, and counts only when it is wrong. */
+/** Card companies have no API key of ours. Only their failed requests count against the rate limit. */
 function noticePath(name: string): string {
   return `/api/funding/${name}/notices`;
 }
 
 export function addCardNotices(app: FastifyInstance, { db, onRamps, logger }: CardNoticeParts): void {
   app.register(async (scope) => {
-    // The signature is over the bytes as they came, so nothing may read them before us.
+    // The signature covers the raw bytes, so no parser may change them first.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bodyLimitBytes }, (_request, bytes, done) => {
       done(null, bytes);
@@ -44,7 +44,7 @@ export function addCardNotices(app: FastifyInstance, { db, onRamps, logger }: Ca
       const sometimes = createSometimes(monotonicClock);
       const tellRefusal = (why: string) =>
         sometimes((times) =>
-          logger.warn({ provider: name, why, times }, 'a notice that no card company has signed was refused'),
+          logger.warn({ provider: name, why, times }, 'refused a card notice with an invalid signature'),
         );
       scope.post(noticePath(name), { bodyLimit: bodyLimitBytes, ...countsFailures }, async (request, reply) => {
         const update = readOrRefuse(readNotice, request, tellRefusal);
@@ -63,16 +63,13 @@ export function addCardNotices(app: FastifyInstance, { db, onRamps, logger }: Ca
     }
   });
 
-  /** Whatever it says, the company is answered that it was heard: telling it again would change nothing. */
+  /** Always acknowledged, because a retry would change nothing. */
   async function note(update: CardUpdate, provider: string, requestId: string): Promise<void> {
     const noted = await noteCardUpdate(db, provider, update);
     const fields = { provider, requestId, payment: update.paymentId, link: update.reference };
-    if (noted.is === 'known') logger.info(fields, 'a notice of a card company was told before and changes nothing');
+    if (noted.is === 'known') logger.info(fields, 'ignored a card notice that was received before');
     if (noted.is === 'strange') {
-      logger.warn(
-        { ...fields, why: noted.why },
-        'a notice of a card company does not fit its link and changes nothing',
-      );
+      logger.warn({ ...fields, why: noted.why }, 'ignored a card notice that does not match its link');
     }
   }
 }

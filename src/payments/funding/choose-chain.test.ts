@@ -4,7 +4,7 @@ import type { ChainId } from '../../money/catalogue.ts';
 import { chooseChain } from './choose-chain.ts';
 import { fundingRoutes } from './routes.ts';
 
-/** Chains as an operator may reach them, with Circle's own contracts; nobody asks them anything here. */
+/** Live chains with Circle's contracts; these tests send no requests to them. */
 function reach(ids: readonly ChainId[], eurcOnPolygon?: `0x${string}`) {
   return createNetworks(
     new Map(
@@ -21,18 +21,18 @@ function reach(ids: readonly ChainId[], eurcOnPolygon?: `0x${string}`) {
   );
 }
 
-describe('a currency arrives', () => {
-  test('where people spend it', () => {
+describe('a link is paid', () => {
+  test('on the home chain', () => {
     expect(chooseChain(reach(['ETH', 'MATIC', 'BASE']), 'USDC')).toBe('MATIC');
     expect(chooseChain(reach(['MATIC', 'BASE'], `0x${'1'.repeat(40)}`), 'EURC')).toBe('MATIC');
   });
 
-  test('on another chain where the operator has no contract there', () => {
+  test('on another chain if the home chain has no contract for the currency', () => {
     expect(chooseChain(reach(['MATIC', 'ETH', 'BASE', 'ARB']), 'EURC')).toBe('BASE');
     expect(chooseChain(reach(['MATIC', 'ETH', 'ARB']), 'EURC')).toBe('ETH');
   });
 
-  test('nowhere when no chain has it, and whoever asks is told', async () => {
+  test('on no chain without a contract, and the request is refused', async () => {
     const networks = reach(['MATIC', 'ARB']);
     expect(chooseChain(networks, 'EURC')).toBeUndefined();
     const [create] = fundingRoutes({ networks, maximum: 100n, onRamps: [] } as never);

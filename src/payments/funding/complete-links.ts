@@ -6,10 +6,7 @@ import { describeCompletion } from './events.ts';
 import { matchArrivals } from './match-arrivals.ts';
 import { lockOpenLinks } from './open-links.ts';
 
-/**
- * Completes the links that these deposits are for, in the commit that credits them: whoever sees the money in the balance sees
- * the link completed, and the other way round. A deposit for no link is a deposit like any other.
- */
+/** Completes links in the commit that credits their deposits, so that balance and link always agree. */
 export async function completeLinks(
   tx: Transaction,
   chain: ChainId,

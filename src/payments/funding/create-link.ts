@@ -15,7 +15,7 @@ export interface NewLink {
   readonly amount: Amount;
 }
 
-/** Writes a link down and answers its id, from which its token follows. */
+/** Returns the id, from which the token is derived. */
 export async function createLink(
   tx: Transaction,
   secrets: Secrets,

@@ -6,7 +6,6 @@ import type { OpenLink } from './match-arrivals.ts';
 
 export const fundingEvents: readonly EventType[] = [{ name: 'funding.completed' }];
 
-/** What is told of a completed link: the money that came, and how the deposit is known in the history. */
 export function describeCompletion(
   link: OpenLink,
   chain: ChainId,

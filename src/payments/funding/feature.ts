@@ -56,6 +56,6 @@ export const funding: Feature<{
   routes: ({ db, once, secrets, networks, provider, onRamps, publicUrl }, { maximum }) =>
     fundingRoutes({ db, once, secrets, networks, provider, onRamps, publicUrl, maximum }),
   schedules: ({ db }) => [forgetLinksSchedule(db)],
-  pages: (app, { db, onRamps, logger }) => addCardNotices(app, { db, onRamps, logger }),
-  loops: ({ db, networks, logger }) => startLooking({ db, networks }, logger),
+  pages: addCardNotices,
+  loops: (parts) => startLooking(parts, parts.logger),
 };

@@ -2,31 +2,29 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { type FundingPageView, readFundingPages } from './page-view.ts';
 
-/** Tells those who have a page open what becomes of its link. */
 export interface LinkFollower {
-  /** What it is now, and then each time it is something else, until the signal says that nobody listens. */
+  /** Yields the current view and then each change, until the signal aborts. */
   follow(linkId: string, signal: AbortSignal): AsyncGenerator<FundingPageView>;
 }
 
 export interface FollowerOptions {
   readonly db: Queryable;
-  /** How often to look, for all open pages with one question. */
   readonly everyMs?: number;
 }
 
-/** However many pages are open, the database is asked once in a while, and not at all when there are none. */
+/** One query serves all open pages; without open pages there is none. */
 export function createLinkFollower({ db, everyMs = 500 }: FollowerOptions): LinkFollower {
   const listening = new Map<string, number>();
   let round: Promise<ReadonlyMap<string, FundingPageView>> | undefined;
 
-  /** The round under way is for those who come meanwhile too, unless it has begun without their link. */
+  /** Pages opened meanwhile share the pending round. */
   function nextRound(): Promise<ReadonlyMap<string, FundingPageView>> {
     round ??= sleep(everyMs)
       .then(() => {
         round = undefined;
         return readFundingPages(db, [...listening.keys()]);
       })
-      // A database that is away for a moment shows nothing new; the page says the last thing that was true.
+      // A short database outage shows nothing new; pages keep the last view.
       .catch(() => new Map());
     return round;
   }

@@ -10,7 +10,7 @@ export function forgetLinksSchedule(db: Queryable): Schedule {
   return { at: '29 * * * *', handler: handleJob(job, () => forgetLinks(db)) };
 }
 
-/** Deletes links that were never paid. A link stays when a deposit has completed it, or when a card company has reported a payment. */
+/** Deletes links that were never paid. A link stays if a deposit completed it or a card company reported a payment. */
 export async function forgetLinks(db: Queryable): Promise<void> {
   await deleteInChunks(db, {
     table: 'funding_links',

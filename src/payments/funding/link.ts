@@ -6,7 +6,6 @@ import { fundingErrors } from './errors.ts';
 import type { CardState } from './on-ramp.ts';
 import { type LinkStatus, statusOf } from './states.ts';
 
-/** Somebody is asked to add money to an account. */
 export interface Link {
   readonly id: string;
   readonly status: LinkStatus;
@@ -17,9 +16,7 @@ export interface Link {
   readonly amount: Amount;
   readonly createdAt: Date;
   readonly expiresAt: Date;
-  /** The deposit that completed it. */
   readonly completion: Completion | undefined;
-  /** What a card company has said last. */
   readonly card: CardPayment | undefined;
 }
 
@@ -37,7 +34,7 @@ interface CardPayment {
   readonly reason: string | undefined;
 }
 
-/** Of several payments by card the one that has come furthest counts, and of those the latest. */
+/** Of several card payments the furthest counts, then the latest. */
 const furthestCard = `LEFT JOIN LATERAL (
     SELECT provider, state, reason FROM funding_card_payments c WHERE c.link_id = l.id
      ORDER BY array_position(ARRAY['sent', 'pending', 'failed'], c.state), c.updated_at DESC LIMIT 1) card ON true`;
@@ -49,7 +46,6 @@ export const linkColumns = `l.id, ${statusOf} AS status, l.account_id, a.handle,
 export const linkTables = `funding_links l JOIN accounts a ON a.id = l.account_id LEFT JOIN deposits d ON d.id = l.deposit_id
   ${furthestCard}`;
 
-/** The link as its owner sees it; to anybody else there is none. */
 export async function findLink(db: Queryable, id: string, accountId: bigint): Promise<Link> {
   const { rows } = await db.query<LinkRow>(
     `SELECT ${linkColumns} FROM ${linkTables} WHERE l.id = $1 AND l.account_id = $2`,

@@ -14,22 +14,19 @@ export interface LookParts {
   readonly networks: Networks;
 }
 
-/** A watcher that is far behind is catching up; what is older than this is not waited for by anybody at a page. */
+/** No page waits for payments older than this; a watcher that is further behind is catching up. */
 const mostBlocks = 1_000n;
 
-/** How often to ask whether somebody has opened a link, while nobody has. */
+/** Polling interval while no link is open. */
 const idleMs = 1_000;
 
-/**
- * Shows those who wait at a page what the chain has before it is final: the watcher reads final blocks only. While no link is
- * open no chain is asked, and of all processes one looks at a time.
- */
+/** The watcher reads final blocks only, so this loop shows earlier ones, and only while a link is open. */
 export function startLooking(parts: LookParts, logger: Logger): Loop[] {
   return [...parts.networks.values()].map((network) =>
     startLoop({
       logger,
       fields: { chain: network.id },
-      trouble: 'what arrives at funding links cannot be seen before it is final',
+      trouble: 'payments to funding links cannot be shown before they are final',
       async run() {
         const links = await listOpenLinks(parts.db, network.id);
         if (links.length > 0 && (await takeTurn(parts.db, network))) await look(parts.db, network, links);
@@ -43,19 +40,19 @@ async function takeTurn(db: Queryable, { id, pollMs }: Network): Promise<boolean
   const { rowCount } = await db.query(
     `INSERT INTO funding_looks AS l (chain, next_at) VALUES ($1, clock_timestamp() + make_interval(secs => $2::float8 / 1000))
      ON CONFLICT (chain) DO UPDATE SET next_at = excluded.next_at WHERE l.next_at <= clock_timestamp()`,
-    // A little less, so that whoever looks does not miss its own next turn by a hair.
+    // Slightly less than the polling interval, so that a process does not just miss its own next turn.
     [id, pollMs * 0.8],
   );
   return rowCount === 1;
 }
 
-/** A payment that is on the chain, and that the watcher has not come to yet. */
+/** A payment on the chain that the watcher has not reached yet. */
 interface Arriving extends Payment {
   readonly confirmations: number;
   readonly final: boolean;
 }
 
-/** One look at a chain: writes down for each of these links what is on its way to it now, and forgets what is gone. */
+/** Replaces what each link shows as arriving, so that payments undone by a reorg disappear. */
 export async function look(db: Queryable, network: Network, links: readonly OpenLink[]): Promise<void> {
   const arriving = await readArriving(db, network, links);
   const matched = matchArrivals(links, arriving);
@@ -86,7 +83,7 @@ async function readArriving(db: Queryable, network: Network, links: readonly Ope
   return [...held, ...arriving.filter((payment) => !isHeld(payment))];
 }
 
-/** What the watcher has come to and does not believe yet is as final as it will be, and still on its way. */
+/** A held deposit is final but not credited yet. */
 async function readHeld(
   db: Queryable,
   chain: ChainId,
@@ -113,7 +110,7 @@ async function readHeld(
   }));
 }
 
-/** The cursor moves after the credit: without this a payment that has completed one link would be seen at the next. */
+/** The cursor moves after the credit, so a payment that completed one link could still be shown at the next. */
 async function creditedAmong(db: Queryable, chain: ChainId, hashes: readonly Hex[]): Promise<ReadonlySet<Hex>> {
   if (hashes.length === 0) return new Set();
   const { rows } = await db.query<{ tx_hash: Hex }>(
@@ -123,7 +120,7 @@ async function creditedAmong(db: Queryable, chain: ChainId, hashes: readonly Hex
   return new Set(rows.map(({ tx_hash }) => tx_hash));
 }
 
-/** By address, in lower case. Retired wallets too: what arrives there is still theirs. */
+/** By lower-case address. Includes retired wallets, because their owner still gets what arrives there. */
 async function ownersOf(db: Queryable, chain: ChainId, accountIds: readonly bigint[]): Promise<Map<Hex, bigint>> {
   const { rows } = await db.query<{ account_id: bigint; address: string }>(
     'SELECT account_id, address FROM wallets WHERE account_id = ANY ($1) AND chain = $2',
@@ -132,7 +129,7 @@ async function ownersOf(db: Queryable, chain: ChainId, accountIds: readonly bigi
   return new Map(rows.map(({ account_id, address }) => [getAddress(address).toLowerCase() as Hex, account_id]));
 }
 
-/** Written only when it is another picture, and never over what was completed meanwhile. What is for no link is shown at none. */
+/** Writes only changes, and never over a link that was completed meanwhile. */
 async function writeDown(db: Queryable, linkId: string, own: Arriving | undefined): Promise<void> {
   const picture =
     own === undefined ? [] : [{ txHash: own.txHash, atomic: String(own.atomic), confirmations: own.confirmations }];

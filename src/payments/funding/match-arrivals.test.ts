@@ -34,28 +34,28 @@ describe('a payment is for', () => {
     expect(match(sent, [payment('0x1', 25n), payment('0x2', 25n)])).toEqual({ c: '0x1', b: '0x2' });
   });
 
-  test('the link that a card company has sent money for, when none is for exactly its amount', () => {
+  test('a link with a sent card payment, if none is for exactly its amount', () => {
     const links = [link('a', 10n), link('b', 20n, { isSentByCard: true }), link('c', 30n, { isSentByCard: true })];
     expect(match(links, [payment('0x1', 25n), payment('0x2', 25n)])).toEqual({ b: '0x1', a: '0x2' });
   });
 
-  test('one link only, and the next payment for the next', () => {
+  test('one link; the next payment is for the next link', () => {
     expect(match([link('a', 10n), link('b', 10n)], [payment('0x1', 100n), payment('0x2', 10n)])).toEqual({
       a: '0x1',
       b: '0x2',
     });
   });
 
-  test('nobody when it is too small, however many there are', () => {
+  test('no link if it is too small; payments are never added up', () => {
     expect(match([link('a', 10n)], [payment('0x1', 9n), payment('0x2', 9n)])).toEqual({});
   });
 
-  test('nobody else’s link, and none in another currency', () => {
+  test('no link of another account or in another currency', () => {
     const others = [link('a', 10n, { accountId: 2n }), link('b', 10n, { asset: 'EURC' })];
     expect(match(others, [payment('0x1', 10n)])).toEqual({});
   });
 
-  test('a link whose time is over only if it was seen in time, and then before any other', () => {
+  test('an expired link only if it was seen in time, and then before any other', () => {
     const links = [link('a', 10n), link('b', 10n, { onlyFor: '0x2' })];
     expect(match(links, [payment('0x1', 10n), payment('0x2', 10n)])).toEqual({ a: '0x1', b: '0x2' });
     expect(match(links, [payment('0x2', 10n), payment('0x1', 10n)])).toEqual({ a: '0x1', b: '0x2' });

@@ -1,19 +1,16 @@
 import type { Hex } from 'viem';
 import type { Asset } from '../../money/catalogue.ts';
 
-/** A link that a payment may complete. */
 export interface OpenLink {
   readonly id: string;
   readonly accountId: bigint;
   readonly asset: Asset;
   readonly atomic: bigint;
-  /** Its time is over, and only this transaction, which was seen before, may still complete it. */
+  /** The link has expired; only this transaction, seen before, may still complete it. */
   readonly onlyFor: Hex | undefined;
-  /** A card company says that it has sent the money for it. */
   readonly isSentByCard: boolean;
 }
 
-/** A payment to an account, final or not. */
 export interface Payment {
   readonly accountId: bigint;
   readonly asset: Asset;
@@ -22,10 +19,9 @@ export interface Payment {
 }
 
 /**
- * Which payment is for which link, in the order of the chain: of the links of its currency that it covers, one for exactly its amount;
- * otherwise one that a card company has sent money for; otherwise any. Of several, the oldest. A payment that covers none is for none,
- * and several that are too small are never added up. The same rule decides what a page shows while a payment is on its way and what is
- * completed when it is credited.
+ * Matches payments with links, in chain order. Of the links that a payment covers, it completes one for exactly its
+ * amount, otherwise one with a sent card payment, otherwise any; the oldest first. Payments that cover no link match
+ * none and are never added up. Pages and crediting share this rule, so a page never announces what is not completed.
  */
 export function matchArrivals<Link extends OpenLink, Arrived extends Payment>(
   oldestFirst: readonly Link[],

@@ -4,7 +4,7 @@ import { amountFromText } from '../../money/parse-amount.ts';
 import { type Link, type LinkRow, linkColumns, linkTables, toLink } from './link.ts';
 import type { CardUpdate } from './on-ramp.ts';
 
-/** What became of a notice: it changes the page, says what was known, or is not about this purchase as we know it. */
+/** `known`: a replay. `strange`: the notice does not match the purchase that we started. */
 export type Noted =
   | { readonly is: 'noted' }
   | { readonly is: 'known' }
@@ -12,10 +12,7 @@ export type Noted =
 
 type StrangeNotice = 'no_such_link' | 'other_amount' | 'other_currency' | 'other_address' | 'link_is_over';
 
-/**
- * Writes down what a card company says of a payment, for the page alone: no balance depends on it. It may be told twice, late
- * and out of order, so a payment that was sent or has failed stays so.
- */
+/** For the page only. Notices may arrive twice, late or out of order, so `sent` and `failed` are final. */
 export async function noteCardUpdate(db: Database, provider: string, update: CardUpdate): Promise<Noted> {
   return db.transaction(async (tx) => {
     const found = await findForUpdate(tx, update.reference);

@@ -4,68 +4,65 @@ import type { Amount } from '../../money/amount.ts';
 import { type Asset, assets, type ChainId, isCurrency } from '../../money/catalogue.ts';
 
 /**
- * Somebody who sells stablecoins by card and sends them to an address. The card is theirs to ask for and never reaches us; that
- * they have sent anything is believed only when it has arrived.
+ * A company that sells stablecoins by card and sends them to an address. Card data never reaches us. Its word that it
+ * has sent money completes nothing: only the deposit does.
  */
 export interface OnRamp {
-  /** As settings, addresses and logs name it. */
+  /** The name in settings, URLs and logs. */
   readonly name: string;
-  /** As people know it. */
+  /** The name shown to people. */
   readonly label: string;
-  /** Whether it can send this to that chain at all. */
   sells(chain: ChainId, asset: Asset): boolean;
-  /** Begins a purchase and answers where the person goes. Throws OnRampTrouble when that cannot be done now. */
+  /** Starts a purchase and returns the URL for the person. Throws OnRampTrouble if that fails. */
   begin(purchase: Purchase): Promise<string>;
-  /** Reads what it tells of a payment. Throws InvalidSignature unless it was certainly told by this company, just now. */
+  /** Throws InvalidSignature unless the notice has a fresh signature of this company. */
   readonly readNotice?: (notice: Notice) => CardUpdate | undefined;
 }
 
 export interface Purchase {
-  /** What it comes back under in every notice: the id of the link, which opens nothing. */
+  /** Comes back in every notice. It is the link's id, which gives no access. */
   readonly reference: string;
   readonly amount: Amount;
   readonly chain: ChainId;
   readonly address: Hex;
-  /** Where the person is sent afterwards. It holds no secret: whoever sells is not to know the link. */
+  /** Contains no secret, because the card company must not learn the link's token. */
   readonly returnUrl: string;
-  /** Where the person is. */
   readonly clientIp: string;
 }
 
-/** What a card pays for it: dollars, unless it stands for other money. */
+/** The card is charged in the stablecoin's own currency, otherwise in dollars. */
 export function cardCurrency({ asset }: Pick<Amount, 'asset'>): string {
   return isCurrency(asset) ? assets[asset].currency : 'USD';
 }
 
-/** A request of the card company's to us, byte by byte. */
+/** The raw request; the signature covers its exact bytes. */
 export interface Notice {
   readonly bytes: Buffer;
   readonly headers: IncomingHttpHeaders;
 }
 
-/** What a card company says about one payment. */
 export interface CardUpdate {
   readonly reference: string;
-  /** Its own name for the payment. */
+  /** The card company's id of the payment. */
   readonly paymentId: string;
   readonly state: CardState;
-  /** What it is going to send, in decimal text, and where; undefined where it does not say. */
+  /** As decimal text; undefined where the notice does not say. */
   readonly amount: string | undefined;
   readonly asset: string | undefined;
   readonly address: string | undefined;
-  /** Why it failed, in words for the person. */
+  /** Shown to the person. */
   readonly reason?: string | undefined;
 }
 
-/** `sent` is what they say: it counts when it has arrived. */
+/** `sent` is the company's claim; only the deposit proves it. */
 export type CardState = 'pending' | 'sent' | 'failed';
 
-/** A purchase cannot begin at this moment. The message is for the operator. */
+/** The message is for the operator. */
 export class OnRampTrouble extends Error {
   override readonly name = 'OnRampTrouble';
 }
 
-/** Whatever is wrong with a signature, so that nobody can feel their way. The message is for the operator. */
+/** One error for every signature problem, so that a forger learns nothing. The message is for the operator. */
 export class InvalidSignature extends Error {
   override readonly name = 'InvalidSignature';
 }

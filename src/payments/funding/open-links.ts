@@ -7,10 +7,9 @@ const select = `SELECT id, account_id, asset, atomic, CASE WHEN expires_at <= no
     EXISTS (SELECT FROM funding_card_payments c WHERE c.link_id = funding_links.id AND c.state = 'sent') AS sent_by_card
   FROM funding_links`;
 
-/** One whose payment was seen in time is open for that payment, however long it takes to become final. */
+/** A link whose payment was seen in time stays open for that payment until it is final or undone. */
 const isOpen = 'completed_at IS NULL AND (expires_at > now() OR seen_tx IS NOT NULL)';
 
-/** Everybody's, oldest first. */
 export async function listOpenLinks(db: Queryable, chain: ChainId): Promise<OpenLink[]> {
   const { rows } = await db.query<OpenLinkRow>(`${select} WHERE chain = $1 AND ${isOpen} ORDER BY created_at, id`, [
     chain,
@@ -19,8 +18,8 @@ export async function listOpenLinks(db: Queryable, chain: ChainId): Promise<Open
 }
 
 /**
- * The open links of these accounts, oldest first, until the transaction ends nobody else's. They are locked in the order of
- * their ids, so that of two that credit deposits at once one waits, and then finds what the other has left open.
+ * Locks the open links of these accounts until the commit, in the order of their ids, so that two transactions that
+ * credit deposits at once cannot deadlock. Returns them oldest first.
  */
 export async function lockOpenLinks(
   tx: Transaction,

@@ -5,11 +5,11 @@ import { type Amount, amountOf } from '../../money/amount.ts';
 import { type Link, type LinkRow, linkColumns, linkTables, toLink } from './link.ts';
 import { hashesOfToken } from './tokens.ts';
 
-/** What the page of a link shows to whoever has its token, and no more: neither balance nor email nor key. */
+/** What anyone with the link's token may see: no balance, no email, no key. */
 export interface FundingPageView extends Omit<Link, 'accountId'> {
-  /** Where to pay. Null when there is no wallet on that chain. */
+  /** Null when the account has no wallet on that chain. */
   readonly address: Hex | null;
-  /** The payment that is going to complete this link: on the chain, and not credited yet. Other money of the account is not shown. */
+  /** The payment that will complete this link, before it is credited. The account's other payments are not shown. */
   readonly arriving: readonly ArrivingView[];
 }
 
@@ -19,7 +19,7 @@ interface ArrivingView {
   readonly confirmations: number;
 }
 
-/** A closed account has no pages: what is paid there, its owner could not reach. */
+/** A closed account has no pages, because its owner could not reach a payment made there. */
 const select = `SELECT ${linkColumns}, w.address,
     (SELECT coalesce(jsonb_agg(x), '[]') FROM jsonb_array_elements(l.arriving) x WHERE x ->> 'txHash' = l.seen_tx) AS arriving
   FROM ${linkTables} LEFT JOIN wallets w ON w.account_id = l.account_id AND w.chain = l.chain AND w.retired_at IS NULL`;
@@ -35,7 +35,7 @@ export async function findFundingPage(
   return rows[0] && toView(rows[0]);
 }
 
-/** The same for many at once, for whoever watches over open pages. */
+/** One query for all open pages. */
 export async function readFundingPages(
   db: Queryable,
   ids: readonly string[],

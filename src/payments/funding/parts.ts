@@ -5,7 +5,6 @@ import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { Once } from '../../ledger/idempotency.ts';
 import type { OnRamp } from './on-ramp.ts';
 
-/** What the routes about funding links are made of. */
 export interface FundingParts {
   readonly db: Database;
   readonly once: Once;
@@ -13,8 +12,8 @@ export interface FundingParts {
   readonly networks: Networks;
   readonly provider: WalletProvider;
   readonly onRamps: readonly OnRamp[];
-  /** Where the service is reached; known for certain only once it listens. */
+  /** A function, because the port is known only once the server listens. */
   readonly publicUrl: () => string;
-  /** The most that one link may ask for, in whole units. */
+  /** In whole units. */
   readonly maximum: bigint;
 }

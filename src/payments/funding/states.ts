@@ -1,18 +1,17 @@
 import type { StatePicture } from '../../kernel/http/openapi.ts';
 
 /**
- * What a funding link goes through: for each state, what may happen and where that leads. Only `completed` is written down
- * for good, in the commit that credits the deposit; everything before it is read from the chain again and again.
+ * For each state, the possible events and the state they lead to. Only `completed` is stored for good, in the commit
+ * that credits the deposit. Everything before it is read from the chain again and again.
  */
 export const linkStates = {
-  /** Nothing that is enough was seen yet. */
+  /** No sufficient payment was seen yet. */
   open: { see: 'seen', complete: 'completed', expire: 'expired' },
-  /** A payment that is enough is in a block, which is not final yet. It is waited for, however late it gets. */
+  /** A sufficient payment is in a block that is not final yet. The link waits for it, however late it gets. */
   seen: { confirm: 'confirmed', undo: 'open', complete: 'completed' },
-  /** That block is final; the deposit is about to be credited. */
   confirmed: { undo: 'open', complete: 'completed' },
   completed: {},
-  /** Its time was over before anything was seen. What arrives later is credited all the same, but not by this link. */
+  /** Expired before a payment was seen. Later payments are credited, but do not complete this link. */
   expired: {},
 } as const satisfies Record<string, Partial<Record<LinkStep, string>>>;
 
@@ -22,12 +21,12 @@ export type LinkStatus = keyof typeof linkStates;
 
 export const linkStatuses = Object.keys(linkStates) as [LinkStatus, ...LinkStatus[]];
 
-/** The same in SQL, for a link `l`, so that lists, pages and single links are of one mind. */
+/** The status in SQL for a link `l`, shared by lists, pages and single links. */
 export const statusOf = `(CASE WHEN l.completed_at IS NOT NULL THEN 'completed'
   WHEN l.seen_final THEN 'confirmed' WHEN l.seen_tx IS NOT NULL THEN 'seen'
   WHEN l.expires_at <= now() THEN 'expired' ELSE 'open' END)`;
 
-/** What people are told of the way, in the reference. */
+/** The state diagram in the reference. */
 export const linkPicture: StatePicture = {
   caption: 'The way of a funding link',
   way: [

@@ -5,7 +5,6 @@ import { invoiceErrors } from './errors.ts';
 import { findInvoice, type Invoice, lockInvoice, refuseUnlessPossible } from './invoice.ts';
 import type { InvoiceParts } from './parts.ts';
 
-/** Its sender takes back what nobody has paid. */
 export async function cancelInvoice(
   tx: Transaction,
   parts: InvoiceParts,

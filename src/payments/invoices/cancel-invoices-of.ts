@@ -6,15 +6,16 @@ import { findInvoice } from './invoice.ts';
 
 const pendingOf = "SELECT id FROM invoices WHERE status = 'pending' AND (from_account_id = $1 OR to_account_id = $1)";
 
-/** Before the ledger accounts, as a payment does. */
+/** Before the ledger accounts, as when paying, so that the two cannot deadlock. */
 export const lockInvoicesOf: OnAccountClosing = async (tx, accountId) => {
   await tx.query(`${pendingOf} ORDER BY id FOR UPDATE`, [accountId]);
 };
 
 /**
- * Cancels the pending invoices that an account which closes has sent, and those to its handle: no one else can pay them. Invoices to
- * its email stay with the email, and of those that it has paid the email is erased. One that was made since they were locked, and is being
- * paid already, is not waited for: its payment waits for the ledger accounts, which are held here.
+ * Cancels the pending invoices that a closing account has sent, and those to its handle, which only that account could
+ * pay. Pending invoices to its email stay valid for the email's next owner; the email is erased from invoices that the
+ * account has paid. SKIP LOCKED: a payment of an invoice created after `lockInvoicesOf` waits for the ledger accounts
+ * that this transaction holds, so waiting for it would deadlock.
  */
 export const cancelInvoicesOf: OnAccountClosing = async (tx, accountId, parts) => {
   const { rows } = await tx.query<{ id: string }>(
@@ -38,7 +39,7 @@ export const cancelInvoicesOf: OnAccountClosing = async (tx, accountId, parts) =
   }
 };
 
-/** Anyone can send an account any number of invoices: only those of which a webhook is told take more than a moment. */
+/** Anyone can send any number of invoices, so closing records events only where a webhook subscribes. */
 async function heardOf(tx: Transaction, cancelled: readonly { readonly id: string }[]) {
   const { rows } = await tx.query<{ id: string }>(
     `SELECT i.id FROM invoices i WHERE i.id = ANY ($1) AND EXISTS (

@@ -24,7 +24,6 @@ export interface NewInvoice {
   readonly dueAt: Date | undefined;
 }
 
-/** Writes the invoice down and tells whom it concerns. No money moves. */
 export async function createInvoice(
   tx: Transaction,
   parts: InvoiceParts,
@@ -34,7 +33,7 @@ export async function createInvoice(
     const message = 'must be in the future';
     throw httpErrors.invalid_request(`dueAt ${message}.`, { errors: [{ path: 'dueAt', message }] });
   }
-  // Were the account closed meanwhile, it would send an invoice that it can never cancel.
+  // An account that closes at the same time would leave an invoice that it can never cancel.
   await requireLiveKey(tx, caller);
   await refuseSelf(tx, caller, to);
   await countToday(tx, caller, 'invoices');
@@ -59,7 +58,7 @@ export async function createInvoice(
   return invoice;
 }
 
-/** One's own email counts before it is verified too: afterwards one would have asked oneself. */
+/** The caller's unverified email counts too: once verified, the invoice would be addressed to its own sender. */
 async function refuseSelf(tx: Queryable, caller: Caller, to: InvoiceRecipient): Promise<void> {
   const { rowCount } = await tx.query('SELECT FROM accounts WHERE id = $1 AND (handle = $2 OR email = $3)', [
     caller.accountId,
@@ -69,10 +68,7 @@ async function refuseSelf(tx: Queryable, caller: Caller, to: InvoiceRecipient): 
   if (rowCount !== 0) throw invoiceErrors.self_invoice();
 }
 
-/**
- * A handle must belong to somebody, who does not close the account before this commit. An email need not, and whether it does is nobody's
- * business.
- */
+/** The row lock keeps the account from closing. Emails are not checked, because the answer must not reveal accounts. */
 async function ownerOf(tx: Transaction, handle: string): Promise<bigint> {
   const found = await findAccount(tx, { handle });
   const open =

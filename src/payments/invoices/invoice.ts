@@ -4,16 +4,15 @@ import type { Asset } from '../../money/catalogue.ts';
 import { invoiceErrors } from './errors.ts';
 import { afterStep, type InvoiceStatus, type InvoiceStep } from './states.ts';
 
-/** What one account asks another to pay. */
 export interface Invoice {
   readonly id: string;
   readonly status: InvoiceStatus;
   readonly senderId: bigint;
   readonly fromHandle: string;
   readonly fromName: string;
-  /** Whoever paid it, or is meant at this moment; null while nobody has verified the email it was sent to. */
+  /** The account that paid, or that may pay now. Null while no account has verified the email it was sent to. */
   readonly recipientId: bigint | null;
-  /** Null while an invoice to an email is not paid: until then its sender is not told whose email that is. */
+  /** Null until an invoice to an email is paid, so that its sender does not learn whose email it is. */
   readonly toHandle: string | null;
   readonly toEmail: string | null;
   readonly amount: Amount;
@@ -27,10 +26,10 @@ export interface Invoice {
   readonly cancelledAt: Date | null;
 }
 
-/** Computed where lists are filtered too, so that both are of one mind. */
+/** The list filter uses the same expression, so both always agree. */
 export const isOverdue = `(i.status = 'pending' AND coalesce(i.due_at < now(), false))`;
 
-/** An email counts only once it is verified: until then it may be somebody else's. */
+/** An unverified email may belong to another person, so it gives no access. */
 export const emailOf = (account: string) =>
   `(SELECT m.email FROM accounts m WHERE m.id = ${account} AND m.email_verified_at IS NOT NULL)`;
 
@@ -41,11 +40,10 @@ export const selectInvoice = `SELECT i.id, i.status, i.from_account_id, s.handle
     i.transfer_id, i.created_at, i.paid_at, i.cancelled_at
   FROM invoices i JOIN accounts s ON s.id = i.from_account_id LEFT JOIN accounts r ON r.id = i.to_account_id`;
 
-/** Its sender and whoever it is addressed to see an invoice. $1 is the invoice, $2 the account. */
+/** Only the sender and the recipient see an invoice. $1 is the invoice, $2 the account. */
 const seenBy = `i.id = $1 AND (i.from_account_id = $2 OR i.to_account_id = $2
   OR (i.to_account_id IS NULL AND i.to_email = ${emailOf('$2')}))`;
 
-/** The invoice as this account may see it; to a stranger there is none. */
 export async function findInvoice(db: Queryable, id: string, accountId: bigint): Promise<Invoice> {
   const { rows } = await db.query<InvoiceRow>(`${selectInvoice} WHERE ${seenBy}`, [id, accountId]);
   if (rows[0] === undefined) throw invoiceErrors.invoice_not_found();
@@ -53,8 +51,8 @@ export async function findInvoice(db: Queryable, id: string, accountId: bigint):
 }
 
 /**
- * Takes the invoice for oneself until the transaction ends: of several who want to pay or cancel it, each sees what the
- * one before has done. It is read only after the wait, by a statement of its own.
+ * Locks the row until the transaction ends, so that concurrent payments and cancellations run one after the other. A
+ * separate statement reads the row after the lock, to see the latest committed state.
  */
 export async function lockInvoice(tx: Transaction, id: string, accountId: bigint): Promise<Invoice> {
   await tx.query(`SELECT FROM invoices i WHERE ${seenBy} FOR UPDATE`, [id, accountId]);

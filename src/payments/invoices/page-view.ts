@@ -1,42 +1,31 @@
 import type { Queryable } from '../../kernel/db/database.ts';
-import type { Amount } from '../../money/amount.ts';
-import { type InvoiceRow, selectInvoice, toInvoice } from './invoice.ts';
-import type { InvoiceStatus } from './states.ts';
+import { type Invoice, type InvoiceRow, selectInvoice, toInvoice } from './invoice.ts';
 
-/** Letters and digits of an address that nobody guesses: 142 bits. */
+/** 24 base62 characters: 142 bits, not guessable. */
 export const pageTokenLength = 24;
 
-/** What the page of an invoice shows to whoever has its address, and no more: neither email nor who is asked. */
-export interface InvoicePageView {
-  readonly id: string;
-  readonly status: InvoiceStatus;
-  readonly fromHandle: string;
-  readonly fromName: string;
-  readonly amount: Amount;
-  readonly description: string;
-  readonly dueAt: Date | null;
-  readonly overdue: boolean;
-  readonly createdAt: Date;
-  readonly paidAt: Date | null;
-  readonly cancelledAt: Date | null;
-}
+/** What anyone with the page's URL may see. The email and the recipient are left out. */
+export type InvoicePageView = Pick<
+  Invoice,
+  | 'id'
+  | 'status'
+  | 'fromHandle'
+  | 'fromName'
+  | 'amount'
+  | 'description'
+  | 'dueAt'
+  | 'overdue'
+  | 'createdAt'
+  | 'paidAt'
+  | 'cancelledAt'
+>;
 
 export async function findPageView(db: Queryable, token: string): Promise<InvoicePageView | undefined> {
   if (token.length !== pageTokenLength || !/^[0-9A-Za-z]+$/.test(token)) return undefined;
   const { rows } = await db.query<InvoiceRow>(`${selectInvoice} WHERE i.page_token = $1`, [token]);
   if (rows[0] === undefined) return undefined;
   const invoice = toInvoice(rows[0]);
-  return {
-    id: invoice.id,
-    status: invoice.status,
-    fromHandle: invoice.fromHandle,
-    fromName: invoice.fromName,
-    amount: invoice.amount,
-    description: invoice.description,
-    dueAt: invoice.dueAt,
-    overdue: invoice.overdue,
-    createdAt: invoice.createdAt,
-    paidAt: invoice.paidAt,
-    cancelledAt: invoice.cancelledAt,
-  };
+  const { id, status, fromHandle, fromName, amount, description, dueAt, overdue } = invoice;
+  const { createdAt, paidAt, cancelledAt } = invoice;
+  return { id, status, fromHandle, fromName, amount, description, dueAt, overdue, createdAt, paidAt, cancelledAt };
 }

@@ -8,8 +8,8 @@ import { findInvoice, type Invoice, lockInvoice, refuseUnlessPossible } from './
 import type { InvoiceParts } from './parts.ts';
 
 /**
- * Invoice paid, events, transfer: one commit, which is the caller's. The posting comes last, because it holds balances
- * that others wait for; what the ledger refuses is thrown, so that the invoice stays pending.
+ * Invoice, events and transfer are one commit, which the caller makes. The posting comes last because it locks
+ * balances. If the ledger refuses, this throws and the invoice stays pending.
  */
 export async function payInvoice(
   tx: Transaction,
@@ -34,11 +34,12 @@ export async function payInvoice(
     {
       ...transferPosting({ senderId: accountId, recipientId: senderId, amount, keyId, description }),
       id: transferId,
-      // Were the lock ever to fail, the ledger itself would not pay an invoice twice.
+      // A second guard behind the row lock: the ledger posts each reference once.
       reference: `invoice:${id}`,
       details: { invoiceId: id },
     },
   ]);
-  if (outcome === undefined || completeOrRefuse(outcome).replayed) throw new Error(`${id} was paid before it was paid`);
+  if (outcome === undefined || completeOrRefuse(outcome).replayed)
+    throw new Error(`the ledger already has a payment for invoice ${id}`);
   return paid;
 }

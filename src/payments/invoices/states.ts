@@ -1,8 +1,7 @@
-/** What an invoice goes through: for each state, what may be done and where that leads. The database refuses any other step. */
+/** For each state, the allowed steps and the state they lead to. A database trigger refuses any other step. */
 export const invoiceStates = {
-  /** Waits for the addressed account to pay, or for its sender to take it back. */
   pending: { pay: 'paid', cancel: 'cancelled' },
-  /** The money has moved, in the same commit. */
+  /** The transfer is posted in the same commit. */
   paid: {},
   cancelled: {},
 } as const satisfies Record<string, Partial<Record<InvoiceStep, string>>>;
@@ -13,7 +12,7 @@ export type InvoiceStatus = keyof typeof invoiceStates;
 
 export const invoiceStatuses = Object.keys(invoiceStates) as [InvoiceStatus, ...InvoiceStatus[]];
 
-/** Where the step leads from here; undefined when it cannot be taken. */
+/** Undefined when the step is not allowed from this state. */
 export function afterStep(from: InvoiceStatus, step: InvoiceStep): InvoiceStatus | undefined {
   const steps: Partial<Record<InvoiceStep, InvoiceStatus>> = invoiceStates[from];
   return steps[step];

@@ -28,7 +28,7 @@ export async function createTransfer(
   const recipient = recipientOrRefuse(to);
   const recipientId = await recipients.find(recipient);
   if (recipientId === undefined || recipientId === caller.accountId) {
-    // Sent again, it may have been paid before that email or number came to mean somebody else, or nobody.
+    // A retry may come after the email or number moved to another account. Replay the first outcome if there is one.
     const earlier = idempotency && (await findEarlier(db, idempotency));
     if (earlier !== undefined) return completeOrRefuse(earlier);
     if (recipientId !== undefined) throw transferErrors.self_transfer();

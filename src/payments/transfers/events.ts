@@ -7,7 +7,7 @@ export const transferEvents: readonly EventType[] = [
   { name: 'payment.received', describe: describePayment },
 ];
 
-/** Both sides are told the same, by the names that they know each other under. */
+/** Sender and recipient get the same payload, with the names they know each other by. */
 function describePayment(posting: Posted, partyOf: PartyOf): Readonly<Record<string, unknown>> {
   const { amount, fee, description } = posting;
   return {

@@ -3,15 +3,11 @@ import type { Queryable } from '../../kernel/db/database.ts';
 
 const mostRemembered = 100_000;
 
-/** Finds out which account an identifier stands for. */
 export interface RecipientBook {
   find(by: AccountIdentifier): bigint | undefined | Promise<bigint | undefined>;
 }
 
-/**
- * A handle belongs to one account for ever, so it is remembered. An email or a phone number may move to another account
- * and is asked for every time.
- */
+/** Caches handles only, because emails and phone numbers can move to another account. */
 export function createRecipientBook(db: Queryable): RecipientBook {
   const ownerOf = new Map<string, bigint>();
 

@@ -21,6 +21,6 @@ test.each([
   ' 3125550123',
   'x'.repeat(10_000),
   `${'a'.repeat(400)}@b.co`,
-])('"%s" is nobody', (text) => {
+])('"%s" is not a recipient', (text) => {
   expect(readRecipient(text)).toBeUndefined();
 });

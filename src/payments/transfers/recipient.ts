@@ -4,7 +4,7 @@ import { httpErrors } from '../../kernel/http/errors.ts';
 
 const longest = 320;
 
-/** What somebody is paid by: a handle, an email or a phone number, in any usual spelling. Undefined when it is none. */
+/** Parses a handle, an email or a phone number in any usual spelling. Undefined when the text is none of them. */
 export function readRecipient(text: string): AccountIdentifier | undefined {
   if (text.length > longest) return undefined;
   const asHandle = handle.safeParse(text);

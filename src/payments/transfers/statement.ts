@@ -19,7 +19,7 @@ const line = z.object({
   balance: z.string().meta({ description: 'The balance after it.' }),
 });
 
-/** Amounts are text, so that adding them up by hand gives the same to the last digit. */
+/** Amounts are decimal strings, so they add up exactly. */
 export const statement = z.object({
   month: z.string(),
   currency: holding,
@@ -30,10 +30,10 @@ export const statement = z.object({
 
 type Line = z.input<typeof line>;
 
-/** A statement whose lines are read bit by bit. */
+/** A statement whose lines are streamed in batches. */
 export interface OpenStatement {
   readonly head: Omit<z.input<typeof statement>, 'lines'>;
-  /** Oldest first, some at a time. */
+  /** Oldest first, in batches. */
   lines(): AsyncIterable<Line[]>;
 }
 
@@ -96,7 +96,7 @@ function toRow(cells: readonly string[]): string {
   return `${cells.map(toCell).join(',')}\r\n`;
 }
 
-/** Spreadsheets take text that begins with =, @ or the like for a formula, and others choose these texts: disarm it. */
+/** Spreadsheets run text that begins with =, @ or the like as a formula; a leading apostrophe prevents that. */
 function toCell(text: string): string {
   const isFormula = /^[=@+\-\t\r]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text);
   const harmless = isFormula ? `'${text}` : text;

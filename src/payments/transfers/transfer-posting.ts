@@ -9,14 +9,13 @@ import { transferErrors } from './errors.ts';
 export interface Payment {
   readonly senderId: bigint;
   readonly recipientId: bigint;
-  /** Before the fee, which is paid out of it. */
+  /** Before the fee, which is deducted from it. */
   readonly amount: Amount;
-  /** The API key that asks for it. */
   readonly keyId: string;
   readonly description: string | undefined;
 }
 
-/** One user pays another: the same fee, entries and events, whatever was the occasion. */
+/** The posting for every payment between two users, whether a transfer or a paid invoice. */
 export function transferPosting({ senderId, recipientId, amount, keyId, description }: Payment): Posting {
   const { asset } = amount;
   const fee = transferFee(amount);
@@ -40,7 +39,7 @@ export function transferPosting({ senderId, recipientId, amount, keyId, descript
 
 export interface CompletedTransfer {
   readonly posting: Posted;
-  /** The request had been sent before, and this is what it did then. */
+  /** True for an idempotent replay: the posting is from the first request. */
   readonly replayed: boolean;
 }
 

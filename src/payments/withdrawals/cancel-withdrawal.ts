@@ -12,14 +12,13 @@ import { findWithdrawal, firstStep, type Withdrawal } from './withdrawal.ts';
 
 export interface Cancellation {
   readonly id: string;
-  /** Whose it must be. */
   readonly accountId: bigint;
   readonly by: AuditActor;
 }
 
 /**
- * Its owner calls it back before anybody was asked to send it, and has the whole amount again: part of the caller's commit. What the
- * screening or a freeze holds is the operator's to decide. What was cancelled before stays so, and is answered again.
+ * Refunds the full amount in the caller's commit, if the provider was not asked yet. Only the operator decides about
+ * withdrawals that screening or a freeze holds. Cancelling again returns the cancelled withdrawal.
  */
 export async function cancelWithdrawal(
   tx: Transaction,
@@ -29,14 +28,14 @@ export async function cancelWithdrawal(
   const withdrawal = await lockOwn(tx, id, accountId);
   if (withdrawal.status === 'cancelled') return withdrawal;
   if (!isUnsent(withdrawal)) throw withdrawalErrors.withdrawal_not_cancellable(explain(withdrawal));
-  // The withdrawal before its owner, as whoever holds one does.
+  // Lock order: the withdrawal, then its owner, as in `holdWithin`.
   if (await isFrozen(tx, accountId)) throw ledgerRefusals.account_frozen();
   if (await hasUnexplained(tx, withdrawal)) throw withdrawalErrors.withdrawal_not_cancellable(unknownSent);
   await tx.query(
     `UPDATE withdrawals SET status = 'cancelled', error = NULL, updated_at = now(), finished_at = now() WHERE id = $1`,
     [id],
   );
-  // It leaves the line for the treasury's tokens, and gives back what was set aside for it.
+  // Dropping the step leaves the queue and frees the reserved tokens.
   await dropStep(tx, firstStep(withdrawal));
   await recordAudit(tx, { accountId, action: 'withdrawal.cancelled', by, details: { withdrawalId: id } });
   await postSurely(tx, ledger, [returnPosting(withdrawal, 'cancelled')]);
@@ -50,7 +49,7 @@ async function lockOwn(tx: Transaction, id: string, accountId: bigint): Promise<
   return found;
 }
 
-/** Nobody was asked for anything, and nobody but the hourly limit keeps it from being sent. */
+/** The provider was not asked, and only the hourly limit may hold it. */
 function isUnsent({ status, heldBy }: Withdrawal): boolean {
   return status === 'queued' || status === 'awaiting_liquidity' || (status === 'held' && heldBy === 'hourly_limit');
 }

@@ -22,17 +22,16 @@ export interface AllowListParts {
   readonly delayHours: number;
 }
 
-/** Whose list is changed, and who does it. */
 export interface Owner {
   readonly accountId: bigint;
   readonly tier: Caller['tier'];
   readonly by: AuditActor & { readonly keyId: string };
 }
 
-/** Nobody keeps more, and nobody fills our tables. */
+/** Bounds the size of the table. */
 const mostAddresses = 100;
 
-/** It can be used after the delay, always. One that is there already keeps the time that it has. */
+/** A new address is usable only after the delay. A known one keeps its time. */
 export async function addAddress(
   { db, secrets, delayHours }: AllowListParts,
   owner: Owner,
@@ -64,13 +63,13 @@ export async function addAddress(
     await recordAudit(tx, { accountId, action: 'withdrawal_address.added', by, details: { address, usableFrom } });
     await tellOwner(tx, secrets, accountId, {
       subject: 'An address was added to your allow-list',
-      text: `From ${usableFrom} on, withdrawals can go to ${address}. Until then you can take it off again: DELETE /account/withdrawal-addresses/${address}.`,
+      text: `Withdrawals can go to ${address} from ${usableFrom}. To remove it before then: DELETE /account/withdrawal-addresses/${address}.`,
     });
     return added;
   });
 }
 
-/** At once. What was asked for before goes on. */
+/** Immediate. Withdrawals that were already requested continue. */
 export async function removeAddress(
   { db, secrets }: AllowListParts,
   { accountId, by }: Owner,
@@ -84,13 +83,13 @@ export async function removeAddress(
     if (rowCount === 0) throw withdrawalErrors.withdrawal_address_not_found();
     await recordAudit(tx, { accountId, action: 'withdrawal_address.removed', by, details: { address } });
     await tellOwner(tx, secrets, accountId, {
-      subject: 'An address was taken off your allow-list',
-      text: `${getAddress(address)} is not on your allow-list any more.`,
+      subject: 'An address was removed from your allow-list',
+      text: `${getAddress(address)} is no longer on your allow-list.`,
     });
   });
 }
 
-/** On at once, which also calls back that it is to end. Whoever asks again changes nothing. */
+/** Immediate; also cancels a pending switch-off. Idempotent. */
 export async function switchOn({ db, secrets }: AllowListParts, { accountId, by }: Owner): Promise<AllowList> {
   return change(db, { accountId, by }, async (tx) => {
     const { rowCount } = await tx.query(
@@ -104,14 +103,14 @@ export async function switchOn({ db, secrets }: AllowListParts, { accountId, by 
       await recordAudit(tx, { accountId, action: 'allow_list.on', by });
       await tellOwner(tx, secrets, accountId, {
         subject: 'Your allow-list is on',
-        text: 'Money leaves your account for the addresses on your allow-list alone, and for no other.',
+        text: 'Money can leave your account only for the addresses on your allow-list.',
       });
     }
     return readAllowList(tx, accountId);
   });
 }
 
-/** Off after the delay. Asked for again meanwhile, it does not take longer. */
+/** Takes effect after the delay. Repeating the request does not extend it. */
 export async function switchOff({ db, secrets, delayHours }: AllowListParts, owner: Owner): Promise<AllowList> {
   const { accountId, by } = owner;
   return change(db, owner, async (tx) => {
@@ -126,14 +125,14 @@ export async function switchOff({ db, secrets, delayHours }: AllowListParts, own
       await recordAudit(tx, { accountId, action: 'allow_list.ending', by, details: { offFrom } });
       await tellOwner(tx, secrets, accountId, {
         subject: 'Your allow-list will be switched off',
-        text: `From ${offFrom} on, money can leave your account for any address. Until then you can call that back: PUT /account/withdrawal-addresses/allow-list with {"enabled": true}.`,
+        text: `From ${offFrom}, money can leave your account for any address. To cancel this before then: PUT /account/withdrawal-addresses/allow-list with {"enabled": true}.`,
       });
     }
     return readAllowList(tx, accountId);
   });
 }
 
-/** Under the lock that whoever sends money of this account takes too, and by nobody whose key has ended meanwhile. */
+/** Takes the lock that every outgoing payment of the account takes, and refuses a key that was revoked meanwhile. */
 function change<Result>(
   db: Database,
   { accountId, by }: Pick<Owner, 'accountId' | 'by'>,

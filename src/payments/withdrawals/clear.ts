@@ -9,7 +9,7 @@ import type { WithdrawalSagaParts } from './parts.ts';
 import type { WithdrawalStatus } from './saga.ts';
 import type { Withdrawal } from './withdrawal.ts';
 
-/** Asks the screening. After a hit the withdrawal waits for a person, and its account can send nothing more. */
+/** A hit holds the withdrawal for the operator and freezes its account. */
 export async function isHeldByScreening(
   { db, screening, logger }: WithdrawalSagaParts,
   withdrawal: Withdrawal,
@@ -21,22 +21,18 @@ export async function isHeldByScreening(
   logger.error(
     { withdrawal: id },
     isHeld
-      ? `a withdrawal is held and its account frozen: ${verdict.reason}`
-      : `a withdrawal was over or on its way when the screening found something: ${verdict.reason}`,
+      ? `held a withdrawal and froze its account: ${verdict.reason}`
+      : `screening hit on a withdrawal that is already finished or being sent: ${verdict.reason}`,
   );
   return true;
 }
 
 interface Going {
   readonly to: WithdrawalStatus;
-  /** The step that comes next. */
   readonly step: string;
 }
 
-/**
- * Goes on to where only the chain or the provider stops it. False when its account is frozen, or when more would leave within the
- * hour than may: then it waits for a person.
- */
+/** False when the account is frozen or the hourly limit is reached: then the withdrawal is held. */
 export async function goOnUnlessStopped(
   parts: WithdrawalSagaParts,
   withdrawal: Withdrawal,
@@ -47,14 +43,13 @@ export async function goOnUnlessStopped(
   return came === 'gone';
 }
 
-/** Its account was frozen before the provider has taken anything. */
 class AccountFrozen extends Error {
   override readonly name = 'AccountFrozen';
 }
 
 /**
- * Part of the commit after which the provider may be asked: whoever was frozen since it went on is stopped here, and a freeze
- * that comes later waits for this commit. A person's release says nothing about a freeze that came after it.
+ * Runs in the commit after which the provider may be asked. It stops an account that was frozen since, and a later
+ * freeze waits for this commit. A release by the operator does not cover a freeze that came after it.
  */
 export async function requireNotFrozen(tx: Transaction, { id, accountId }: Withdrawal): Promise<void> {
   if (accountId !== null && (await isFrozen(tx, accountId))) throw new AccountFrozen(`the account of ${id} is frozen`);
@@ -63,8 +58,9 @@ export async function requireNotFrozen(tx: Transaction, { id, accountId }: Withd
 const frozenMs = 60_000;
 
 /**
- * For what a step throws: what was stopped by a freeze waits for a person. What was asked for before and not taken, for want of gas
- * as a rule, is not asked for again until the account is let go; whether a request is still on its way nobody knows for certain.
+ * Holds a withdrawal that a freeze has stopped. If the provider was asked before without success (usually for lack of
+ * gas), the request may still be on its way, so the withdrawal waits and is not sent again until the account is
+ * unfrozen.
  */
 export async function holdIfFrozen(
   db: Database,
@@ -80,9 +76,9 @@ function holdFrozen(db: Database, withdrawal: Withdrawal): Promise<boolean> {
   return holdWithdrawal(db, withdrawal, { reason: 'the account is frozen', freeze: false });
 }
 
-/** Once for all that wait: the operator finds the others in the list. */
+/** Logged for the first held withdrawal only; the list shows the others. */
 const hourIsFull =
-  'withdrawals are held: more would leave within an hour than WITHDRAWALS_PER_HOUR allows; look at "paywright withdrawals list"';
+  'withdrawals are held: the hourly limit WITHDRAWALS_PER_HOUR is reached; see "paywright withdrawals list"';
 
 async function goOn(
   { db, perHour, logger }: WithdrawalSagaParts,
@@ -90,12 +86,12 @@ async function goOn(
   { to, step }: Going,
 ): Promise<'gone' | 'frozen' | 'held'> {
   const { id, accountId, status } = withdrawal;
-  // What the operator pays out is his own.
+  // The operator's own payouts have no limit.
   const limit = accountId === null || perHour === undefined ? undefined : { perHour, before: await readLeftBefore(db) };
   return db.transaction(async (tx) => {
     if (limit !== undefined) await lockHour(tx);
-    // What was let go before, to be unwrapped, has its place in the hour already: it has left custody, and cannot be
-    // called back. What the operator has released needs none.
+    // A withdrawal that is already unwrapped has counted against the hour, has left custody and cannot be cancelled.
+    // One that the operator has released is exempt.
     const { isLimited } = onlyRow(
       await tx.query<{ isLimited: boolean }>(
         `SELECT status <> 'unwrapped' AND coalesce(let_go_at, limit_waived_at, released_at) IS NULL AS "isLimited"
@@ -105,15 +101,16 @@ async function goOn(
     );
     if (accountId !== null && (await isFrozen(tx, accountId))) return 'frozen';
     if (limit !== undefined && isLimited && !(await fitsIntoHour(tx, { ...limit, value: worthOf(withdrawal) }))) {
-      const reason = `more than ${toDecimalText(amountOf('USDC', limit.perHour))} USDC would leave within an hour`;
+      const reason = `the hourly limit of ${toDecimalText(amountOf('USDC', limit.perHour))} USDC is reached`;
       const held = await holdWithin(tx, withdrawal, { reason, freeze: false, by: 'hourly_limit' });
       if (held === undefined) return 'gone';
-      // Before the commit: were it told after it, nobody would tell if this process ended in between, for the next is not the first.
+      // Logged before the commit: if the process crashed right after it, the next held withdrawal would not be the
+      // first and nothing would be logged.
       if (held.isFirst) logger.error({ withdrawal: id }, hourIsFull);
       return 'held';
     }
     await tx.query(
-      // It may have been held and let go meanwhile: then its step is another one, and waits in line.
+      // It may have been held and released meanwhile. Then it has a new step, which waits in line.
       `UPDATE withdrawals SET status = $2, let_go_at = coalesce(let_go_at, clock_timestamp()), updated_at = now()
         WHERE id = $1 AND status = $3
           AND EXISTS (SELECT FROM chain_steps WHERE saga_id = $1 AND step = $4 AND state = 'ready')`,

@@ -19,14 +19,15 @@ interface Tools {
   readonly operator: string;
 }
 
-/** `paywright withdrawals …`: what needs a person's eye, and the decision about what is held. */
 export function addWithdrawalCommands(program: Command, { withMoney, say, operator }: Tools): void {
-  const withdrawals = program.command('withdrawals').description('look at open withdrawals, decide about held ones');
+  const withdrawals = program
+    .command('withdrawals')
+    .description('list open withdrawals, and release or refund held ones');
   const by = { operator };
 
   withdrawals
     .command('list')
-    .description('every withdrawal that is not finished, held ones first')
+    .description('list all unfinished withdrawals, held ones first')
     .action(() =>
       withMoney(async ({ db }) => {
         let isAny = false;
@@ -40,13 +41,13 @@ export function addWithdrawalCommands(program: Command, { withMoney, say, operat
 
   withdrawals
     .command('release <id>')
-    .description('send a held withdrawal after all')
+    .description('send a held withdrawal')
     .action((id: string) =>
       withMoney(async ({ db }) => {
         const { accountId, chain } = await heldOrRefuse(db, id);
         await db.transaction(async (tx) => {
           const { rowCount } = await tx.query(
-            // What only the hourly limit has held is still asked about.
+            // A withdrawal that only the hourly limit held is still screened, so it does not count as released.
             `UPDATE withdrawals SET error = NULL, held_by = NULL, updated_at = now(),
                 released_at = CASE WHEN held_by = 'hourly_limit' THEN released_at ELSE now() END, limit_waived_at = now(),
                 status = CASE WHEN ${isUnwrapped} THEN 'unwrapped' ELSE 'awaiting_liquidity' END
@@ -54,9 +55,9 @@ export function addWithdrawalCommands(program: Command, { withMoney, say, operat
             [id],
           );
           if (rowCount === 0) throw new Refusal(`${id} is not held any more.`);
-          // The withdrawal before its owner, as whoever holds one does.
+          // Lock order: the withdrawal, then its owner, as in `holdWithin`.
           if (accountId !== null && (await isFrozen(tx, accountId)))
-            throw new Refusal('Its account is frozen: run "paywright account unfreeze" first.');
+            throw new Refusal('The account is frozen. Run "paywright account unfreeze" first.');
           await recordAudit(tx, { accountId, action: 'withdrawal.released', by, details: { withdrawalId: id } });
           await wakeSaga(tx, { saga: withdrawalSaga.name, id, lane: chain });
         });
@@ -66,7 +67,7 @@ export function addWithdrawalCommands(program: Command, { withMoney, say, operat
 
   withdrawals
     .command('refund <id>')
-    .description('give the money of a held withdrawal back to the account')
+    .description('refund a held withdrawal to its account')
     .action((id: string) =>
       withMoney(async (parts) => {
         const withdrawal = await heldOrRefuse(parts.db, id);
@@ -74,14 +75,14 @@ export function addWithdrawalCommands(program: Command, { withMoney, say, operat
         const refused = { state: 'failed', reason: 'The operator refused it.', gasCost: 0n } as const;
         const audit = async (tx: Transaction) => {
           if (await hasUnexplained(tx, withdrawal))
-            throw new Refusal(`${id} may have been paid already: decide with "paywright treasury unknown" first.`);
+            throw new Refusal(`${id} may already have been paid. Resolve it with "paywright treasury unknown" first.`);
           await recordAudit(tx, { accountId, action: 'withdrawal.refunded', by, details: { withdrawalId: id } });
         };
         if (await isToBeWrapped(parts.db, id)) {
           if (!(await beginWrapping(parts, withdrawal, { neverAsked: refused.reason }, audit)))
             throw new Refusal(`${id} is not held any more.`);
           await wakeSaga(parts.db, { saga: withdrawalSaga.name, id, lane: withdrawal.chain });
-          say(`${id} is wrapped again, and then refunded.`);
+          say(`${id} will be refunded after its native coin is wrapped again.`);
           return;
         }
         if (!(await failWithdrawal(parts, withdrawal, refused, audit))) {
@@ -94,7 +95,7 @@ export function addWithdrawalCommands(program: Command, { withMoney, say, operat
 
 const pageSize = 1_000;
 
-/** However many there are: whoever fills the list hides nobody behind it. */
+/** Paged without a limit, so that many withdrawals of one account cannot hide the others. */
 async function* walkOpen(db: Database): AsyncGenerator<Withdrawal> {
   for (const isHeld of [true, false]) {
     let after = '';
@@ -119,13 +120,13 @@ async function isToBeWrapped(db: Database, id: string): Promise<boolean> {
 async function heldOrRefuse(db: Database, id: string): Promise<Withdrawal> {
   const withdrawal = await findWithdrawal(db, id);
   if (withdrawal === undefined) throw new Refusal(`There is no withdrawal ${id}.`);
-  if (withdrawal.status !== 'held') throw new Refusal(`${id} is not held: it is ${withdrawal.status}.`);
+  if (withdrawal.status !== 'held') throw new Refusal(`${id} is not held. Its status is ${withdrawal.status}.`);
   return withdrawal;
 }
 
 function describe({ id, status, net, chain, address, accountId, createdAt, heldBecause }: Withdrawal): string {
   const owner = accountId === null ? 'the house' : `account ${accountId}`;
-  // What was let go keeps the reason, which holds it no more.
+  // A released withdrawal keeps its old reason in the row.
   const reason = status !== 'held' || heldBecause === null ? '' : `   ${heldBecause}`;
   return `${id}   ${status.padEnd(18)} ${toDecimalText(net)} ${net.asset} on ${chain} to ${address} from ${owner} since ${createdAt.toISOString()}${reason}`;
 }

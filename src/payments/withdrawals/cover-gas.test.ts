@@ -55,7 +55,7 @@ async function refusalOf(asking: Promise<void>): Promise<Problem> {
   return refusal;
 }
 
-test('a fee that does not pay for the gas is refused, with the smallest amount that does', async () => {
+test('a fee below the gas cost is refused, and the error names the smallest sufficient amount', async () => {
   // 65,000 units at 10 gwei are 0.00065 ether, which are 1.95 USDC.
   const { code, status, message, extras } = await refusalOf(ask({}, 100_000_000n));
   expect([code, status]).toEqual(['amount_too_small', 400]);
@@ -65,7 +65,7 @@ test('a fee that does not pay for the gas is refused, with the smallest amount t
   await refusalOf(ask({}, 130_830_000n));
 });
 
-test('the amount that is told is accepted, and a cent less is not, whatever the gas costs', async () => {
+test('the smallest amount named is accepted, and a cent less is refused, at any gas price', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.bigInt(parseGwei('0.1'), parseGwei('400')),
@@ -85,7 +85,7 @@ test('the amount that is told is accepted, and a cent less is not, whatever the 
   );
 });
 
-test('what no amount pays for is told as such', async () => {
+test('the error says so if no amount covers the gas', async () => {
   const { extras, message } = await refusalOf(
     ask({ baseFee: parseGwei('449'), tip: parseGwei('50'), worth: at30000 }, 10_000_000_000n),
   );
@@ -93,7 +93,7 @@ test('what no amount pays for is told as such', async () => {
   expect(message).toContain('No amount');
 });
 
-test('a node cannot make it dearer than what we would ever give as a tip', async () => {
+test('a node cannot raise the cost above our highest tip', async () => {
   const { extras } = await refusalOf(ask({ baseFee: 0n, tip: parseGwei('1000000') }, 1n));
   const { extras: most } = await refusalOf(ask({ baseFee: 0n, tip: usualCeiling('ETH').priorityFee }, 1n));
   expect(extras.members).toEqual(most.members);
@@ -110,12 +110,12 @@ test.each<[string, World]>([
     },
   ],
   ['a pool for ether', { worth: async () => undefined }],
-])('without %s it is tried again later', async (_name, world) => {
+])('without %s the request can be retried', async (_name, world) => {
   expect(await refusalOf(ask(world, 10_000_000_000n))).toMatchObject({ status: 503, code: 'unavailable' });
 });
 
-test('the fee of a coin counts as what the market pays for it', async () => {
-  // Half an ether at 3,000 USDC costs 22.35 USDC, and the smallest amount is told in ether.
+test('the fee of a coin counts at its market price', async () => {
+  // Half an ether at 3,000 USDC costs 22.35 USDC, and the smallest amount is given in ether.
   const costs = (usdc: bigint) => ({ inUsdc: async () => usdc });
   const gross = amountOf('ETH', 5n * 10n ** 17n);
   const withdrawal = { chain: 'MATIC' as const, gross, fee: withdrawalFee(gross), value: 1_500_000_000n };
@@ -124,7 +124,7 @@ test('the fee of a coin counts as what the market pays for it', async () => {
   expect(extras.members).toEqual({ leastAmount: '0.500000022371364665', currency: 'ETH' });
 });
 
-test('a chain that is known to be silent is not waited for', async () => {
+test('a chain that is known not to answer is not asked', async () => {
   let asked = 0;
   const gasCosts: GasCosts = {
     async inUsdc() {
@@ -132,7 +132,7 @@ test('a chain that is known to be silent is not waited for', async () => {
       return 0n;
     },
   };
-  // What would be part of the commit is of no matter here.
+  // The rest of the commit does not matter here.
   const once = () => Promise.reject(new Error('over'));
   const withdraw = (silent: readonly string[]) =>
     withdrawalRoutes({ gasCosts, silentChains: async () => silent, once, brakes: {} } as unknown as WithdrawalParts)

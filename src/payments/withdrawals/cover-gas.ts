@@ -7,26 +7,26 @@ import { leastWithdrawalFor } from '../../money/fees.ts';
 import { withdrawalErrors } from './errors.ts';
 import { mostGas } from './native-coin.ts';
 
-/** A transfer of USDC or EURC: to an address that has none yet, through the token's proxy. */
+/** Worst case of a USDC or EURC transfer: through the token's proxy, to an address that holds none yet. */
 const transferWork: GasWork = { gas: 65_000n, bytes: 200n };
 
-/** Coins are held wrapped: native coin is unwrapped first and then sent, to a contract perhaps that uses all it is given. */
+/** Native coin is unwrapped and then sent, possibly to a contract that uses all the gas it is given. */
 const coinWork: GasWork = { gas: 60_000n + mostGas, bytes: 600n };
 
-/** Told amounts are whole cents: nobody types millionths. */
+/** Messages round up to whole cents. */
 const cent = 10_000n;
 
 interface Withdrawal {
   readonly chain: ChainId;
   readonly gross: Amount;
   readonly fee: Amount;
-  /** What the whole amount is worth, in atomic units of USDC. */
+  /** In atomic units of USDC. */
   readonly value: bigint;
 }
 
 /**
- * A payment can cost more than its fee, and the house would pay the rest, as often as anybody likes. So the fee has to be worth
- * what the gas costs now, on every chain. A euro counts as a dollar, as it does in every limit.
+ * The fee must cover the current gas cost on every chain. Otherwise anyone could make the house pay the difference, any
+ * number of times. A euro counts as a dollar, as in every limit.
  */
 export async function refuseBelowGas(gasCosts: GasCosts, { chain, gross, fee, value }: Withdrawal): Promise<void> {
   const { asset } = fee;

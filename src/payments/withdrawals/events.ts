@@ -5,7 +5,7 @@ import { subtract } from '../../money/amount.ts';
 export const withdrawalEvents: readonly EventType[] = [
   { name: 'withdrawal.created', describe: describeWithdrawal },
   { name: 'withdrawal.completed', describe: describeWithdrawal },
-  // What failed or was cancelled comes back whole: there is neither a fee nor a net amount.
+  // Failed and cancelled withdrawals are refunded in full, so they have no fee and no net amount.
   { name: 'withdrawal.failed' },
   { name: 'withdrawal.cancelled' },
 ];

@@ -40,15 +40,9 @@ export const withdrawals: Feature<{
   routes: (parts, brakes) => withdrawalRoutes({ ...parts, brakes }),
   metrics: ({ db }, brakes) => [brakeMetrics(db, brakes)],
   async onStart({ mode, logger }, { perDay }) {
-    // The operator may have agreed on it, and should know that it is so.
+    // Allowed, but the operator should know.
     if (mode === 'live' && perDay.enterprise === undefined)
       logger.warn('accounts of the enterprise tier have no daily limit: WITHDRAWAL_DAILY_LIMIT_ENTERPRISE is 0');
   },
-  sagas: [
-    {
-      saga: withdrawalSaga,
-      handler: ({ db, ledger, networks, provider, screening, logger, checkpoint }, { perHour }) =>
-        withdrawalHandler({ db, ledger, networks, provider, screening, logger, checkpoint, perHour }),
-    },
-  ],
+  sagas: [{ saga: withdrawalSaga, handler: (parts, { perHour }) => withdrawalHandler({ ...parts, perHour }) }],
 };

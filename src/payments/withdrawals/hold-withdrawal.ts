@@ -5,48 +5,44 @@ import { type Database, onlyRow, type Transaction } from '../../kernel/db/databa
 import { lockOwner } from '../../ledger/lock-owner.ts';
 import { firstStep, type Holder, type Withdrawal } from './withdrawal.ts';
 
-/** What its owner is told; the reason is the operator's. */
+/** What the owner sees. Only the operator sees the reason. */
 const toldOf: Readonly<Record<Holder, string>> = {
   screening: 'It is under review. Ask the operator.',
   freeze: 'It is under review. Ask the operator.',
   hourly_limit: 'It waits for the operator, because much leaves the service at the moment. You can cancel it.',
 };
 
-/** SQL: native coin lies in the treasury for a withdrawal, which left it wrapped. */
+/** SQL: the withdrawal's native coin is unwrapped and in the treasury. */
 export const isUnwrapped = `EXISTS (SELECT FROM chain_steps s
   WHERE s.saga_id = withdrawals.id AND s.step = 'unwrap' AND s.state = 'confirmed')`;
 
-/** SQL: it has gone on, but nobody was asked for the step yet that comes next. */
+/** SQL: the withdrawal has moved on, but the provider was not asked for its step yet. */
 const isUnasked = `status IN ('unwrapping', 'sending') AND EXISTS (SELECT FROM chain_steps s
   WHERE s.saga_id = withdrawals.id AND s.step = CASE status WHEN 'sending' THEN 'pay' ELSE 'unwrap' END AND s.state = 'ready')`;
 
 interface Hold {
-  /** In words for the operator. */
+  /** For the operator. */
   readonly reason: string;
-  /** Its account can send nothing more either. */
+  /** Freeze the account too. */
   readonly freeze: boolean;
   readonly by?: Holder;
 }
 
-/** It is held now. */
 interface Held {
-  /** Nothing else that waits was held by the same within an hour: what a person has left there for longer says nothing of today. */
+  /** No other withdrawal was held for the same reason within the last hour. Older ones that still wait do not count. */
   readonly isFirst: boolean;
 }
 
-/**
- * Stops a withdrawal until a person decides. After a hit of the screening its account can send nothing more either. False when the
- * provider was asked for it already: it may be on its way. Or it was cancelled.
- */
+/** Holds until the operator decides. False when the provider was already asked, or it was cancelled. */
 export async function holdWithdrawal(db: Database, withdrawal: Withdrawal, hold: Hold): Promise<boolean> {
   return db.transaction(async (tx) => (await holdWithin(tx, withdrawal, hold)) !== undefined);
 }
 
-/** Part of the caller's commit. Undefined when there is nothing left to hold. */
+/** Runs inside the caller's transaction. Undefined when it can no longer be held. */
 export async function holdWithin(tx: Transaction, withdrawal: Withdrawal, hold: Hold): Promise<Held | undefined> {
   const { id, accountId } = withdrawal;
   const { reason, freeze, by = freeze ? 'screening' : 'freeze' } = hold;
-  // The withdrawal before its owner, as whoever finishes one does.
+  // Lock order: the withdrawal, then its owner, as when one is finished.
   const { rows } = await tx.query<{ unwrapped: boolean }>(
     `UPDATE withdrawals SET status = 'held', error = $2, held_because = $3, held_by = $4, let_go_at = NULL, updated_at = now()
       WHERE id = $1 AND (status IN ('queued', 'awaiting_liquidity', 'unwrapped') OR ${isUnasked})
@@ -55,7 +51,8 @@ export async function holdWithin(tx: Transaction, withdrawal: Withdrawal, hold: 
   );
   const [held] = rows;
   if (held === undefined) return undefined;
-  // It leaves the line for the treasury's tokens, and gives back what was set aside for it. What was unwrapped stays where it is.
+  // Dropping the step leaves the queue and frees the reserved tokens. Native coin that is already unwrapped stays in
+  // the treasury.
   if (!held.unwrapped) await dropStep(tx, firstStep(withdrawal));
   if (freeze && accountId !== null) {
     await lockOwner(tx, accountId);

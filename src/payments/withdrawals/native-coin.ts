@@ -12,19 +12,16 @@ export function tokenToPay(networks: Networks, { id, chain, net }: Omit<Payment,
   return token.address;
 }
 
-/**
- * What a recipient may use of gas. A contract that is paid native coin runs, at our cost: wallets that are contracts need a
- * quarter of this.
- */
+/** A receiving contract runs at our cost, up to this limit; smart-contract wallets need a quarter of it. */
 export const mostGas = 200_000n;
 
-/** A wallet that has the coin already, as far as the node is told. */
+/** A made-up balance for the simulation. */
 const plenty = 10n ** 36n;
 
 /**
- * Why a recipient cannot be paid native coin by this wallet, if the chain says so now. A contract sees who pays it and at which
- * price of gas, so both are what they will be; only the balance is made up, for the coin need not be unwrapped yet. Nobody runs for
- * longer than is paid for: an estimate would follow a contract that comes to no end for as long as the node lets it.
+ * Simulates the payment and returns why it would fail. A contract sees its payer and the gas price, so both are real;
+ * only the balance is made up, because the coin may not be unwrapped yet. The call has a gas limit, because an estimate
+ * would follow an endless loop for as long as the node allows.
  */
 export async function findRecipientFault(
   db: Queryable,
@@ -55,7 +52,7 @@ export async function findRecipientFault(
   }
 }
 
-/** What refuses a payment after it was let through is not unwrapped for again the same day: the owner gets everything back, and the gas is ours. */
+/** A contract that passed the simulation but rejected the payment cost us gas, so it is not tried again for a day. */
 async function hasRefusedLately(db: Queryable, { chain, address }: Payment): Promise<boolean> {
   const { rows } = await db.query(
     `SELECT FROM withdrawals w WHERE w.chain = $1 AND w.address = $2 AND w.status IN ('wrapping', 'failed')
@@ -66,10 +63,10 @@ async function hasRefusedLately(db: Queryable, { chain, address }: Payment): Pro
   return rows.length > 0;
 }
 
-/** In the words of nodes: a contract can also end in ways that it has not chosen. */
+/** How nodes report that a contract's execution failed. */
 const brokenOff = /revert|out of gas|opcode|jump|stack (under|over)flow|stack limit/i;
 
-/** What the recipient's code has come to, unless the error is the node's own. */
+/** Undefined when the error is the node's own. */
 function refusalIn(error: unknown): string | undefined {
   if (!(error instanceof BaseError)) return undefined;
   const rpc = error.walk((inner) => inner instanceof RpcRequestError) as RpcRequestError | null;

@@ -22,13 +22,12 @@ export interface NewWithdrawal {
   readonly address: Hex;
   readonly gross: Amount;
   readonly fee: Amount;
-  /** What the market pays for it now, in millionths of a USDC. Currencies are worth what they say. */
+  /** The market value in millionths of a USDC. Stablecoins count at face value. */
   readonly value?: bigint | undefined;
-  /** The API key that asks for it. */
   readonly keyId?: string;
 }
 
-/** Refuses what could never be paid out: a chain that is off, a token that is not there, an address that loses money. */
+/** Refuses an unconfigured chain, a token that is not on the chain, and an address where the money would be lost. */
 export async function refuseImpossible(
   db: Queryable,
   networks: Networks,
@@ -47,10 +46,10 @@ export async function refuseImpossible(
   }
 }
 
-/** Where people burn what nobody should ever have. */
+/** The conventional burn address. */
 const deadAddress = '0x000000000000000000000000000000000000dEaD';
 
-/** Contracts that keep what is sent to them: tokens of every chain, because people mistake one chain for another. */
+/** Contracts that would keep the money. Tokens of every chain are included, because people mix up chains. */
 const keepers: ReadonlySet<Hex> = new Set(
   [
     deadAddress,
@@ -61,9 +60,9 @@ const keepers: ReadonlySet<Hex> = new Set(
   ].map((address) => getAddress(address)),
 );
 
-/** Another user's deposit address is not ours in this sense: what arrives there is a deposit for them. */
+/** Deposit addresses of users are allowed: the payment becomes a deposit. */
 async function isOurs(db: Queryable, network: Network, address: Hex): Promise<boolean> {
-  // The lowest addresses are part of the chain itself, and nobody has a key to them.
+  // Precompiled contracts; no one has a key to them.
   if (BigInt(address) <= 0xffffn) return true;
   if (keepers.has(getAddress(address))) return true;
   if (network.tokens.some((token) => isAddressEqual(token.address, address))) return true;
@@ -71,7 +70,7 @@ async function isOurs(db: Queryable, network: Network, address: Hex): Promise<bo
   return rows.length > 0;
 }
 
-/** Tokens that arrive there are a deposit; native coin would lie there unseen. */
+/** A deposit address credits tokens, but native coin would be lost there. */
 async function isUsers(db: Queryable, address: Hex): Promise<boolean> {
   const { rows } = await db.query('SELECT FROM wallets WHERE address = ANY ($1) LIMIT 1', [
     [getAddress(address), address.toLowerCase()],
@@ -79,10 +78,7 @@ async function isUsers(db: Queryable, address: Hex): Promise<boolean> {
   return rows.length > 0;
 }
 
-/**
- * The withdrawal, the money taken from the balance and the job that goes on with it: one commit, which is the caller's.
- * The posting comes last. What the ledger refuses is for the caller to throw, so that none of it happens.
- */
+/** Row, job and, last, the posting, in the caller's commit. The caller throws if the ledger refuses. */
 export async function openWithdrawal(
   tx: Transaction,
   ledger: Ledger,

@@ -14,7 +14,7 @@ export interface WithdrawalSagaParts {
   readonly screening: Screening;
   readonly logger: Logger;
   readonly checkpoint?: Checkpoint | undefined;
-  /** What may leave within an hour, in millionths of a USDC. Without it, anything. */
+  /** The hourly limit in millionths of a USDC; undefined means no limit. */
   readonly perHour?: bigint | undefined;
   /** See serveLiquidity. */
   readonly passAfterMs?: number;

@@ -1,23 +1,17 @@
 import type { Command } from 'commander';
 import { getAddress, isAddress } from 'viem';
-import type { Networks } from '../../chains/network.ts';
 import { amountOrRefuse, assetOrRefuse, chainOrRefuse, inWords } from '../../custody/treasury/given-amount.ts';
 import { commandGroup } from '../../kernel/command-group.ts';
-import type { Database } from '../../kernel/db/database.ts';
 import { Problem } from '../../kernel/http/problem.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { houseBalance } from '../../ledger/balances.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { amountOf } from '../../money/amount.ts';
 import { chainIds, holdings, homeChain } from '../../money/catalogue.ts';
 import { listed } from '../../money/in-words.ts';
 import { openWithdrawal, refuseImpossible } from './open-withdrawal.ts';
+import type { WithdrawalSagaParts } from './parts.ts';
 
-interface FeeParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-  readonly networks: Networks;
-}
+type FeeParts = Pick<WithdrawalSagaParts, 'db' | 'ledger' | 'networks'>;
 
 interface FeeOptions {
   readonly to: string;
@@ -26,29 +20,28 @@ interface FeeOptions {
   readonly amount?: string;
 }
 
-interface Tools {
+interface FeeTools {
   readonly withMoney: (work: (parts: FeeParts) => Promise<void>) => Promise<void>;
   readonly say: (line: string) => void;
 }
 
-/** `paywright treasury withdraw-fees`: what the house has earned leaves by the way of every withdrawal. */
-export function addFeeCommand(program: Command, { withMoney, say }: Tools): void {
+export function addFeeCommand(program: Command, { withMoney, say }: FeeTools): void {
   commandGroup(program, 'treasury')
     .command('withdraw-fees')
-    .description('pay out earned fees; goes the way of every withdrawal')
-    .requiredOption('--to <address>', 'where to')
+    .description('pay out earned fees like any other withdrawal')
+    .requiredOption('--to <address>', 'the receiving address')
     .option('--currency <currency>', listed(holdings, 'or'), 'USDC')
     .option('--chain <chain>', chainIds.join(', '), homeChain)
-    .option('--amount <amount>', 'all of it when left out')
+    .option('--amount <amount>', 'default: all earned fees')
     .action((options: FeeOptions) => withMoney((parts) => withdrawFees(parts, options, say)));
 }
 
-async function withdrawFees({ db, ledger, networks }: FeeParts, options: FeeOptions, say: Tools['say']): Promise<void> {
+async function withdrawFees({ db, ledger, networks }: FeeParts, options: FeeOptions, say: FeeTools['say']): Promise<void> {
   const chain = chainOrRefuse(options.chain);
   const asset = assetOrRefuse(options.currency);
   if (!isAddress(options.to, { strict: /[a-f]/.test(options.to) && /[A-F]/.test(options.to.slice(2)) })) {
     throw new Refusal(
-      '--to must be "0x" followed by 40 hexadecimal characters, with a right checksum if in mixed case.',
+      '--to must be "0x" followed by 40 hexadecimal characters, with a valid checksum if in mixed case.',
     );
   }
   const address = getAddress(options.to);
@@ -66,7 +59,7 @@ async function withdrawFees({ db, ledger, networks }: FeeParts, options: FeeOpti
       gross,
       fee: amountOf(asset, 0n),
     });
-    if (opened.outcome !== 'posted') throw new Refusal(`Only ${inWords(earned)} of fees is there.`);
+    if (opened.outcome !== 'posted') throw new Refusal(`Earned fees are only ${inWords(earned)}.`);
     return opened.id;
   });
   say(`${inWords(gross)} is on its way to ${address} on ${chain}: ${id}`);

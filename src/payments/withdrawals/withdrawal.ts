@@ -7,62 +7,58 @@ import { type Amount, amountOf } from '../../money/amount.ts';
 import { type Asset, type ChainId, chains } from '../../money/catalogue.ts';
 import type { WithdrawalStatus } from './saga.ts';
 
-/** What can hold a withdrawal. */
 export type Holder = 'screening' | 'freeze' | 'hourly_limit';
 
-/** Money on its way out, to an address outside. */
 export interface Withdrawal {
   readonly id: string;
   /** Null when the operator pays out earned fees. */
   readonly accountId: bigint | null;
   readonly chain: ChainId;
   readonly address: Hex;
-  /** What left the balance. */
+  /** Debited from the balance. */
   readonly gross: Amount;
   readonly fee: Amount;
-  /** What arrives. */
+  /** Received at the address. */
   readonly net: Amount;
   readonly status: WithdrawalStatus;
   readonly txHash: Hex | null;
   readonly error: string | null;
-  /** For the operator alone. */
+  /** Shown to the operator only. */
   readonly heldBecause: string | null;
-  /** What holds it; null also in a row that a release has held which did not say. */
+  /** Null also in rows from before this column existed. */
   readonly heldBy: Holder | null;
-  /** The operator let it go after it was held: the screening is not asked again. */
+  /** The operator released it, so screening is not asked again. */
   readonly released: boolean;
-  /** What it was worth when it was asked for, in millionths of a USDC; null where nobody kept it. */
+  /** In millionths of a USDC when it was requested; null when unknown. */
   readonly value: bigint | null;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
 }
 
-/** Where its money came from, and goes back to when it fails. */
+/** The account that is debited, and refunded if the withdrawal fails. */
 export function sourceOf({ accountId, gross, chain }: Pick<Withdrawal, 'accountId' | 'gross' | 'chain'>): AccountId {
   return accountId === null ? houseAccount('fees', gross.asset, chain) : userAccount(accountId, gross.asset, chain);
 }
 
-/** What pays it. */
 export function payStep(withdrawalId: string) {
   return { sagaId: withdrawalId, step: 'pay' } as const;
 }
 
-/** Native coin is held wrapped, and unwrapped before it is paid. */
+/** Native coin is held wrapped and must be unwrapped before it is paid. */
 export function unwrapStep(withdrawalId: string) {
   return { sagaId: withdrawalId, step: 'unwrap' } as const;
 }
 
-/** What takes it from the treasury's tokens. */
+/** The step that uses the treasury's tokens. */
 export function firstStep(withdrawal: Pick<Withdrawal, 'id' | 'chain' | 'net'>) {
   return isNative(withdrawal) ? unwrapStep(withdrawal.id) : payStep(withdrawal.id);
 }
 
-/** Whether it arrives as the chain's own coin. */
 export function isNative({ chain, net }: Pick<Withdrawal, 'chain' | 'net'>): boolean {
   return chains[chain].native === net.asset;
 }
 
-/** The house wallet that takes a step. What one step leaves in it as native coin the next one takes from there. */
+/** Native coin that one step leaves in this wallet is spent by the next step from the same wallet. */
 export async function stepWallet(db: Queryable, step: Pick<ChainStep, 'sagaId' | 'step'>): Promise<HouseWallet> {
   const { walletId } = (await findStep(db, step)) ?? { walletId: null };
   const wallet = walletId === null ? undefined : await findHouseWalletById(db, walletId);

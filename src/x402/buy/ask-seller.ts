@@ -3,7 +3,7 @@ import type { Outgoing, OutgoingAnswer } from '../../kernel/outgoing/outgoing.ts
 export const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 type Method = (typeof methods)[number];
 
-/** What is asked of the seller, as the caller wants it. */
+/** The request to the seller, as the caller gave it. */
 export interface SellerRequest {
   readonly method: Method;
   readonly url: string;
@@ -13,17 +13,16 @@ export interface SellerRequest {
 
 export interface SellerAnswer {
   readonly status: number;
-  /** Names in lower case; a list where a header came several times. */
+  /** Names are in lower case. Repeated headers are lists. */
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly body: Buffer;
-  /** The body was longer than anybody reads. */
   readonly truncated: boolean;
 }
 
-/** What of a seller's answer is passed on and kept. */
+/** The rest of a longer body is dropped. */
 const mostBodyBytes = 1_048_576;
 
-/** Between the seller and us alone. */
+/** Hop-by-hop headers, which are not passed on. */
 const ofTheConnection = new Set([
   'connection',
   'keep-alive',
@@ -35,10 +34,7 @@ const ofTheConnection = new Set([
   'upgrade',
 ]);
 
-/**
- * Asks through the guard of outgoing requests. A redirect is an answer like any other: following it would show the payment to
- * somebody whom the caller has not named.
- */
+/** Redirects are not followed: that would show the payment to a server that the caller did not name. */
 export async function askSeller(
   outgoing: Outgoing,
   { method, url, headers, body }: SellerRequest,
@@ -50,7 +46,7 @@ export async function askSeller(
     headers: { accept: '*/*', ...headers, ...payment },
     ...(body !== undefined && { body }),
     timeoutMs,
-    // One byte more tells that there was more.
+    // One extra byte reveals a longer body.
     maxBodyBytes: mostBodyBytes + 1,
     truncateBody: true,
   });

@@ -40,13 +40,12 @@ export interface BuyParts extends OpeningParts, OwnCallParts {
 
 export interface Bought {
   readonly answer: PayAnswer;
-  /** It is the answer to an earlier request. */
   readonly replayed: boolean;
 }
 
 /**
- * Asks the seller for its price, accepts it or not, and pays: the price is held and written down first, then signed, then shown to
- * the seller. What becomes of the money after that is the saga's; what became of the request is answered now.
+ * Asks the seller for its price, accepts or refuses it, and pays. The price is held and recorded first, then signed,
+ * then shown to the seller. The saga settles the money later; the caller gets the seller's answer now.
  */
 export async function buy(parts: BuyParts, buying: Buying): Promise<Bought> {
   const { checkpoint = noCheckpoint } = parts;
@@ -63,7 +62,6 @@ export async function buy(parts: BuyParts, buying: Buying): Promise<Bought> {
   return { answer: await pay(parts, id), replayed: false };
 }
 
-/** The same request under the same Idempotency-Key is paid once, and answered as it was. */
 async function findEarlier(
   parts: BuyParts,
   { caller, idempotency }: Pick<Buying, 'caller' | 'idempotency'>,
@@ -75,12 +73,12 @@ async function findEarlier(
   if (found.holder === 'nobody') return undefined;
   if (found.answer !== undefined) return found.answer.body as PayAnswer;
   const purchase = await findPurchaseByKey(parts.db, keyDigest(scope));
-  // Between the two looks it came to nothing, and the key is free again.
+  // The purchase failed between the two queries, so the key is free again.
   if (purchase === undefined) return undefined;
   return awaitAnswer(parts, purchase.id);
 }
 
-/** Nothing is paid yet, and the seller knows nothing of who asks. What is not going to be paid for either is counted. */
+/** The first request carries no payment and nothing about the caller. Free answers and failures are counted. */
 async function askPrice(parts: BuyParts, { caller, request }: Buying): Promise<SellerAnswer> {
   const refusal = parts.outgoing.explainRefusal(request.url);
   if (refusal !== undefined) throw purchaseErrors.seller_url_refused(refusal);
@@ -101,7 +99,7 @@ async function askPrice(parts: BuyParts, { caller, request }: Buying): Promise<S
   }
 }
 
-/** What could not be paid is not asked for: whoever has no money would have us ask anybody for anything. */
+/** Without this check, accounts without money could use us as a free proxy. */
 async function refuseUnfunded({ db }: BuyParts, { caller, maximum }: Buying): Promise<void> {
   const { USDC } = await spendableBalances(db, caller.accountId);
   if (USDC.atomic < maximum.atomic) {
@@ -111,7 +109,7 @@ async function refuseUnfunded({ db }: BuyParts, { caller, maximum }: Buying): Pr
   }
 }
 
-/** What was free is answered again too, in short. Whoever was faster under the same key has had an answer of his own. */
+/** Keeps a shortened answer for replays. A concurrent request with the same key keeps its own. */
 async function keepFree({ db }: BuyParts, { caller, idempotency }: Buying, answer: SellerAnswer): Promise<PayAnswer> {
   if (idempotency !== undefined) {
     const { accountId } = caller;
@@ -133,7 +131,7 @@ async function acceptOffer(parts: BuyParts, asked: SellerAnswer, maximum: Amount
     throw purchaseErrors.terms_unpayable(undefined, { members: { accepts: describeOffers(demand) } });
   }
   refuseAbove(maximum, offer.price);
-  // Whether the seller has taken it shows on the chain alone.
+  // Only the chain shows whether the seller took the payment.
   await refuseSilent(silentChains, homeChain);
   if (offer.price.atomic > float.atomic) {
     const price = { price: toJsonNumber(offer.price), currency: offer.price.asset };
@@ -144,7 +142,7 @@ async function acceptOffer(parts: BuyParts, asked: SellerAnswer, maximum: Amount
   return offer;
 }
 
-/** Signs and sends, as the saga would. If somebody else is at it already, his answer is waited for. */
+/** Signs and sends like the saga. If another process is already doing so, waits for its answer. */
 async function pay(parts: BuyParts, id: string): Promise<PayAnswer> {
   let whole: SellerAnswer | undefined;
   for (;;) {
@@ -155,7 +153,7 @@ async function pay(parts: BuyParts, id: string): Promise<PayAnswer> {
   }
 }
 
-/** Who cannot sign now need not be waited for: nobody has seen anything yet. */
+/** If signing fails, the money goes back at once, because the seller has seen nothing yet. */
 async function signOrGiveBack(parts: BuyParts, purchase: Purchase): Promise<void> {
   try {
     await signPayment(parts, purchase);
@@ -168,7 +166,10 @@ async function signOrGiveBack(parts: BuyParts, purchase: Purchase): Promise<void
 
 const lookEveryMs = 100;
 
-/** Until the seller was dealt with. Whoever has waited long enough asks again later. What came here is answered whole, however much of it is kept. */
+/**
+ * Waits until there is an answer or a failure, at most for the seller's timeout. An answer received by this process is
+ * returned whole, even if only a part of it is kept.
+ */
 async function awaitAnswer(parts: BuyParts, id: string, whole?: SellerAnswer): Promise<PayAnswer> {
   const until = Date.now() + parts.timeoutMs;
   for (;;) {

@@ -16,13 +16,12 @@ import type { Buying } from './seller-request.ts';
 export interface OwnCallParts {
   readonly once: Once;
   readonly ledger: Ledger;
-  /** What our own calls are made with. */
   readonly calls: CallParts;
 }
 
 /**
- * What we sell ourselves is charged from the balance, as it would be with the caller's own key: no payment, no chain, no request
- * to ourselves. First the work and then the charge, so that what fails costs nothing.
+ * Calls our own paid endpoint directly and charges the balance, as with the caller's own key: no payment, no chain, no
+ * HTTP request. The work comes before the charge, so that a failed call costs nothing.
  */
 export async function callOwn(parts: OwnCallParts, buying: Buying): Promise<PayAnswer> {
   const { caller, ip, idempotency, request, maximum } = buying;

@@ -11,7 +11,7 @@ import type { SellerAnswer } from './ask-seller.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What a seller asks for, word by word: what is accepted of it is repeated in the payment as it was written. */
+/** The seller's terms verbatim, because the payment must repeat the accepted ones unchanged. */
 interface Demand {
   readonly version: X402Version;
   readonly offers: readonly Json[];
@@ -19,29 +19,26 @@ interface Demand {
   readonly extensions?: unknown;
 }
 
-/** What was accepted, as it is kept. */
 export interface AcceptedTerms {
   readonly accepted: Json;
   readonly resource?: unknown;
   readonly extensions?: unknown;
 }
 
-/** An offer that we can pay. */
 export interface Offer {
   readonly version: X402Version;
   readonly price: Amount;
   readonly payTo: Hex;
-  /** How long the seller wants to be able to take it. */
+  /** How long the seller wants the authorization to be valid. */
   readonly seconds: number;
   readonly terms: AcceptedTerms;
 }
 
-/** More than this nobody reads. */
 const mostOffers = 50;
-/** What is accepted is kept for ever. In a header there is no room for more. */
+/** Accepted terms are stored for good and sent back in a header. */
 const longestOffer = 16_384;
 
-/** What the 402 asks for: the second version is in a header, the first in the body. Undefined when it is neither. */
+/** Version 2 puts the terms into a header, version 1 into the body. Undefined when there are none. */
 export async function readDemand(
   parser: Parser,
   { headers, body }: Pick<SellerAnswer, 'headers' | 'body'>,
@@ -79,13 +76,13 @@ function isRecord(value: unknown): value is Json {
 }
 
 interface Means {
-  /** The contract of USDC on the home chain. */
+  /** USDC on the home chain. */
   readonly token: Hex;
-  /** Wallets of the house, in lower case: money that goes there goes nowhere. */
+  /** In lower case. A payment to our own wallet would go nowhere. */
   readonly house: ReadonlySet<string>;
 }
 
-/** The cheapest offer that we can pay: an exact amount of USDC on the home chain, by a signature, to somebody else. */
+/** The cheapest payable offer: an exact amount of USDC on the home chain, paid by signature, to an external address. */
 export function chooseOffer(demand: Demand, means: Means): Offer | undefined {
   const payable = demand.offers.flatMap((offer) => toOffer(demand, offer, means) ?? []);
   return payable.reduce<Offer | undefined>(
@@ -101,7 +98,7 @@ function toOffer(demand: Demand, accepted: Json, { token, house }: Means): Offer
   const { scheme, network, asset, payTo, maxTimeoutSeconds, extra } = read.data;
   if (scheme !== 'exact' || chainOfNetwork(network, version) !== homeChain) return undefined;
   if (!isAddress(asset, { strict: false }) || !isAddressEqual(asset, token)) return undefined;
-  // Another way to move the token than the one that we sign for.
+  // We sign only EIP-3009 authorizations.
   if ((extra?.['assetTransferMethod'] ?? 'eip3009') !== 'eip3009') return undefined;
   if (!isAddress(payTo, { strict: false }) || isAddressEqual(payTo, zeroAddress) || isAddressEqual(payTo, token)) {
     return undefined;
@@ -123,14 +120,14 @@ function toOffer(demand: Demand, accepted: Json, { token, house }: Means): Offer
   };
 }
 
-/** Nobody has as much, and every amount below is told exactly by a JSON number. */
+/** JSON numbers are exact below this. */
 const mostAtomic = 900_000_000_000_000n;
 
 function priceOf(terms: Terms1 | Terms2): string {
   return 'amount' in terms ? terms.amount : terms.maxAmountRequired;
 }
 
-/** Whoever is told that nothing of it can be paid wants to know what was asked for. */
+/** Goes into the error when no offer is payable. */
 export function describeOffers({ offers }: Demand): Record<string, string>[] {
   const text = (value: unknown) => (typeof value === 'string' ? value.slice(0, 100) : '');
   return offers.slice(0, 10).map((offer) => ({

@@ -15,7 +15,7 @@ const times = async (count: number, call: () => Promise<void>) => {
 const freely = { code: 'too_many_free_answers' };
 const failing = { code: 'too_many_failed_calls' };
 
-test('looking never fills it, and the last place goes to one', async () => {
+test('checking uses up nothing, and only one call gets the last place', async () => {
   const calls = newAccount()('a.example');
   await times(500, calls.refuseFull);
   await times(119, calls.countFree);
@@ -24,7 +24,7 @@ test('looking never fills it, and the last place goes to one', async () => {
   await expect(calls.refuseFull()).rejects.toMatchObject(freely);
 });
 
-test('a seller that is away closes itself alone, and for ten minutes', async () => {
+test('a seller that fails is blocked alone, for ten minutes', async () => {
   const to = newAccount();
   await times(150, to('a.example').countFailure);
   await expect(to('a.example').refuseFull()).rejects.toMatchObject(failing);
@@ -33,7 +33,7 @@ test('a seller that is away closes itself alone, and for ten minutes', async () 
   await to('a.example').refuseFull();
 });
 
-test('whoever has many sellers fail is stopped for all of them', async () => {
+test('many failing sellers block the account for all sellers', async () => {
   const to = newAccount();
   for (let each = 0; each < 1_200; each++) await to(`${each}.example`).countFailure();
   await expect(to('another.example').refuseFull()).rejects.toMatchObject(failing);

@@ -3,12 +3,12 @@ import { purchaseErrors } from './errors.ts';
 
 const minuteMs = 60_000;
 
-/** So many answers in an hour may have cost an account nothing. */
+/** Free answers per account and hour. */
 const free: RateLimitPolicy = { limit: 120, windowMs: 60 * minuteMs };
 
 /**
- * What a seller fails at is nobody's free answer, but a stranger could still have us knock anywhere. One seller that is away uses up its own
- * bound, for ten minutes at most, and never that of the account: 6 × 150 are less than 1,200.
+ * Failed calls have their own limits, because a caller could still make us send requests anywhere. One seller that is
+ * down uses up its own limit, for ten minutes at most, and never the account's: 6 × 150 is less than 1,200.
  */
 const failedOfSeller: RateLimitPolicy = { limit: 150, windowMs: 10 * minuteMs };
 const failed: RateLimitPolicy = { limit: 1_200, windowMs: 60 * minuteMs };
@@ -20,15 +20,14 @@ interface Bound {
 }
 
 export interface FreeCalls {
-  /** Only looks: a call that will be paid for takes no place, however many are under way. */
+  /** Only checks. A call that will be paid for does not count. */
   refuseFull(): Promise<void>;
-  /** Takes a place for an answer that turned out to be free. When others were faster to the last one, it is not passed on. */
+  /** Counts a free answer. If concurrent calls have used up the limit, the answer is not passed on. */
   countFree(): Promise<void>;
-  /** Likewise, when the seller failed or could not be reached. */
+  /** Counts a failed or unreachable seller in the same way. */
   countFailure(): Promise<void>;
 }
 
-/** Counts the calls of an account to a seller that cost nothing. */
 export function createFreeCalls(limiter: RateLimiter, accountId: bigint, url: string): FreeCalls {
   const { too_many_free_answers, too_many_failed_calls } = purchaseErrors;
   const answers = { bucket: `free-calls:${accountId}`, policy: free, error: too_many_free_answers };

@@ -26,7 +26,7 @@ test.each(['image/png', 'application/octet-stream', 'application/pdf', 'text/pla
   },
 );
 
-test('what calls itself text and is none is told byte by byte', () => {
+test('text with invalid bytes is base64', () => {
   expect(encode('text/plain', [0xff, 0x00])).toEqual({ body: '/wA=', encoding: 'base64' });
   expect(encode('application/json', [0x61, 0x00])).toEqual({ body: 'YQA=', encoding: 'base64' });
 });

@@ -6,13 +6,13 @@ import { type Charge, decideAnew, feeAfter, freeWithinDay } from './fee.ts';
 const usdc = (atomic: bigint) => amountOf('USDC', atomic);
 const fee = (price: bigint, sent = 0n, charged = 0n) => feeAfter(usdc(price), { sent, charged }).atomic;
 
-test('what calls cost is free, and what is above that costs as much as a withdrawal', () => {
+test('the free amount costs nothing, and the rest costs as much as a withdrawal', () => {
   expect(fee(freeWithinDay)).toBe(0n);
   expect(fee(200_000_000n)).toBe(2_831_000n);
   expect(fee(100_000_000n, freeWithinDay)).toBe(1_490_000n);
 });
 
-test('however it is divided, a day costs the same', () => {
+test('splitting payments does not change the fee of a day', () => {
   fc.assert(
     fc.property(fc.array(fc.bigInt(1n, 50_000_000n), { minLength: 1, maxLength: 50 }), (prices) => {
       let [sent, charged] = [0n, 0n];
@@ -27,7 +27,7 @@ test('however it is divided, a day costs the same', () => {
 
 const hour = 3_600n * 1_000_000n;
 
-/** An account as the database keeps it: purchases are opened and come back, each at a time of its own. */
+/** A model of an account whose purchases are opened and returned at different times. */
 function openAccount() {
   const purchases: { id: string; openedAt: bigint; returnedAt?: bigint; price: bigint; kept: bigint }[] = [];
   let now = 0n;
@@ -68,7 +68,7 @@ function openAccount() {
   };
 }
 
-test('what comes back costs nothing that others were charged because of it', () => {
+test('a returned purchase gives back what others were charged because of it', () => {
   const account = openAccount();
   account.open(10_000_000n);
   account.open(9_000_000n);
@@ -77,7 +77,7 @@ test('what comes back costs nothing that others were charged because of it', () 
   expect(account.kept()).toBe(0n);
 });
 
-test('an old fee does not come back because a purchase that came after it does', () => {
+test('returning a purchase does not return an older fee', () => {
   const account = openAccount();
   account.open(freeWithinDay);
   account.pass(23n * hour);
@@ -88,12 +88,12 @@ test('an old fee does not come back because a purchase that came after it does',
   expect(account.kept()).toBe(1_490_000n);
 });
 
-/** Among them small ones, whose fees are rounded up or down. */
+/** Includes small amounts, whose fees are rounded up or down. */
 const price = fc.oneof(fc.bigInt(1n, 100_000n), fc.bigInt(1n, 50_000_000n));
 const open = fc.record({ open: price });
 const giveBack = fc.record({ giveBack: fc.nat(100) });
 
-test('in whatever order purchases are opened and come back, a day costs the fee of what was paid', () => {
+test('a day costs the fee of what was paid, in any order of openings and returns', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(open, giveBack), { minLength: 1, maxLength: 60 }), (events) => {
       const account = openAccount();
@@ -108,7 +108,7 @@ test('in whatever order purchases are opened and come back, a day costs the fee 
   );
 });
 
-test('over many days it costs what it would have cost without what came back, but for rounding', () => {
+test('many days cost what they would have cost without the returned purchases, but for rounding', () => {
   const pass = fc.record({ pass: fc.oneof(fc.bigInt(1n, 60n), fc.bigInt(1n, 30n * 60n)) });
   fc.assert(
     fc.property(fc.array(fc.oneof(open, giveBack, pass), { minLength: 1, maxLength: 60 }), (events) => {

@@ -3,17 +3,14 @@ import { onlyRow } from '../../kernel/db/database.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import { withdrawalFee } from '../../money/fees.ts';
 
-/** So much an account pays to sellers within 24 hours without a fee, in atomic units of USDC: calls cost cents. */
+/** The amount per 24 hours without a fee, in atomic units of USDC. Calls cost cents. */
 export const freeWithinDay = 10_000_000n;
 
-/** SQL: what of the fee of the purchase `p` has not come back. */
+/** SQL: the part of the fee of purchase `p` that was not returned. */
 const keptSql = `CASE WHEN p.fee = 0 THEN 0 ELSE p.fee - coalesce(
     (SELECT sum(r.atomic) FROM purchase_fees_returned r WHERE r.purchase_id = p.id), 0) END`;
 
-/**
- * SQL: what the account $1 was charged from $2 on. A purchase that came back counts with an amount of 0 at the time of its return, when
- * it was decided what of its fee is kept.
- */
+/** SQL: the charges of account $1 since $2. A returned purchase counts with amount 0 at the time of its return. */
 export const chargesSince = `
   SELECT p.id, ${keptSql} AS kept,
          CASE p.status WHEN 'returned' THEN 0 ELSE p.amount END AS amount,
@@ -23,14 +20,14 @@ export const chargesSince = `
 
 export interface Charged {
   readonly fee: Amount;
-  /** When it was decided, to the microsecond as PostgreSQL writes it. The purchase is opened at this time. */
+  /** With microseconds, as PostgreSQL prints it. The purchase is opened at this time. */
   readonly openedAt: string;
 }
 
 /**
- * An account can be its own seller: beyond what calls cost, a payment to a seller is a withdrawal by another name and costs as much.
- * The fee is that of everything above the free part of a day, less what was charged within it, so that many small payments come to
- * the same as a large one. Asked under the account's lock for what leaves, so that each payment sees those before it.
+ * An account can be its own seller, so payments to sellers above a daily free amount cost the same fee as a withdrawal.
+ * The fee covers everything above the free amount within 24 hours, less the fees already charged, so that splitting a
+ * payment saves nothing. Callers hold the account's sending lock, so that each payment sees the ones before it.
  */
 export async function feeOf(tx: Transaction, accountId: bigint, price: Amount): Promise<Charged> {
   const { now, day_before: dayBefore } = onlyRow(
@@ -47,7 +44,7 @@ export async function feeOf(tx: Transaction, accountId: bigint, price: Amount): 
   return { fee: feeAfter(price, { sent: BigInt(sent), charged: BigInt(charged) }), openedAt: now };
 }
 
-/** What of a purchase's fee has not come back. Ask with its row locked, so that nothing more comes back before the commit. */
+/** The part of the fee that was not returned. The caller holds the row lock. */
 export async function keptFee(db: Queryable, { id, fee }: { id: string; fee: Amount }): Promise<Amount> {
   const { kept } = onlyRow(
     await db.query<{ kept: string }>(`SELECT ${keptSql} AS kept FROM purchases p WHERE p.id = $1`, [id]),
@@ -64,23 +61,22 @@ export function feeAfter(
   return amountOf(price.asset, due > 0n ? due : 0n);
 }
 
-/** What an account was charged at one time. */
 export interface Charge {
   readonly id: string;
   /** In microseconds since the epoch. */
   readonly at: bigint;
-  /** 0 for a purchase that came back. */
+  /** 0 for a returned purchase. */
   readonly amount: bigint;
-  /** What of the fee has not come back. */
+  /** The part of the fee that was not returned. */
   readonly kept: bigint;
 }
 
 const day = 24n * 3_600n * 1_000_000n;
 
 /**
- * A purchase has come back. Every charge after `from` is decided anew without it, each for the 24 hours before it, and keeps no more than
- * it would cost now. All together they keep what they would cost. Expects the charges of 24 hours before `from` too, in the order of
- * time. Answers what each gives back, where it is more than nothing.
+ * Recalculates the fees after a purchase was returned. Every charge after `from` is recalculated for the 24 hours
+ * before it, and keeps no more than it would cost now; together they keep what they would cost. Expects the charges of
+ * the 24 hours before `from` too, oldest first. Returns what each charge gives back, if anything.
  */
 export function decideAnew(charges: readonly Charge[], from: bigint): Map<string, bigint> {
   const isDecided = ({ at }: Charge) => at <= from;
@@ -89,7 +85,8 @@ export function decideAnew(charges: readonly Charge[], from: bigint): Map<string
     return charge.amount === 0n ? 0n : due;
   });
   const keeps = replay(charges, (charge, due) => (isDecided(charge) ? charge.kept : least(charge.kept, due)));
-  // Fees are rounded and cannot be raised: what one would cost more now is kept where it was to come back, newest first.
+  // Fees are rounded and are never raised. Where one would now cost more, the difference is kept from the others'
+  // returns, newest first.
   let missing = sumOf(costs) - sumOf(keeps);
   const givesBack = new Map<string, bigint>();
   for (const [index, { id, kept }] of [...charges.entries()].reverse()) {
@@ -101,7 +98,7 @@ export function decideAnew(charges: readonly Charge[], from: bigint): Map<string
   return givesBack;
 }
 
-/** What each of them is charged, one after the other, when `decide` is told what is due for the 24 hours before it. */
+/** Replays the charges in order; `decide` gets the fee due for the 24 hours before each. */
 function replay(charges: readonly Charge[], decide: (charge: Charge, due: bigint) => bigint): bigint[] {
   const decided: bigint[] = [];
   let [first, sent, charged] = [0, 0n, 0n];

@@ -1,28 +1,21 @@
 import { z } from 'zod';
-import type { Networks } from '../../chains/network.ts';
 import { waitedFor } from '../../custody/steps/serve-liquidity.ts';
 import { takeSpare } from '../../custody/steps/take-spare.ts';
 import { beginHouseMove } from '../../custody/treasury/house-move.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
-import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
 import { defineJob, enqueue, handleJob, type JobHandler } from '../../kernel/jobs/define-job.ts';
 import type { Schedule } from '../../kernel/jobs/worker.ts';
-import type { Amount } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import { freeOf, freeUntilCommit, readFloat, readRetiredFloat } from './float.ts';
-import { meansOf } from './parts.ts';
+import { meansOf, type PurchaseParts } from './parts.ts';
 
-export interface FillParts {
-  readonly db: Database;
-  readonly networks: Networks;
-  /** What it is filled up to at most. */
-  readonly float: Amount;
-}
+export type FillParts = Pick<PurchaseParts, 'db' | 'networks' | 'float'>;
 
 const fillJob = defineJob({ name: 'fill_float', payload: z.unknown(), maxAttempts: 1 });
 const fillByTheClockJob = defineJob({ name: 'fill_float_by_the_clock', payload: z.unknown(), maxAttempts: 1 });
 
-/** Soon, once the caller's commit is there; however many ask. */
+/** Runs after the caller's commit; concurrent requests share one job. */
 export async function askForFloat(tx: Queryable): Promise<void> {
   await enqueue(tx, fillJob, {}, { key: fillJob.name });
 }
@@ -36,9 +29,9 @@ export function fillFloatSchedule(parts: FillParts): Schedule {
 }
 
 /**
- * What users own lies in the treasury, and what they pay sellers leaves another wallet. When less than half of the float is free,
- * the treasury fills it up, but never beyond half of what both have; when somebody waits for the treasury's tokens, it gives back
- * what is free. It is one move at a time for each, and the money stays ours on the way.
+ * Users' money is in the treasury, but payments to sellers leave another wallet. When less than half of the float is
+ * free, the treasury refills it, up to half of what both hold. When a withdrawal waits for the treasury's tokens, the
+ * float returns what is free. One move at a time in each direction.
  */
 export async function fillFloat(parts: FillParts): Promise<void> {
   const waited = await waitedFor(parts.db, homeChain, 'USDC');
@@ -49,7 +42,7 @@ export async function fillFloat(parts: FillParts): Promise<void> {
 async function fill(parts: FillParts): Promise<void> {
   const { db, networks, float: target } = parts;
   const float = await readFloat(parts);
-  // What retired wallets hold is on its way to this one.
+  // The balance of retired wallets is being moved to this one.
   const free = (await freeOf(db, float)) + (await readRetiredFloat(parts));
   if (free >= target.atomic / 2n) return;
   const { token } = meansOf(networks);

@@ -2,7 +2,7 @@ import { findHouseWalletById, type HouseWallet } from '../../custody/wallets/hou
 import type { Queryable } from '../../kernel/db/database.ts';
 import type { Purchase } from './purchase.ts';
 
-/** The house wallet that signs, as it was chosen when the purchase was opened; after a rotation it is a retired one. */
+/** The wallet chosen when the purchase was opened; after a rotation it is a retired one. */
 export async function findPayer(
   db: Queryable,
   { id, walletId }: Pick<Purchase, 'id' | 'walletId'>,

@@ -6,13 +6,12 @@ import { forgetKeptBytes } from './keep-answer.ts';
 
 const job = defineJob({ name: 'forget_purchase_answers', payload: z.unknown(), maxAttempts: 1 });
 
-/** As long as an Idempotency-Key is kept, so that whoever has one gets his answer again. */
+/** As long as an Idempotency-Key, so that replays find their answer. */
 const keptHours = 48;
 
-/** So many at a time that none of the deletions holds anybody up. */
+/** Small batches keep locks short. */
 const chunk = 500;
 
-/** What sellers have sent is not ours to keep. */
 export function forgetAnswersSchedule(db: Database): Schedule {
   return { at: '23 * * * *', handler: handleJob(job, () => forgetAnswers(db)) };
 }

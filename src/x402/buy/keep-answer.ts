@@ -1,20 +1,21 @@
 import { onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
 import type { SellerAnswer } from './ask-seller.ts';
 
-/** Of one answer, without anything having been paid for it, or besides what its price pays for. */
+/** Per answer, in addition to what its price pays for. */
 const freeBytes = 16 * 1_024;
 
-/** For each millionth of a USDC that it cost: an answer of a tenth of a cent is kept whole. */
+/** Per millionth of a USDC paid: an answer for a tenth of a cent is kept whole. */
 const bytesPerAtomic = 1_024;
 
-/** Of all answers for an account on a day. */
+/** Per account and day. */
 const mostBytes = { paid: 64 * 1_024 * 1_024, free: 1_024 * 1_024 } as const;
 
 const mostHeaderBytes = 2_048;
 
 /**
- * An answer as it is kept for the same request again; the first one gets all of it. A KiB for each millionth of a USDC that was paid, up to
- * 64 MiB a day, and 16 KiB besides, up to 1 MiB a day. Many headers are not kept, except what the body is. What is cut says so.
+ * Shortens an answer for idempotent replays; the first response is always whole. Keeps 1 KiB per millionth of a USDC
+ * paid, up to 64 MiB a day, plus 16 KiB, up to 1 MiB a day. If the headers are large, only the content type is kept. A
+ * shortened answer is marked as truncated.
  */
 export async function shortenToKeep(
   tx: Transaction,
@@ -37,7 +38,7 @@ export async function shortenToKeep(
   return { ...answer, headers, body: answer.body.subarray(0, endOfCharacter(answer.body, room)), truncated: true };
 }
 
-/** What is not paid for after all takes no more room than what was free. */
+/** A returned purchase keeps no more than a free one. */
 export async function cutReturned(tx: Transaction, purchaseId: string): Promise<void> {
   await tx.query(
     `UPDATE purchase_answers SET body = substring(body FOR $2), truncated = true
@@ -52,7 +53,7 @@ interface Taking {
   readonly wanted: number;
 }
 
-/** As many of these bytes as are left of the day. Others of the same account wait for the commit. */
+/** Takes as many bytes as the day has left. The row lock makes concurrent calls of the account wait for the commit. */
 async function takeBytes(tx: Transaction, { accountId, kind, wanted }: Taking): Promise<number> {
   if (wanted <= 0) return 0;
   await tx.query(
@@ -82,7 +83,7 @@ function sizeOf(headers: SellerAnswer['headers']): number {
   return JSON.stringify(headers).length;
 }
 
-/** So that text stays text: a character that would be cut is left out. */
+/** Never cuts inside a UTF-8 character. */
 function endOfCharacter(body: Buffer, end: number): number {
   let at = end;
   while (at > 0 && at > end - 4 && ((body[at] ?? 0) & 0xc0) === 0x80) at--;

@@ -36,10 +36,7 @@ export interface NewPurchase extends Buying {
   readonly offer: Offer;
 }
 
-/**
- * One commit: the amount leaves the balance, as much of the float is promised to nobody else, and the authorization is written
- * down before anybody signs it. Answers the id; undefined when the same request was accepted just before.
- */
+/** Debits, reserves and records the authorization in one commit. Undefined when the request was accepted before. */
 export async function openPurchase(parts: OpeningParts, wanted: NewPurchase): Promise<string | undefined> {
   const { db, logger } = parts;
   const [float, validity, leftBefore] = await Promise.all([
@@ -84,14 +81,14 @@ async function openWithin(tx: Transaction, parts: OpeningParts, opening: Opening
   if (free - offer.price.atomic < parts.float.atomic / 2n) await askForFloat(tx);
   await wakeSaga(tx, { saga: purchaseSaga.name, id, lane: laneOf('held'), delayMs: leftAloneMs });
   await hold(tx, parts, { ...opening, ...charged }, id);
-  // Last, as ledger.post does.
+  // The key comes last, as in ledger.post.
   if (scope !== undefined && !(await claimKey(tx, scope))) throw httpErrors.idempotency_mismatch();
   return id;
 }
 
 /**
- * Who asks may well be the seller: it is money that leaves for an address of their choice, and as with a withdrawal the account's
- * allow-list, its daily limit and the hourly one of the service hold. Nobody can wait for an operator here, so it is refused.
+ * The caller may be the seller and choose the address, so this is treated like a withdrawal: allow-list, daily limit
+ * and hourly limit apply. The call cannot wait for the operator, so it is refused.
  */
 async function brake(tx: Transaction, { brakes }: OpeningParts, opening: Opening): Promise<void> {
   const { caller, offer, leftBefore: before } = opening;
@@ -105,7 +102,7 @@ async function brake(tx: Transaction, { brakes }: OpeningParts, opening: Opening
   }
 }
 
-/** Whoever asks for it goes on with it at once. Only if he does not, somebody else does. */
+/** The request continues the purchase itself. The saga's job takes over only if it does not. */
 const leftAloneMs = 30_000;
 
 interface Validity {
@@ -113,17 +110,17 @@ interface Validity {
   readonly fromBlock: bigint;
 }
 
-/** What sellers need at least, whatever they say themselves. */
+/** The minimum, whatever the seller asks for. */
 const leastSeconds = 10;
 
-/** How far a reorganisation may bring a transaction forward. */
+/** How far a reorg may move a transaction to an earlier block. */
 const reorganisedBlocks = 256n;
 
-/** No longer than the seller asks for, and never so long that money is held for nothing. */
+/** As long as the seller asks for, within our bounds. */
 async function readValidity({ networks, mostSeconds }: PurchaseParts, { seconds }: Offer): Promise<Validity> {
   const { number, timestamp } = await meansOf(networks).network.client.getBlock({ blockTag: 'latest' });
   const now = BigInt(Math.floor(Date.now() / 1_000));
-  // A chain that is ahead of our clock would not take what is valid by our clock alone.
+  // The chain's clock may be ahead of ours, and the contract checks the validity by the chain's.
   const start = now > timestamp ? now : timestamp;
   return {
     validBefore: start + BigInt(Math.min(mostSeconds, Math.max(leastSeconds, Math.ceil(seconds)))),
@@ -131,7 +128,6 @@ async function readValidity({ networks, mostSeconds }: PurchaseParts, { seconds 
   };
 }
 
-/** The row, what is to be asked of the seller, and what will leave the wallet. */
 async function write(
   tx: Transaction,
   { secrets }: PurchaseParts,
@@ -177,7 +173,7 @@ async function write(
   return id;
 }
 
-/** From here on the amount is in transit, and the fee with it: it is earned when the seller has taken the payment. */
+/** The fee is in transit with the amount, and earned when the seller takes the payment. */
 async function hold(
   tx: Transaction,
   { ledger }: PurchaseParts,
@@ -205,7 +201,7 @@ async function hold(
   requirePosted(posted.outcome, 'a new purchase');
 }
 
-/** Where it was bought, without the query: that may hold what nobody else is to read in a statement. */
+/** Without the query, which may contain secrets that do not belong in a statement. */
 export function describeUrl(url: string): string {
   const { host, pathname } = new URL(url);
   return `${host}${pathname}`.slice(0, 200);

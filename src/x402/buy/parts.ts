@@ -11,17 +11,15 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { Amount } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 
-/** What the operator has said of purchases. */
 export interface PurchaseSettings {
-  /** How long a seller has for each answer. */
+  /** The timeout of each request to a seller. */
   readonly timeoutMs: number;
-  /** How long a seller can take a payment at most, and so how long money can be held. */
+  /** The longest validity of an authorization, and so the longest time that money is held. */
   readonly mostSeconds: number;
-  /** What the wallet that pays is filled up to. */
+  /** The target balance of the wallet that pays sellers. */
   readonly float: Amount;
 }
 
-/** What a purchase works with, on its way. */
 export interface PurchaseParts extends PurchaseSettings {
   readonly db: Database;
   readonly ledger: Ledger;
@@ -34,7 +32,6 @@ export interface PurchaseParts extends PurchaseSettings {
   readonly checkpoint?: Checkpoint;
 }
 
-/** The chain and the token that sellers are paid with. */
 export function meansOf(networks: Networks): { readonly network: Network; readonly token: Token } {
   const network = networks.get(homeChain);
   const token = network && tokenOf(network, 'USDC');

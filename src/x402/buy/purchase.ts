@@ -7,7 +7,7 @@ import type { Receipt } from '../wire/receipt.ts';
 import type { AcceptedTerms } from './choose-offer.ts';
 import type { PurchaseStatus } from './saga.ts';
 
-/** Why there is no answer of the seller: too slow, out of reach, or lost with the process that waited for it. */
+/** `lost`: the process that waited for the answer has crashed. */
 export type SellerTrouble = 'timeout' | 'unreachable' | 'lost';
 
 export interface Purchase {
@@ -17,12 +17,11 @@ export interface Purchase {
   readonly url: string;
   readonly keyDigest: string | null;
   readonly amount: Amount;
-  /** What it cost beside the amount when it was opened, and what of that has come back. */
+  /** Charged on top of the amount when it was opened; `feeReturned` is the part returned since. */
   readonly fee: Amount;
   readonly feeReturned: Amount;
   readonly version: X402Version;
   readonly terms: AcceptedTerms;
-  /** The house wallet that signs. */
   readonly walletId: string;
   readonly payTo: Hex;
   readonly nonce: Hex;
@@ -41,21 +40,20 @@ export interface Purchase {
   readonly finishedAt: Date | null;
 }
 
-/** What has left the balance when it was opened. */
+/** The amount debited when it was opened. */
 export const takenFor = ({ amount, fee }: Pick<Purchase, 'amount' | 'fee'>): Amount => add(amount, fee);
 
-/** What leaves the house wallet, by its signature. */
 export const payStep = (id: string) => ({ sagaId: id, step: 'pay' });
 
-/** Less time than this is not worth beginning with: no seller would take it any more. */
+/** No seller would accept an authorization that expires this soon. */
 const leastSeconds = 3n;
 
-/** By our clock; the chain has its own, and the last word. */
+/** By our clock. The chain's clock decides. */
 export function isTooLate({ validBefore }: Pick<Purchase, 'validBefore'>): boolean {
   return BigInt(Math.floor(Date.now() / 1_000)) + leastSeconds > validBefore;
 }
 
-/** Whether the seller was dealt with: there is an answer, or there will be none any more. */
+/** Whether the seller has answered or will not answer any more. */
 export function isAnswered({ sellerStatus, sellerTrouble }: Pick<Purchase, 'sellerStatus' | 'sellerTrouble'>): boolean {
   return sellerStatus !== null || sellerTrouble !== null;
 }
@@ -65,7 +63,7 @@ export async function findPurchase(db: Queryable, id: string): Promise<Purchase 
   return rows[0] && toPurchase(rows[0]);
 }
 
-/** The latest: those before it had the key until it was forgotten. */
+/** The latest one, because earlier purchases used the key before it expired. */
 export async function findPurchaseByKey(db: Queryable, keyDigest: string): Promise<Purchase | undefined> {
   const { rows } = await db.query<PurchaseRow>(`${selectPurchase} WHERE key_digest = $1 ORDER BY id DESC LIMIT 1`, [
     keyDigest,

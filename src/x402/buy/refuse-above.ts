@@ -1,7 +1,6 @@
 import { type Amount, amountOf, toJsonNumber } from '../../money/amount.ts';
 import { purchaseErrors } from './errors.ts';
 
-/** The caller has said how much it may cost at most. */
 export function refuseAbove(maximum: Amount, price: Amount, fee: Amount = amountOf(price.asset, 0n)): void {
   if (price.atomic + fee.atomic <= maximum.atomic) return;
   const told = { price: toJsonNumber(price), currency: price.asset, maxAmount: toJsonNumber(maximum) };

@@ -8,16 +8,15 @@ import { type Charge, chargesSince, decideAnew, keptFee } from './fee.ts';
 import type { Purchase } from './purchase.ts';
 
 export interface FeesReturned {
-  /** What comes back of the purchase's own fee, and what of it is kept because it is due for others. */
+  /** The returned part of the purchase's own fee, and the part kept because other purchases owe it. */
   readonly own: Amount;
   readonly kept: Amount;
-  /** What comes back of the fees of others. */
   readonly others: readonly Posting[];
 }
 
 /**
- * The purchase was returned in this transaction, under the account's lock for what leaves. Later purchases were charged as if it were
- * to be paid, and the excess comes back with it. The caller posts it.
+ * Call it in the transaction that returns the purchase, under the account's sending lock. Later purchases were charged
+ * as if this one were paid; this returns the excess. The caller posts the result.
  */
 export async function returnFees(tx: Transaction, purchase: Purchase): Promise<FeesReturned> {
   const { id, fee } = purchase;
@@ -37,9 +36,8 @@ export async function returnFees(tx: Transaction, purchase: Purchase): Promise<F
   };
 }
 
-/** What each purchase gives back now, this one too. */
 async function decideWithout(tx: Transaction, { id, accountId }: Purchase): Promise<Map<string, bigint>> {
-  // Calls cost cents: most accounts are never charged a fee, and their purchases need not be read.
+  // Most accounts never pay a fee, so their purchases need not be read.
   const { rows: opened } = await tx.query<{ day_before: bigint; two_days_before: string }>(
     `SELECT ${microseconds("returned.created_at - interval '24 hours'")} AS day_before,
             (returned.created_at - interval '48 hours')::text AS two_days_before
@@ -63,15 +61,15 @@ async function decideWithout(tx: Transaction, { id, accountId }: Purchase): Prom
 const microseconds = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint`;
 
 /**
- * The fee of a purchase that is still open is in transit, and that of a paid one is earned. The operator may have paid out what was
- * earned: then the equity of the house bears the rest, because no return may wait for the next fees.
+ * Fees of open purchases are in transit, fees of paid ones are earned. If the operator has already paid out earned
+ * fees, the house's equity covers the rest, so that a return never waits.
  */
 async function postingOf(
   tx: Transaction,
   { id, accountId, fee: { asset } }: Purchase,
   givesBack: ReadonlyMap<string, bigint>,
 ): Promise<Posting> {
-  // Locked, so that none of them is paid between this look and the commit.
+  // Locked, so that none of them is settled before the commit.
   const { rows } = await tx.query<{ id: string; is_paid: boolean }>(
     `SELECT id, status = 'paid' OR status = 'returned' AS is_paid FROM purchases WHERE id = ANY ($1) ORDER BY id FOR UPDATE`,
     [[...givesBack.keys()]],

@@ -3,7 +3,7 @@ import { isForSellers } from './seller-headers.ts';
 
 const refusedOf = (names: string) => names.split(/\s+/).filter((name) => !isForSellers(name.toLowerCase()));
 
-test('what honest callers say passes', () => {
+test('usual headers pass', () => {
   const names = `Accept Accept-Language Accept-Charset Accept-Version Authorization Content-Type Content-Language X-Api-Key
     Api-Key ApiKey Idempotency-Key Prefer Range If-None-Match If-Modified-Since If-Match If-Range Traceparent Tracestate
     X-Request-Id X-Correlation-Id X-Mine X-Goog-Api-Key X-Auth-Token X-Amz-Date X-Amz-Security-Token X-Amzn-Trace-Id
@@ -12,7 +12,7 @@ test('what honest callers say passes', () => {
   expect(refusedOf(names)).toEqual([]);
 });
 
-test('what servers believe of their proxies is refused, in whichever spelling', () => {
+test('headers that servers trust from their proxies are refused, in any spelling', () => {
   const names = `X-Forwarded X-Forwarded-For X-ForwardedFor X-Originating-IP X-Remote-IP X-Remote-Addr X-ProxyUser-Ip WL-Proxy-Client-IP
     X-Azure-ClientIP X-Azure-SocketIP X-Appengine-User-IP CF-Connecting-IP CF-Connecting-IPv6 CF-Pseudo-IPv4 CF-IPCountry
     Fly-Client-IP DO-Connecting-IP X-Vercel-Forwarded-For X-Nf-Client-Connection-Ip X-ARR-ClientIP X-Host X-Rewrite-URL
@@ -23,7 +23,7 @@ test('what servers believe of their proxies is refused, in whichever spelling', 
   expect(refusedOf(names)).toEqual(names.split(/\s+/));
 });
 
-test('what is ours to say, or between the seller and us, is refused', () => {
+test('our own headers and hop-by-hop headers are refused', () => {
   const names = `Host Connection Keep-Alive Upgrade Expect TE Trailer Transfer-Encoding Content-Length Content-Encoding Accept-Encoding
     HTTP2-Settings X-Payment Payment-Signature User-Agent Cookie Cookie2 Sec-WebSocket-Key Sec-WebSocket-Version`;
   expect(refusedOf(names)).toEqual(names.split(/\s+/));

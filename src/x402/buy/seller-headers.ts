@@ -1,6 +1,6 @@
 import { headerNames } from '../wire/header.ts';
 
-/** What a request may say to a seller beside names of the seller's own. */
+/** Standard headers that callers may send to a seller. */
 const allowed = new Set<string>([
   'authorization',
   'baggage',
@@ -23,19 +23,19 @@ const allowed = new Set<string>([
   'signature-input',
   'traceparent',
   'tracestate',
-  // Its gateway asks for its own name, and believes nothing because of it.
+  // RapidAPI's gateway requires its own host name here and trusts nothing because of it.
   'x-rapidapi-host',
 ]);
 
-/** What may be said in a certain language or form. How an answer is compressed is ours to say, because we read it. */
+/** Accept headers, except Accept-Encoding: we read the answer, so we choose its compression. */
 const accepts = /^accept(?:-(?!encoding$)[a-z]+)?$/;
 
-/** Names that sellers choose: `x-…`, and keys and versions such as `api-key` and `anthropic-version`. */
+/** Custom names: `x-…`, and keys and versions such as `api-key` and `anthropic-version`. */
 const chosenBySellers = /^x-|(?:^|-)(?:apikey|key|token|version)$/;
 
 /**
- * Words of names that servers believe of their own proxies and gateways: where a request comes from, whom it is from, and which method or
- * path it is meant for. Who asks are we, and nobody on whose behalf: a seller that believes these would be led to believe the caller.
+ * Words in header names that servers trust from their own proxies: client address, user, method, path. We send the
+ * request, so a seller that trusts such a header would trust whatever the caller claims.
  */
 const believed = [
   /^(?:client|real|remote|true|source|src|user|socket|peer|origin|public|visitor)?ips?(?:v[46]|addr.*|country)?$/,
@@ -47,7 +47,7 @@ const believed = [
   /cert(?:ificate)?$|^(?:dn|spiffe|admin|internal|trusted|verified|impersonate|sudo|actor|behalf|cookies?)$/,
 ];
 
-/** Whether a caller may send a header of this name, in lower case, to a seller. */
+/** Expects the name in lower case. */
 export function isForSellers(name: string): boolean {
   if (allowed.has(name) || accepts.test(name)) return true;
   if (!chosenBySellers.test(name) || name === headerNames[1].payment || name.startsWith('x-auth-request-'))

@@ -30,17 +30,15 @@ export const payBody = z.strictObject({
 });
 export type PayBody = z.output<typeof payBody>;
 
-/** Who wants what, and for how much at most. */
 export interface Buying {
   readonly caller: Caller;
-  /** The address that asks. */
+  /** The caller's IP address. */
   readonly ip: string;
   readonly idempotency: IdempotencyClaim | undefined;
   readonly request: SellerRequest;
   readonly maximum: Amount;
 }
 
-/** What the caller wants, in the form in which the seller is asked. */
 export function readRequest({ url, method, headers, body }: PayBody): SellerRequest {
   if (method === 'GET' && body !== undefined) throw refused('body', 'must be left out with GET');
   const checked = checkHeaders(headers);
@@ -58,7 +56,7 @@ export function readMaximum({ maxAmount }: PayBody): Amount {
   return amountOrRefuse('USDC', maxAmount, 'maxAmount');
 }
 
-/** In lower case, so that none of them comes twice. */
+/** In lower case, to find duplicates. */
 function checkHeaders(given: Readonly<Record<string, string>>): Record<string, string> {
   const headers = Object.entries(given);
   if (headers.length > limits.headers) throw refused('headers', `must be at most ${limits.headers}`);
@@ -67,7 +65,7 @@ function checkHeaders(given: Readonly<Record<string, string>>): Record<string, s
   for (const [written, value] of headers) {
     const name = written.toLowerCase();
     const path = `headers.${written}`.slice(0, 120);
-    // Many servers read `_` and the like as `-`, so that one name could be said in the clothes of another.
+    // Many servers treat `_` like `-`, so one header name could pass as another.
     if (name.length > limits.nameChars || !/^[0-9a-z]+(?:-[0-9a-z]+)*$/.test(name)) {
       throw refused(path, 'must be the name of a header, of letters, digits and single dashes');
     }

@@ -1,15 +1,15 @@
 import type { Logger } from '../../kernel/log/logger.ts';
 
-/** What has not happened for this long is news when it happens again. */
+/** Logged again only after this long without a refusal. */
 const rememberedMs = 10 * 60_000;
 
 const happenedAt = new WeakMap<Logger, number>();
 
-/** Of a payment that is refused nothing waits for the operator, where he would find it: so he is told, once for all in a row. */
+/** A refused payment leaves nothing in the operator's list, so the log reports the first refusal of a series. */
 export function tellOfFullHour(logger: Logger): void {
   const now = performance.now();
   const before = happenedAt.get(logger);
   happenedAt.set(logger, now);
   if (before !== undefined && now - before < rememberedMs) return;
-  logger.error('sellers are not paid: more would leave within an hour than WITHDRAWALS_PER_HOUR allows');
+  logger.error('payments to sellers are refused: the hourly limit WITHDRAWALS_PER_HOUR is reached');
 }

@@ -1,7 +1,7 @@
 import { BaseError } from 'viem';
 import { httpErrors } from '../../kernel/http/errors.ts';
 
-/** For a request that needs the chain now. Nothing was charged when it does not answer. */
+/** Answers 503 when the chain does not respond; nothing was charged then. */
 export async function askChain<Result>(asking: Promise<Result>): Promise<Result> {
   try {
     return await asking;

@@ -7,22 +7,20 @@ import { foundProducts, type SearchParts, searchShop, searchWords } from '../../
 import { website, websiteOrRefuse } from '../../shopping/search/website-field.ts';
 import { quoteFee } from './quote-fee.ts';
 
-/** Something that is sold by the call. */
 export interface Call {
-  /** The operationId. */
+  /** The OpenAPI operationId. */
   readonly id: string;
   readonly path: `/nano/${string}`;
   readonly summary: string;
   readonly description: string;
   readonly price: Amount;
-  /** What it must be asked with. */
   readonly input: z.ZodObject;
   readonly example: Readonly<Record<string, string>>;
   readonly answer: z.ZodType;
   readonly answerExample: unknown;
-  /** What is paid is a debt, and it has to arrive. */
+  /** The payment clears a debt, so it is served only after it has arrived. */
   readonly clearsDebt?: true;
-  /** Refuses what no payment could make right, before anybody pays. */
+  /** Refuses invalid input before the caller pays. */
   refuse(parts: CallParts, input: unknown): void;
   run(parts: CallParts, input: unknown, holder: RequestHolder): Promise<unknown>;
 }

@@ -8,17 +8,16 @@ import type { Outcome, Posting } from '../../ledger/posting.ts';
 import { ledgerRefusals } from '../../ledger/refusals.ts';
 import type { Amount } from '../../money/amount.ts';
 
-/** How the ledger calls what a call has cost. The history gathers them by the hour (`src/ledger/history.ts`). */
+/** The ledger type. The history groups these by hour (`src/ledger/history.ts`). */
 const chargeType = 'nano';
 
 export interface Charge {
   readonly caller: Caller;
   readonly amount: Amount;
-  /** What was called, for the history. */
+  /** Shown in the history. */
   readonly resource: string;
 }
 
-/** From the balance to the income. */
 export function chargePosting({ caller, amount, resource }: Charge): Posting {
   return {
     type: chargeType,
@@ -33,12 +32,12 @@ export function chargePosting({ caller, amount, resource }: Charge): Posting {
   };
 }
 
-/** One posting: instantly, without gas, and exact below a cent. False when there is too little. */
+/** False when the balance is too low. */
 export async function chargeBalance(ledger: Ledger, charge: Charge): Promise<boolean> {
   return isCharged(await ledger.post(chargePosting(charge)));
 }
 
-/** The same as the last statement of a commit that keeps the answer. */
+/** Charges inside a commit that also keeps the answer. */
 export async function chargeWithin(tx: Transaction, ledger: Ledger, charge: Charge): Promise<boolean> {
   const [outcome] = await ledger.postWithin(tx, [chargePosting(charge)]);
   if (outcome === undefined) throw new Error('a charge has no outcome');
@@ -62,7 +61,7 @@ function isCharged({ outcome }: Outcome): boolean {
   }
 }
 
-/** The same call with the same input has the same one, in whatever order it was given. */
+/** The order of the input's fields does not matter. */
 export function fingerprintOf(resource: string, input: unknown): Buffer {
   const fields = Object.entries(input as Record<string, unknown>).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return Buffer.from(hash('sha256', JSON.stringify([resource, fields]), 'hex'), 'hex');

@@ -27,32 +27,32 @@ function choices(of: Partial<Wallet>, payments: readonly Partial<WaitingPayment>
 }
 
 describe('which payments gas is spent on', () => {
-  it('takes as many as the wallet holds enough for', () => {
+  it('submits as many as the balance covers', () => {
     expect(choices({ balance: 250n, credit: 300n }, [{}, {}, {}])).toEqual(['submit', 'submit', 'short']);
     expect(choices({ balance: 99n, credit: 100n }, [{}])).toEqual(['short']);
   });
 
-  it('counts what is under way and has not moved', () => {
+  it('counts open payments in other settlements', () => {
     const underWay = { count: 2, atomic: 200n, prepaid: 0n };
     expect(choices({ balance: 300n, credit: 400n, underWay }, [{}, {}])).toEqual(['submit', 'short']);
   });
 
-  it('takes what was served first, in whatever order they come', () => {
+  it('submits served payments first, in any input order', () => {
     expect(choices({ balance: 100n, credit: 100n }, [{ prepaid: true }, {}])).toEqual(['short', 'submit']);
   });
 
-  it('leaves what was served its money, even if that is not submitted now', () => {
+  it('reserves the balance for served payments, even if they are not submitted now', () => {
     expect(choices({ balance: 150n, credit: 100n }, [{ prepaid: true }])).toEqual(['short']);
     expect(choices({ balance: 200n, credit: 100n }, [{ prepaid: true }])).toEqual(['submit']);
     const underWay = { count: 1, atomic: 100n, prepaid: 100n };
     expect(choices({ balance: 200n, credit: 100n, underWay }, [{ prepaid: true }])).toEqual(['short']);
   });
 
-  it('submits nothing that was used', () => {
+  it('submits no payment whose nonce was used', () => {
     expect(choices({}, [{ isUsed: true }, {}])).toEqual(['used', 'submit']);
   });
 
-  it('trusts a wallet with more at once the more it has paid', () => {
+  it('submits more at once for a wallet that has paid more', () => {
     const many = Array.from({ length: 20 }, () => ({}));
     const count = (of: Partial<Wallet>) =>
       choices({ balance: 9_000n, ...of }, many).filter((choice) => choice === 'submit').length;
@@ -61,7 +61,7 @@ describe('which payments gas is spent on', () => {
     expect(count({ arrivals: 5, underWay: { count: 14, atomic: 1_400n, prepaid: 0n } })).toBe(1);
   });
 
-  it('tries a single payment of a wallet that has failed', () => {
+  it('submits a single payment of a wallet that has failed', () => {
     expect(choices({ hasFailed: true }, [{}, {}])).toEqual(['submit', 'later']);
     expect(choices({ hasFailed: true, underWay: { count: 1, atomic: 100n, prepaid: 0n } }, [{}])).toEqual(['later']);
   });

@@ -6,10 +6,11 @@ import { type Database, isUnavailable } from '../../kernel/db/database.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import type { Amount } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
+import { lockPayers } from './end-claims.ts';
 import type { Holding } from './funds.ts';
 import { createGatherer } from './gather.ts';
 
-/** A payment, and the one request that it is to pay for. */
+/** A payment and the one request it pays for. */
 export interface NewClaim {
   readonly protocol: string;
   readonly chain: ChainId;
@@ -19,36 +20,31 @@ export interface NewClaim {
   readonly resource: string;
   readonly fingerprint: Buffer;
   readonly identifier: string | undefined;
-  /** Somebody else submits it. */
+  /** An external facilitator submits it. */
   readonly submittedElsewhere: boolean;
-  /** What may be served before it has arrived, to one payer. */
+  /** The payer's credit limit. */
   readonly mostCredit: bigint;
-  /** What the payer's wallet holds. Undefined where somebody else has checked it. */
+  /** Undefined when an external facilitator has checked it. */
   readonly holding: Holding | undefined;
-  /** It pays what the payer owes, and no call. */
   readonly clearsDebt: boolean;
 }
 
 export type Claimed =
-  /** The caller serves it now, and nobody else while the lease lasts. */
+  /** The caller holds the lease and serves it now. */
   | { readonly is: 'claimed'; readonly id: string; readonly holder: string }
-  /** It has to arrive before it is served. */
+  /** It must arrive before it is served. */
   | { readonly is: 'prepaid'; readonly id: string }
-  /** It was claimed before. */
   | { readonly is: 'known'; readonly id: string }
   | { readonly is: 'identifier_taken' | 'in_debt' | 'ours' | 'short' | 'not_owed' };
 
-/**
- * For so long nobody else serves what somebody has claimed. A process that dies in between is made up for by the next request
- * with the same payment, which waits for the end of the lease and takes it over.
- */
+/** How long a claim is leased to one process. After a crash the next request with the same payment takes over. */
 export const leaseSeconds = 15;
 
 const columns = `new_id, new_protocol, new_chain, new_token, new_asset, new_payer, payer_checksummed, new_nonce, new_pay_to,
   new_atomic, new_valid_after, new_valid_before, new_signature, new_resource, new_fingerprint, new_identifier, elsewhere,
   new_holder`;
 
-/** Claims payments, many in one commit. In one order, so that two processes wait for one another and never in a circle. */
+/** Claims many payments in one commit, in one order, so that two processes cannot deadlock. */
 export function createClaimer(db: Database): (claim: NewClaim) => Promise<Claimed> {
   async function claimAll(claims: readonly NewClaim[]): Promise<readonly Claimed[]> {
     const sorted = claims
@@ -97,7 +93,7 @@ export function createClaimer(db: Database): (claim: NewClaim) => Promise<Claime
   return createGatherer<NewClaim, Claimed>({ atOnce: 100, mostInFlight: 2, run: claimAll, isOfOne: isRefused });
 }
 
-/** What the database refuses of one payment is no fault of the others. */
+/** An error of one payment must not fail the others. */
 function isRefused(error: unknown): boolean {
   return error instanceof pg.DatabaseError && !isUnavailable(error);
 }
@@ -117,7 +113,7 @@ function toClaimed(row: { outcome: string; claim_id: string | null } | undefined
     case 'not_owed':
       return { is: row.outcome };
     default:
-      throw new Error(`a payment was neither claimed nor refused: ${row?.outcome}`);
+      throw new Error(`unexpected outcome of claim_payment: ${row?.outcome}`);
   }
 }
 
@@ -130,16 +126,12 @@ function compare(one: string, other: string): number {
 }
 
 /**
- * Nothing was served for it: it is forgotten, and so is its part of the payer's credit. If it has arrived all the same, because
- * somebody submitted it meanwhile, it stays, and whoever sends it again is served.
+ * Deletes a claim that was not served, which also frees the payer's credit. If the payment has arrived anyway, because
+ * a third party submitted it, the claim stays, and a retry is served.
  */
 export async function releaseClaim(db: Database, { id, holder }: { readonly id: string; readonly holder: string }) {
   await db.transaction(async (tx) => {
-    await tx.query(
-      `SELECT FROM payers p JOIN payment_claims c ON (c.chain, c.token, c.payer) = (p.chain, p.token, p.address)
-        WHERE c.id = $1 FOR UPDATE OF p`,
-      [id],
-    );
+    await lockPayers(tx, [id]);
     const { rowCount } = await tx.query(
       'DELETE FROM payment_claims WHERE id = $1 AND holder = $2 AND served_at IS NULL AND arrived_at IS NULL',
       [id, holder],

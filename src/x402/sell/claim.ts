@@ -4,7 +4,6 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 
-/** A payment that was claimed for one request, whatever has become of it since. */
 export interface Claim {
   readonly id: string;
   readonly chain: ChainId;
@@ -15,12 +14,11 @@ export interface Claim {
   readonly fingerprint: Buffer;
   readonly identifier: string | null;
   readonly prepaid: boolean;
-  /** It pays a debt, and no call. */
   readonly clearsDebt: boolean;
   readonly leased: boolean;
   readonly answer: unknown;
   readonly settlementId: string | null;
-  /** The transaction that it has arrived with, and the one that is to bring it. */
+  /** `txHash` brought the payment; `pendingHash` is the transaction that should bring it. */
   readonly txHash: Hex | null;
   readonly pendingHash: Hex | null;
   readonly claimedAt: Date;
@@ -41,7 +39,7 @@ export async function findClaims(db: Queryable, ids: readonly string[]): Promise
   return rows.map(toClaim);
 }
 
-/** By what its payer calls it, or else by its nonce, which is used only once. */
+/** By the payer's identifier, otherwise by the nonce, which is used only once. */
 export async function findClaimOf(
   db: Queryable,
   { chain, token }: { readonly chain: ChainId; readonly token: Hex },
@@ -59,7 +57,7 @@ export async function findClaimOf(
   return rows[0] && toClaim(rows[0]);
 }
 
-/** Always in the same order, because the provider must be asked for the same thing every time. */
+/** In a fixed order, because the provider must get the identical request every time. */
 export async function claimsOfSettlement(db: Queryable, settlementId: string): Promise<readonly Claim[]> {
   const { rows } = await db.query<ClaimRow>(`${select} WHERE c.settlement_id = $1 ORDER BY c.id COLLATE "C"`, [
     settlementId,

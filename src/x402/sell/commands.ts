@@ -4,39 +4,38 @@ import type { Database } from '../../kernel/db/database.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { amountOf, toDecimalText } from '../../money/amount.ts';
 
-/** A list that somebody reads. Wallets cost nothing, so there may be any number of them. */
+/** Anyone can create wallets, so there may be any number of debtors. */
 const mostDebtors = 1_000;
 
-/** What the operator does about payers who did not pay. */
 export function addNanoCommands(
   program: Command,
   withDatabase: (work: (db: Database) => Promise<void>) => Promise<void>,
   say: (line: string) => void,
 ): void {
-  const nano = program.command('nano').description('calls that are paid for one by one');
+  const nano = program.command('nano').description('pay-per-call: list and forgive debts');
 
   nano
     .command('debtors')
-    .description('wallets whose payments could not be collected, those that owe most first')
+    .description('list wallets whose payments could not be collected, largest debt first')
     .action(() =>
       withDatabase(async (db) => {
         const { rows } = await db.query<{ address: string; debt: string; open: string; failed_since: Date | null }>(
           `SELECT address, debt, credit + prepaying AS open, failed_since FROM payers
             WHERE failed_since IS NOT NULL OR debt > 0 ORDER BY debt DESC, address LIMIT ${mostDebtors + 1}`,
         );
-        if (rows.length === 0) say('Nobody owes anything.');
+        if (rows.length === 0) say('No wallet owes anything.');
         for (const { address, debt, open, failed_since } of rows.slice(0, mostDebtors)) {
           const waits =
             failed_since === null ? '' : `, ${usdc(open)} not collected since ${failed_since.toISOString()}`;
           say(`${address}  ${usdc(debt)} written off${waits}`);
         }
-        if (rows.length > mostDebtors) say(`There are more; these are the ${mostDebtors} that owe most.`);
+        if (rows.length > mostDebtors) say(`Only the ${mostDebtors} largest debts are shown.`);
       }),
     );
 
   nano
     .command('forgive')
-    .description('let a wallet pay again whose payments were written off')
+    .description('clear the debt of a wallet, so that it can pay for calls again')
     .argument('<address>')
     .action((address: string) =>
       withDatabase(async (db) => {
@@ -48,7 +47,7 @@ export function addNanoCommands(
           [address],
         );
         if (rows.length === 0) throw new Refusal(`${address} owes nothing.`);
-        for (const { debt } of rows) say(`${usdc(debt)} is forgiven to ${address}.`);
+        for (const { debt } of rows) say(`The debt of ${address} is cleared: ${usdc(debt)}.`);
       }),
     );
 }

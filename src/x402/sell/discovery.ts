@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Call } from './calls.ts';
 
-/** What the extension `bazaar` tells those who keep catalogues of paid calls: how it is called, and what it answers. */
+/** The extension `bazaar` describes a call to catalogues of paid endpoints. */
 export function describeForBazaar({ input, example, answerExample }: Call) {
   const { $schema: _, ...queryParams } = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });
   return {

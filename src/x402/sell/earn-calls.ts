@@ -8,7 +8,7 @@ import { homeOfPayments } from './terms.ts';
 
 const atOnce = 1_000;
 
-/** What was served and has arrived becomes income: one posting for all of them, in the commit that marks them. */
+/** Books served calls whose payment has arrived as income: one posting, in the commit that marks them. */
 export async function earnCalls({ db, ledger }: { readonly db: Database; readonly ledger: Ledger }): Promise<number> {
   return db.transaction(async (tx) => {
     const { rows } = await tx.query<{ atomic: string }>(

@@ -5,7 +5,7 @@ import { amountOf } from '../../money/amount.ts';
 import type { Asset } from '../../money/catalogue.ts';
 import { homeOfPayments } from './terms.ts';
 
-/** Whoever changes payments of a payer holds the payer first, and payers in one order, so that nobody waits in a circle. */
+/** Every change to payments locks their payers first, in one order, so that transactions cannot deadlock. */
 export async function lockPayers(tx: Transaction, claimIds: readonly string[]): Promise<void> {
   await tx.query(
     `SELECT FROM payers p
@@ -24,9 +24,9 @@ interface EndedRow {
 }
 
 /**
- * These payments will never arrive. What was served for one is written off, and where its payer is to blame the payer is in debt: the
- * nonce was `used` for something else or cancelled, or the payment did not move when we tried it or looked at it last. What lapsed by
- * our own delay is our own loss, and what was not served has cost nobody anything. Answers the postings, for the caller to post last.
+ * Ends payments that will never arrive. A served one is written off. The payer is in debt if the payer is to blame: the
+ * nonce was `used` for something else or cancelled, or the last attempt or check found the wallet short. If the payment
+ * expired because of our own delay, the loss is ours. Returns the postings, which the caller posts last.
  */
 export async function endClaims(
   tx: Transaction,
@@ -52,7 +52,7 @@ export async function endClaims(
   return lost.map(writeOff);
 }
 
-/** It was never earned, so there is nothing to take back but the claim itself. */
+/** The income was never booked, so only the receivable is reversed. */
 function writeOff({ id, asset, atomic }: EndedRow): Posting {
   const amount = amountOf(asset, BigInt(atomic));
   return {

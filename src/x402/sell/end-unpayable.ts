@@ -18,14 +18,14 @@ const atOnce = 500;
 const asset = 'USDC';
 
 /**
- * Ends the payments whose time is over: once a block that was read has reached it and they have not arrived, they never will.
- * Those that a settlement has under way are judged by it.
+ * Ends expired payments: once a block read by the watcher is past their expiry and they have not arrived, they never
+ * will. Payments in an open settlement are judged by that settlement.
  */
 export async function endLapsed(parts: EndingParts): Promise<void> {
   const { db, network } = parts;
   const first = await firstEnd(db, network);
   if (first === undefined) return;
-  // Its time is over by the clock on the wall, but perhaps no block says so yet.
+  // Expired by our clock, but perhaps no block says so yet.
   if (first <= BigInt(Math.floor(Date.now() / 1_000))) await network.letTimePass(first);
   const block = await lastReadBlock(db, network);
   if (block === undefined) return;
@@ -33,14 +33,10 @@ export async function endLapsed(parts: EndingParts): Promise<void> {
     `SELECT id FROM payment_claims WHERE ${waiting} AND valid_before <= $3 ORDER BY valid_before LIMIT $4`,
     [network.id, asset, block.time, atOnce],
   );
-  await endUnpayable(
-    parts,
-    block,
-    rows.map(({ id }) => id),
-  );
+  await endUnpayable(parts, block, rows);
 }
 
-/** Ends those of the payments that were used, as far as the chain was read, and have not arrived. */
+/** Ends payments whose nonce was used, as of the last block read, but which have not arrived. */
 export async function endUsed(parts: EndingParts, claimIds: readonly string[]): Promise<void> {
   if (claimIds.length === 0) return;
   const { db, network } = parts;
@@ -51,16 +47,15 @@ export async function endUsed(parts: EndingParts, claimIds: readonly string[]): 
     asset,
     claimIds,
   ]);
-  await endUnpayable(
-    parts,
-    block,
-    rows.map(({ id }) => id),
-  );
+  await endUnpayable(parts, block, rows);
 }
 
-async function endUnpayable(parts: EndingParts, block: ReadBlock, claimIds: readonly string[]): Promise<void> {
+async function endUnpayable(parts: EndingParts, block: ReadBlock, found: readonly { id: string }[]): Promise<void> {
   const { db, ledger, logger, network } = parts;
-  const claims = await findClaims(db, claimIds);
+  const claims = await findClaims(
+    db,
+    found.map(({ id }) => id),
+  );
   const fates = await judgeClaims(network, asset, claims, block);
   const idsOf = (fate: ClaimFate) => claims.filter((_, index) => fates[index] === fate).map(({ id }) => id);
   const used = idsOf('used_elsewhere');
@@ -69,12 +64,12 @@ async function endUnpayable(parts: EndingParts, block: ReadBlock, claimIds: read
   await db.transaction(async (tx) => {
     const lost = await endClaims(tx, ended, { used });
     for (const { reference } of lost)
-      logger.error({ reference }, 'a call was served and will not be paid: written off');
+      logger.error({ reference }, 'wrote off a served call whose payment will never arrive');
     await postSurely(tx, ledger, lost);
   });
 }
 
-/** What can still arrive and no settlement has under way. What waits for a second node to show it has arrived, perhaps. */
+/** Can still arrive, and in no settlement. One that is held for a second node may have arrived already. */
 const waiting = `chain = $1 AND asset = $2 AND arrived_at IS NULL AND written_off_at IS NULL AND lapsed_at IS NULL
   AND settlement_id IS NULL AND (served_at IS NOT NULL OR prepaid)
   AND NOT EXISTS (SELECT FROM held_deposits h WHERE h.chain = payment_claims.chain AND h.rejected_at IS NULL

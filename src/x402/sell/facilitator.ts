@@ -3,7 +3,6 @@ import type { Terms1, Terms2 } from '../wire/terms.ts';
 import type { ReceivedPayment } from './payment.ts';
 import type { Reason } from './reasons.ts';
 
-/** A payment, and the terms that it is to be judged by. */
 export interface FacilitatorQuestion {
   readonly payment: ReceivedPayment;
   readonly terms: Terms1 | Terms2;
@@ -11,14 +10,14 @@ export interface FacilitatorQuestion {
 
 type Settled =
   | { readonly is: 'settled'; readonly txHash: Hex }
-  /** Nothing was moved. */
+  /** No money moved. */
   | { readonly is: 'refused'; readonly reason: Reason }
-  /** Perhaps it was moved: only the chain can tell. */
+  /** Money may have moved; only the chain can tell. */
   | { readonly is: 'unknown' };
 
-/** Somebody else who checks payments and submits them. Without one we do both ourselves. */
+/** An external service that verifies and submits payments. Without one this service does both. */
 export interface Facilitator {
-  /** Undefined when it takes the payment. */
+  /** Undefined when the payment is accepted. */
   verify(question: FacilitatorQuestion): Promise<Reason | undefined>;
   settle(question: FacilitatorQuestion): Promise<Settled>;
 }

@@ -21,7 +21,6 @@ import { addDiscoveryPage } from './well-known.ts';
 
 type SameAsSelling = 'db' | 'ledger' | 'once' | 'screening' | 'clock' | 'checkpoint' | 'publicUrl';
 
-/** What calls are sold with, before it is opened. */
 interface NanoServing extends Pick<SellingParts, SameAsSelling>, Pick<TillParts, 'networks'> {
   readonly outgoing: Outgoing;
   readonly shops: Pick<Shopping, 'merchants'>;
@@ -94,22 +93,15 @@ export const nano: Feature<{
   ],
 };
 
-/** A payment must outlast two attempts to settle it, and the time that the second one takes. */
+/** A payment must stay valid for two settlement rounds, plus the time that the second one takes. */
 const settlingSeconds = 30;
 
 function openSelling(parts: NanoServing, settings: NanoSettings): SellingParts {
-  const { db, ledger, once, outgoing, shops, screening, clock, checkpoint, publicUrl } = parts;
+  const { db, outgoing, clock } = parts;
   const { settleSeconds, mostCredit, payerPerMinute, facilitatorUrl } = settings;
   return {
-    db,
-    ledger,
-    once,
-    outgoing,
-    merchants: shops.merchants,
-    screening,
-    clock,
-    checkpoint,
-    publicUrl,
+    ...parts,
+    merchants: parts.shops.merchants,
     till: openTill(parts),
     claim: createClaimer(db),
     isOverdue: watchOverdue({ db, clock, afterSeconds: settleSeconds + settlingSeconds }),

@@ -1,9 +1,10 @@
 import type { Database } from '../../kernel/db/database.ts';
+import { lockPayers } from './end-claims.ts';
 
-/** Whoever comes back with the same payment takes it over. After this long it is as if it had never been sent. */
+/** A retry with the same payment can take the claim over for this long. */
 const abandonedSeconds = 60;
 
-/** Lets go of what was claimed and never served: its process is gone, and nobody has come back. Nothing was charged for it. */
+/** Deletes claims that a crashed process left and no retry took over. Nothing was charged for them. */
 export async function forgetAbandoned(db: Database): Promise<void> {
   const { rows } = await db.query<{ id: string }>(
     `SELECT id FROM payment_claims
@@ -13,11 +14,7 @@ export async function forgetAbandoned(db: Database): Promise<void> {
   );
   for (const { id } of rows) {
     await db.transaction(async (tx) => {
-      await tx.query(
-        `SELECT FROM payers p JOIN payment_claims c ON (c.chain, c.token, c.payer) = (p.chain, p.token, p.address)
-          WHERE c.id = $1 FOR UPDATE OF p`,
-        [id],
-      );
+      await lockPayers(tx, [id]);
       await tx.query(
         `DELETE FROM payment_claims WHERE id = $1 AND served_at IS NULL AND arrived_at IS NULL
             AND leased_until < clock_timestamp() - make_interval(secs => $2)`,
@@ -27,7 +24,7 @@ export async function forgetAbandoned(db: Database): Promise<void> {
   }
 }
 
-/** Answers are kept for whoever has lost theirs, and not for ever: what was paid for is known without them. */
+/** Answers are kept only for retries; the record of the payment does not need them. */
 export async function forgetAnswers(db: Database): Promise<void> {
   await db.query(
     `UPDATE payment_claims SET answer = NULL WHERE id IN (

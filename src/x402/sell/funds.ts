@@ -7,31 +7,26 @@ import { createBriefMemory } from '../../shopping/search/brief-memory.ts';
 import { createGatherer } from './gather.ts';
 import { readSettled, readUnderWay } from './payers.ts';
 
-/** What a wallet can pay with. */
 export interface Holding {
   readonly atomic: bigint;
-  /** What had arrived from it, all in all, before its balance was read: whatever arrives later was part of that balance. */
+  /** The total that had arrived before the balance was read; what arrives later was part of that balance. */
   readonly settledBefore: bigint;
 }
 
-/** What the chain says of the wallets that pay. */
 export interface Funds {
-  /**
-   * What a wallet holds. A balance of a moment ago may answer that there is enough, and never that there is too little: the wallet
-   * may have been funded since.
-   */
+  /** A cached balance may accept a payment but never refuse it: the wallet may have been funded since. */
   holds(payer: Hex, wanted: bigint): Promise<Holding>;
-  /** The same, read now. It includes payments that have moved on the chain and are not in our books yet. */
+  /** Read now. Includes payments that have moved on the chain but are not booked yet. */
   holdsNow(payer: Hex): Promise<Holding>;
-  /** Whether a nonce of a wallet was used. Asked of the chain every time. */
+  /** Never cached. */
   isUsed(payer: Hex, nonce: Hex): Promise<boolean>;
 }
 
-/** For so long a balance is believed. Whoever empties the wallet meanwhile is served no more than the credit of a payer. */
+/** How long a balance is cached. A payer who empties the wallet meanwhile gains at most the credit limit. */
 const keepMs = 2_000;
 const mostRemembered = 20_000;
 
-/** Many questions are one call: a multicall of all that wait while the one before it is under way. */
+/** Questions that arrive while a call is under way share the next multicall. */
 export function createFunds({
   db,
   network,
@@ -82,7 +77,7 @@ export function createFunds({
   };
 }
 
-/** What each wallet holds, and which of the payments were used already, at one block. */
+/** Balances and used nonces, all at one block. */
 export async function readWallets(
   network: Network,
   token: Hex,
@@ -107,7 +102,7 @@ function stateOf(payer: Hex, nonce: Hex): Hex {
   return encodeFunctionData({ abi: tokenAbi, functionName: 'authorizationState', args: [payer, nonce] });
 }
 
-/** One call, and so one block. */
+/** One call, so all answers are from one block. */
 async function askToken(network: Network, token: Hex, questions: readonly Hex[]): Promise<readonly Hex[]> {
   const { result } = await network.client.simulateContract({
     address: multicallAddress,

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createGatherer } from './gather.ts';
 
-it('asks for all who come together at once, and gives each their own answer', async () => {
+it('runs concurrent items as one batch and gives each its own result', async () => {
   const lots: number[][] = [];
   const double = createGatherer<number, number>({
     atOnce: 3,
@@ -20,7 +20,7 @@ it('asks for all who come together at once, and gives each their own answer', as
   ]);
 });
 
-it('fails for a lot that fails, and goes on with the next', async () => {
+it('fails all items of a failed batch, and continues with the next', async () => {
   let times = 0;
   const ask = createGatherer<string, string>({
     atOnce: 10,
@@ -36,7 +36,7 @@ it('fails for a lot that fails, and goes on with the next', async () => {
   expect(await ask('c')).toBe('c');
 });
 
-it('does each by itself when one of them may have failed the lot', async () => {
+it('retries items one by one if a single item may have failed the batch', async () => {
   const ask = createGatherer<number, number>({
     atOnce: 10,
     mostInFlight: 1,

@@ -1,9 +1,9 @@
 export interface GatherOptions<Item, Result> {
-  /** Does the work for all of them at once; one result for each, in order. */
+  /** Returns one result per item, in order. */
   readonly run: (items: readonly Item[]) => Promise<readonly Result[]>;
   readonly atOnce: number;
   readonly mostInFlight: number;
-  /** Whether one of the lot may have failed it, and has left nothing behind: then each is done by itself. */
+  /** Whether a single item may have caused the error, and nothing was left behind. Then each item is retried alone. */
   readonly isOfOne?: (error: unknown) => boolean;
 }
 
@@ -14,8 +14,8 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * While one lot is under way, whatever arrives gathers into the next: one question to the chain, or one commit, for many
- * requests. There is no timer, so whoever comes alone waits for nobody. A lot that fails fails for all of it, unless `isOfOne` says
+ * Batches items: while one batch runs, new items gather into the next, so that many requests share one chain call or
+ * commit. There is no timer, so a single item does not wait. A failed batch fails all its items, unless `isOfOne` says
  * otherwise.
  */
 export function createGatherer<Item, Result>({

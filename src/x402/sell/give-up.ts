@@ -5,7 +5,7 @@ import { onlyRow, type Transaction } from '../../kernel/db/database.ts';
 import { readWallets } from './funds.ts';
 import { type Settlement, submitStep } from './settlement.ts';
 
-/** Whether a payment of a settlement that could not be sent for a while cannot move any more: gas would be spent on it in vain. */
+/** Whether a payment of a delayed settlement can no longer move, so that submitting it would waste gas. */
 export async function hasChanged(network: Network, token: Hex, { claims }: Settlement): Promise<boolean> {
   const payments = claims.map(({ authorization: { from, nonce } }) => ({ payer: from, nonce }));
   const payers = [...new Set(payments.map(({ payer }) => payer))];
@@ -20,16 +20,16 @@ export async function hasChanged(network: Network, token: Hex, { claims }: Settl
   });
 }
 
-/** A process that has asked the wallet provider is waited for at least so long before the request is taken for unanswered. */
+/** How long to wait for a provider's answer before the request counts as unanswered. */
 const quietSeconds = 30;
 
-/** A transaction that was never taken is not asked for any more. What its payments are worth is looked at anew. */
+/** The provider never took this transaction, so it is not requested again. Its payments are checked anew. */
 class GivenUp extends Error {
   override readonly name = 'GivenUp';
   readonly unansweredAt: string | null;
 
   constructor(unansweredAt: string | null) {
-    super('a payment that it was to submit cannot move any more');
+    super('a payment in the settlement can no longer move');
     this.unansweredAt = unansweredAt;
   }
 }
@@ -46,7 +46,7 @@ export async function giveUp(tx: Transaction, { id }: Settlement): Promise<void>
   if (quiet) throw new GivenUp(unanswered_at);
 }
 
-/** The provider was asked whether it has taken it before, and has not. */
+/** Safe, because the provider has confirmed before that it did not take the transaction. */
 export function endIfGivenUp(error: unknown): StepEnd {
   if (!(error instanceof GivenUp)) throw error;
   return { state: 'failed', reason: error.message, gasCost: 0n, refusal: { unansweredAt: error.unansweredAt } };

@@ -8,14 +8,14 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import type { Asset } from '../../money/catalogue.ts';
 import type { Claim } from './claim.ts';
 
-/** The last block that our books have seen. */
+/** The last block that the watcher has read. */
 export interface ReadBlock {
   readonly number: bigint;
   /** In seconds since the epoch. */
   readonly time: bigint;
 }
 
-/** Undefined while the chain has not been read, or has to be read again. */
+/** Undefined before the first read, and after a reorg until the chain is read again. */
 export async function lastReadBlock(db: Queryable, network: Network): Promise<ReadBlock | undefined> {
   const cursor = await findCursor(db, network.id);
   if (cursor === undefined || !(await isOnChain(network.client, cursor))) return undefined;
@@ -27,19 +27,19 @@ export async function timeOf({ client }: Network, blockNumber: bigint): Promise<
 }
 
 /**
- * What has become of a payment that has not arrived. Unlike our own wallets a payer can cancel an authorization, or sign another with
- * the same nonce: then it is `used_elsewhere`. But it may also be on its way into the books: as long as no log tells what
- * it was used for it is `not_shown`, and when its time has long been over `never_shown`. Neither is a fault of the payer.
+ * The fate of a payment that has not arrived. Unlike our own wallets, a payer can cancel an authorization or sign
+ * another one with the same nonce: `used_elsewhere`. A used payment may also still be waiting to be booked: `not_shown`
+ * while no log shows what it was used for, and `never_shown` long after its expiry. Neither of these is the payer's
+ * fault.
  */
 export type ClaimFate = 'open' | 'lapsed' | 'used_elsewhere' | 'not_shown' | 'never_shown';
 
-/** So long after its end a payment is still waited for whose use no log tells. */
+/** How long after its expiry a used payment without a log is still awaited. */
 const shownWithinSeconds = 3_600n;
 
-/** Clocks differ. */
+/** Tolerance for clock skew between us and the chain. */
 const clocksDifferSeconds = 600n;
 
-/** As of a block. */
 export async function judgeClaims(
   network: Network,
   asset: Asset,

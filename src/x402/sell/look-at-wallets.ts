@@ -16,7 +16,7 @@ export interface Looked {
   readonly wallets: ReadonlyMap<Hex, Wallet>;
 }
 
-/** Asks the chain, in one call, what the wallets hold that payments are from, and which payments were used already. */
+/** One chain call for all balances and used nonces. */
 export async function lookAtWallets(
   parts: LookingParts,
   waiting: readonly Omit<WaitingPayment, 'isUsed'>[],
@@ -29,14 +29,14 @@ export async function lookAtWallets(
   for (const payer of payers) {
     const { open, ...known } = books.get(payer) ?? unknown(payer);
     const wallet = { ...known, balance: balances.get(payer) ?? 0n };
-    // With less than everything that is open, it matters what of it has moved and is not in the books yet.
+    // If the balance does not cover everything open, payments that have moved but are not booked yet make a difference.
     const isClose = wallet.balance < open && wallet.underWay.count > 0;
     wallets.set(payer, isClose ? await lookClosely(parts, payer, wallet) : wallet);
   }
   return { payments: waiting.map((one, index) => ({ ...one, isUsed: used[index] === true })), wallets };
 }
 
-/** What has moved already is not promised any more. */
+/** Payments that have already moved are no longer deducted. */
 async function lookClosely({ db, network, token }: LookingParts, payer: Hex, wallet: Wallet): Promise<Wallet> {
   const { underWay } = await readUnderWay(db, { chain: network.id, token, payer }, 'in settlements');
   const { balances, used } = await readWallets(
@@ -74,7 +74,7 @@ interface BookRow {
   readonly prepaid_under_way: string;
 }
 
-/** What our books say of the wallets. Read before the chain is: what arrives in between makes a wallet look shorter, never richer. */
+/** Read before the chain, so that a payment that arrives in between makes a wallet look poorer, never richer. */
 async function readBooks({ db, network, token }: LookingParts, payers: readonly Hex[]) {
   const { rows } = await db.query<BookRow>(
     `SELECT p.address, p.credit, p.credit + p.prepaying AS open, p.arrivals::text, p.failed_since IS NOT NULL AS failed,
@@ -104,5 +104,5 @@ async function readBooks({ db, network, token }: LookingParts, payers: readonly 
 }
 
 function unknown(payer: Hex): never {
-  throw new Error(`no payer is known as ${payer}`);
+  throw new Error(`there is no payer ${payer}`);
 }

@@ -2,19 +2,19 @@ import type { Database, Transaction } from '../../kernel/db/database.ts';
 import { lockPayers } from './end-claims.ts';
 
 export interface Unpaid {
-  /** The settlement that has it under way, and lets it go. Null when none has. */
+  /** The settlement that releases it; null when it is in none. */
   readonly settlementId: string | null;
   readonly againInSeconds: number;
-  /** Why it has not moved, where that is the payer's doing. */
+  /** Set when the payer is to blame. */
   readonly because?: 'wallet_is_short' | 'transaction_did_not_move_it';
 }
 
-/** These payments have not moved. They are looked at again; a wallet that was served and does not pay is served nothing meanwhile. */
+/** Schedules another check. A payer who was served and has not paid is served nothing meanwhile. */
 export async function noteUnpaid(db: Database, claimIds: readonly string[], unpaid: Unpaid): Promise<void> {
   if (claimIds.length > 0) await db.transaction((tx) => noteUnpaidWithin(tx, claimIds, unpaid));
 }
 
-/** Part of a commit that does more than that. */
+/** Runs inside the caller's transaction. */
 export async function noteUnpaidWithin(
   tx: Transaction,
   claimIds: readonly string[],

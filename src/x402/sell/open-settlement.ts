@@ -15,11 +15,11 @@ import { isAnyStuck, submitStep } from './settlement.ts';
 import { homeOfPayments } from './terms.ts';
 
 export interface GatheringRules {
-  /** For so long payments gather, so that many share one transaction. */
+  /** How long payments gather, so that many share one transaction. */
   readonly gatherMs: number;
-  /** So many share one at most. */
+  /** The most payments in one transaction. */
   readonly most: number;
-  /** One that is valid for no longer than this does not wait for others. */
+  /** A payment that expires within this time is settled at once. */
   readonly urgentSeconds: number;
 }
 
@@ -27,10 +27,10 @@ export const usualGathering = { most: 100, urgentSeconds: 120 } as const;
 
 const asset = 'USDC';
 
-/** So many transactions may be spent on one payment in vain. */
+/** How many failed transactions a payment may cost us. */
 const mostFailedTries = 3;
 
-/** When a payment is looked at again that was not submitted: looking costs no gas. */
+/** Delays before the next check of a payment that was not submitted. Checking costs no gas. */
 const shortSeconds = 15;
 const laterSeconds = 2;
 
@@ -39,9 +39,9 @@ export interface OpeningParts extends EndingParts {
 }
 
 /**
- * Looks at the payments that wait, what was served and the most urgent first, and asks the chain which of them can move. Writes down
- * the transaction that is to submit those, in one commit, and when to look at the others again. Answers how many it has looked at;
- * none when it is not time yet.
+ * Checks waiting payments, served and most urgent first, and asks the chain which of them can move. One commit plans
+ * the transaction for those; the others get a time for their next check. Returns how many were checked, 0 when none is
+ * due.
  */
 export async function openSettlement(parts: OpeningParts, rules: GatheringRules): Promise<number> {
   const { db, network, checkpoint = noCheckpoint } = parts;
@@ -78,7 +78,7 @@ async function planSettlement(tx: Transaction, chosen: readonly string[]): Promi
   return ids.length;
 }
 
-/** What can still move, and nobody has taken. */
+/** Payments that can still move and are in no settlement. */
 const waits = `chain = $1 AND asset = $2 AND arrived_at IS NULL AND written_off_at IS NULL AND lapsed_at IS NULL
   AND settlement_id IS NULL AND NOT submitted_elsewhere AND (served_at IS NOT NULL OR prepaid)
   AND (retry_at IS NULL OR retry_at <= clock_timestamp()) AND failed_tries < ${mostFailedTries}
@@ -93,7 +93,7 @@ interface WaitingRow {
   readonly due: boolean;
 }
 
-/** Whoever is a little later than others goes with them. What has to arrive before it is served waits for nobody. */
+/** When one payment is due, later ones go with it. A prepaid payment is due at once. */
 async function findWaiting(db: Database, { gatherMs, most, urgentSeconds }: GatheringRules) {
   const { rows } = await db.query<WaitingRow>(
     `SELECT id, payer, nonce, atomic, prepaid,
@@ -106,7 +106,7 @@ async function findWaiting(db: Database, { gatherMs, most, urgentSeconds }: Gath
   return rows.map(({ id, payer, nonce, atomic, prepaid }) => ({ id, payer, nonce, atomic: BigInt(atomic), prepaid }));
 }
 
-/** Another process may have taken some of them since. */
+/** Another process may have taken some of them. */
 async function takeWaiting(tx: Transaction, chosen: readonly string[]): Promise<string[]> {
   if (chosen.length === 0) return [];
   const { rows } = await tx.query<{ id: string }>(

@@ -12,7 +12,7 @@ const hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/);
 const verifyWithinMs = 5_000;
 const settleWithinMs = 10_000;
 
-/** A facilitator at an address that the operator has chosen, asked through the same door as everybody outside. */
+/** Asked through the outgoing-request guard, like every external address. */
 export function createOutsideFacilitator({
   url,
   outgoing,
@@ -47,7 +47,7 @@ export function createOutsideFacilitator({
       return isValid ? undefined : toReason(invalidReason, 'facilitator_refused');
     },
 
-    /** Whatever is not said clearly may have happened. */
+    /** An unclear answer counts as `unknown`. */
     async settle(question) {
       try {
         const read = receipt.safeParse(jsonOf(await ask('settle', question, settleWithinMs)));
@@ -56,7 +56,7 @@ export function createOutsideFacilitator({
         if (success && hash.safeParse(transaction).success) {
           return { is: 'settled', txHash: transaction.toLowerCase() as Hex };
         }
-        // One that names a transaction and calls it a failure does not know how it ends.
+        // A failure that names a transaction may still succeed.
         if (success || transaction !== '') return { is: 'unknown' };
         return { is: 'refused', reason: toReason(errorReason, 'unexpected_settle_error') };
       } catch (error) {

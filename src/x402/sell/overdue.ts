@@ -1,27 +1,26 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { homeOfPayments } from './terms.ts';
+import { remember } from './till.ts';
 
 export interface OverdueOptions {
   readonly db: Queryable;
   readonly clock: Clock;
-  /** So long after it was served, or was to be looked at again, the transaction of a payment should have been sent. */
+  /** How long after it was served or scheduled for a retry a payment's transaction should have been sent. */
   readonly afterSeconds: number;
 }
 
-/** For so long what was found is believed. */
+/** Cache time. */
 const keepMs = 1_000;
 
-/** What was sent should have arrived after so long. */
+/** How long a sent transaction may take to arrive. */
 const arrivesWithinSeconds = 600;
 
 /**
- * Answers whether we are late with settling what was served, because a worker is down or the wallet that settles has no gas. What a payer
- * does not pay does not count: a stranger could stop all credit with it.
+ * Whether our settling is late, because no worker runs or the settlement wallet has no gas. Payments that fail because
+ * of the payer do not count; otherwise a stranger could stop all credit.
  */
 export function watchOverdue({ db, clock, afterSeconds }: OverdueOptions): () => Promise<boolean> {
-  let known: { readonly isOverdue: Promise<boolean>; readonly until: number } | undefined;
-
   async function look(): Promise<boolean> {
     const { rows } = await db.query(
       `SELECT FROM payment_claims c LEFT JOIN chain_steps s ON s.saga_id = c.settlement_id AND s.step = 'submit'
@@ -35,14 +34,5 @@ export function watchOverdue({ db, clock, afterSeconds }: OverdueOptions): () =>
     return rows.length > 0;
   }
 
-  return () => {
-    if (known === undefined || known.until <= clock.now()) {
-      const isOverdue = look();
-      known = { isOverdue, until: clock.now() + keepMs };
-      isOverdue.catch(() => {
-        known = undefined;
-      });
-    }
-    return known.isOverdue;
-  };
+  return remember(look, { clock, keepMs });
 }

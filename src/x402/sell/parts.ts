@@ -9,27 +9,25 @@ import type { Facilitator } from './facilitator.ts';
 import type { ServedCall } from './serve-calls.ts';
 import type { Till } from './till.ts';
 
-/** How far payers are trusted, and for how long they are waited for. */
 interface SellingRules {
-  /** What one payer may be served before it has arrived. */
+  /** The credit limit of one payer. */
   readonly mostCredit: bigint;
-  /** For so long at least a payment must still be valid. */
+  /** How long a payment must still be valid. */
   readonly leastSecondsLeft: bigint;
-  /** Requests a minute of one payer; 0 is unlimited. */
+  /** Paid requests a minute per payer; 0 means unlimited. */
   readonly payerPerMinute: number;
 }
 
-/** What calls are sold with. */
 export interface SellingParts extends CallParts {
   readonly ledger: Ledger;
   readonly once: Once;
   readonly till: Till;
   readonly claim: (claim: NewClaim) => Promise<Claimed>;
   readonly serve: (call: ServedCall) => Promise<boolean>;
-  /** Whether payments for what was served wait for too long: then nothing more is served on credit. */
+  /** While settling is late, nothing is served on credit. */
   readonly isOverdue: () => Promise<boolean>;
   readonly screening: Screening;
-  /** Only where somebody else checks and submits payments. */
+  /** Set when an external facilitator verifies and submits payments. */
   readonly facilitator: Facilitator | undefined;
   readonly rules: SellingRules;
   readonly clock: Clock;

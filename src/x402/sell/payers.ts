@@ -2,14 +2,13 @@ import type { Hex } from 'viem';
 import type { Queryable } from '../../kernel/db/database.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 
-/** A wallet that pays with a token. */
 export interface PayerKey {
   readonly chain: ChainId;
   readonly token: Hex;
   readonly payer: Hex;
 }
 
-/** What has arrived from a wallet, all in all. */
+/** The total that has arrived from a wallet. */
 export async function readSettled(db: Queryable, { chain, token, payer }: PayerKey): Promise<bigint> {
   const { rows } = await db.query<{ settled: string }>(
     'SELECT settled FROM payers WHERE chain = $1 AND token = lower($2) AND address = lower($3)',
@@ -18,7 +17,7 @@ export async function readSettled(db: Queryable, { chain, token, payer }: PayerK
   return BigInt(rows[0]?.settled ?? 0);
 }
 
-/** What a wallet owes for calls: what was written off by its fault, and what could not be collected and still can be. */
+/** `debt` was written off through the payer's fault; `uncollected` can still be collected. */
 export interface Owed {
   readonly debt: bigint;
   readonly uncollected: bigint;
@@ -33,17 +32,17 @@ export async function readOwed(db: Queryable, { chain, token, payer }: PayerKey)
   return { debt: BigInt(rows[0]?.debt ?? 0), uncollected: BigInt(rows[0]?.uncollected ?? 0) };
 }
 
-/** A payment that may have moved, and our books do not say so yet. */
+/** A payment that may have moved but is not booked yet. */
 export interface UnderWay {
   readonly nonce: Hex;
   readonly atomic: bigint;
   readonly prepaid: boolean;
 }
 
-/** More than one wallet has under way at a time; whatever is beyond counts as not moved. */
+/** Payments beyond this number count as not moved. */
 const mostUnderWay = 500;
 
-/** What has arrived from a wallet, and what is open: what settlements of ours have under way, or everything, which anybody may submit. */
+/** Anyone may submit a payment, so `everything` includes payments that are in no settlement of ours. */
 export async function readUnderWay(
   db: Queryable,
   { chain, token, payer }: PayerKey,

@@ -8,26 +8,25 @@ import { nanoErrors } from './errors.ts';
 import type { Reason } from './reasons.ts';
 import { homeOfPayments } from './terms.ts';
 
-/** A payment as somebody has sent it. Nothing of it was checked but its form. */
+/** A payment as received; only its form was checked. */
 export interface ReceivedPayment {
   readonly version: X402Version;
   readonly authorization: SignedAuthorization & { readonly validAfter: bigint };
-  /** The terms that it says it accepts; the first version does not repeat them. */
+  /** Version 1 does not repeat the accepted terms. */
   readonly accepted: Terms2 | undefined;
-  /** What the payer calls it (the extension `payment-identifier`). */
+  /** From the extension `payment-identifier`. */
   readonly identifier: string | undefined;
-  /** As it came, for a facilitator elsewhere. */
+  /** Unchanged, for an external facilitator. */
   readonly whole: Payment1 | Payment2;
 }
 
 export type ReadPayment = ReceivedPayment | { readonly refused: Reason };
 
-/** A longer header is no payment. */
 const mostCharacters = 8_192;
 
 /**
- * Reads the payment that a request carries, of the second version if it has both; undefined when it has none. What is no
- * payment at all is a fault of the request (400); what pays in a way that we do not know is refused like a payment.
+ * Prefers version 2 if the request carries both; undefined when it carries none. A malformed payment is a 400; an
+ * unsupported scheme or network is refused like a payment.
  */
 export function readPayment(header: (name: string) => string | undefined): ReadPayment | undefined {
   const second = header(headerNames[2].payment);
@@ -66,7 +65,7 @@ function read(text: string, version: X402Version): ReadPayment {
   };
 }
 
-/** Of letters, digits, hyphens and underscores, 16 to 128 of them, as its specification says. */
+/** As the extension's specification says. */
 const identifierForm = /^[A-Za-z0-9_-]{16,128}$/;
 
 function readIdentifier(extensions: Payment2['extensions']): string | undefined {

@@ -32,7 +32,6 @@ const fees: Readonly<Record<Action, (amount: Amount) => Amount>> = {
   swap: swapFee,
 };
 
-/** What a call for a quote takes and answers. */
 export const quoteFee = {
   input,
   example: { amount: '50', currency: 'USDC', action: 'transfer' },
@@ -63,7 +62,7 @@ function amountFor({ amount, currency, action }: z.output<typeof input>): Amount
   return amountOrRefuse(currency, amount);
 }
 
-/** People send one another currencies and pay shops with them; they withdraw all that they hold. */
+/** Transfers and orders take stablecoins only; withdrawals take every asset. */
 function isOffered(action: Action, currency: z.output<typeof holding>): boolean {
   if (action === 'withdraw') return true;
   return action === 'swap' ? swapTokens.some((token) => token === currency) : isCurrency(currency);

@@ -24,8 +24,8 @@ const signature = await payer.signTypedData(toTypedData(domain, authorization) a
 
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
-describe('whoever has signed', () => {
-  it('is found, as the token itself would find them', () => {
+describe('the recovered signer', () => {
+  it('is the one that the token recovers', () => {
     expect(recover({ ...authorization, signature })).toBe(payer.address.toLowerCase());
   });
 
@@ -35,11 +35,11 @@ describe('whoever has signed', () => {
     ['another beginning', { validAfter: 0n }],
     ['another end', { validBefore: 9n }],
     ['another nonce', { nonce: `0x${'a8'.repeat(32)}` as Hex }],
-  ])('is somebody else for %s', (_, change) => {
+  ])('differs for %s', (_, change) => {
     expect(recover({ ...authorization, ...change, signature })).not.toBe(payer.address.toLowerCase());
   });
 
-  it('is nobody when the token would not take the signature', () => {
+  it('is undefined for a signature that the token would refuse', () => {
     const [r, s, v] = [signature.slice(2, 66), signature.slice(66, 130), signature.slice(130)];
     const twin = (order - BigInt(`0x${s}`)).toString(16).padStart(64, '0');
     const flipped = v === '1b' ? '1c' : '1b';

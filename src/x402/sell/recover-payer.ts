@@ -1,7 +1,7 @@
 import { domainSeparator, type Hex, hexToBytes, keccak256, type TypedDataDomain } from 'viem';
 import type { SignedAuthorization } from '../../chains/authorization.ts';
 
-/** Finds out who has signed an authorization. Undefined when nobody can have, or the token would not take the signature. */
+/** Returns the signer's address. Undefined for a signature that the token would refuse. */
 export type RecoverPayer = (authorization: SignedAuthorization) => Hex | undefined;
 
 const typeHash = keccak256(
@@ -10,12 +10,12 @@ const typeHash = keccak256(
   ),
 ).slice(2);
 
-/** Half of the order of the curve: the token refuses a larger s, which would be a second signature of the same. */
+/** Half of the curve order. The token refuses a larger s, a second signature of the same message. */
 const mostS = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0';
 
 /**
- * Recovery with the curve in WebAssembly, which takes a tenth of the time that viem's takes (`bench/nano.ts`); loaded when the
- * first payment comes. Keys of their own only: what a contract would call its signature costs a call to the chain each time.
+ * Recovers in WebAssembly, which takes a tenth of viem's time (`bench/nano.ts`); loaded with the first payment.
+ * Smart-contract signatures are not supported, because each would cost a chain call.
  */
 export async function createRecoverPayer(domain: TypedDataDomain): Promise<RecoverPayer> {
   const { recover } = await import('tiny-secp256k1');
@@ -31,13 +31,13 @@ export async function createRecoverPayer(domain: TypedDataDomain): Promise<Recov
       const key = recover(digest, hexToBytes(`0x${signature.slice(0, 128)}`), v === 27 ? 0 : 1, false);
       return key === null ? undefined : `0x${keccak256(key.subarray(1)).slice(26)}`;
     } catch {
-      // Numbers that are no points of the curve.
+      // The numbers are no point on the curve.
       return undefined;
     }
   };
 }
 
-/** EIP-712, with nothing in it but words of 32 bytes. */
+/** EIP-712. Every field is a 32-byte word. */
 function digestOf(authorization: SignedAuthorization, separator: string): Hex {
   const { from, to, atomic, validAfter = 0n, validBefore, nonce } = authorization;
   const words = [

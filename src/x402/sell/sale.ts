@@ -6,15 +6,14 @@ import type { ReceivedPayment } from './payment.ts';
 import type { Reason } from './reasons.ts';
 import { paymentRequired } from './terms.ts';
 
-/** A request for a call, whoever pays for it. */
 export interface CallRequest {
   readonly call: Call;
-  /** Undefined for a bare question after the price. */
+  /** Undefined when the request only asks for the price. */
   readonly input: unknown;
-  /** Where it was called, without its query. */
+  /** Without the query. */
   readonly url: string;
   readonly caller: Caller | undefined;
-  /** The address that calls. */
+  /** The caller's IP address. */
   readonly ip: string;
   readonly header: (name: string) => string | undefined;
   readonly count: RequestCount;
@@ -22,7 +21,6 @@ export interface CallRequest {
   readonly method: string;
 }
 
-/** A request that carries a payment. */
 export interface PaidRequest extends CallRequest {
   readonly payment: ReceivedPayment;
   readonly fingerprint: Buffer;
@@ -38,7 +36,7 @@ export type Sale =
   | { readonly status: 202; readonly body: PendingBody; readonly headers: Record<string, string> }
   | ReturnType<typeof paymentRequired>;
 
-/** It is not certain yet that the payment has moved. It is never asked for again meanwhile. */
+/** It is not certain yet whether the payment has moved. The client must not pay again. */
 interface PendingBody {
   readonly status: 'settlement_pending';
   readonly paymentId: string;
@@ -47,7 +45,7 @@ interface PendingBody {
   readonly statusUrl: string;
 }
 
-/** The price, and why what was offered for it is not taken. */
+/** The 402 with the price and, if a payment was refused, the reason. */
 export async function refuse(
   { till }: Pick<SellingParts, 'till'>,
   { call, url }: Pick<CallRequest, 'call' | 'url'>,
@@ -56,7 +54,7 @@ export async function refuse(
   return paymentRequired(await till.priceOf(call.price), call, url, reason);
 }
 
-/** Does the work, and answers only what was declared: what is not would have to be paid for in vain. */
+/** Validates the answer before the charge, so that no one pays for an answer that the response check rejects. */
 export async function runCall(parts: CallParts, request: Pick<CallRequest, 'call' | 'input' | 'caller' | 'ip'>) {
   const { call, input } = request;
   return call.answer.parse(await call.run(parts, input, holderOf(request)));

@@ -6,13 +6,13 @@ import { type CallRequest, refuse, type Sale } from './sale.ts';
 import { createPaidSale } from './sell-for-payment.ts';
 import { sellFromBalance } from './sell-from-balance.ts';
 
-/** Sells calls: for a payment that the request carries, else from the balance of its key, else it tells the price. */
+/** Sells a call for the payment in the request, otherwise from the balance of its key, otherwise states the price. */
 export function createSales(parts: SellingParts): (request: CallRequest) => Promise<Sale> {
   const sellForPayment = createPaidSale(parts);
 
   return async (request) => {
     const { call, input, caller, header, count, method } = request;
-    // The answer to HEAD has no body, so there is nothing to sell: whoever asks is told the terms, whatever the request carries.
+    // HEAD has no body to sell, so it only returns the terms.
     if (input === undefined || method === 'HEAD') {
       await count.address();
       return refuse(parts, request);
@@ -29,7 +29,7 @@ export function createSales(parts: SellingParts): (request: CallRequest) => Prom
   };
 }
 
-/** What is no payment counts against the address that sends it. */
+/** A malformed payment counts against the IP address. */
 async function readOrCount(header: CallRequest['header'], count: RequestCount): Promise<ReadPayment | undefined> {
   try {
     return readPayment(header);

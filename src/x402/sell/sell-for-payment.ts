@@ -15,13 +15,13 @@ import { pending } from './settlement-pending.ts';
 import { homeOfPayments } from './terms.ts';
 import { verifyPayment } from './verify-payment.ts';
 
-/** For so long at most a request waits for its payment to arrive, where that has to come first. */
+/** How long a request waits for a prepaid payment to arrive. */
 const prepaidPatienceMs = 8_000;
 const lookAgainMs = 150;
 
 /**
- * Sells a call for a payment: what was answered before is answered again, whatever is true of the payment by now; else it is
- * judged, claimed and served. The same payment sent many times at once is one sale.
+ * A payment that was served before gets the same answer, whatever its state now. Otherwise it is verified, claimed and
+ * served. Concurrent requests with the same payment share one sale.
  */
 export function createPaidSale(parts: SellingParts): (request: PaidRequest) => Promise<Sale> {
   const underWay = new Map<string, Promise<Sale>>();
@@ -39,9 +39,9 @@ export function createPaidSale(parts: SellingParts): (request: PaidRequest) => P
 
 async function sell(parts: SellingParts, request: PaidRequest): Promise<Sale> {
   const { payment, count } = request;
-  // Whoever has sent too much that was not worth verifying is not verified any more.
+  // Refuses addresses that sent too many invalid payments before spending work on verification.
   const forgive = await count.trial();
-  // Looked up first, so that a lost answer is found again even when the payment is not good for anything any more.
+  // Looked up first, so that a lost answer is found even if the payment has expired.
   if (payment.identifier !== undefined) {
     const earlier = await findEarlier(parts, request);
     if (earlier !== undefined && earlier.identifier === payment.identifier) {
@@ -64,16 +64,12 @@ async function sell(parts: SellingParts, request: PaidRequest): Promise<Sale> {
   return claimAndServe(parts, request);
 }
 
-/**
- * The signature proves that it comes from whoever sent it the first time. A payment that has arrived for a request that failed may be
- * sent with another one of the same price.
- */
+/** The signature proves the sender. A payment for a failed request may pay for another call of the same price. */
 function isFor(earlier: Claim, { payment, call, fingerprint }: PaidRequest): boolean {
   if (earlier.authorization.signature !== payment.authorization.signature) return false;
   return earlier.fingerprint.equals(fingerprint) || (isSpare(earlier) && earlier.amount.atomic === call.price.atomic);
 }
 
-/** It has arrived, and nothing was or is being served for it. */
 function isSpare({ arrivedAt, servedAt, leased, clearsDebt }: Claim): boolean {
   return arrivedAt !== null && servedAt === null && !leased && !clearsDebt;
 }
@@ -83,7 +79,7 @@ function findEarlier({ db, till: { token } }: SellingParts, { payment }: PaidReq
   return findClaimOf(db, { chain: homeOfPayments, token }, { from, nonce, identifier: payment.identifier });
 }
 
-/** Undefined when the payment is good, as far as the chain and the operator's list say. */
+/** Undefined when the payment passes all checks. */
 async function judge(parts: SellingParts, request: PaidRequest): Promise<Reason | undefined> {
   const { till, clock, rules, screening, facilitator } = parts;
   const { payment, call } = request;
@@ -101,7 +97,7 @@ async function judge(parts: SellingParts, request: PaidRequest): Promise<Reason 
 async function claimAndServe(parts: SellingParts, request: PaidRequest): Promise<Sale> {
   const { db, checkpoint } = parts;
   const used = isUsed(parts, request);
-  // Whoever needs it finds out that it failed; nobody else has to.
+  // Prevents an unhandled rejection when the result is not needed.
   used.catch(() => {});
   const claimed = await claim(parts, request);
   switch (claimed.is) {
@@ -125,19 +121,19 @@ async function claimAndServe(parts: SellingParts, request: PaidRequest): Promise
       if (!isFor(earlier, request)) {
         return refuse(parts, request, 'invalid_exact_evm_nonce_already_used');
       }
-      // Released, because its call failed, or left behind by a process that is gone: this request takes it over.
+      // It was released after a failed call or left by a crashed process: this request takes it over.
       return (await answerEarlier(parts, request, earlier)) ?? claimAndServe(parts, request);
     }
   }
 }
 
-/** Asked while it is being claimed. Whoever checks payments elsewhere asks for himself. */
+/** Runs while the payment is being claimed. An external facilitator checks this itself. */
 async function isUsed({ till, facilitator }: SellingParts, { payment }: PaidRequest): Promise<boolean> {
   const { from, nonce } = payment.authorization;
   return facilitator === undefined && (await askChain(till.funds.isUsed(from, nonce)));
 }
 
-/** A wallet is too short only when the chain says so now, and what has moved since our books were written is counted. */
+/** A cached balance may be outdated, so `short` is checked again with a fresh one that includes unbooked payments. */
 async function claim(parts: SellingParts, request: PaidRequest): Promise<Claimed> {
   const { till, facilitator } = parts;
   const { from, atomic } = request.payment.authorization;
@@ -170,9 +166,9 @@ async function claimWith(
 }
 
 /**
- * What was claimed before: its answer, once there is one. Whoever serves it is waited for, and so is its arrival where that
- * comes first. Undefined when nobody serves it and it has not arrived: then it is worth what the payment is judged to be now,
- * which may be over by then, or not what was signed.
+ * Waits for the process that serves the claim, or for a prepaid payment to arrive, and returns the answer. Undefined
+ * when the claim is neither leased nor arrived: then the payment must be verified again, because it may have expired or
+ * carry another signature.
  */
 async function answerEarlier(parts: SellingParts, request: PaidRequest, found: Claim): Promise<Sale | undefined> {
   const startedAt = performance.now();
@@ -195,14 +191,14 @@ async function answerEarlier(parts: SellingParts, request: PaidRequest, found: C
 }
 
 function answerAgain(parts: SellingParts, request: PaidRequest, claim: Claim): Sale | Promise<Sale> {
-  // Answers are kept for a day at least; after that there is nothing left to give for it.
+  // Answers are deleted after two days.
   if (claim.answer === null) return refuse(parts, request, 'invalid_exact_evm_nonce_already_used');
   const { from: payer, atomic } = claim.authorization;
   const paid = { paymentId: claim.id, payer: getAddress(payer), atomic, txHash: claim.txHash };
   return { status: 200, body: claim.answer, headers: receiptHeaders(paid) };
 }
 
-/** Whoever would rather not wait, or not for so long, says so (RFC 7240): `Prefer: wait=2`. */
+/** Clients can shorten the wait with `Prefer: wait=2` (RFC 7240). */
 function patienceOf({ header }: PaidRequest): number {
   const [, seconds] = /(?:^|[,;\s])wait=(\d{1,5})(?:$|[,;\s])/i.exec(header('prefer') ?? '') ?? [];
   return seconds === undefined ? prepaidPatienceMs : Math.min(Number(seconds) * 1_000, prepaidPatienceMs);

@@ -9,8 +9,8 @@ import { type CallRequest, refuse, runCall, type Sale } from './sale.ts';
 type KeyedRequest = CallRequest & { readonly caller: Caller };
 
 /**
- * First the work and then the charge: what fails costs nothing, and what is not paid for is not answered. With an Idempotency-Key the
- * answer is kept in the commit of the charge, and whoever sends the same again gets it.
+ * The work comes before the charge, so that a failed call costs nothing and an unpaid answer is not returned. With an
+ * Idempotency-Key the answer is kept in the commit of the charge.
  */
 export async function sellFromBalance(parts: SellingParts, request: KeyedRequest): Promise<Sale> {
   const { call, input, caller, header } = request;
@@ -32,7 +32,7 @@ async function findAnswer({ db }: SellingParts, scope: IdempotencyScope): Promis
   return { status: 200, body: found.answer.body, replayed: true };
 }
 
-/** Of two requests under one key one is charged, and both get its answer. */
+/** Of two requests with one key, one is charged and both get its answer. */
 async function sellOnce(
   parts: SellingParts,
   request: KeyedRequest,
@@ -53,7 +53,7 @@ async function sellOnce(
   });
 }
 
-/** Undoes the commit, so that the key may be used again once there is enough. */
+/** Rolls the transaction back, so that the key can be used again. */
 class TooLittle extends Error {
   override readonly name = 'TooLittle';
 }

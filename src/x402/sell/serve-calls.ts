@@ -7,7 +7,6 @@ import type { Amount } from '../../money/amount.ts';
 import { createGatherer } from './gather.ts';
 import { homeOfPayments } from './terms.ts';
 
-/** What a claim was answered with. */
 export interface ServedCall {
   readonly id: string;
   readonly holder: string;
@@ -15,10 +14,7 @@ export interface ServedCall {
   readonly answer: unknown;
 }
 
-/**
- * Writes down what a call is answered with, and that its payer owes it: many calls in one commit. False when somebody else
- * has taken it over meanwhile; then their answer counts.
- */
+/** One commit for many calls. False when another process has taken the claim over; then its answer counts. */
 export function createServer({
   db,
   ledger,
@@ -52,7 +48,7 @@ export function createServer({
   });
 }
 
-/** It is owed to us from now on, and earned when it has arrived. */
+/** A receivable; income once the payment has arrived. */
 function receivable({ id, amount }: ServedCall): Posting {
   const { asset, atomic } = amount;
   return {

@@ -13,10 +13,10 @@ import { terms1Of, terms2Of } from './terms.ts';
 
 type Lease = Extract<Claimed, { readonly is: 'claimed' }>;
 
-/** Well within the lease: whoever takes longer has failed, and has charged nothing. */
+/** Shorter than the lease, so that a slow call fails before another process takes over. Nothing is charged then. */
 const runWithinMs = 12_000;
 
-/** What is claimed is served, or given back whole. */
+/** Serves the claim or releases it. */
 export async function serveClaim(
   parts: SellingParts,
   request: PaidRequest,
@@ -27,7 +27,7 @@ export async function serveClaim(
     return settleElsewhere(parts, request, lease, parts.facilitator);
   }
   return orRelease(parts, lease, async () => {
-    // What has arrived is used, and paid; what is used and has not was used for something else, or cancelled.
+    // A used nonce with an arrival is a payment; without one it was used for something else or cancelled.
     const mayHaveArrived = parts.facilitator !== undefined || (await used);
     const txHash = mayHaveArrived ? await findArrival(parts, lease) : null;
     if (txHash !== undefined) {
@@ -38,7 +38,7 @@ export async function serveClaim(
   });
 }
 
-/** Whatever fails charges nothing. What was written down as served all the same stays served. */
+/** A failure charges nothing. If the claim was already recorded as served, it stays so. */
 async function orRelease<Result>({ db }: SellingParts, lease: Lease, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -48,12 +48,10 @@ async function orRelease<Result>({ db }: SellingParts, lease: Lease, work: () =>
   }
 }
 
-/** The transaction that it has arrived with. */
 async function findArrival({ db }: SellingParts, { id }: Lease): Promise<Hex | undefined> {
   return (await findClaim(db, id))?.txHash ?? undefined;
 }
 
-/** What is handed over, and the transaction that has paid for it, if there is one yet. */
 interface Goods {
   readonly body: unknown;
   readonly txHash: Hex | null;
@@ -66,26 +64,22 @@ async function handOver(
   { body, txHash }: Goods,
 ): Promise<Sale> {
   const { from: payer, atomic } = request.payment.authorization;
-  // What was signed, and not the price of now: a debt costs nothing any more once its payment has arrived.
+  // The signed amount, not the current price: a debt's price falls to 0 once its payment has arrived.
   const amount = amountOf(request.call.price.asset, atomic);
   const isOurs = await parts.serve({ id: lease.id, holder: lease.holder, amount, answer: body });
   parts.checkpoint('nano.served');
-  if (isOurs) {
-    return { status: 200, body, headers: receiptHeaders({ paymentId: lease.id, payer, atomic, txHash }) };
-  }
-  // It took so long that somebody else has taken it over: what they answer is the answer.
+  const headers = receiptHeaders({ paymentId: lease.id, payer, atomic, txHash });
+  if (isOurs) return { status: 200, body, headers };
+  // The lease expired and another process took over: its answer counts.
   const claim = await findClaim(parts.db, lease.id);
   if (claim?.servedAt == null) throw httpErrors.unavailable(undefined, { headers: { 'Retry-After': '1' } });
-  return {
-    status: 200,
-    body: claim.answer,
-    headers: receiptHeaders({ paymentId: lease.id, payer, atomic, txHash }),
-  };
+  return { status: 200, body: claim.answer, headers };
 }
 
 /**
- * Somebody else submits it: what they refuse is not served, and what they leave open is not asked for again. From the moment
- * they are asked it may have moved, and is given back only when they refuse it and the chain says that it was not used.
+ * The facilitator submits the payment. From the request on, the payment may have moved, so the claim is released only
+ * if the facilitator refuses it and the chain shows an unused nonce. An unclear outcome stays pending and is not
+ * submitted again.
  */
 async function settleElsewhere(
   parts: SellingParts,
@@ -117,7 +111,7 @@ async function settleElsewhere(
   return pending(parts, claim);
 }
 
-/** A facilitator may have submitted what it calls refused. While the chain does not answer, it may have moved. */
+/** A facilitator may have submitted what it reports as refused. Without an answer of the chain, assume so. */
 async function mayHaveMoved({ till }: SellingParts, { payment }: PaidRequest): Promise<boolean> {
   const { from, nonce } = payment.authorization;
   return till.funds.isUsed(from, nonce).catch(() => true);

@@ -1,25 +1,19 @@
 import type { Networks } from '../../chains/network.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
-import type { Logger } from '../../kernel/log/logger.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { earnCalls } from './earn-calls.ts';
-import { endLapsed } from './end-unpayable.ts';
+import { type EndingParts, endLapsed } from './end-unpayable.ts';
 import { forgetAbandoned } from './forget-claims.ts';
 import { openSettlement, usualGathering } from './open-settlement.ts';
 import { requireHome } from './till.ts';
 
-export interface SettleOptions {
-  readonly db: Database;
-  readonly ledger: Ledger;
+export interface SettleOptions extends Omit<EndingParts, 'network'> {
   readonly networks: Networks;
-  readonly logger: Logger;
   readonly checkpoint: Checkpoint;
   readonly gatherMs: number;
 }
 
-/** One look at everything that has been paid with: what waits, what is over, what has arrived, what was left behind. */
 async function settlePayments(options: SettleOptions): Promise<void> {
   const { db, gatherMs } = options;
   if (!(await isAnythingOpen(db))) return;
@@ -30,7 +24,7 @@ async function settlePayments(options: SettleOptions): Promise<void> {
   await earnCalls(options);
 }
 
-/** Three looks at the beginnings of indexes, so that waiting costs next to nothing. */
+/** Three index look-ups, so that an idle service does almost no work. */
 async function isAnythingOpen(db: Database): Promise<boolean> {
   const { rows } = await db.query<{ open: boolean }>(
     `SELECT EXISTS (SELECT FROM payment_claims WHERE leased_until IS NOT NULL) OR EXISTS (
@@ -40,7 +34,7 @@ async function isAnythingOpen(db: Database): Promise<boolean> {
   return rows[0]?.open === true;
 }
 
-/** In every process that works: each takes what no other has taken. */
+/** Runs in every worker; each takes only claims that no other has taken. */
 export function startSettling(options: SettleOptions): Loop {
   const pollMs = Math.min(1_000, options.gatherMs / 4);
   return startLoop({

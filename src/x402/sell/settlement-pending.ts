@@ -6,8 +6,8 @@ import type { Sale } from './sale.ts';
 import { homeOfPayments } from './terms.ts';
 
 /**
- * Nobody can say yet whether the payment has moved. That is neither a success nor a reason to pay again: the same request with
- * the same payment is answered as soon as it is known.
+ * It is not known yet whether the payment has moved. The client must not pay again: the same request with the same
+ * payment is answered as soon as the outcome is known.
  */
 export function pending({ publicUrl }: Pick<SellingParts, 'publicUrl'>, claim: Claim): Sale {
   const transaction = claim.pendingHash ?? '';

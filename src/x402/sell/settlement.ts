@@ -2,21 +2,20 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import { type Claim, claimsOfSettlement } from './claim.ts';
 
-/** Payments that are submitted together. */
+/** Payments that are submitted in one transaction. */
 export interface Settlement {
   readonly id: string;
   readonly chain: ChainId;
   readonly asset: Asset;
   readonly status: 'submitting' | 'complete' | 'failed';
   readonly claims: readonly Claim[];
-  /** Its transaction was planned a while ago, and nobody has taken it. */
+  /** The provider has not taken its transaction for a while. */
   readonly isStuck: boolean;
 }
 
-/** A transaction that nobody has taken after so long shows that the wallet cannot send. */
+/** After this long without being taken, the wallet probably cannot send. */
 const stuckSeconds = 30;
 
-/** Its one step on a chain. */
 export function submitStep(settlementId: string) {
   return { sagaId: settlementId, step: 'submit' } as const;
 }
@@ -30,7 +29,7 @@ export async function findSettlement(db: Queryable, id: string): Promise<Settlem
   return rows[0] && { ...rows[0], claims: await claimsOfSettlement(db, id) };
 }
 
-/** Whether a wallet that settles cannot send: then nothing more is planned for it. */
+/** While a settlement is stuck, no new one is planned. */
 export async function isAnyStuck(db: Queryable, chain: ChainId): Promise<boolean> {
   const { rows } = await db.query(`${stuck} AND s.chain = $1 LIMIT 1`, [chain]);
   return rows.length > 0;

@@ -8,13 +8,11 @@ import type { Call } from './calls.ts';
 import { describeForBazaar } from './discovery.ts';
 import { type Reason, reasons } from './reasons.ts';
 
-/** Where calls are paid, whoever calls. */
 export const homeOfPayments: ChainId = homeChain;
 
-/** For so long a payment should be valid: enough to settle it several times over. */
+/** Long enough to settle a payment several times over. */
 const maxTimeoutSeconds = 600;
 
-/** What is asked for one call, on a token that names itself. */
 export interface Price {
   readonly amount: Amount;
   readonly token: Hex;
@@ -50,7 +48,7 @@ export function terms1Of(price: Price, call: Call, url: string): Terms1 {
   };
 }
 
-/** The whole 402, in both versions at once: the terms of the second in a header, those of the first in the body. */
+/** The 402 in both versions: version 2 in a header, version 1 in the body. */
 export function paymentRequired(price: Price, call: Call, url: string, refused?: Reason) {
   const second = {
     x402Version: 2,
@@ -71,7 +69,7 @@ export function paymentRequired(price: Price, call: Call, url: string, refused?:
   };
 }
 
-/** That a payer may name a payment, to find its answer again. */
+/** Lets a payer name a payment, to find its answer again. */
 const paymentIdentifier = {
   info: { required: false },
   schema: {

@@ -1,4 +1,4 @@
-import type { Hex, TypedDataDomain } from 'viem';
+import type { Hex } from 'viem';
 import { readTokenDomain } from '../../chains/authorization.ts';
 import { type Network, type Networks, tokenOf } from '../../chains/network.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
@@ -10,7 +10,7 @@ import { createFunds, type Funds } from './funds.ts';
 import { createRecoverPayer, type RecoverPayer } from './recover-payer.ts';
 import { homeOfPayments, type Price } from './terms.ts';
 
-/** Where payments are taken: the token, the address that is paid, and what the chain says of those who pay. */
+/** How payments are received: the token, the receiving address, and the payers' funds. */
 export interface Till {
   readonly token: Hex;
   priceOf(amount: Amount): Promise<Price>;
@@ -18,7 +18,7 @@ export interface Till {
   readonly funds: Funds;
 }
 
-/** A new treasury is paid from then on; what was signed for the one before is settled all the same. */
+/** How soon a new treasury is paid. Payments signed for the old one are still settled. */
 const treasuryKeptMs = 5_000;
 
 export interface TillParts {
@@ -30,51 +30,47 @@ export interface TillParts {
 export function openTill({ db, networks, clock }: TillParts): Till {
   const network = requireHome(networks);
   const token = usdcOf(network);
-  let domain: Promise<TypedDataDomain> | undefined;
-  let recover: Promise<RecoverPayer> | undefined;
-  let treasury: { readonly address: Promise<Hex>; readonly until: number } | undefined;
-
-  /** Only the token can say it, and it always says the same; until it has answered nothing can be sold. */
-  function readDomain(): Promise<TypedDataDomain> {
-    domain ??= readTokenDomain(network, token).catch((error: unknown) => {
-      domain = undefined;
-      throw error;
-    });
-    return domain;
-  }
-
-  function payTo(): Promise<Hex> {
-    if (treasury === undefined || treasury.until <= clock.now()) {
-      const address = houseWallet(db, 'treasury', homeOfPayments).then((wallet) => wallet.address);
-      treasury = { address, until: clock.now() + treasuryKeptMs };
-      address.catch(() => {
-        treasury = undefined;
-      });
-    }
-    return treasury.address;
-  }
+  // Only the token contract knows its domain, which never changes. Until it has answered, nothing can be sold.
+  const readDomain = remember(() => readTokenDomain(network, token), { clock });
+  const readRecover = remember(async () => createRecoverPayer(await readDomain()), { clock });
+  const readPayTo = remember(async () => (await houseWallet(db, 'treasury', homeOfPayments)).address, {
+    clock,
+    keepMs: treasuryKeptMs,
+  });
 
   return {
     token,
     funds: createFunds({ db, network, token, clock }),
     async priceOf(amount) {
-      const [{ name = '', version = '' }, address] = await Promise.all([askChain(readDomain()), payTo()]);
+      const [{ name = '', version = '' }, address] = await Promise.all([askChain(readDomain()), readPayTo()]);
       return { amount, token, domain: { name, version }, payTo: address };
     },
-    async recover() {
-      recover ??= readDomain().then(createRecoverPayer);
-      recover.catch(() => {
-        recover = undefined;
+    recover: () => askChain(readRecover()),
+  };
+}
+
+/** Shares one read among concurrent callers and keeps its result. A failed read is not kept. */
+export function remember<Value>(
+  read: () => Promise<Value>,
+  { clock, keepMs = Number.POSITIVE_INFINITY }: { readonly clock: Clock; readonly keepMs?: number },
+): () => Promise<Value> {
+  let known: { readonly value: Promise<Value>; readonly until: number } | undefined;
+  return () => {
+    if (known === undefined || known.until <= clock.now()) {
+      const value = read();
+      known = { value, until: clock.now() + keepMs };
+      value.catch(() => {
+        known = undefined;
       });
-      return askChain(recover);
-    },
+    }
+    return known.value;
   };
 }
 
 /** Live mode does not start without Polygon. */
 export function requireHome(networks: Networks): Network {
   const network = networks.get(homeOfPayments);
-  if (network === undefined) throw new Error(`payments are taken on ${homeOfPayments}, which is off`);
+  if (network === undefined) throw new Error(`payments are taken on ${homeOfPayments}, which is not configured`);
   return network;
 }
 

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { SellingParts } from './parts.ts';
 import { describeShop } from './routes.ts';
 
-/** Where those who look for paid calls look first. Any page may read it, as it may call them. */
+/** The discovery document for x402 clients. CORS is open, as for the calls themselves. */
 export function addDiscoveryPage(app: FastifyInstance, parts: Pick<SellingParts, 'till' | 'publicUrl'>): void {
   app.get('/.well-known/x402', async (_request, reply) =>
     reply

@@ -5,7 +5,7 @@ import { chainOfNetwork, networkName } from './networks.ts';
 const nested = (levels: number) => Buffer.from(`${'['.repeat(levels)}${']'.repeat(levels)}`).toString('base64');
 
 describe('a header', () => {
-  it('holds what was put into it, in any script', () => {
+  it('round-trips any text', () => {
     const content = { x402Version: 2, error: 'zu wenig Gültiges — 足りない' };
     expect(decodeHeader(encodeHeader(content))).toEqual(content);
   });
@@ -23,12 +23,12 @@ describe('a header', () => {
     ['a prototype', Buffer.from('{"__proto__":{"scheme":"exact"}}').toString('base64')],
     ['too many levels', nested(101)],
     ['as many levels as fit', nested(6_000)],
-  ])('of %s says nothing', (_, text) => {
+  ])('of %s is refused', (_, text) => {
     expect(decodeHeader(text)).toBeUndefined();
   });
 });
 
-it('names a chain in both versions, and knows it by both', () => {
+it('maps chain names in both versions', () => {
   expect(networkName('MATIC', 1)).toBe('polygon');
   expect(networkName('MATIC', 2)).toBe('eip155:137');
   expect(chainOfNetwork('polygon', 1)).toBe('MATIC');

@@ -1,9 +1,8 @@
 import { type ChainId, chainIds, chains } from '../../money/catalogue.ts';
 
-/** The versions of x402 that we speak. */
 export type X402Version = 1 | 2;
 
-/** The second version calls a chain by its number (CAIP-2), the first by a name of its own. */
+/** Version 1 has its own chain names; version 2 uses CAIP-2. */
 export function networkName(chain: ChainId, version: X402Version): string {
   return version === 1 ? chains[chain].x402 : `eip155:${chains[chain].chainId}`;
 }
@@ -13,7 +12,6 @@ const chainsByName = {
   2: new Map(chainIds.map((chain) => [networkName(chain, 2), chain])),
 };
 
-/** Undefined when it is none of ours. */
 export function chainOfNetwork(name: string, version: X402Version): ChainId | undefined {
   return chainsByName[version].get(name);
 }

@@ -10,9 +10,9 @@ const uint = z
   .regex(/^[0-9]{1,78}$/)
   .refine((digits) => BigInt(digits) < 2n ** 256n, 'It does not fit into 256 bits.');
 
-/** How the scheme `exact` pays on an EVM chain: a signed authorization (EIP-3009). */
+/** The payload of the scheme `exact` on an EVM chain: a signed EIP-3009 authorization. */
 export const exactPayload = z.object({
-  // Of a wallet that is a contract it may be longer than the 65 bytes of a key's.
+  // Signatures of smart-contract wallets can be longer than 65 bytes.
   signature: z.string().regex(/^0x(?:[0-9a-fA-F]{2})+$/),
   authorization: z.object({
     from: address,
@@ -26,7 +26,7 @@ export const exactPayload = z.object({
 
 const scheme = z.record(z.string(), z.unknown());
 
-/** What X-PAYMENT holds. The payload is read once it is known to be of the scheme `exact`. */
+/** X-PAYMENT. The payload is parsed only once the scheme is known to be `exact`. */
 export const payment1 = z.object({
   x402Version: z.literal(1),
   scheme: z.string().min(1),
@@ -35,7 +35,7 @@ export const payment1 = z.object({
 });
 export type Payment1 = z.infer<typeof payment1>;
 
-/** What PAYMENT-SIGNATURE holds. */
+/** PAYMENT-SIGNATURE. */
 export const payment2 = z.object({
   x402Version: z.literal(2),
   resource: resourceInfo.nullish(),

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * What a seller says of a payment, in PAYMENT-RESPONSE and, in the first version, in X-PAYMENT-RESPONSE. The versions differ
- * in the network's name. As long as nothing is settled the transaction is empty.
+ * The seller's statement about a payment, in PAYMENT-RESPONSE or, in version 1, X-PAYMENT-RESPONSE. The versions differ
+ * only in the network's name. The transaction is empty until settlement.
  */
 export const receipt = z.object({
   success: z.boolean(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a seller asks for, in both versions of x402. What we do not know of is left alone and not refused. */
+/** The seller's payment requirements in both versions. Unknown fields are ignored. */
 
 const amount = z.string().regex(/^[0-9]{1,78}$/);
 const record = z.record(z.string(), z.unknown());

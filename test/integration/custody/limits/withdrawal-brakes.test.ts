@@ -175,12 +175,12 @@ describe('what leaves within an hour', () => {
     expect(await look(third.id)).toMatchObject({
       status: 'held',
       heldBy: 'hourly_limit',
-      heldBecause: 'more than 100 USDC would leave within an hour',
+      heldBecause: 'the hourly limit of 100 USDC is reached',
       error: expect.stringContaining('It waits for the operator'),
     });
     expect(await statusOf(fourth)).toBe('held');
     expect(complaints()).toHaveLength(1);
-    expect(await operator('list')).toMatch(new RegExp(`${third.id} .*more than 100 USDC would leave`));
+    expect(await operator('list')).toMatch(new RegExp(`${third.id} .*the hourly limit of 100 USDC is reached`));
     const told = await brakeMetrics(db, { ...noBrakes, perHour }).read();
     expect(told['paywright_withdrawals_held']).toContainEqual({ labels: { by: 'hourly_limit' }, value: 2 });
     expect(told).toMatchObject({
@@ -424,7 +424,9 @@ describe('a cancellation', () => {
     expect([await statusOf(one), await balanceOf(one)]).toEqual(['cancelled', 100_000_000n]);
     const { rows } = await db.query('SELECT frozen_at FROM accounts WHERE id = $1', [one.owner]);
     expect(rows).toEqual([{ frozen_at: null }]);
-    expect(log.lines('error').map(({ msg }) => msg)).toEqual([expect.stringContaining('was over or on its way')]);
+    expect(log.lines('error').map(({ msg }) => msg)).toEqual([
+      expect.stringContaining('already finished or being sent'),
+    ]);
   });
 
   test('that comes while it is being held waits for that, and is refused', async () => {

@@ -375,7 +375,7 @@ describe('the allow-list', () => {
         'An address was added to your allow-list',
         'Your allow-list is on',
         'Your allow-list will be switched off',
-        'An address was taken off your allow-list',
+        'An address was removed from your allow-list',
       ].map((subject) => ({ subject, recipient: ada.email })),
     );
     const { rows } = await db.query(

@@ -122,7 +122,7 @@ describe('fees', () => {
     expect(earned.atomic).toBe(750_000n);
     const to = privateKeyToAddress(generatePrivateKey());
     await expect(paywright('treasury', 'withdraw-fees', '--to', to, '--amount', '0.750001')).rejects.toThrow(
-      'Only 0.75 USDC of fees is there.',
+      'Earned fees are only 0.75 USDC.',
     );
     const said = await paywright('treasury', 'withdraw-fees', '--to', to);
     expect(said).toContain(`0.75 USDC is on its way to ${to} on MATIC: wdr_`);

@@ -63,21 +63,23 @@ test('what is held is listed with its reason, and credited by the service when t
   expect(line).toMatch(
     new RegExp(`^${id} {3}held +5 USDC on MATIC for PA-[0-9A-Z]{8} since .* only one host is configured`),
   );
-  expect(await run('release', id)).toEqual([expect.stringContaining('the running service credits it')]);
+  expect(await run('release', id)).toEqual([expect.stringContaining('The running service credits it')]);
   expect(await world.balance(user)).toBe(0n);
   expect((await run('list', '--held'))[0]).toMatch(/ released +5 USDC/);
   await expect(run('release', id)).rejects.toThrow(Refusal);
   await look();
   expect(await world.balance(user)).toBe(5_000_000n);
-  await expect(run('release', id)).rejects.toThrow(`${id} is neither held nor taken back.`);
+  await expect(run('release', id)).rejects.toThrow(`${id} is neither held nor reversed.`);
 });
 
 test('what is held is rejected, but not by mistake', async () => {
   const id = await holdDeposit(6_000_000n);
-  await expect(run('reverse', id)).rejects.toThrow('It is on the chain, says this machine. --force');
-  expect(await run('reverse', id, '--force')).toEqual([`${id} is rejected: it is never credited.`]);
-  await expect(run('reverse', id, '--force')).rejects.toThrow('rejected already');
-  await expect(run('reverse', id)).rejects.toThrow('rejected already');
+  await expect(run('reverse', id)).rejects.toThrow(
+    'The deposit is on the chain, according to this machine. Use --force',
+  );
+  expect(await run('reverse', id, '--force')).toEqual([`${id} is rejected and will not be credited.`]);
+  await expect(run('reverse', id, '--force')).rejects.toThrow('already rejected');
+  await expect(run('reverse', id)).rejects.toThrow('already rejected');
   expect(await run('list')).toContainEqual(expect.stringMatching(new RegExp(`^${id} {3}rejected +6 USDC`)));
   expect(await run('list', '--held')).not.toContainEqual(expect.stringContaining(id));
   await look();
@@ -88,7 +90,7 @@ test('what was credited is taken back, and the list says who owes the rest', asy
   const id = await holdDeposit(7_000_000n);
   await run('release', id);
   await look();
-  await expect(run('reverse', id)).rejects.toThrow('It is on the chain');
+  await expect(run('reverse', id)).rejects.toThrow('is on the chain');
   await expect(run('reverse', 'dep_unknown')).rejects.toThrow('There is no deposit dep_unknown.');
   // As if it had been spent.
   const [thief] = await world.newUsers(1);
@@ -96,15 +98,15 @@ test('what was credited is taken back, and the list says who owes the rest', asy
   const { outcome } = await ledger.post(transfer(user.id, thief?.id ?? 0n, 3_000_000n));
   expect(outcome).toBe('posted');
   expect(await run('reverse', id, '--force')).toEqual([
-    `${id} is taken back: 4 USDC from the balance, 3 USDC is owed.`,
+    `${id} is reversed: 4 USDC was taken from the balance, 3 USDC is owed.`,
   ]);
   expect(await run('list')).toContainEqual(
     expect.stringMatching(new RegExp(`^${id} {3}reversed +7 USDC on MATIC of (PA-\\w+) .* \\1 owes 3 USDC$`)),
   );
-  await expect(run('reverse', id)).rejects.toThrow('taken back already');
+  await expect(run('reverse', id)).rejects.toThrow('already reversed');
 
-  await expect(run('settle', id)).rejects.toThrow(`3 USDC is owed for ${id}. Say either --collect or --write-off.`);
-  await expect(run('settle', id, '--collect', '--write-off')).rejects.toThrow('Say either');
+  await expect(run('settle', id)).rejects.toThrow(`3 USDC is owed for ${id}. Choose either --collect or --write-off.`);
+  await expect(run('settle', id, '--collect', '--write-off')).rejects.toThrow('Choose either');
   await expect(run('settle', id, '--collect', '--chain', 'MOON')).rejects.toThrow('The chain must be one of');
   for (const amount of ['0', '-1', 'all'])
     await expect(run('settle', id, '--write-off', `--amount=${amount}`)).rejects.toThrow(/--amount/);
@@ -113,10 +115,10 @@ test('what was credited is taken back, and the list says who owes the rest', asy
     (await ledger.post(transfer(thief?.id ?? 0n, user.id, 1_000_000n, { fee: amountOf('USDC', 0n) }))).outcome,
   ).toBe('posted');
   expect(await run('settle', id, '--collect')).toEqual([
-    `1 USDC of the debt for ${id} is collected from the balance of its owner on MATIC. 2 USDC is still owed.`,
+    `1 USDC of the debt for ${id} is collected from the owner's balance on MATIC. 2 USDC is still owed.`,
   ]);
   expect(await run('settle', id, '--write-off', '--amount', '1.5')).toEqual([
-    `1.5 USDC of the debt for ${id} is written off, and taken from the equity of the house. 0.5 USDC is still owed.`,
+    `1.5 USDC of the debt for ${id} is written off against the equity of the house. 0.5 USDC is still owed.`,
   ]);
   expect(await run('list')).toContainEqual(expect.stringMatching(new RegExp(`^${id} .* owes 0.5 USDC$`)));
   await run('settle', id, '--write-off');
@@ -157,23 +159,23 @@ test('blocks are read again: what is missing is booked once, with all that belon
 
   const options = ['--chain', homeChain, '--from', from, '--to', to];
   expect(await run('read', ...options)).toEqual([
-    `Blocks ${from} to ${to} have 2 transfers to our wallets. Missing from the books: 1.`,
-    expect.stringContaining('booked now'),
+    `Blocks ${from} to ${to} have 2 transfers to our wallets. Missing from the ledger: 1.`,
+    expect.stringContaining('now booked or held'),
   ]);
   expect([await world.balance(user), await world.balance(missed)]).toEqual([3n, 4n]);
   expect(told).toEqual([missed.id]);
   expect(await run('read', ...options)).toEqual([
-    expect.stringContaining('2 transfers to our wallets. Missing from the books: 0'),
+    expect.stringContaining('2 transfers to our wallets. Missing from the ledger: 0'),
   ]);
   expect([await world.balance(user), await world.balance(missed)]).toEqual([3n, 4n]);
 });
 
 test.each([
-  ['a chain that there is not', ['--chain', 'DOGE', '--from', '1', '--to', '2'], 'There is no chain DOGE'],
-  ['no number', ['--chain', 'MATIC', '--from', '-1', '--to', '2'], '--from must be the number of a block'],
+  ['a chain that there is not', ['--chain', 'DOGE', '--from', '1', '--to', '2'], 'The chain must be one of'],
+  ['no number', ['--chain', 'MATIC', '--from', '-1', '--to', '2'], '--from must be a block number'],
   ['an end before the beginning', ['--chain', 'MATIC', '--from', '2', '--to', '1'], '--from 2 is after --to 1'],
-  ['blocks that were not read yet', ['--chain', 'MATIC', '--from', '1', '--to', '999999'], 'was read up to block'],
-  ['a chain that was never read', ['--chain', 'OP', '--from', '1', '--to', '2'], 'OP was never read'],
+  ['blocks that were not read yet', ['--chain', 'MATIC', '--from', '1', '--to', '999999'], 'has been read up to block'],
+  ['a chain that was never read', ['--chain', 'OP', '--from', '1', '--to', '2'], 'OP has not been read yet'],
 ])('%s cannot be read again', async (_, options, reason) => {
   await expect(run('read', ...options)).rejects.toThrow(new RegExp(reason));
   await expect(run('read', ...options)).rejects.toThrow(Refusal);

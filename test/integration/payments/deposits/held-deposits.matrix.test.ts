@@ -183,7 +183,7 @@ describe('a million that one node invents', () => {
     await look();
     expect(await open()).toEqual([]);
     expect((await listHeld(db)).find((held) => held.id === id)?.arrival.txHash).toBe(hash);
-    await expect(releaseHeld(db, id)).rejects.toThrow('rejected already');
+    await expect(releaseHeld(db, id)).rejects.toThrow('already rejected');
     await expect(db.query('UPDATE held_deposits SET rejected_at = NULL WHERE id = $1', [id])).rejects.toThrow(
       'rejected',
     );
@@ -316,7 +316,7 @@ describe('a large deposit', () => {
     await read();
     const { id } = await onlyHeld();
     await releaseHeld(db, id);
-    await expect(releaseHeld(db, id)).rejects.toThrow('released already');
+    await expect(releaseHeld(db, id)).rejects.toThrow('already released');
     await endLeases(database);
     const readers = Array.from({ length: 3 }, () =>
       world.reader(homeChain, { network, oneNodeLimit: limit, leaseMs: 1 }),

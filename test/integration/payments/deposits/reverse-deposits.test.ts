@@ -146,7 +146,7 @@ describe('a deposit that the chain has lost', () => {
     const tries = await Promise.allSettled([reverse(id), reverse(id), reverse(id)]);
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect(await world.balance(user)).toBe(600n);
-    await expect(reverse(id)).rejects.toThrow('taken back already');
+    await expect(reverse(id)).rejects.toThrow('already reversed');
     await expect(
       db.query("INSERT INTO deposit_reversals (deposit_id, asset, taken, owed) VALUES ($1, 'USDC', 1, 0)", [id]),
     ).rejects.toThrow('deposit_reversals_pkey');
@@ -171,7 +171,7 @@ describe('a deposit that the chain has lost', () => {
     await read();
     expect(await world.balance(user)).toBe(0n);
     expect(world.log.lines('error')).toContainEqual(
-      expect.objectContaining({ deposit: id, msg: 'a deposit that was taken back is on the chain' }),
+      expect.objectContaining({ deposit: id, msg: 'a reversed deposit is on the chain' }),
     );
     await fits();
     const restore = () => restoreBooked({ db, ledger: world.ledger }, id);
@@ -179,7 +179,7 @@ describe('a deposit that the chain has lost', () => {
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect([await world.balance(user), await owedOn(homeChain)]).toEqual([200n, before]);
     expect((await findBooked(db, id))?.reversedAt).toBeNull();
-    await expect(reverse(id)).rejects.toThrow('not a second time');
+    await expect(reverse(id)).rejects.toThrow('cannot be reversed again');
     await fits();
   });
 
@@ -188,7 +188,7 @@ describe('a deposit that the chain has lost', () => {
     await send(raw);
     await read();
     expect((await listLost(db)).map((lost) => lost.id)).not.toContain(id);
-    await expect(refuseIfShown(chains.network(homeChain), await isAsserted(id))).rejects.toThrow('It is on the chain');
+    await expect(refuseIfShown(chains.network(homeChain), await isAsserted(id))).rejects.toThrow('is on the chain');
     await fits();
   });
 });
@@ -262,7 +262,7 @@ describe('what is owed for a deposit that was taken back', () => {
     await chains.mint(homeChain, 'USDC', user.address, 500n);
     await read();
     const id = await onlyDeposit();
-    await expect(settle(id, { kind: 'written_off' })).rejects.toThrow('was not taken back');
+    await expect(settle(id, { kind: 'written_off' })).rejects.toThrow('was not reversed');
     await expect(settle('dep_none', { kind: 'collected' })).rejects.toThrow('There is no deposit');
     expect(await world.balance(user)).toBe(500n);
   });
@@ -286,10 +286,12 @@ describe('what cannot be taken back now is refused, and says why', () => {
     await chains.mint(homeChain, 'USDC', user.address, 500n);
     await read();
     const asserted = await isAsserted(await onlyDeposit());
-    await expect(refuseIfShown(undefined, asserted)).rejects.toThrow('Its chain is off');
+    await expect(refuseIfShown(undefined, asserted)).rejects.toThrow('The chain is not configured');
     const [one, two] = [await startNode(chains, homeChain, 2), await startNode(chains, homeChain, 3)];
     const network = networkOf(chains, homeChain, [one.url, two.url]);
-    await expect(refuseIfShown(network, asserted)).rejects.toThrow('It is on the chain, says 127.0.0.2 and 127.0.0.3');
+    await expect(refuseIfShown(network, asserted)).rejects.toThrow(
+      'on the chain, according to 127.0.0.2 and 127.0.0.3',
+    );
     two.misbehave(() => 'down');
     await refuseIfShown(network, asserted);
     one.misbehave(() => 'down');

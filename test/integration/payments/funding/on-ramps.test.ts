@@ -145,7 +145,7 @@ describe('one click on the card control', () => {
     const text = await reply.text();
     expect(text).toContain('Something is in the way');
     expect(text).toContain(`/buy?token=${link.token}`);
-    expect(text).not.toMatch(/Coinbase answers|\.ts:\d/);
+    expect(text).not.toMatch(/Coinbase answered|\.ts:\d/);
     expect(logged('a payment by card cannot begin').length).toBeGreaterThan(0);
   });
 
@@ -211,7 +211,7 @@ describe.each(Object.entries(companies))('a notice of %s', (name, { notice, sign
       [body, { ...good, [header]: value.replace(/[^=]{64}$/, '') }],
       [body, { ...good, [header]: value.replace(/^t=\d+/, `t=${Math.floor(Date.now() / 1_000) + 9}`) }],
     ];
-    const refusals = () => logged('that no card company has signed was refused').length;
+    const refusals = () => logged('refused a card notice with an invalid signature').length;
     const before = refusals();
     for (const [content, headers] of forged) {
       const reply = await tell(name, content, headers);
@@ -233,12 +233,12 @@ describe.each(Object.entries(companies))('a notice of %s', (name, { notice, sign
     const headers = sign(body);
     await tell(name, body, headers);
     const once = await db.query('SELECT * FROM funding_card_payments WHERE link_id = $1', [link.id]);
-    const known = logged('was told before').length;
+    const known = logged('a card notice that was received before').length;
     expect((await tell(name, body, headers)).status).toBe(200);
     expect((await db.query('SELECT * FROM funding_card_payments WHERE link_id = $1', [link.id])).rows).toEqual(
       once.rows,
     );
-    expect(logged('was told before')).toHaveLength(known + 1);
+    expect(logged('a card notice that was received before')).toHaveLength(known + 1);
   });
 
   test('that comes late or out of order does not turn back what was said', async () => {
@@ -269,7 +269,11 @@ describe.each(Object.entries(companies))('a notice of %s', (name, { notice, sign
     const body = make(link);
     expect((await tell(name, body, sign(body))).status).toBe(200);
     expect(await card(link)).toBeNull();
-    expect(logged('does not fit its link').at(-1)).toMatchObject({ level: 'warn', provider: name, why });
+    expect(logged('a card notice that does not match its link').at(-1)).toMatchObject({
+      level: 'warn',
+      provider: name,
+      why,
+    });
   });
 
   test('for a link that is over is without effect', async () => {
@@ -322,7 +326,9 @@ test('Coinbase takes tokens by either kind of key', async () => {
   await onRamp.begin({ ...purchase, returnUrl: 'http://127.0.0.1/', clientIp: '8.8.8.8' });
   expect(other.sessions[0]?.body).toMatchObject({ clientIp: '8.8.8.8', purchaseAmount: '0.000001' });
   const nobody = createCoinbaseOnRamp({ keyId: 'x', key, webhookSecret: 'x', url: other.url, clock: systemClock });
-  await expect(nobody.begin({ ...purchase, returnUrl: '', clientIp: '' })).rejects.toThrow('Coinbase answers 401');
+  await expect(nobody.begin({ ...purchase, returnUrl: '', clientIp: '' })).rejects.toThrow(
+    'Coinbase answered with status 401',
+  );
 });
 
 test('no log ever has a token in it', async () => {

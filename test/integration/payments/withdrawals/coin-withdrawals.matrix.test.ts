@@ -370,7 +370,7 @@ describe('what lies unwrapped', () => {
     const { id } = await unwrapped();
     flagged.add(to);
     await coinWorld.advance(id);
-    expect(await command('refund', id)).toEqual([`${id} is wrapped again, and then refunded.`]);
+    expect(await command('refund', id)).toEqual([`${id} will be refunded after its native coin is wrapped again.`]);
     // It has rested until now, and nobody else would take it up.
     expect((await db.query('SELECT FROM graphile_worker.jobs WHERE key = $1', [id])).rowCount).toBe(1);
     await goOn(id, 'failed', expectAgreement);

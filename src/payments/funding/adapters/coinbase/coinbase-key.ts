@@ -1,9 +1,9 @@
 import { createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto';
 
-/** The secret part of an API key, in either of the two forms that Coinbase gives out. Undefined when it is neither. */
+/** Coinbase issues keys in two forms. Undefined when the text is neither. */
 export function readCoinbaseKey(text: string): KeyObject | undefined {
   try {
-    // In an environment variable the line breaks of a PEM file are often written as \n.
+    // Environment variables often hold the line breaks of a PEM file as \n.
     if (text.includes('-----BEGIN')) return onlyP256(createPrivateKey(text.replaceAll('\\n', '\n')));
     const bytes = Buffer.from(text, 'base64');
     if (bytes.length !== 64) return undefined;
@@ -29,7 +29,6 @@ export interface TokenFor {
 
 const validSeconds = 120;
 
-/** A bearer token for one request: a JWT that names its method, host and path. */
 export function bearerToken({ keyId, key, method, host, path, nowMs }: TokenFor): string {
   const isEd25519 = key.asymmetricKeyType === 'ed25519';
   const now = Math.floor(nowMs / 1_000);

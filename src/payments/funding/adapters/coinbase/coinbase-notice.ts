@@ -4,7 +4,6 @@ import { parseJsonBody } from '../../../../kernel/http/parse-body.ts';
 import { type CardState, type CardUpdate, InvalidSignature, type Notice } from '../../on-ramp.ts';
 import { plainReason, readSignatureHeader, requireFresh, requireHmac } from '../signatures.ts';
 
-/** An amount stands there as text, or with its currency. */
 const amount = z.union([
   z.string().transform((value) => ({ value, currency: undefined })),
   z.object({ value: z.string(), currency: z.string().optional() }),
@@ -27,14 +26,14 @@ const states: Readonly<Record<string, CardState>> = {
   'onramp.transaction.failed': 'failed',
 };
 
-/** The signature covers the time, the headers that it names, and the bytes. Undefined for what is not about a payment. */
+/** The signature covers the time, the named headers and the body. Undefined when it is not about a payment. */
 export function readCoinbaseNotice(
   { bytes, headers }: Notice,
   { webhookSecret, clock }: { readonly webhookSecret: string; readonly clock: Clock },
 ): CardUpdate | undefined {
   const parts = readSignatureHeader(headers, 'x-hook0-signature');
   const [time, names] = [parts.get('t'), parts.get('h')];
-  if (names === undefined) throw new InvalidSignature('it does not name the headers that it is over');
+  if (names === undefined) throw new InvalidSignature('the list of signed headers is missing');
   const values = names.split(' ').map((name) => headers[name.toLowerCase()] ?? '');
   requireHmac(webhookSecret, [`${time}.${names}.${values.join('.')}.`, bytes], parts.get('v1'));
   requireFresh(clock, time);

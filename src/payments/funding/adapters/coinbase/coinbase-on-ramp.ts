@@ -12,7 +12,6 @@ export interface CoinbaseOptions {
   readonly keyId: string;
   readonly key: KeyObject;
   readonly webhookSecret: string;
-  /** Without a path. */
   readonly url: string;
   readonly clock: Clock;
   readonly timeoutMs?: number;
@@ -20,10 +19,10 @@ export interface CoinbaseOptions {
 
 const sessionsPath = '/platform/v2/onramp/sessions';
 
-/** An answer has some hundred bytes. */
+/** A real answer has a few hundred bytes. */
 const mostBytes = 100_000;
 
-/** How Coinbase calls the chains, and what it sends there of what we take. Undefined where it sends nothing. */
+/** Coinbase's name for each chain, and the assets it sends there. */
 const offered: Record<ChainId, { readonly network: string; readonly assets: readonly Asset[] } | undefined> = {
   MATIC: { network: 'polygon', assets: ['USDC'] },
   ETH: { network: 'ethereum', assets: ['USDC', 'EURC'] },
@@ -35,7 +34,7 @@ const offered: Record<ChainId, { readonly network: string; readonly assets: read
 
 const answer = z.object({ session: z.object({ onrampUrl: z.url() }) });
 
-/** Coinbase Onramp: a session for each purchase, whose address works once and for a few minutes. */
+/** Each purchase gets a session whose URL works once, for a few minutes. */
 export function createCoinbaseOnRamp(options: CoinbaseOptions): OnRamp {
   return {
     name: 'coinbase',
@@ -61,14 +60,13 @@ async function openSession(options: CoinbaseOptions, purchase: Purchase): Promis
   });
   if (!response.ok) {
     await response.body?.cancel().catch(() => {});
-    throw new OnRampTrouble(`Coinbase answers ${response.status}`);
+    throw new OnRampTrouble(`Coinbase answered with status ${response.status}`);
   }
   const parsed = answer.safeParse(await readJson(response));
-  if (!parsed.success) throw new OnRampTrouble('Coinbase answers what nobody understands');
+  if (!parsed.success) throw new OnRampTrouble('Coinbase sent an unexpected response');
   const { onrampUrl } = parsed.data.session;
-  // Whoever could make us send people elsewhere would have their cards.
-  if (new URL(onrampUrl).protocol !== address.protocol)
-    throw new OnRampTrouble('Coinbase names an address without TLS');
+  // A forged URL could collect people's card data.
+  if (new URL(onrampUrl).protocol !== address.protocol) throw new OnRampTrouble('Coinbase returned a URL without TLS');
   return onrampUrl;
 }
 
@@ -81,7 +79,7 @@ function describe({ reference, amount, chain, address, returnUrl, clientIp }: Pu
     destinationAddress: address,
     partnerUserRef: reference,
     redirectUrl: returnUrl,
-    // One of our own network says nothing about the person.
+    // A private address says nothing about the person.
     ...(isPublicAddress(clientIp) && { clientIp }),
   };
 }

@@ -18,7 +18,7 @@ const notice = z.object({
   }),
 });
 
-/** The signature covers the time and the bytes. Undefined for what is not about a payment that we began. */
+/** The signature covers the time and the body. Undefined when the notice is not about a payment that we started. */
 export function readMoonPayNotice(
   { bytes, headers }: Notice,
   { webhookKey, clock }: { readonly webhookKey: string; readonly clock: Clock },

@@ -6,7 +6,7 @@ import { cardCurrency, type OnRamp, type Purchase } from '../../on-ramp.ts';
 import { readMoonPayNotice } from './moonpay-notice.ts';
 
 export interface MoonPayOptions {
-  /** The publishable key, which every link shows. */
+  /** The publishable key; every purchase URL contains it. */
   readonly apiKey: string;
   readonly secretKey: string;
   readonly webhookKey: string;
@@ -14,7 +14,7 @@ export interface MoonPayOptions {
   readonly clock: Clock;
 }
 
-/** How MoonPay calls what it sends to which chain. Undefined where it sends nothing. */
+/** MoonPay's code for each asset and chain that it sends to. */
 const currencyCodes: Record<ChainId, Partial<Record<Asset, string>> | undefined> = {
   MATIC: { USDC: 'usdc_polygon' },
   ETH: { USDC: 'usdc' },
@@ -24,7 +24,7 @@ const currencyCodes: Record<ChainId, Partial<Record<Asset, string>> | undefined>
   OP: { USDC: 'usdc_optimism' },
 };
 
-/** MoonPay: an address that says everything, signed so that nobody can change where the money goes. Nobody is asked. */
+/** MoonPay needs no request: the URL holds the whole purchase, and the signature protects the destination address. */
 export function createMoonPayOnRamp(options: MoonPayOptions): OnRamp {
   return {
     name: 'moonpay',
