@@ -16,7 +16,6 @@ interface Tools {
   say(line: string): void;
 }
 
-/** `paywright merchant …`: which domains take orders, and who is paid for them. */
 export function addMerchantCommands(program: Command, { withDatabase, withMoney, say }: Tools): void {
   const merchant = program.command('merchant').description('say which domains take orders, and who is paid for them');
 
@@ -73,7 +72,7 @@ interface MerchantRow {
 const select = `SELECT m.*, (SELECT count(*)::integer FROM merchant_claims c WHERE c.domain = m.domain) AS claims
   FROM merchants m`;
 
-/** However many there are, only some are in memory at once. */
+/** Bounds memory however many domains there are. */
 const domainsAtOnce = 500;
 
 async function list(db: Queryable, say: Tools['say']): Promise<void> {
@@ -129,7 +128,7 @@ async function countClaims(db: Queryable, domain: string): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** Spelled as the service would spell it. The guard is the service's: it judges when it sends. */
+/** Uses the API's spelling. The address guard checks the host later, when a request is sent. */
 function domainOrRefuse(given: string): string {
   const read = readWebsite(given, {
     explainRefusal: (url) => (parseUrl(url) === undefined ? 'The URL is not valid.' : undefined),

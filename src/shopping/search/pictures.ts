@@ -11,14 +11,17 @@ import type { PictureHeader } from './reading/picture-header.ts';
 import type { RobotsBook } from './robots-book.ts';
 import { readPicture } from './tasks.ts';
 
-/** A picture that may be shown from here, as if it were ours. */
+/** A shop's picture that was checked and may be served from our own origin. */
 export interface Picture {
   readonly type: PictureHeader['type'];
   readonly bytes: Buffer;
 }
 
 export interface Pictures {
-  /** Undefined when it cannot be had, or is nothing that one should show. Throws `NoPlace` when the holder waited in vain. */
+  /**
+   * Undefined if the picture cannot be fetched or is not safe to show. Throws `NoPlace` if the holder's wait for a slot times
+   * out.
+   */
   read(url: string, holder: RequestHolder): Promise<Picture | undefined>;
 }
 
@@ -31,14 +34,14 @@ export interface PicturesParts {
 }
 
 const mostBytes = 4_000_000;
-/** A small file may unpack to more than a phone has room for. */
+/** A small file can decompress to more memory than a phone has. */
 const mostPixels = 25_000_000;
 const longestSide = 8_000;
 const withinMs = 7_000;
 const keepMs = 10 * 60_000;
 const keepFailureMs = 60_000;
 
-/** A page has more pictures than are fetched for one address at once: the others wait for the first ones, and so does the browser. */
+/** One preview page has more pictures than one address may fetch at once, so the rest wait in a queue. */
 const limits = {
   what: 'pictures',
   inAll: 32,
@@ -46,7 +49,7 @@ const limits = {
   waiting: { inAll: 256, shares: { address: 16, network: 64 }, patienceMs: 10_000 },
 };
 
-/** Pictures of strangers, checked, and kept briefly so that one who looks twice costs the shop one request. */
+/** Fetches and checks pictures from shops, and caches them so that a reload costs the shop no second request. */
 export function createPictures({ outgoing, parser, clock, robots, agent }: PicturesParts): Pictures {
   const kept = createBriefMemory<{ readonly picture: Picture | undefined }>({
     clock,
@@ -100,7 +103,7 @@ export function createPictures({ outgoing, parser, clock, robots, agent }: Pictu
       const present = find(url);
       if (present !== undefined) return present;
       const place = await places.enter(holder);
-      // While this request waited, another one may have fetched the same picture.
+      // Another request may have fetched the same picture while this one waited.
       return (find(url) ?? fetchOnce(url)).finally(() => place.leave());
     },
   };

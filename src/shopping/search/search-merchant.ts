@@ -16,15 +16,15 @@ import type { Website } from './website.ts';
 
 export interface MerchantSearch {
   /**
-   * Gives products as they are found. Throws a problem when the site could not be searched. Whoever stops reading, or gives
-   * the signal, ends all work for it. Whoever is going to order asks in one way only, the one whose names the shop knows.
+   * Yields products as they are found. Throws a problem if the site could not be searched. The search stops when the reader stops
+   * or the signal aborts. A purchase sets `onlyBy`, because the checkout knows only that platform's product ids.
    */
   search(website: Website, query: string, signal: AbortSignal, how?: HowToSearch): AsyncGenerator<Product>;
 }
 
 interface HowToSearch {
   readonly onlyBy?: string | undefined;
-  /** Whom it is for. */
+  /** For the parser's fair scheduling. */
   readonly holder?: string | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface MerchantSearchParts {
   readonly platforms: readonly MerchantPlatform[];
   readonly agent: () => ShoppingAgent;
   readonly robots: RobotsBook;
-  /** The answer comes within 8 seconds; this leaves room for what is done with it. */
+  /** The API answers within 8 seconds; the default leaves time for ranking and the preview. */
   readonly withinMs?: number;
 }
 
@@ -73,7 +73,7 @@ export function createMerchantSearch({
     const site = await openSite({ outgoing, parser, holder, robots, agent: agent() }, website, signal);
     const { origin, name: siteName } = site;
     const known = onlyBy === undefined ? kinds.get(website.name) : platforms.find(({ name }) => name === onlyBy);
-    // What the site was an hour ago it mostly still is. If not, it is asked in every other way.
+    // A shop rarely changes its platform. If the known one fails, all the others are tried.
     const others = onlyBy === undefined ? platforms.filter((one) => one !== known) : [];
     const rounds = known === undefined ? [others] : [[known], ...(others.length > 0 ? [others] : [])];
     const troubles: MerchantTrouble[] = [];
@@ -129,14 +129,14 @@ export function createMerchantSearch({
       } finally {
         clearTimeout(timer);
         signal.removeEventListener('abort', giveUp);
-        // Whoever was not the best, or is not read any more, has nothing left to do.
+        // Stops the platforms that were not chosen or are not read any more.
         giveUp();
       }
     },
   };
 }
 
-/** Passes everything on, and keeps it too. */
+/** Passes every product on and also collects it. */
 async function* gathering(
   searching: AsyncGenerator<Product, SiteOutcome>,
   found: Product[],
@@ -149,12 +149,12 @@ async function* gathering(
       yield step.value;
     }
   } finally {
-    // Also when nobody reads on, so that nothing is left waiting.
+    // Also stops the search if the reader stops early.
     await searching.return({ platform: undefined, troubles: [] });
   }
 }
 
-/** The same words at the same site are the same question; who asks does not matter, because the site is not told. */
+/** The site does not see who asks, so all callers share one cached result. */
 function answerKey({ origin }: Website, query: string): string {
   return `${origin} ${query.normalize('NFC').toLowerCase().replace(/\s+/g, ' ').trim()}`;
 }
