@@ -8,7 +8,7 @@ import { withBrand } from './with-brand.ts';
 
 const pagesAtOnce = 4;
 
-/** Any shop whose pages describe their products for search engines (schema.org): searched as a person would, page by page. */
+/** Any shop that describes its products with schema.org markup. It is searched through its own search page and product pages. */
 export const jsonLdPlatform: MerchantPlatform = {
   name: 'json-ld',
   async *search(site, query) {
@@ -23,12 +23,12 @@ export const jsonLdPlatform: MerchantPlatform = {
       described = true;
       yield* withBrand(site, query, candidate);
     }
-    // Pages that describe no products prove no shop, and "nothing found" would be a guess.
+    // Pages without product markup do not prove that this is a shop, so an empty result would be a guess.
     if (!described && results.links.length > 0) throw notOffered('pages that describe products');
   },
 };
 
-/** The first search page that leads anywhere; nowhere, if a search that the site itself declares has found nothing. */
+/** The first search page with products or product links. Empty if a search that the site declares found nothing. */
 async function findResults(site: MerchantSite, query: string): Promise<Results> {
   const { searchPages } = await frontPage(site, query);
   const here = { origin: site.origin, name: site.name };
@@ -51,7 +51,7 @@ async function findResults(site: MerchantSite, query: string): Promise<Results> 
   throw last;
 }
 
-/** A few at a time, each as soon as it is there. */
+/** Fetches a few pages in parallel and yields each product as soon as it arrives. */
 async function* readProductPages(site: MerchantSite, links: readonly string[]): AsyncGenerator<Candidate> {
   const waiting = [...links];
   const under = new Map<number, Promise<{ key: number; found: readonly Candidate[]; trouble?: unknown }>>();

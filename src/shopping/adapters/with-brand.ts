@@ -2,7 +2,7 @@ import type { MerchantSite } from '../search/merchant-site.ts';
 import type { Candidate } from '../search/product.ts';
 import { frontPage } from './front-page.ts';
 
-/** Where there is no brand stands the name of the shop. */
+/** Fills in the shop's name as the brand. */
 export async function* withBrand(site: MerchantSite, query: string, candidate: Candidate): AsyncGenerator<Candidate> {
   if (candidate.brand !== undefined) yield candidate;
   else {

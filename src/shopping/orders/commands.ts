@@ -15,7 +15,6 @@ export interface OrderCommandParts {
 type WithLedger = (work: (parts: OrderCommandParts) => Promise<void>) => Promise<void>;
 type Say = (line: string) => void;
 
-/** `paywright orders …`: what a shop has never answered, and the decision about it. */
 export function addOrderCommands(program: Command, withLedger: WithLedger, say: Say): void {
   const logger = createLogger('silent');
   const orders = program

@@ -16,7 +16,7 @@ export interface CheckoutParts {
   readonly clock: Clock;
   readonly robots: RobotsBook;
   readonly agent: () => ShoppingAgent;
-  /** What we sign with; its public half stands in our profile. */
+  /** Its public half is in our profile. */
   readonly signingKey: () => Promise<SigningKey>;
   readonly publicUrl: () => string;
 }
@@ -25,20 +25,20 @@ export interface ShopCall {
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly url: string;
   readonly body?: object;
-  /** What the shop knows this request by, however often it comes. */
+  /** The idempotency key. */
   readonly key?: string;
   readonly timeoutMs: number;
 }
 
 export interface ShopReply {
   readonly status: number;
-  /** Undefined when it is not JSON. */
+  /** Undefined if the body is not JSON. */
   readonly json: unknown;
 }
 
 const mostBytes = 256_000;
 
-/** One signed request to a shop's checkout. Throws a MerchantTrouble when no whole answer came. */
+/** Sends one signed request to a shop's checkout. Throws a MerchantTrouble if no complete response arrives. */
 export async function callShop(
   { outgoing, parser, agent, signingKey }: CheckoutParts,
   { method, url, body, key, timeoutMs }: ShopCall,
