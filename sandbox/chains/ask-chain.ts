@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import type { LocalChain } from './local-chain.ts';
 
-/** What the chain answers to a call that changes nothing. */
+/** Sends a read call and throws on an error. */
 export async function askChain<Result>(
   chain: LocalChain,
   method: string,
@@ -12,7 +12,6 @@ export async function askChain<Result>(
   return outcome.result as Result;
 }
 
-/** Whether no contract stands here. */
 export async function isFree(chain: LocalChain, address: Hex): Promise<boolean> {
   return (await askChain<Hex>(chain, 'eth_getCode', [address, 'latest'])) === '0x';
 }

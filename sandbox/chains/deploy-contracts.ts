@@ -15,7 +15,7 @@ import { bridgedTokens, mintedTokens, wrappedCoins } from './tokens.ts';
 
 const isMinterAbi = parseAbi(['function isMinter(address account) view returns (bool)']);
 
-/** Puts every contract in its place that is not there yet, so that a later release can add some. */
+/** Places every contract that is missing, so that a later release can add more. */
 export async function deployContracts(chain: LocalChain): Promise<void> {
   const calls: RpcCall[] = [];
   const isMissing = (address: Hex) => isFree(chain, address);

@@ -10,7 +10,7 @@ import type { LocalChains } from '../chains/local-chains.ts';
 import { sellerAccount } from './account.ts';
 import { createTaking } from './take-payment.ts';
 
-/** A name that belongs to nobody (RFC 2606), so that no real seller is ever meant by it. */
+/** A reserved name (RFC 2606), so that no real seller is meant. */
 const domain = 'demo-seller.example';
 
 /** One cent. */
@@ -19,14 +19,14 @@ const price = 10_000n;
 const weathers = ['sunny', 'cloudy', 'windy', 'rain', 'fog', 'snow'] as const;
 
 export interface SandboxSeller {
-  /** What it sells, by the name that only the guard of outgoing requests knows. */
+  /** Its URL, under a name that only the address guard resolves. */
   readonly url: string;
-  /** Where the guard finds it. */
+  /** For the address guard. */
   readonly names: ReadonlyMap<string, HostAndPort>;
   stop(): Promise<void>;
 }
 
-/** Sells forecasts over x402, in both versions, on any free port. It submits what it is paid with to the chain, and then answers. */
+/** Sells forecasts over x402, versions 1 and 2, on any free port. It submits the payment on chain before it answers. */
 export async function openSeller({
   chains,
   logger,
@@ -56,7 +56,7 @@ export async function openSeller({
     return send(response, 200, { city, tomorrow }, receipt);
   }
 
-  /** What is asked for, in the words of both versions. */
+  /** The payment requirements in both versions. */
   function demand(resource: string, error: string) {
     const description = 'Tomorrow’s weather';
     const common = {

@@ -8,7 +8,7 @@ import { createRobotsBook } from './robots-book.ts';
 const agent = describeAgent('https://pay.example');
 const parser = useParser();
 
-/** A web of these answers: a redirect, or a page. */
+/** A web with these responses: a redirect or a page. */
 function webOf(pages: Readonly<Record<string, { readonly location: string } | string>>): Outgoing {
   return {
     explainRefusal: () => undefined,
