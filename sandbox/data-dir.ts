@@ -14,7 +14,7 @@ export function openDataDir(dataDir: string): void {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOTDIR') throw new Refusal(`DATA_DIR is ${dataDir}, which is not a folder.`);
-    if (code === 'ENOENT') throw new Refusal(`DATA_DIR is ${dataDir}, which cannot be made.`);
+    if (code === 'ENOENT') throw new Refusal(`DATA_DIR is ${dataDir}, which cannot be created.`);
     throw error;
   }
   const { bavail, bsize } = statfsSync(dataDir);

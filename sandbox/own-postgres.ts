@@ -36,7 +36,7 @@ export function refuseOthersPostgres(data: string): void {
   if (!existsSync(data)) return;
   if (!isOwnPostgres(data)) {
     throw new Refusal(
-      `${data} was not made by a sandbox. It is left as it is: set another DATA_DIR, or delete it yourself.`,
+      `${data} was not created by a sandbox, so it was left unchanged. Set another DATA_DIR, or delete it yourself.`,
     );
   }
   // Another tool may have started the sandbox's PostgreSQL. Line 5 of postmaster.pid has its socket folder.
@@ -44,7 +44,7 @@ export function refuseOthersPostgres(data: string): void {
   if (socketDir === '' || new RegExp(`${ownSocketDir}$`).test(socketDir)) return;
   if (commandOf(Number(pid)) === undefined) return;
   throw new Refusal(
-    `A PostgreSQL that the sandbox did not start (process ${pid}) runs in ${data}: stop it, then try again.`,
+    `A PostgreSQL that the sandbox did not start (process ${pid}) is running in ${data}. Stop it, then try again.`,
   );
 }
 

@@ -78,7 +78,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     while (!stopping) {
       await once(child, 'exit');
       if (stopping) return;
-      options.onCrash?.(`PostgreSQL ended unexpectedly and is started again: ${lastWords(place.log)}`);
+      options.onCrash?.(`PostgreSQL ended unexpectedly and is being restarted: ${lastWords(place.log)}`);
       child = await relaunch();
     }
   };
@@ -180,7 +180,7 @@ function closeFolder(dataDir: string, { closedDir }: Place): void {
   const accepted = [process.getuid?.(), owner];
   const found = lstatSync(closedDir);
   if (!found.isDirectory() || !accepted.includes(found.uid)) {
-    throw new Refusal(`${closedDir} belongs to somebody else: remove it, or set another DATA_DIR.`);
+    throw new Refusal(`${closedDir} belongs to another user: remove it, or set another DATA_DIR.`);
   }
   if (process.getuid?.() === 0) lchownSync(closedDir, owner, owner);
   chmodSync(closedDir, 0o700);
@@ -211,7 +211,7 @@ async function findBinaries(): Promise<Binaries> {
     return (await import(name)) as Binaries;
   } catch {
     throw new Refusal(
-      `There is no embedded PostgreSQL for this machine (${name}): set DATABASE_URL to one of your own.`,
+      `There is no embedded PostgreSQL for this platform (${name}). Set DATABASE_URL to your own PostgreSQL.`,
     );
   }
 }
@@ -245,7 +245,9 @@ async function endLeftover(place: Place): Promise<void> {
   if (commandOf(pid)?.includes(` -D ${place.data} `)) {
     if (await endProcess(pid, 'SIGINT', 15_000)) return;
     if (await endProcess(pid, 'SIGQUIT', 5_000)) return;
-    throw new Refusal(`An earlier PostgreSQL (process ${pid}) does not end: stop it, then start again.`);
+    throw new Refusal(
+      `PostgreSQL from an earlier run (process ${pid}) does not stop. Stop it yourself, then start again.`,
+    );
   }
   // The process id may belong to another program by now, which PostgreSQL would take for a running server. It treats its own
   // parent's id as stale and still checks for orphans of the old server.

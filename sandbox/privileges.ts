@@ -81,7 +81,7 @@ export async function chooseDemotion(
       return candidate;
   }
   throw new Refusal(
-    'PostgreSQL does not run as root and this machine has no way to step down: start as an ordinary user or set DATABASE_URL.',
+    'PostgreSQL does not run as root, and this machine offers no way to drop privileges. Start as an ordinary user, or set DATABASE_URL.',
   );
 }
 

@@ -32,7 +32,9 @@ export function findSandboxState(dataDir: string): readonly string[] {
 function isOwnFolder(path: string, signs: readonly string[]): boolean {
   if (!signs.some((sign) => existsSync(join(path, sign)))) return false;
   if (lstatSync(path).isSymbolicLink()) {
-    throw new Refusal(`${path} is a link, which no sandbox makes: delete what it points to yourself, then the link.`);
+    throw new Refusal(
+      `${path} is a symbolic link, which a sandbox never creates. Delete its target and the link yourself.`,
+    );
   }
   return true;
 }

@@ -58,7 +58,7 @@ function readPackage<Content>(file: string): Content {
     return require(file) as Content;
   } catch (error) {
     const [reason] = (error as Error).message.split('\n');
-    throw new Refusal(`The sandbox's contracts are missing, run npm install --include=dev: ${reason}.`);
+    throw new Refusal(`The sandbox's contracts are missing. Run npm install --include=dev (${reason}).`);
   }
 }
 

@@ -53,16 +53,16 @@ export async function keepChains(db: Database, logger: Logger): Promise<ChainKee
         if (session?.running !== undefined) {
           await Promise.race([session.ended, aborted(stopSignal.signal)]);
           if (stopped) return;
-          logger.warn('the connection that keeps the local chains was lost; starting them again');
+          logger.warn('lost the database session that holds the local chains; restarting them');
           await closeSession();
         }
         if (!(await tryToKeep(waitForPortMs))) await sleep(askEveryMs, undefined, { signal: stopSignal.signal });
         else if (session?.running?.urls.get(homeChain) !== urls.get(homeChain)) {
-          logger.error('the port of the local chains was taken; start the service again to use the new one');
+          logger.error('another program took the port of the local chains; restart the service to use the new port');
         }
       } catch (err) {
         if (stopped) return;
-        logger.warn({ err }, 'the local chains could not be started; trying again');
+        logger.warn({ err }, 'could not start the local chains; retrying');
         await closeSession();
         await sleep(askEveryMs, undefined, { signal: stopSignal.signal }).catch(() => {});
       }

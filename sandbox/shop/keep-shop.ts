@@ -98,7 +98,7 @@ function makeFolder(folder: string | undefined, logger: Logger): string | undefi
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return folder;
   } catch (err) {
-    logger.warn({ err }, 'the demo shop cannot write to DATA_DIR, and will forget its orders');
+    logger.warn({ err }, 'the demo shop cannot write to DATA_DIR, so it will forget its orders on exit');
     return undefined;
   }
 }

@@ -19,7 +19,7 @@ export function runMarketMaker(chain: LocalChain, logger: Logger): RunningMarket
       try {
         await bringBackPrices(chain);
       } catch (err) {
-        if (!signal.aborted) logger.warn({ err }, 'the market maker could not bring prices back');
+        if (!signal.aborted) logger.warn({ err }, 'the market maker could not correct prices');
       }
       await sleep(lookEveryMs, undefined, { signal, ref: false }).catch(() => {});
     }

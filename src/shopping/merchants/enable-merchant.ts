@@ -46,7 +46,7 @@ export async function enableMerchant(
     );
     const owner = accountId ?? before.account_id;
     if (owner === null && (await findClaimant(tx, { kind: 'domain', name: domain }))?.accountId) {
-      throw new Refusal(`${domain} was given up by the account that it belonged to. Say whose it is now: --account.`);
+      throw new Refusal(`The former owner gave up ${domain}. Name the new owner with --account.`);
     }
     // A new owner must not receive the former owner's orders or share its secret.
     const isMoved = before.account_id !== null && before.account_id !== owner;
