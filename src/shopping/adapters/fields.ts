@@ -12,6 +12,10 @@ export function listOf(value: unknown, most = 100): readonly unknown[] {
   return Array.isArray(value) ? value.slice(0, most) : [value];
 }
 
+export function booleanOf(value: unknown): boolean | undefined {
+  return typeof value === 'boolean' ? value : undefined;
+}
+
 /** Longer than anything that is shown, sent or compared. */
 const longestText = 4_000;
 

@@ -4,7 +4,6 @@ import { MerchantTrouble, notOffered } from '../search/merchant-trouble.ts';
 import type { Candidate } from '../search/product.ts';
 import { frontPage } from './front-page.ts';
 import { type Results, readProductPage, readResults } from './tasks.ts';
-import { withBrand } from './with-brand.ts';
 
 const pagesAtOnce = 4;
 
@@ -12,19 +11,16 @@ const pagesAtOnce = 4;
 export const jsonLdPlatform: MerchantPlatform = {
   name: 'json-ld',
   async *search(site, query) {
-    const results = await findResults(site, query);
+    const { products, links } = await findResults(site, query);
+    yield* products;
+    if (products.length > 0) return;
     let described = false;
-    for (const candidate of results.products) {
+    for await (const candidate of readProductPages(site, links)) {
       described = true;
-      yield* withBrand(site, query, candidate);
-    }
-    if (described) return;
-    for await (const candidate of readProductPages(site, results.links)) {
-      described = true;
-      yield* withBrand(site, query, candidate);
+      yield candidate;
     }
     // Pages without product markup do not prove that this is a shop, so an empty result would be a guess.
-    if (!described && results.links.length > 0) throw notOffered('pages that describe products');
+    if (!described && links.length > 0) throw notOffered('pages that describe products');
   },
 };
 

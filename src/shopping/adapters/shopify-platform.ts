@@ -5,7 +5,6 @@ import type { MerchantSite } from '../search/merchant-site.ts';
 import { notOffered } from '../search/merchant-trouble.ts';
 import type { Candidate } from '../search/product.ts';
 import { readCartCurrency, readPageCurrency, readShopifyVariants, readSuggestions } from './tasks.ts';
-import { withBrand } from './with-brand.ts';
 
 const documentsAtOnce = 4;
 
@@ -25,8 +24,7 @@ export const shopifyPlatform: MerchantPlatform = {
     if (found.count === 0) return;
     const currency = await findCurrency(site, found.firstAddress);
     const priced = currency === undefined ? found : await answer.read(readSuggestions, { currency });
-    const products = await inParallel(priced?.products ?? [], documentsAtOnce, (one) => withVariants(site, one));
-    for (const product of products) yield* withBrand(site, query, product);
+    yield* await inParallel(priced?.products ?? [], documentsAtOnce, (one) => withVariants(site, one));
   },
 };
 

@@ -5,7 +5,6 @@ import { notOffered } from '../search/merchant-trouble.ts';
 import type { Candidate } from '../search/product.ts';
 import { frontPage } from './front-page.ts';
 import { readStoreProducts, readStoreVariations, type StoreProduct, type StoreProducts } from './tasks.ts';
-import { withBrand } from './with-brand.ts';
 
 interface StoreApi {
   ask(parameters: Readonly<Record<string, string>>): Promise<StoreProducts>;
@@ -19,7 +18,7 @@ export const wooCommercePlatform: MerchantPlatform = {
   async *search(site, query) {
     const { api, found } = await findApi(site, query);
     const products = found.count > 0 ? found.products : await searchWordByWord(api, query);
-    for (const product of await api.withVariants(products)) yield* withBrand(site, query, product);
+    yield* await api.withVariants(products);
   },
 };
 

@@ -3,7 +3,7 @@ import { type Price, priceFromMinor, priceFromText, readCurrency } from '../../s
 import type { Candidate, Variant } from '../../search/product.ts';
 import { cleanCandidates, variantsToRead } from '../../search/reading/clean-candidate.ts';
 import { readJson } from '../../search/reading/read-answer.ts';
-import { type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
+import { booleanOf, type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
 
 export interface Suggestions {
   readonly count: number;
@@ -46,7 +46,7 @@ function readProduct(product: Fields, currency: string | undefined): Candidate {
     url: textOf(product['url']),
     picture: picture === undefined ? undefined : { url: picture, alt: textOf(featured['alt']) },
     id: textOf(product['id']),
-    available: typeof product['available'] === 'boolean' ? product['available'] : undefined,
+    available: booleanOf(product['available']),
     moreVariants: true,
   };
 }
@@ -83,8 +83,7 @@ function readVariant(variant: Fields, { names, currency, decimals }: Reading): V
     const value = textOf(option);
     return value === undefined ? [] : [{ name: names[index] ?? 'Option', value }];
   });
-  const { available } = variant;
-  return [{ id, title, options, price, available: typeof available === 'boolean' ? available : undefined }];
+  return [{ id, title, options, price, available: booleanOf(variant['available']) }];
 }
 
 /**

@@ -3,7 +3,7 @@ import { priceFromMinor, readCurrency } from '../../search/price.ts';
 import type { Candidate, ProductOption, Variant } from '../../search/product.ts';
 import { cleanCandidates, variantsToRead } from '../../search/reading/clean-candidate.ts';
 import { parseJson, readJson, readText } from '../../search/reading/read-answer.ts';
-import { type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
+import { booleanOf, type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
 
 const mostProducts = 10;
 
@@ -84,8 +84,7 @@ function readOption(option: unknown): ProductOption[] {
 }
 
 function readAvailable(variant: Fields): boolean | undefined {
-  const { available } = fieldsOf(variant['availability']);
-  return typeof available === 'boolean' ? available : undefined;
+  return booleanOf(fieldsOf(variant['availability'])['available']);
 }
 
 /** Some shops list only the variants that they feature. The product's options or price range then show that there are more. */

@@ -4,7 +4,7 @@ import type { Candidate, ProductOption, Variant } from '../../search/product.ts'
 import { cleanCandidates, variantsToRead } from '../../search/reading/clean-candidate.ts';
 import { cleanText } from '../../search/reading/clean-text.ts';
 import { readJson } from '../../search/reading/read-answer.ts';
-import { type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
+import { booleanOf, type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
 
 export interface StoreProducts {
   readonly count: number;
@@ -65,8 +65,7 @@ function readVariant(variation: Fields | undefined, { id, options }: Variation):
   // A variation with an open option cannot be ordered by itself.
   if (options.length === 0) return [];
   const title = options.map(({ value }) => value).join(' / ');
-  const { is_in_stock: inStock } = variation;
-  return [{ id, title, options, price, available: typeof inStock === 'boolean' ? inStock : undefined }];
+  return [{ id, title, options, price, available: booleanOf(variation['is_in_stock']) }];
 }
 
 /** Variations name option values by slug; the product's attributes hold the readable names. */
@@ -101,7 +100,7 @@ function readProduct(product: Fields): Candidate {
     url: textOf(product['permalink']),
     picture: picture && { url: textOf(picture['src']) ?? '', alt: textOf(picture['alt']) },
     id: textOf(product['id']),
-    available: typeof product['is_in_stock'] === 'boolean' ? product['is_in_stock'] : undefined,
+    available: booleanOf(product['is_in_stock']),
     moreVariants: product['has_options'] === true,
   };
 }

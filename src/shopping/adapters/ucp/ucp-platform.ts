@@ -1,6 +1,5 @@
 import type { MerchantPlatform } from '../../search/merchant-platform.ts';
 import { MerchantTrouble } from '../../search/merchant-trouble.ts';
-import { withBrand } from '../with-brand.ts';
 import { discoverCatalog } from './discover.ts';
 import { searchCatalog } from './search-catalog.ts';
 
@@ -13,8 +12,7 @@ export const ucpPlatform: MerchantPlatform = {
     let last: unknown;
     for (const service of await discoverCatalog(site)) {
       try {
-        const products = await searchCatalog(site, service, query);
-        for (const product of products) yield* withBrand(site, query, product);
+        yield* await searchCatalog(site, service, query);
         return;
       } catch (error) {
         // Another transport may work.
