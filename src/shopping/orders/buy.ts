@@ -1,11 +1,8 @@
 import type { ShippingAddress } from '../../accounts/addresses/shipping-address.ts';
-import type { Database } from '../../kernel/db/database.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
 import { holderOf } from '../../kernel/http/holder.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { spendableBalances } from '../../ledger/balances.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { ledgerRefusals } from '../../ledger/refusals.ts';
 import type { Amount } from '../../money/amount.ts';
 import { toJsonNumber } from '../../money/amount.ts';
@@ -15,7 +12,7 @@ import type { SharedSearch } from '../search/limited-search.ts';
 import { MerchantTrouble } from '../search/merchant-trouble.ts';
 import { refuseByTroubles } from '../search/refuse-by-troubles.ts';
 import type { Website } from '../search/website.ts';
-import type { BegunCheckout, CheckoutTotal, ShopCheckouts } from './checkout.ts';
+import type { BegunCheckout, CheckoutTotal } from './checkout.ts';
 import type { OrderedProduct, WantedProduct } from './choose-product.ts';
 import { toAmount, totalOf } from './currency.ts';
 import { orderErrors } from './errors.ts';
@@ -23,16 +20,13 @@ import { productOrRefuse } from './find-product.ts';
 import { type Gate, gateOrRefuse } from './gate.ts';
 import { likenessOf, refuseRepetition } from './likeness.ts';
 import type { NewOrder } from './open-order.ts';
+import type { OrderParts } from './parts.ts';
 import { addressOrRefuse, type GivenAddress } from './read-address.ts';
 import { readBuyer } from './read-buyer.ts';
 
-export interface BuyParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-  readonly secrets: Secrets;
+export interface BuyParts extends Pick<OrderParts, 'db' | 'ledger' | 'secrets' | 'checkouts'> {
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
   readonly merchants: SharedSearch;
-  readonly checkouts: ShopCheckouts;
   readonly publicUrl: () => string;
 }
 

@@ -2,15 +2,12 @@ import type { Command } from 'commander';
 import type { Database } from '../../kernel/db/database.ts';
 import { createLogger } from '../../kernel/log/logger.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { toDecimalText } from '../../money/amount.ts';
 import { findOrder, heldFor, type Order, type OrderRow, selectOrder, toOrder } from './order.ts';
+import type { OrderParts } from './parts.ts';
 import { captureOrder, releaseOrder } from './settle-order.ts';
 
-export interface OrderCommandParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-}
+export type OrderCommandParts = Pick<OrderParts, 'db' | 'ledger'>;
 
 type WithLedger = (work: (parts: OrderCommandParts) => Promise<void>) => Promise<void>;
 type Say = (line: string) => void;

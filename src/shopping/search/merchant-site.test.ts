@@ -5,7 +5,7 @@ import { describeAgent } from './agent.ts';
 import { openSite } from './merchant-site.ts';
 import { createRobotsBook } from './robots-book.ts';
 
-const agent = describeAgent('https://pay.example');
+const agent = () => describeAgent('https://pay.example');
 const parser = useParser();
 
 /** A web with these responses: a redirect or a page. */

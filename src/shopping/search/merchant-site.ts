@@ -44,10 +44,13 @@ export interface MerchantAnswer {
 export interface SiteParts {
   readonly outgoing: Outgoing;
   readonly parser: Parser;
+  readonly robots: RobotsBook;
+  readonly agent: () => ShoppingAgent;
+}
+
+interface OpenSiteParts extends SiteParts {
   /** The account or address that the parser's fair scheduling counts this work for. */
   readonly holder?: string | undefined;
-  readonly robots: RobotsBook;
-  readonly agent: ShoppingAgent;
 }
 
 const timeoutMs = 4_500;
@@ -61,10 +64,11 @@ const redirects = new Set([301, 302, 303, 307, 308]);
 
 /** Reads robots.txt first, because no other request is allowed before it. */
 export async function openSite(
-  { outgoing, parser, holder, robots, agent }: SiteParts,
+  { outgoing, parser, holder, robots, agent: describeUs }: OpenSiteParts,
   website: Website,
   signal: AbortSignal,
 ): Promise<MerchantSite> {
+  const agent = describeUs();
   let requests = 0;
   const allowance: Allowance = { leftMs: readingMs };
 

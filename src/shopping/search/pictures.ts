@@ -1,14 +1,10 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { RequestHolder } from '../../kernel/http/holder.ts';
-import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
-import type { Parser } from '../../kernel/parser/parser.ts';
 import { createPlaceQueue } from '../../kernel/places/place-queue.ts';
-import type { ShoppingAgent } from './agent.ts';
 import { createBriefMemory } from './brief-memory.ts';
-import { openSite } from './merchant-site.ts';
+import { openSite, type SiteParts } from './merchant-site.ts';
 import { MerchantTrouble } from './merchant-trouble.ts';
 import type { PictureHeader } from './reading/picture-header.ts';
-import type { RobotsBook } from './robots-book.ts';
 import { readPicture } from './tasks.ts';
 
 /** A shop's picture that was checked and may be served from our own origin. */
@@ -23,14 +19,6 @@ export interface Pictures {
    * out.
    */
   read(url: string, holder: RequestHolder): Promise<Picture | undefined>;
-}
-
-export interface PicturesParts {
-  readonly outgoing: Outgoing;
-  readonly parser: Parser;
-  readonly clock: Clock;
-  readonly robots: RobotsBook;
-  readonly agent: () => ShoppingAgent;
 }
 
 const mostBytes = 4_000_000;
@@ -50,9 +38,9 @@ const limits = {
 };
 
 /** Fetches and checks pictures from shops, and caches them so that a reload costs the shop no second request. */
-export function createPictures({ outgoing, parser, clock, robots, agent }: PicturesParts): Pictures {
+export function createPictures(parts: SiteParts & { readonly clock: Clock }): Pictures {
   const kept = createBriefMemory<{ readonly picture: Picture | undefined }>({
-    clock,
+    clock: parts.clock,
     keepMs,
     room: 48_000_000,
     weigh: ({ picture }) => 1_000 + (picture?.bytes.length ?? 0),
@@ -66,7 +54,7 @@ export function createPictures({ outgoing, parser, clock, robots, agent }: Pictu
     const timer = setTimeout(() => over.abort(), withinMs);
     try {
       const place = { origin, name: port === '' ? hostname : host };
-      const site = await openSite({ outgoing, parser, robots, agent: agent() }, place, over.signal);
+      const site = await openSite(parts, place, over.signal);
       const accept = 'image/avif,image/webp,image/png,image/jpeg,image/gif';
       const answer = await site.get(url, { accept, maxBytes: mostBytes });
       const claimed = String(answer.headers['content-type'] ?? '');

@@ -1,15 +1,11 @@
 import type { Clock } from '../../kernel/clock.ts';
-import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
-import type { Parser } from '../../kernel/parser/parser.ts';
-import type { ShoppingAgent } from './agent.ts';
 import { createBriefMemory } from './brief-memory.ts';
 import { shoppingErrors } from './errors.ts';
 import type { MerchantPlatform } from './merchant-platform.ts';
-import { openSite } from './merchant-site.ts';
+import { openSite, type SiteParts } from './merchant-site.ts';
 import { MerchantTrouble } from './merchant-trouble.ts';
 import type { Product } from './product.ts';
 import { refuseByTroubles } from './refuse-by-troubles.ts';
-import type { RobotsBook } from './robots-book.ts';
 import { type SiteOutcome, searchSite } from './search-site.ts';
 import { toProduct } from './to-product.ts';
 import type { Website } from './website.ts';
@@ -28,13 +24,9 @@ interface HowToSearch {
   readonly holder?: string | undefined;
 }
 
-export interface MerchantSearchParts {
-  readonly outgoing: Outgoing;
-  readonly parser: Parser;
+export interface MerchantSearchParts extends SiteParts {
   readonly clock: Clock;
   readonly platforms: readonly MerchantPlatform[];
-  readonly agent: () => ShoppingAgent;
-  readonly robots: RobotsBook;
   /** The API answers within 8 seconds; the default leaves time for ranking and the preview. */
   readonly withinMs?: number;
 }
@@ -42,15 +34,8 @@ export interface MerchantSearchParts {
 const keepAnswersMs = 60_000;
 const keepPlatformMs = 60 * 60_000;
 
-export function createMerchantSearch({
-  outgoing,
-  parser,
-  clock,
-  platforms,
-  agent,
-  robots,
-  withinMs = 6_500,
-}: MerchantSearchParts): MerchantSearch {
+export function createMerchantSearch(parts: MerchantSearchParts): MerchantSearch {
+  const { outgoing, clock, platforms, withinMs = 6_500 } = parts;
   const answers = createBriefMemory<readonly Product[]>({
     clock,
     keepMs: keepAnswersMs,
@@ -70,7 +55,7 @@ export function createMerchantSearch({
     signal: AbortSignal,
     { onlyBy, holder }: HowToSearch,
   ): AsyncGenerator<Product> {
-    const site = await openSite({ outgoing, parser, holder, robots, agent: agent() }, website, signal);
+    const site = await openSite({ ...parts, holder }, website, signal);
     const { origin, name: siteName } = site;
     const known = onlyBy === undefined ? kinds.get(website.name) : platforms.find(({ name }) => name === onlyBy);
     // A shop rarely changes its platform. If the known one fails, all the others are tried.

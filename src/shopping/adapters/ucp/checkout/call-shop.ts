@@ -1,21 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../../../kernel/clock.ts';
-import type { Outgoing } from '../../../../kernel/outgoing/outgoing.ts';
-import type { Parser } from '../../../../kernel/parser/parser.ts';
 import { signRequest } from '../../../../kernel/signing/sign-request.ts';
 import type { SigningKey } from '../../../../kernel/signing/signing-key.ts';
-import type { ShoppingAgent } from '../../../search/agent.ts';
-import { bytesOf } from '../../../search/merchant-site.ts';
+import { bytesOf, type SiteParts } from '../../../search/merchant-site.ts';
 import { toTrouble } from '../../../search/merchant-trouble.ts';
-import type { RobotsBook } from '../../../search/robots-book.ts';
 import { readCheckoutReply } from '../../tasks.ts';
 
-export interface CheckoutParts {
-  readonly outgoing: Outgoing;
-  readonly parser: Parser;
+export interface CheckoutParts extends SiteParts {
   readonly clock: Clock;
-  readonly robots: RobotsBook;
-  readonly agent: () => ShoppingAgent;
   /** Its public half is in our profile. */
   readonly signingKey: () => Promise<SigningKey>;
   readonly publicUrl: () => string;

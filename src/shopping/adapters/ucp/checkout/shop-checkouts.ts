@@ -34,8 +34,7 @@ export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
   const freshened = createBriefMemory<true>({ clock: parts.clock, keepMs: keepProfileMs, room: 10_000 });
 
   function open(website: Website, holder?: string): Promise<MerchantSite> {
-    const { outgoing, parser, robots, agent } = parts;
-    return openSite({ outgoing, parser, holder, robots, agent: agent() }, website, AbortSignal.timeout(findWithinMs));
+    return openSite({ ...parts, holder }, website, AbortSignal.timeout(findWithinMs));
   }
 
   async function findNow(website: Website): Promise<CheckoutPlace | undefined> {
