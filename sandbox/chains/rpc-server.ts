@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Logger } from '../../src/kernel/log/logger.ts';
 import type { ChainId } from '../../src/money/catalogue.ts';
 import type { AttestationService } from '../cctp/attestation-service.ts';
 import { isForAttestations, serveAttestations } from '../cctp/serve-attestations.ts';
+import { closeServer, listenLocally } from '../local-server.ts';
 import type { RpcCall, RpcOutcome } from './evm-node.ts';
 import { limitCall, runsCode } from './limit-call.ts';
 import { findIntrusion, isJson } from './local-callers.ts';
@@ -53,18 +53,12 @@ export async function startRpcServer({ chains, attestations, port, logger }: Rpc
   });
   // Keeps idle client connections usable.
   server.keepAliveTimeout = 120_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host: '127.0.0.1', port }, resolve);
-  });
   return {
-    port: (server.address() as AddressInfo).port,
-    stop: () =>
-      new Promise<void>((resolve) => {
-        stopping = true;
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    port: await listenLocally(server, port),
+    stop() {
+      stopping = true;
+      return closeServer(server);
+    },
   };
 }
 

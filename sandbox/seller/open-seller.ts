@@ -1,5 +1,4 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createNetworks, tokenOf } from '../../src/chains/network.ts';
 import type { Logger } from '../../src/kernel/log/logger.ts';
 import type { HostAndPort } from '../../src/kernel/outgoing/private-hosts.ts';
@@ -7,6 +6,7 @@ import { homeChain } from '../../src/money/catalogue.ts';
 import { encodeHeader, headerNames } from '../../src/x402/wire/header.ts';
 import { networkName } from '../../src/x402/wire/networks.ts';
 import type { LocalChains } from '../chains/local-chains.ts';
+import { closeServer, listenLocally } from '../local-server.ts';
 import { sellerAccount } from './account.ts';
 import { createTaking } from './take-payment.ts';
 
@@ -96,19 +96,11 @@ export async function openSeller({
       send(response, 500, { error: 'The weather is unknown.' });
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host: '127.0.0.1', port: 0 }, resolve);
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listenLocally(server, 0);
   return {
     url: `http://${domain}/forecast`,
     names: new Map([[domain, { host: '127.0.0.1', port }]]),
-    stop: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    stop: () => closeServer(server),
   };
 }
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { SearchWay } from '../../src/app/sandbox-port.ts';
 import type { Logger } from '../../src/kernel/log/logger.ts';
 import { parseUrl } from '../../src/kernel/text/parse-url.ts';
+import { closeServer, listenLocally } from '../local-server.ts';
 import { answerMcp } from './mcp/answer-mcp.ts';
 import type { ShopReply } from './message.ts';
 import { answerPage, missingPage } from './pages.ts';
@@ -93,27 +93,13 @@ export async function startShop(shop: Shop, { logger, port = 0 }: StartShopOptio
     };
   }
 
-  await listen(server, port).catch(() => listen(server, 0));
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listenLocally(server, port).catch(() => listenLocally(server, 0)),
     async stop() {
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
+      await closeServer(server);
       await Promise.all(answering);
     },
   };
-}
-
-function listen(server: Server, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host: '127.0.0.1', port }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }
 
 /** Empty if the body is too long. */

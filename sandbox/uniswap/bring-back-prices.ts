@@ -1,6 +1,6 @@
 import { encodeFunctionData, type Hex, parseAbi, slice, toHex } from 'viem';
 import { uniswap } from '../../src/chains/uniswap.ts';
-import { askChain } from '../chains/ask-chain.ts';
+import { askChain, requestAllAs } from '../chains/ask-chain.ts';
 import type { LocalChain } from '../chains/local-chain.ts';
 import { marketMaker } from './accounts.ts';
 import { type Pool, pools, tradedTokens, worth } from './pools.ts';
@@ -36,14 +36,8 @@ export async function bringBackPrices(chain: LocalChain): Promise<number> {
   };
   // Simulated first, because a transaction that fails would mine a block for nothing, on every poll.
   await askChain(chain, 'eth_call', [transaction, 'latest']);
-  const outcomes = await chain.requestAll([
-    { method: 'hardhat_impersonateAccount', params: [marketMaker.address] },
-    { method: 'eth_sendTransaction', params: [transaction] },
-    { method: 'hardhat_stopImpersonatingAccount', params: [marketMaker.address] },
-  ]);
-  for (const outcome of outcomes) {
-    if ('error' in outcome) throw new Error(`the market maker could not trade: ${outcome.error.message}`);
-  }
+  const trade = { method: 'eth_sendTransaction', params: [transaction] };
+  await requestAllAs(chain, marketMaker.address, [trade], 'the market maker could not trade');
   return trades.length;
 }
 

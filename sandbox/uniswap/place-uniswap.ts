@@ -2,7 +2,7 @@ import { encodeFunctionData, type Hex, maxUint256, pad, parseAbi, toHex, zeroAdd
 import { uniswap, uniswapMulticall } from '../../src/chains/uniswap.ts';
 import { wrappedCoin } from '../../src/chains/wrapped-coin.ts';
 import { chains, coins, homeChain } from '../../src/money/catalogue.ts';
-import { askChain, isFree } from '../chains/ask-chain.ts';
+import { askChain, isFree, requestAllAs } from '../chains/ask-chain.ts';
 import { readArtifact } from '../chains/contract-code.ts';
 import type { RpcCall } from '../chains/evm-node.ts';
 import type { LocalChain } from '../chains/local-chain.ts';
@@ -47,18 +47,15 @@ const liquidityAbi = parseAbi([
  */
 export async function placeUniswap(chain: LocalChain): Promise<void> {
   if (chain.id !== homeChain || !(await isFree(chain, uniswap.factory))) return;
-  const outcomes = await chain.requestAll([
+  const enableFee = encodeFunctionData({ abi, functionName: 'enableFeeAmount', args: [100, tickSpacings[100]] });
+  const calls = [
     ...(await placeContracts()),
     ...equip(),
-    { method: 'hardhat_impersonateAccount', params: [marketMaker.address] },
     ...buyTokens(),
-    send(uniswap.factory, encodeFunctionData({ abi, functionName: 'enableFeeAmount', args: [100, tickSpacings[100]] })),
+    send(uniswap.factory, enableFee),
     ...pools.map(openPool),
-    { method: 'hardhat_stopImpersonatingAccount', params: [marketMaker.address] },
-  ]);
-  for (const outcome of outcomes) {
-    if ('error' in outcome) throw new Error(`Uniswap could not be placed: ${outcome.error.message}`);
-  }
+  ];
+  await requestAllAs(chain, marketMaker.address, calls, 'Uniswap could not be placed');
   if (!(await askChain<boolean>(chain, 'hardhat_getAutomine'))) return;
   const data = encodeFunctionData({ abi: liquidityAbi, functionName: 'liquidity' });
   for (const { address, assets } of pools) {
